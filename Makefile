@@ -1,0 +1,76 @@
+# On a fresh machine with Python 3.10+, git and make: `make crawl`. Everything is installed into virtualenvs below.
+
+PYTHON ?= python3
+VENV ?= .venv
+VENV_TEST ?= .venv-test
+URLS ?=
+DATA ?= .cache/wcxb-dev
+EXTRA ?= $(wildcard .cache/read-labels)
+ARGS ?=
+
+comma := ,
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help crawl crawl-js test lint train evaluate benchmark clean
+
+# $(call install,VIRTUALENV,EXTRA,PIP OPTIONS): pip says nothing but errors. It is upgraded first, because the one that
+# comes with Python 3.11 does not match all extras.
+define install
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or later is needed; name one: make PYTHON=python3.12")'
+	@echo "Installing scrapy-dripper[$(2)] into $(1) ..."
+	@test -x '$(1)/bin/python' || $(PYTHON) -m venv '$(1)'
+	@'$(1)/bin/python' -m pip install -qq --disable-pip-version-check --upgrade pip
+	@'$(1)/bin/python' -m pip install -qq -e '.[$(2)]' $(3)
+	@touch $@
+endef
+
+help:  ## List what there is to make
+	@echo 'make TARGET [PYTHON=$(PYTHON)] [ARGS="..."]'
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s  %s\n", $$1, $$2 }' Makefile
+
+crawl: $(VENV)/.installed-cpu  ## Crawl the example site and show what comes out; or URLS="https://..."
+	@'$(VENV)/bin/python' example_project/crawl.py $(if $(URLS),--urls $(foreach url,$(URLS),'$(url)')) $(ARGS)
+
+crawl-js: $(VENV)/.installed-playwright  ## Crawl a page that JavaScript writes (gets a Chromium if there is none)
+	@PYTHONPATH=example_project '$(VENV)/bin/python' -c 'from example.browser import find_chromium as f; exit(not f())' \
+	  || '$(VENV)/bin/python' -m playwright install chromium
+	@'$(VENV)/bin/python' example_project/crawl.py --js $(ARGS)
+
+test: $(VENV_TEST)/.installed-dev  ## Run the tests in a virtualenv of their own; ARGS="-k name" go to pytest
+	@'$(VENV_TEST)/bin/python' -m pytest $(ARGS)
+
+lint: $(VENV_TEST)/.installed-dev  ## Check style and types
+	@'$(VENV_TEST)/bin/python' -m ruff check .
+	@'$(VENV_TEST)/bin/python' -m ruff format --check .
+	@'$(VENV_TEST)/bin/python' -m mypy
+
+train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA, with those in EXTRA; see docs/training.md
+	@'$(VENV)/bin/python' -m scrapy_dripper.training '$(DATA)' $(if $(EXTRA),--extra '$(EXTRA)') $(ARGS)
+
+evaluate: $(VENV)/.installed-evaluate  ## Measure the bundled model on the pages in DATA; see docs/evaluation.md
+	@'$(VENV)/bin/python' -m scrapy_dripper evaluate '$(DATA)' --cache .cache/evaluation.jsonl $(ARGS)
+
+benchmark: $(VENV)/.installed-cpu  ## Measure speed beside Trafilatura on the development data
+	@'$(VENV)/bin/python' benchmarks/extract.py
+	@'$(VENV)/bin/python' benchmarks/crawl.py
+
+clean:  ## Remove the virtualenvs and all that was built; keeps the data in .cache
+	rm -rf '$(VENV)' '$(VENV_TEST)' build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find scrapy_dripper models tests benchmarks example_project -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/.installed-cpu: pyproject.toml setup.cfg
+	$(call install,$(VENV),cpu)
+
+$(VENV)/.installed-train: pyproject.toml setup.cfg
+	$(call install,$(VENV),train)
+
+$(VENV)/.installed-evaluate: pyproject.toml setup.cfg
+	$(call install,$(VENV),cpu$(comma)evaluate)
+
+$(VENV)/.installed-playwright: pyproject.toml setup.cfg
+	$(call install,$(VENV),cpu$(comma)playwright)
+
+$(VENV_TEST)/.installed-dev: pyproject.toml setup.cfg constraints.txt
+	$(call install,$(VENV_TEST),dev,-c constraints.txt)

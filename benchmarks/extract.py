@@ -1,0 +1,183 @@
+"""CPU time per page of each step and of the whole way, beside Trafilatura on the same pages.
+
+Everybody gets the same bytes and runs on one thread in one process. The pages come in random order and, for each page,
+the contestants in random order, so that noise of the machine hits all alike. Each page is seen once by each
+contestant, and warmed up is with other pages, so nobody's caches know it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import random
+import statistics
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import trafilatura
+from corpus import DEFAULT, sample
+from report import heading, publish, table
+from tqdm import tqdm
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.tagger.decode import decode as choose
+from scrapy_dripper.engines.tagger.features import features
+from scrapy_dripper.engines.tagger.model import Model, bundled
+from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.output.main_html import main_html
+from scrapy_dripper.output.markdown import markdown
+from scrapy_dripper.output.text import text
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.parse import parse
+
+STEPS = ("decode", "parse", "blocks", "features", "model", "labels", "main_html", "markdown", "text")
+WHOLE = "scrapy-dripper"
+BATCHED = "scrapy-dripper, in batches"
+PEER = "trafilatura"
+FAST = "trafilatura fast=True"
+WARM_UP = 10
+
+T = TypeVar("T")
+
+
+class Steps:
+    """The way of one page, step by step with a clock in between."""
+
+    def __init__(self) -> None:
+        self.model = Model(bundled())
+        self.milliseconds: dict[str, float] = {}
+        self._last = 0.0
+
+    def __call__(self, html: bytes) -> None:
+        """Extract from one page. A step that it does not reach takes no time."""
+        self.milliseconds = dict.fromkeys(STEPS, 0.0)
+        self._last = time.process_time()
+        decoded = self._took("decode", decode(html))
+        tree = self._took("parse", parse(decoded))
+        page = self._took("blocks", cut(tree, ""))
+        if len(page.blocks) == 0:
+            return
+        batch = self._took("features", features([page]))
+        p = self._took("model", self.model(batch.columns.matrix()))
+        labels = self._took("labels", choose(p, batch.size, page.blocks.text, self.model.manifest.decoding))
+        if not labels.any():
+            return
+        content = self._took("main_html", main_html(page, labels))
+        self._took("markdown", markdown(content, page.base_url))
+        self._took("text", text(page, labels))
+
+    def _took(self, step: str, result: T) -> T:
+        now = time.process_time()
+        self.milliseconds[step] = 1000 * (now - self._last)
+        self._last = now
+        return result
+
+
+def measure(call: Callable[[Any], object], argument: object) -> float:
+    """Return the CPU milliseconds of a call, all threads of this process included."""
+    start = time.process_time()
+    call(argument)
+    return 1000 * (time.process_time() - start)
+
+
+def run(arguments: argparse.Namespace) -> str:
+    """Measure and return the report."""
+    pages, rest = sample(arguments.data, arguments.pages, arguments.seed)
+    batch_size = Config().batch_size
+    extractor, steps = Extractor(Config(threads=1)), Steps()
+    times: dict[str, list[float]] = defaultdict(list)
+    outcomes: Counter[str] = Counter()
+    sizes: list[int] = []
+    chance = random.Random(arguments.seed)
+
+    def whole(html: bytes) -> Extraction:
+        return extractor.extract([Document(html)])[0]
+
+    def together(batch: list[bytes]) -> None:
+        extractions = extractor.extract(batch)
+        outcomes.update(str(extraction.fallback_reason or extraction.source) for extraction in extractions)
+
+    contestants: dict[str, Callable[[bytes], object]] = {
+        WHOLE: whole,
+        "steps": steps,
+        PEER: trafilatura.extract,
+        FAST: lambda html: trafilatura.extract(html, fast=True),
+    }
+    for page in (rest or pages)[:WARM_UP]:
+        html = page.path.read_bytes()
+        for contestant in contestants.values():
+            contestant(html)
+
+    waiting: list[bytes] = []
+    for page in tqdm(pages, unit="page", desc="extract"):
+        html = page.path.read_bytes()
+        sizes.append(len(html))
+        for name in chance.sample(list(contestants), len(contestants)):
+            times[name].append(measure(contestants[name], html))
+        for step, milliseconds in steps.milliseconds.items():
+            times[step].append(milliseconds)
+        waiting.append(html)
+        if len(waiting) == batch_size or len(sizes) == len(pages):
+            times[BATCHED].append(measure(together, waiting))
+            waiting = []
+    extractor.close()
+    return report(arguments, times, outcomes, sizes)
+
+
+def report(
+    arguments: argparse.Namespace, times: dict[str, list[float]], outcomes: Counter[str], sizes: list[int]
+) -> str:
+    """Return the tables as text."""
+    n = len(sizes)
+    peer = statistics.mean(times[PEER])
+    batched = sum(times[BATCHED]) / n
+    rows = [
+        [name, *_figures(times[name]), f"{1000 / mean:.1f}", f"{peer / mean:.2f}"]
+        for name in (WHOLE, PEER, FAST)
+        for mean in [statistics.mean(times[name])]
+    ]
+    rows.insert(1, [BATCHED, f"{batched:.2f}", "", "", f"{1000 / batched:.1f}", f"{peer / batched:.2f}"])
+    total = sum(sum(times[step]) for step in STEPS)
+    steps = [[step, *_figures(times[step]), f"{100 * sum(times[step]) / total:.0f} %"] for step in STEPS]
+    kilobytes = sorted(size / 1000 for size in sizes)
+    return "\n\n".join(
+        [
+            heading("extract.py", ["scrapy-dripper", "trafilatura", "lxml", "numpy", "onnxruntime", "html2text"]),
+            f"{n} pages, {statistics.median(kilobytes):.0f} kB in the median and {statistics.mean(kilobytes):.0f} kB "
+            f"in the mean, stratified by page type, seed {arguments.seed}; CPU milliseconds per page, one thread.\n"
+            f"scrapy-dripper returns Main-HTML, Markdown and text; in batches of {Config().batch_size}, or page by "
+            "page. Trafilatura returns text.\n"
+            "Its pages by outcome: " + ", ".join(f"{name} {count}" for name, count in outcomes.most_common()) + ".",
+            table(["the whole way", "mean", "median", "p95", "pages/s", "speed / trafilatura"], rows),
+            table(["scrapy-dripper, step by step", "mean", "median", "p95", "share"], steps),
+        ]
+    )
+
+
+def _figures(values: list[float]) -> list[str]:
+    ordered = sorted(values)
+    p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
+    return [f"{number:.2f}" for number in (statistics.mean(values), statistics.median(values), p95)]
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description="CPU time per page, step by step and beside Trafilatura.")
+    parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of *.html; default: .cache/wcxb-dev/html")
+    parser.add_argument("--pages", type=int, default=300, help="default: 300")
+    parser.add_argument("--seed", type=int, default=20261121)
+    parser.add_argument(
+        "--output", type=Path, default=Path(__file__).parent / "results" / "extract.txt", help="where the report goes"
+    )
+    arguments = parser.parse_args()
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    publish(run(arguments), arguments.output)
+
+
+if __name__ == "__main__":
+    main()

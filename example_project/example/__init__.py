@@ -1,0 +1,1 @@
+"""A complete Scrapy project that uses scrapy-dripper, with a small website of its own to crawl."""

@@ -1,0 +1,24 @@
+"""What the spiders yield."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass
+class Page:
+    """One crawled page. The spider gives the first two fields, scrapy-dripper fills the last three."""
+
+    url: str
+    title: str | None = None
+    main_html: str | None = None
+    markdown: str | None = None
+    dripper: dict[str, Any] | None = None
+
+
+@dataclass
+class AppPage(Page):
+    """A page as one of two ways of downloading it saw it."""
+
+    rendered: bool = False

@@ -1,0 +1,1 @@
+"""One spider for each way of using scrapy-dripper."""

@@ -1,0 +1,28 @@
+"""The main door: yield items, and find their main content filled in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+from scrapy import Request
+from scrapy.http import Response
+
+from example.base import OWN_SITE, PageSpider
+from example.items import Page
+
+
+class SiteSpider(PageSpider):
+    """Crawls the example's own website, following its links. Nothing in here knows of scrapy-dripper."""
+
+    name = "site"
+    allowed_domains = ("127.0.0.1",)
+    custom_settings = OWN_SITE
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Begin at the home page."""
+        yield Request(self.home() + "/", errback=self.failed)
+
+    def parse(self, response: Response) -> Iterator[Page | Request]:
+        """Yield the page and what it links to."""
+        yield self.page(response)
+        yield from self.follow_links(response)

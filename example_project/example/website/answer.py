@@ -1,0 +1,15 @@
+"""What the website sends for one request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One HTTP answer; ``content_type`` None sends no such header."""
+
+    body: bytes
+    content_type: str | None = "text/html; charset=utf-8"
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,1 @@
+"""Trained models, one folder each: weights, manifest.json and a model card."""

@@ -1,0 +1,1 @@
+"""Label pages by reading them: what ``scrapy-dripper annotate`` is made of. See docs/annotation.md."""

@@ -1,0 +1,217 @@
+"""An OpenAI-compatible endpoint: one request, with its retries, and many of them at a time."""
+
+from __future__ import annotations
+
+import json
+import queue
+import random
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from http.client import HTTPException
+from typing import Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+from scrapy_dripper.annotation.answer import AnswerError
+
+MAX_BYTES = 32_000_000
+ATTEMPTS = 5
+_RETRIED = frozenset({408, 409, 425, 429})
+_REFUSED = frozenset({401, 403, 404})
+_LONGEST_WAIT = 60.0
+_EXCERPT = 200
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class EndpointError(Exception):
+    """The endpoint gave no answer. ``refused`` is True where it would refuse any other request as well."""
+
+    def __init__(self, message: str, refused: bool = False) -> None:
+        super().__init__(message)
+        self.refused = refused
+
+
+class _RetryError(Exception):
+    """A request may succeed later; ``wait`` is how many seconds the endpoint asks for, 0 if it does not say."""
+
+    def __init__(self, message: str, wait: float = 0.0) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirected request would take the key along to another host."""
+
+    def redirect_request(self, *_args: Any, **_named: Any) -> None:
+        return None
+
+
+class Endpoint:
+    """A model behind ``POST {url}/chat/completions``. Serves any number of threads.
+
+    Construction raises ValueError, with what was expected, for a URL or a key that cannot be used. The key is sent to
+    this endpoint, and is in no message.
+    """
+
+    def __init__(
+        self, url: str, model: str, key: str | None = None, timeout: float = 300.0, backoff: float = 1.0
+    ) -> None:
+        try:
+            parts = urlsplit(url)
+            usable = parts.port != 0 and parts.scheme in ("http", "https") and url.isprintable() and " " not in url
+        except ValueError:
+            usable = False
+        if not (usable and parts.hostname) or "@" in parts.netloc:
+            raise ValueError("a URL such as http://localhost:8000/v1, without a user or a password in it")
+        if key is not None and not (key and key.isascii() and key.isprintable()):
+            raise ValueError("a key of printable ASCII characters")
+        path = parts.path.rstrip("/")
+        path += "" if path.endswith("/chat/completions") else "/chat/completions"
+        self.url = urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+        self.host = parts.netloc
+        self.model, self.timeout, self.backoff = model, timeout, backoff
+        self._key = key
+        self._opener = urllib.request.build_opener(_NoRedirect)
+
+    def complete(self, messages: Sequence[dict[str, str]]) -> str:
+        """Return the model's answer. Raise :exc:`EndpointError`, or AnswerError if it was cut off, if there is none."""
+        body = json.dumps({"model": self.model, "messages": messages, "temperature": 0}).encode()
+        for attempt in range(1, ATTEMPTS + 1):
+            answer = self._try(body)
+            if isinstance(answer, str):
+                return answer
+            if attempt < ATTEMPTS:
+                wait = self.backoff * 2 ** (attempt - 1) * random.uniform(1, 1.5)
+                time.sleep(min(_LONGEST_WAIT, max(wait, answer.wait)))
+        raise EndpointError(f"{answer}, {ATTEMPTS} times")
+
+    def _try(self, body: bytes) -> str | _RetryError:
+        try:
+            return self._content(self._post(body))
+        except _RetryError as error:
+            return error
+
+    def _post(self, body: bytes) -> bytes:
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "scrapy-dripper"}
+        request = urllib.request.Request(self.url, body, headers)
+        if self._key is not None:
+            request.add_unredirected_header("Authorization", f"Bearer {self._key}")
+        end = time.monotonic() + self.timeout
+        try:
+            with self._opener.open(request, timeout=self.timeout) as response:
+                parts: list[bytes] = []
+                size = 0
+                # In pieces: the timeout of a socket starts anew with each byte that comes.
+                while part := response.read1(65_536):
+                    parts.append(part)
+                    size += len(part)
+                    if size > MAX_BYTES:
+                        raise EndpointError(f"{self.host} sent more than {MAX_BYTES:,} bytes")
+                    if time.monotonic() > end:
+                        raise TimeoutError
+                return b"".join(parts)
+        except urllib.error.HTTPError as error:
+            with error:
+                raise self._refusal(error) from None
+        except TimeoutError:
+            raise _RetryError(f"{self.host} did not answer within {self.timeout:g} seconds") from None
+        except urllib.error.URLError as error:
+            if isinstance(error.reason, TimeoutError):
+                raise _RetryError(f"{self.host} did not answer within {self.timeout:g} seconds") from None
+            raise _RetryError(f"cannot reach {self.host}: {self._clean(str(error.reason))}") from None
+        except (OSError, HTTPException) as error:
+            raise _RetryError(f"{self.host} broke off: {type(error).__name__}") from None
+
+    def _refusal(self, error: urllib.error.HTTPError) -> Exception:
+        """Return the error that an HTTP status stands for."""
+        said = f"{self.host} answered HTTP {error.code}"
+        if 300 <= error.code < 400:
+            where = self._clean(error.headers.get("Location") or "nowhere")
+            return EndpointError(f"{said}, a redirect to {where}: give the URL itself as --endpoint", refused=True)
+        try:
+            text = error.read(10_000).decode("utf-8", "replace")
+        except (OSError, HTTPException):
+            text = ""
+        text = self._clean(_message(text))
+        said = f"{said}: {text}" if text else said
+        if error.code in _RETRIED or error.code >= 500:
+            return _RetryError(said, _seconds(error.headers.get("Retry-After")))
+        return EndpointError(said, refused=error.code in _REFUSED)
+
+    def _content(self, data: bytes) -> str:
+        try:
+            choice = json.loads(data)["choices"][0]
+            content = choice["message"]["content"]
+            cut_off = choice.get("finish_reason") == "length"
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            content, cut_off = None, False
+            choice = None
+        if choice is None or not isinstance(content, str | None):
+            text = self._clean(data[:10_000].decode("utf-8", "replace"))
+            raise EndpointError(f"{self.host}: expected a chat completion, choices[0].message.content (got {text!r})")
+        if cut_off:
+            raise AnswerError("the answer was cut off at the token limit of the endpoint")
+        return content or ""
+
+    def _clean(self, text: str) -> str:
+        """Return the beginning of what a server said, on one line and without the key."""
+        if self._key:
+            text = text.replace(self._key, "***")
+        text = "".join(c if c.isprintable() else " " for c in text)
+        return " ".join(text.split())[:_EXCERPT]
+
+
+def _message(text: str) -> str:
+    """Return the message of an error in the form that OpenAI gave it, or the text itself."""
+    try:
+        error: Any = json.loads(text)["error"]
+        return str(error["message"] if isinstance(error, dict) else error)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return text
+
+
+def _seconds(header: str | None) -> float:
+    try:
+        return max(0.0, float(header or 0))
+    except ValueError:  # a date
+        return 0.0
+
+
+def in_threads(function: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[tuple[T, R | Exception]]:
+    """Yield each item with its result, or what it raised, as they come; no more items are taken than are under way.
+
+    The threads are daemons: whoever stops asking does not wait for requests that hang.
+    """
+    todo: queue.SimpleQueue[tuple[T] | None] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[T, R | Exception]] = queue.SimpleQueue()
+
+    def work() -> None:
+        while (task := todo.get()) is not None:
+            done.put((task[0], _outcome(function, task[0])))
+
+    for _ in range(threads):
+        threading.Thread(target=work, daemon=True, name="annotate").start()
+    running = 0
+    try:
+        for item in items:
+            todo.put((item,))
+            running += 1
+            if running == threads:
+                yield done.get()
+                running -= 1
+        for _ in range(running):
+            yield done.get()
+    finally:
+        for _ in range(threads):
+            todo.put(None)
+
+
+def _outcome(function: Callable[[T], R], item: T) -> R | Exception:
+    try:
+        return function(item)
+    except Exception as error:
+        return error

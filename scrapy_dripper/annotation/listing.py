@@ -1,0 +1,103 @@
+"""The blocks of a page as a reader gets them: one line each, whatever their text is."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+from scrapy_dripper.page.page import Flag, Page
+
+MAX_CHARS = 400
+"""Most characters of a block that are shown, unless something else is asked for."""
+LEAST_CHARS = 40
+
+_LEVELS = 4  # ancestors in a path
+_NAME = 24  # characters of a class name
+# No flag is called like a label.
+FLAGS = {
+    Flag.NAV: "nav",
+    Flag.HEADER: "header",
+    Flag.FOOTER: "footer",
+    Flag.ASIDE: "aside",
+    Flag.MAIN: "main-element",
+    Flag.ARTICLE: "article",
+    Flag.FORM: "form",
+    Flag.DIALOG: "dialog",
+    Flag.BUTTON: "button",
+    Flag.HEADING: "heading",
+    Flag.HIDDEN: "hidden",
+    Flag.NOSCRIPT: "noscript",
+}
+"""What a reader is told of where a block stands."""
+_JOINERS = "\u200c\u200d"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What is shown of one block. No field holds a line break or a control character."""
+
+    id: int
+    path: str
+    """The block's element and those around it, each with its first class: ``div.post>p``."""
+    flags: tuple[str, ...]
+    linked: int
+    """Per cent of the text that is links."""
+    same_as: int
+    """Id of the first block with the same text, 0 if this is it."""
+    text: str
+
+
+def listing(page: Page, max_chars: int = MAX_CHARS) -> list[Line]:
+    """Return one line per block, in document order; a text over ``max_chars`` is shortened in the middle."""
+    blocks, tree = page.blocks, page.tree
+    seen: dict[str, int] = {}
+    lines = []
+    for i, text in enumerate(blocks.text):
+        context = int(blocks.context[i])
+        flags = int(tree.flags[context] | tree.flags[int(blocks.leaf[i])])
+        text = one_line(text)
+        first = seen.setdefault(text, i + 1)
+        lines.append(
+            Line(
+                id=i + 1,
+                path=_path(page, context),
+                flags=tuple(name for flag, name in FLAGS.items() if flags & flag),
+                linked=min(100, round(100 * int(blocks.link_chars[i]) / max(1, len(text)))),
+                same_as=first if first <= i else 0,
+                text=shorten(text, max_chars),
+            )
+        )
+    return lines
+
+
+def one_line(text: str) -> str:
+    """Return the text on one line, without control and other invisible characters."""
+    text = " ".join(text.split())  # every character that any reader takes for the end of a line is white space here
+    if text.isascii() and text.isprintable():
+        return text
+    return " ".join("".join(c for c in text if _visible(c)).split())
+
+
+def shorten(text: str, most: int) -> str:
+    """Return the text, or its beginning and end with the number of characters that were left out between them."""
+    if len(text) <= most:
+        return text
+    head = most * 2 // 3
+    tail = most - head
+    return f"{text[:head].rstrip()} [... {len(text) - most} characters ...] {text[-tail:].lstrip()}"
+
+
+def _visible(character: str) -> bool:
+    return character in _JOINERS or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn")
+
+
+def _path(page: Page, i: int) -> str:
+    tree = page.tree
+    parts: list[str] = []
+    while i > 0 and len(parts) < _LEVELS:
+        names = tree.names[i].split()
+        name = "".join(c for c in names[0] if c.isalnum() or c in "-_")[:_NAME] if names else ""
+        tag = "".join(c for c in str(tree.nodes[i].tag) if c.isalnum() or c in "-_:")[:_NAME]
+        parts.append(f"{tag}.{name}" if name else tag)
+        i = int(tree.parent[i])
+    return ">".join(reversed(parts)) or "html"

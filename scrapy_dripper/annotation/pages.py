@@ -1,0 +1,110 @@
+"""Inputs to sheets: pages cut into blocks, with all that identifies what was labelled."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from scrapy_dripper.annotation.listing import one_line
+from scrapy_dripper.cli import why
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.inputs import READ_FACTOR, Source, read_source
+from scrapy_dripper.page import Page, PageError, read
+from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.parse import parse
+
+PROFILE = "native"
+_BOM = b"\xef\xbb\xbf"
+_STEM = 80  # characters of an input's name in an id
+
+_unsafe = re.compile(r"[^\w.+,=@()-]+")  # what is not for file names, on any system
+
+Fail = Callable[[str, str], None]
+"""Take the name of an input and the reason why it gives nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sheet:
+    """One page to label."""
+
+    id: str
+    """Name of the input and the first 8 digits of its hash: the same in every run, another for another page."""
+    name: str
+    """The input, as it was given."""
+    url: str
+    """Where the page came from, or says that it belongs; empty if neither is known."""
+    title: str
+    sha256: str
+    """Of the bytes of the document, unzipped."""
+    cut: str
+    """SHA-256 of the texts of the blocks: labels mean something for these blocks only."""
+    document: Document
+    page: Page
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.page.blocks)
+
+    def utf8(self) -> bytes:
+        """Return the document in UTF-8, with a byte order mark where it came in something else."""
+        data = self.document.html
+        if isinstance(data, str):
+            return _BOM + data.encode("utf-8", "replace")
+        text = decode(data, self.document.charset)
+        return data if data.removeprefix(_BOM) == text.encode() else _BOM + text.encode("utf-8", "replace")
+
+
+def sheet(document: Document, name: str, stem: str) -> Sheet:
+    """Return the sheet of a document. Raise :exc:`PageError` if it has no blocks."""
+    page = read(document, Config())
+    data = document.html if isinstance(document.html, bytes) else document.html.encode("utf-8", "replace")
+    sha256 = hashlib.sha256(data).hexdigest()
+    cut = hashlib.sha256("\0".join(page.blocks.text).encode("utf-8", "replace")).hexdigest()
+    return Sheet(
+        id=f"{_unsafe.sub('-', stem)[:_STEM]}-{sha256[:8]}",
+        name=name,
+        url=one_line(document.url or _address(document)),
+        title=one_line(page.title or ""),
+        sha256=sha256,
+        cut=cut,
+        document=document,
+        page=page,
+    )
+
+
+def open_sheets(sources: Sequence[Source], url: str | None, fail: Fail) -> Iterator[Sheet | None]:
+    """Yield the sheet of each source when asked for; None for one that has none, after ``fail`` was told why."""
+    for source in sources:
+        found = _open(source, url)
+        if isinstance(found, Sheet):
+            yield found
+        else:
+            fail(source.name, found)
+            yield None
+
+
+def _open(source: Source, url: str | None) -> Sheet | str:
+    """Return the sheet of a source, or why there is none."""
+    try:
+        document = read_source(source, READ_FACTOR * Config().max_bytes)
+        return sheet(replace(document, url=url) if url else document, source.name, source.id)
+    except PageError as error:
+        return f"{error.reason}: {error}"
+    except Exception as error:  # Whatever is wrong with a page, the others go on.
+        return why(error)
+
+
+def _address(document: Document) -> str:
+    """Return the URL that a document gives as its own, empty if it gives none: training keeps hosts apart by it."""
+    html = document.html if isinstance(document.html, str) else decode(document.html, document.charset)
+    root = parse(html)
+    links = (n.get("href", "") for n in root.iter("link") if "canonical" in (n.get("rel") or "").lower().split())
+    metas = (n.get("content", "") for n in root.iter("meta") if n.get("property") == "og:url")
+    for address in (*links, *metas):
+        if address.strip().lower().startswith(("http://", "https://")):
+            return str(address.strip())
+    return ""

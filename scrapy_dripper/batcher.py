@@ -1,0 +1,310 @@
+"""Pages from the event loop to the worker thread and back, in batches, with nobody waiting for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol, TypeVar
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.fallback import fall_back
+from scrapy_dripper.worker import FallbackWorker, Job, ModelWorker, Worker
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Settle = Callable[[Job, Extraction], None]
+Left = tuple[list[Job], "Job | None"]
+"""What a worker leaves behind: its batch, and the page to blame if that is known."""
+
+REPLACEMENTS = 3
+"""Threads that are replaced, in a row or while the earlier ones are still stuck, before there are no more."""
+
+
+class Observer(Protocol):
+    """Whom a batcher tells what happens; called on the event loop."""
+
+    def waiting(self, pages: int) -> None:
+        """So many pages wait or are being worked on."""
+
+    def batch(self, pages: int) -> None:
+        """A batch of so many pages has been answered."""
+
+    def page(self, extraction: Extraction) -> None:
+        """A page is done."""
+
+    def stopping(self) -> bool:
+        """Return True if the crawl takes no new requests any more."""
+
+
+class Lane(ABC):
+    """A queue of jobs with one worker at a time. Everything here runs on the event loop.
+
+    A worker that is stuck or dead is replaced. The page that did it, if a single one, is convicted; otherwise each page
+    of the batch is tried again alone.
+    """
+
+    work: str
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, timeout: float, settle: Settle) -> None:
+        self.loop, self.timeout, self.settle = loop, timeout, settle
+        self.queue: SimpleQueue[Job | None] = SimpleQueue()
+        self.ready: SimpleQueue[list[Job]] = SimpleQueue()
+        self._given_up: tuple[FallbackReason, str] | None = None
+        self._warned = False
+        self._worker: Worker | None = None
+        self._failures = 0
+        self._stuck: list[Worker] = []
+
+    @abstractmethod
+    def hire(self) -> Worker:
+        """Return a new worker, not started."""
+
+    @abstractmethod
+    def convict(self, job: Job, reason: FallbackReason, error: str) -> None:
+        """Do something else with a page that does not go through this lane."""
+
+    def terms(self) -> tuple[Any, ...]:
+        """Return what every worker is hired with."""
+        return self.loop, self.queue, self.ready, self.timeout, self.done, self.died
+
+    def submit(self, job: Job) -> None:
+        """Queue a page. It is settled or convicted later, if not at once."""
+        if self._given_up is not None:
+            self.convict(job, *self._given_up)
+            return
+        self.queue.put(job)
+        if self._worker is None:
+            self._start()
+
+    def done(self, worker: Worker, batch: list[Job], answers: list[Extraction]) -> None:
+        """Take a worker's answers. Those of a worker that has been replaced come too late."""
+        if worker.abandoned:
+            return
+        self._failures = 0
+        for job, extraction in zip(batch, answers, strict=True):
+            self.settle(job, extraction)
+
+    def died(self, worker: Worker, error: BaseException) -> None:
+        """Replace a worker that ended with an exception."""
+        left = worker.abandon()
+        if left is not None:
+            self._replace(worker, left, FallbackReason.ENGINE_ERROR, f"{type(error).__name__}: {error}")
+
+    def check(self, now: float) -> None:
+        """Replace the worker if it is stuck."""
+        left = self._worker.abandon(now) if self._worker is not None else None
+        if left is not None and self._worker is not None:
+            error = f"no answer within DRIPPER_TIMEOUT = {self.timeout:g} seconds"
+            self._replace(self._worker, left, FallbackReason.TIMEOUT, error)
+
+    def stop(self) -> None:
+        """Let the worker end after what it is doing now."""
+        if self._worker is not None:
+            self._worker.abandon()
+            self.queue.put(None)
+
+    def _start(self) -> None:
+        self._worker = self.hire()
+        self._worker.start()
+
+    def _replace(self, worker: Worker, left: Left, reason: FallbackReason, error: str) -> None:
+        batch, guilty = left
+        self._failures += 1
+        self._stuck = [*(stuck for stuck in self._stuck if stuck.thread.is_alive()), worker]
+        if max(self._failures, len(self._stuck)) > REPLACEMENTS:
+            self._give_up(batch, reason, error)
+            return
+        log = logger.debug if self._warned else logger.warning
+        log("Replacing the thread of %(work)s: %(error)s", {"work": self.work, "error": error})
+        self._warned = True
+        if guilty is None and len(batch) == 1:
+            guilty = batch[0]
+        innocent = [job for job in batch if job is not guilty]
+        if guilty is None:
+            for job in innocent:
+                self.ready.put([job])
+        else:
+            if innocent:
+                self.ready.put(innocent)
+            self.convict(guilty, reason, error)
+        self._start()
+
+    def _give_up(self, batch: list[Job], reason: FallbackReason, error: str) -> None:
+        self._given_up, self._worker = (reason, f"{self.work} has been given up ({error})"), None
+        logger.error(
+            "Giving %(work)s up for the rest of this crawl after %(count)d replacements of its thread: %(error)s",
+            {"work": self.work, "count": REPLACEMENTS, "error": error},
+        )
+        for job in [*batch, *(job for jobs in _emptied(self.ready) for job in jobs), *_emptied(self.queue)]:
+            if job is not None:
+                self.convict(job, reason, error)
+
+
+def _emptied(queue: SimpleQueue[T]) -> Iterator[T]:
+    with contextlib.suppress(Empty):
+        while True:
+            yield queue.get_nowait()
+
+
+class FallbackLane(Lane):
+    """Pages whose own thread is stuck, or that come after the engine has been given up."""
+
+    work = "the fallback"
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, config: Config, settle: Settle) -> None:
+        super().__init__(loop, config.timeout, settle)
+        self._config = config
+
+    def hire(self) -> Worker:
+        """Return a worker that runs the fallback."""
+        return FallbackWorker(*self.terms(), fall_back=self._fall_back)
+
+    def convict(self, job: Job, reason: FallbackReason, error: str) -> None:  # noqa: ARG002 (the page's own say more)
+        """Settle the page with nothing, the one thing that cannot take long."""
+        self.settle(job, nothing(job.source.url, job.reason, f"{job.error}; fallback: {error}"))
+
+    def _fall_back(self, document: Document, reason: FallbackReason, error: str) -> Extraction:
+        return fall_back(document, document.config or self._config, reason, error)
+
+
+class ModelLane(Lane):
+    """Pages for the engine."""
+
+    work = "the engine"
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        config: Config,
+        settle: Settle,
+        extractor: Extractor,
+        load: Callable[[], Extractor],
+        load_limit: float,
+        observer: Observer,
+    ) -> None:
+        super().__init__(loop, config.timeout, settle)
+        self._config, self._load, self._load_limit, self._observer = config, load, load_limit, observer
+        self._extractor: Extractor | None = extractor
+        self._rescue = FallbackLane(loop, config, settle)
+
+    def hire(self) -> Worker:
+        """Return a worker: the first has the extractor that was loaded at the start, later ones load their own."""
+        extractor, self._extractor = self._extractor, None
+        return ModelWorker(
+            *self.terms(),
+            extractor=extractor,
+            load=self._load,
+            load_limit=self._load_limit,
+            size=self._config.batch_size,
+            wait=self._config.batch_wait,
+        )
+
+    def convict(self, job: Job, reason: FallbackReason, error: str) -> None:
+        """Let another thread run the fallback for the page."""
+        job.reason, job.error = reason, error
+        self._rescue.submit(job)
+
+    def done(self, worker: Worker, batch: list[Job], answers: list[Extraction]) -> None:
+        """Count the batch and settle its pages."""
+        if not worker.abandoned:
+            self._observer.batch(len(batch))
+        super().done(worker, batch, answers)
+
+    def check(self, now: float) -> None:
+        """Check both workers."""
+        super().check(now)
+        self._rescue.check(now)
+
+    def stop(self) -> None:
+        """Let both workers end."""
+        super().stop()
+        self._rescue.stop()
+        if self._extractor is not None:  # Nobody has ever asked for a page.
+            self._extractor.close()
+
+
+def nothing(url: str, reason: FallbackReason | None, error: str) -> Extraction:
+    """Return the extraction of a page that leaves its items as they are."""
+    return Extraction(url, None, None, None, None, "fallback:none", fallback_reason=reason, error=error)
+
+
+class Batcher:
+    """Extract the pages of a crawl in one thread, ``DRIPPER_BATCH_SIZE`` at a time.
+
+    The extractor is loaded at construction, which raises what ``load`` raises. All methods belong to the event loop.
+    """
+
+    def __init__(self, config: Config, load: Callable[[], Extractor], observer: Observer) -> None:
+        self._config, self._load, self._observer = config, load, observer
+        start = time.monotonic()
+        self._extractor = load()
+        self._load_limit = max(config.timeout, 3 * (time.monotonic() - start))
+        self._lane: ModelLane | None = None
+        self._pending: set[Job] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._stopping = self._stopped = False
+
+    def submit(self, source: Document, decode: Callable[[], Document] | None = None) -> asyncio.Future[Extraction]:
+        """Return the future extraction of a page. It never has an exception; it is cancelled if the crawl ends first.
+
+        ``decode`` is called in the worker thread for the document to extract; without it, that is ``source``.
+        """
+        loop = asyncio.get_running_loop()
+        job = Job(source, decode, loop.create_future(), time.monotonic())
+        if self._stopped:
+            job.future.cancel()
+            return job.future
+        if self._lane is None:
+            self._lane = ModelLane(
+                loop, self._config, self._settle, self._extractor, self._load, self._load_limit, self._observer
+            )
+        self._pending.add(job)
+        self._observer.waiting(len(self._pending))
+        self._lane.submit(job)
+        if self._timer is None:
+            self._watch()
+        return job.future
+
+    def stop(self) -> None:
+        """End the threads, without waiting for them, and cancel what nobody has waited for."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._lane is not None:
+            self._lane.stop()
+        else:
+            self._extractor.close()
+        while self._pending:
+            self._pending.pop().future.cancel()
+
+    def _settle(self, job: Job, extraction: Extraction) -> None:
+        if job not in self._pending:
+            return
+        self._pending.remove(job)
+        if not job.future.done():
+            job.future.set_result(extraction)
+        self._observer.page(extraction)
+
+    def _watch(self) -> None:
+        """Look after the threads as long as pages wait."""
+        self._timer = None
+        if self._lane is None or not self._pending:
+            return
+        self._lane.check(time.monotonic())
+        if self._observer.stopping() and not self._stopping:
+            self._stopping = True
+            logger.info(
+                "The crawl is stopping; %(pages)d pages still wait for their main content. Ctrl-C again drops them.",
+                {"pages": len(self._pending)},
+            )
+        if self._pending:
+            interval = min(0.5, self._config.timeout / 4)
+            self._timer = asyncio.get_running_loop().call_later(interval, self._watch)

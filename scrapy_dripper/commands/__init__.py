@@ -1,0 +1,1 @@
+"""Commands for the ``scrapy`` tool."""

@@ -1,0 +1,186 @@
+"""Every option once: name, type, default, check and a line of documentation.
+
+The same :class:`Config` is read from Scrapy settings (``DRIPPER_BATCH_SIZE``), from a request's
+``meta["dripper"]`` (``{"batch_size": ...}`` where it makes sense) and from command-line flags.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+PREFIX = "DRIPPER_"
+FALLBACKS = ("trafilatura", "html", "empty", "none")
+
+
+class ConfigError(ValueError):
+    """An option has a value that it cannot have; the message names the setting, what it takes and what came."""
+
+
+Check = Callable[[Any], Any]
+"""Turn a raw value into the option's type. Raise ValueError saying what was expected."""
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, str):
+        value = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}.get(
+            value.lower(), value
+        )
+    if value in (True, False, 1, 0):
+        return bool(value)
+    raise ValueError("True or False")
+
+
+def _one_of(*names: str) -> Check:
+    def check(value: Any) -> str:
+        if value in names:
+            return str(value)
+        raise ValueError("one of " + ", ".join(map(repr, names)))
+
+    return check
+
+
+def _whole(least: int) -> Check:
+    def check(value: Any) -> int:
+        try:
+            number = int(value)
+            if number >= least and number == float(value) and not isinstance(value, bool):
+                return number
+        except (TypeError, ValueError, OverflowError):
+            pass
+        raise ValueError(f"a whole number of at least {least}")
+
+    return check
+
+
+def _seconds(value: Any) -> float:
+    try:
+        number = float(value)
+        if math.isfinite(number) and number > 0 and not isinstance(value, bool):
+            return number
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ValueError("a number of seconds above 0")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise ValueError("a non-empty string")
+
+
+def _path(value: Any) -> str:
+    return _text(str(value) if hasattr(value, "__fspath__") else value)
+
+
+def _fallback(value: Any) -> str | Callable[..., Any]:
+    dotted = isinstance(value, str) and all(part.isidentifier() for part in value.split(".")) and "." in value
+    if value in FALLBACKS or dotted or (callable(value) and not isinstance(value, type)):
+        return value  # type: ignore[no-any-return]
+    raise ValueError("one of " + ", ".join(map(repr, FALLBACKS)) + ", a dotted path to a callable or a callable")
+
+
+def _optional(check: Check) -> Check:
+    return lambda value: None if value is None or value == "" else check(value)
+
+
+def _option(default: Any, check: Check, doc: str, *, per_request: bool = False) -> Any:
+    return field(default=default, metadata={"check": check, "doc": doc, "per_request": per_request})
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The options of one crawl, or of one page. Construction checks every value and raises :exc:`ConfigError`."""
+
+    enabled: bool = _option(True, _boolean, "Switch the plugin off without taking it out.")
+    engine: str = _option("tagger", _one_of("tagger"), "Who labels the blocks.")
+    model: str | None = _option(
+        None, _optional(_path), "Folder of the model; by default the one that is bundled with the engine."
+    )
+    device: str = _option("auto", _one_of("auto", "cpu", "cuda"), "Where the model runs.")
+    threads: int = _option(1, _whole(1), "Threads of the model's session on a CPU.")
+    batch_size: int = _option(8, _whole(1), "Most pages that are labelled together.")
+    batch_wait: float = _option(0.2, _seconds, "Longest wait, in seconds, for a batch to fill.")
+    timeout: float = _option(
+        30.0,
+        _seconds,
+        "Seconds that one step on a page's way (reading it, labelling its batch, writing it) may take before the page "
+        "falls back; time in the queue does not count.",
+    )
+    fallback: str | Callable[..., Any] = _option(
+        "trafilatura",
+        _fallback,
+        "What extracts a page that the model could not decide about: 'trafilatura', 'html' (the whole cleaned page), "
+        "'empty', 'none' (the item stays as it is) or a dotted path to a callable.",
+        per_request=True,
+    )
+    oversize: str = _option(
+        "fallback",
+        _one_of("fallback", "truncate"),
+        "What happens to a page over a limit: the fallback extracts it, or its first part is labelled.",
+        per_request=True,
+    )
+    max_blocks: int = _option(10_000, _whole(1), "Most blocks of a page that the engine labels.", per_request=True)
+    max_bytes: int = _option(
+        10_000_000,
+        _whole(1),
+        "Most bytes of a page that are parsed; characters, where it comes as text.",
+        per_request=True,
+    )
+    html_field: str | None = _option(
+        "main_html", _optional(_text), "Item field that receives the Main-HTML; None for no field.", per_request=True
+    )
+    markdown_field: str | None = _option(
+        "markdown", _optional(_text), "Item field that receives the Markdown; None for no field.", per_request=True
+    )
+    meta_field: str | None = _option(
+        None,
+        _optional(_text),
+        "Item field that receives a small dict: source, fallback reason, confidence, block counts, milliseconds.",
+        per_request=True,
+    )
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            value = getattr(self, option.name)
+            try:
+                checked = option.metadata["check"](value)
+            except ValueError as error:
+                raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error} (got {value!r})") from None
+            object.__setattr__(self, option.name, checked)
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Config:
+        """Read the ``DRIPPER_*`` settings of a crawl. Raise :exc:`ConfigError` for an unknown one or a wrong value."""
+        values: dict[str, Any] = {}
+        known = {PREFIX + option.name.upper(): option.name for option in fields(cls)}
+        for name in settings:
+            if not isinstance(name, str) or not name.startswith(PREFIX):
+                continue
+            if name not in known:
+                raise ConfigError(f"{name} is not a setting of scrapy-dripper; the settings are {', '.join(known)}")
+            values[known[name]] = settings[name]
+        return cls(**values)
+
+    def override(self, values: Mapping[str, Any]) -> Config:
+        """Return this configuration with a request's ``meta["dripper"]`` applied.
+
+        Raise :exc:`ConfigError` for a name that is not an option of a single request, or a wrong value. A request may
+        name a fallback of :data:`FALLBACKS` only: its meta can come from outside, and must not choose code to run.
+        """
+        allowed = [option.name for option in fields(self) if option.metadata["per_request"]]
+        for name in values:
+            if name not in allowed:
+                raise ConfigError(f'meta["dripper"] takes the keys {", ".join(allowed)} (got {name!r})')
+        chosen = values.get("fallback")
+        if chosen is not None and chosen not in (*FALLBACKS, self.fallback):
+            raise ConfigError(
+                f'meta["dripper"]["fallback"] must be one of {", ".join(map(repr, FALLBACKS))} (got {chosen!r}); '
+                "a callable is named in the settings"
+            )
+        return replace(self, **values)

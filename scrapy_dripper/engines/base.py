@@ -1,0 +1,54 @@
+"""What every engine is: pages in, one probability of main per block out, or a typed error per page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.page.page import Page
+
+
+class EngineError(Exception):
+    """The engine could not label one page; the other pages of the batch are not touched."""
+
+
+class ModelError(RuntimeError):
+    """The engine cannot be loaded at all. The message is one sentence that says what to do."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """An engine's answer for one page of n blocks.
+
+    ``probabilities`` is float32 of shape (n,), each the probability of main; ``main`` is bool of shape (n,), the
+    engine's decision, made for the page as a whole and so not always a threshold on ``probabilities``.
+    """
+
+    probabilities: npt.NDArray[np.float32]
+    main: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an engine can take; None is no limit."""
+
+    max_blocks: int | None = None
+
+
+class Engine(Protocol):
+    """Label the blocks of pages. One engine serves one thread."""
+
+    name: str
+    limits: Limits
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Return the labels, or the error, of each page, in order."""
+        ...
+
+    def close(self) -> None:
+        """Give back the memory and threads of the model."""
+        ...

@@ -1,0 +1,122 @@
+"""Count kinds of characters per block, for all the blocks of a batch at once."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+WORD, UPPER, DIGIT, SENTENCE, COMMA, CJK, SEPARATOR, CURRENCY = (1 << i for i in range(8))
+
+_SENTENCE = frozenset(".!?。！？…؟।")
+_COMMA = frozenset(",;，、；،")
+_SEPARATOR = frozenset("|•·»›/>→←«‹–—-:")
+_CJK = ((0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
+
+Codes = npt.NDArray[np.uint32]
+
+
+def _kind(code: int) -> int:
+    char = chr(code)
+    bits = 0
+    if char.isalnum() or char == "_":  # what \w matches
+        bits |= WORD
+    if char.isupper():
+        bits |= UPPER
+    if char.isdigit():
+        bits |= DIGIT
+    if char in _SENTENCE:
+        bits |= SENTENCE
+    if char in _COMMA:
+        bits |= COMMA
+    if char in _SEPARATOR:
+        bits |= SEPARATOR
+    if any(low <= code <= high for low, high in _CJK):
+        bits |= CJK
+    if unicodedata.category(char) == "Sc":
+        bits |= CURRENCY
+    return bits
+
+
+@lru_cache(maxsize=1)
+def _plane() -> npt.NDArray[np.uint8]:
+    """Kinds of the characters of the Basic Multilingual Plane."""
+    return np.array([_kind(code) for code in range(0x10000)], dtype=np.uint8)
+
+
+def kinds(codes: Codes) -> npt.NDArray[np.uint8]:
+    """Return the bit set of each character."""
+    result: npt.NDArray[np.uint8] = _plane()[np.minimum(codes, 0xFFFF)]
+    beyond = np.flatnonzero(codes > 0xFFFF)
+    if beyond.size:
+        unique, inverse = np.unique(codes[beyond], return_inverse=True)
+        result[beyond] = np.array([_kind(int(code)) for code in unique], dtype=np.uint8)[inverse]
+    return result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Characters:
+    """What the characters of n texts are; every column has shape (n,) and counts, unless it says otherwise."""
+
+    chars: npt.NDArray[np.float32]
+    words: npt.NDArray[np.int64]
+    """Runs of ``\\w``: the words of the metric."""
+    size: npt.NDArray[np.float32]
+    """Words, with half a word for each CJK character: these scripts have no spaces to count by."""
+    word_chars: npt.NDArray[np.float32]
+    upper: npt.NDArray[np.float32]
+    digits: npt.NDArray[np.float32]
+    sentence_ends: npt.NDArray[np.float32]
+    commas: npt.NDArray[np.float32]
+    separators: npt.NDArray[np.float32]
+    currency: npt.NDArray[np.float32]
+    cjk: npt.NDArray[np.float32]
+    lines: npt.NDArray[np.float32]
+    first: npt.NDArray[np.uint8]
+    """Kind of the first character."""
+    last: npt.NDArray[np.uint8]
+    """Kind of the last character."""
+    colon: npt.NDArray[np.bool_]
+    """True where the text ends with a colon."""
+
+
+def count(texts: list[str]) -> Characters:
+    """Return what the characters of non-empty texts are."""
+    joined = "\n".join(texts) + "\n"
+    codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    starts = np.concatenate([[0], np.cumsum(lengths[:-1] + 1)])
+    kind = kinds(codes)
+    is_word = (kind & WORD) != 0
+    begins = is_word.copy()
+    begins[1:] &= ~is_word[:-1]
+
+    def total(marks: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        sums: npt.NDArray[np.int64] = np.add.reduceat(marks, starts, dtype=np.int64)
+        return sums
+
+    def share(bit: int) -> npt.NDArray[np.float32]:
+        return total((kind & bit) != 0).astype(np.float32)
+
+    words, cjk = total(begins), share(CJK)
+    ends = starts + lengths - 1
+    return Characters(
+        chars=lengths.astype(np.float32),
+        words=words,
+        size=words.astype(np.float32) + 0.5 * cjk,
+        word_chars=total(is_word).astype(np.float32),
+        upper=share(UPPER),
+        digits=share(DIGIT),
+        sentence_ends=share(SENTENCE),
+        commas=share(COMMA),
+        separators=share(SEPARATOR),
+        currency=share(CURRENCY),
+        cjk=cjk,
+        lines=total(codes == 10).astype(np.float32),
+        first=kind[starts],
+        last=kind[ends],
+        colon=np.isin(codes[ends], [ord(":"), ord("：")]),
+    )

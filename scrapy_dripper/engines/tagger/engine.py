@@ -1,0 +1,68 @@
+"""The tagger as an engine: features, model, decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
+from scrapy_dripper.engines.tagger.decode import decode
+from scrapy_dripper.engines.tagger.features import features, schema_hash
+from scrapy_dripper.engines.tagger.model import Model, bundled
+from scrapy_dripper.page.page import Page
+
+
+class Tagger:
+    """Label blocks by a tiny ONNX model over their features. All the pages of a call share one run of the model."""
+
+    name = "tagger"
+    limits = Limits()
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @classmethod
+    def load(cls, config: Config) -> Tagger:
+        """Return a tagger that was tried on a small page. Raise ModelError, saying what to do, if it cannot work."""
+        folder = Path(config.model) if config.model else bundled()
+        tagger = cls(Model(folder, device=config.device, threads=config.threads))
+        tagger._smoke(folder)
+        return tagger
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Return the labels of each page."""
+        batch = features(pages)
+        probabilities = self._model(batch.columns.matrix())
+        answers: list[Labels | EngineError] = []
+        for page, a, b in zip(pages, batch.edges[:-1].tolist(), batch.edges[1:].tolist(), strict=True):
+            p = probabilities[a:b]
+            answers.append(Labels(p, decode(p, batch.size[a:b], page.blocks.text, self._model.manifest.decoding)))
+        return answers
+
+    def close(self) -> None:
+        """Let go of the session; closing twice is no error."""
+        vars(self).pop("_model", None)
+
+    def _smoke(self, folder: Path) -> None:
+        """Try the model before the crawl needs it, which also builds the tables that the first page would wait for."""
+        from lxml.html import document_fromstring
+
+        from scrapy_dripper.page.blocks import cut
+
+        page = cut(document_fromstring("<html><body><h1>Title</h1><p>A line of text.</p></body></html>"))
+        batch = features([page])
+        schema = schema_hash(list(batch.columns))
+        if schema != self._model.manifest.feature_schema:
+            raise ModelError(
+                f"The model in {folder} was trained for other features (schema {self._model.manifest.feature_schema}, "
+                f"this version has {schema}): train it again with 'make train', or use the bundled model"
+            )
+        try:
+            p = self._model(batch.columns.matrix())
+        except Exception as error:
+            raise ModelError(f"The model in {folder} does not run ({error}): restore the model folder") from None
+        if p.shape != (2,) or not np.isfinite(p).all():
+            raise ModelError(f"The model in {folder} does not give one probability per block: restore the model folder")

@@ -1,0 +1,409 @@
+"""Features of the blocks of a batch of pages: numpy over columns, no Python per block.
+
+All the pages of a batch are laid end to end, so that the cost of a numpy call is paid once a batch. What looks at
+neighbours never looks over the edge of a page. The features follow what was measured to matter: where a block stands
+(sections, roles, class names), how it is repeated, what its ancestors hold, what its words are, and what is around it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.engines.tagger.characters import CJK, COMMA, DIGIT, SENTENCE, SEPARATOR, UPPER, Characters, count
+from scrapy_dripper.engines.tagger.lexicon import KEYWORDS, WORD_BITS, WORDS, keywords
+from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.tags import TAGS
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+LEVELS = 6
+"""How many ancestors of a block are looked at."""
+LONG = 20
+"""Words of a long block."""
+
+_tokens = re.compile(r"\w+").findall
+_headings = np.array([TAGS[f"h{level}"] for level in range(1, 7)])
+_PATH = np.int64(1_000_003)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """The columns of a batch of pages, laid end to end: m nodes, n blocks, one row of ``edges`` per page."""
+
+    parent: Ints
+    """Number of the parent node; the root is its own parent."""
+    tag: Ints
+    signature: Ints
+    flags: Ints
+    near: Ints
+    """Bit set of the keyword groups of the node and its two nearest ancestors."""
+    far: Ints
+    """Bit set of the keyword groups of the node and all its ancestors."""
+    depth: Ints
+    wider: Ints
+    """Number of the nearest ancestor with more blocks than the node; wrappers around the same blocks are no news."""
+    path: Ints
+    """Hash of the tags from the root down."""
+    block_start: Ints
+    block_end: Ints
+    context: Ints
+    leaf: Ints
+    links: Floats
+    link_chars: Floats
+    bold_chars: Floats
+    images: Floats
+    first: Ints
+    """Number of the first block of the block's page."""
+    last: Ints
+    """One past the last block of the block's page."""
+
+
+def table(pages: Sequence[Page]) -> Table:
+    """Lay the columns of pages end to end."""
+    nodes = np.array([len(page.tree.nodes) for page in pages], dtype=np.int64)
+    blocks = np.array([len(page.blocks) for page in pages], dtype=np.int64)
+    node_at = np.concatenate([[0], np.cumsum(nodes)])
+    block_at = np.concatenate([[0], np.cumsum(blocks)])
+    to_node, to_block = np.repeat(node_at[:-1], nodes), np.repeat(block_at[:-1], nodes)
+    of_block = np.repeat(node_at[:-1], blocks)
+
+    def tree(name: str) -> Ints:
+        return np.concatenate([getattr(page.tree, name) for page in pages]).astype(np.int64)
+
+    def block(name: str) -> Ints:
+        return np.concatenate([getattr(page.blocks, name) for page in pages]).astype(np.int64)
+
+    parent = np.maximum(tree("parent"), 0) + to_node
+    tag, depth = tree("tag"), tree("depth")
+    own = np.fromiter(
+        (keywords(name[:512]) if name else 0 for page in pages for name in page.tree.names), dtype=np.int64
+    )
+    up = parent
+    near = own | own[up] | own[up[up]]
+    far, path = own.copy(), tag.copy()
+    start, end = tree("block_start") + to_block, tree("block_end") + to_block
+    wider = parent.copy()
+    order = np.argsort(depth, kind="stable")
+    starts = np.searchsorted(depth[order], np.arange(1, int(depth.max()) + 2))
+    for low, high in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        level = order[low:high]
+        above = parent[level]
+        far[level] |= far[above]
+        path[level] += path[above] * _PATH
+        same = (start[level] == start[above]) & (end[level] == end[above])
+        wider[level] = np.where(same, wider[above], above)
+    return Table(
+        parent=parent,
+        tag=tag,
+        signature=tree("signature") * len(pages) + np.repeat(np.arange(len(pages)), nodes),
+        flags=tree("flags"),
+        near=near,
+        far=far,
+        depth=depth,
+        wider=wider,
+        path=path * len(pages) + np.repeat(np.arange(len(pages)), nodes),
+        block_start=start,
+        block_end=end,
+        context=block("context") + of_block,
+        leaf=block("leaf") + of_block,
+        links=block("links").astype(np.float32),
+        link_chars=block("link_chars").astype(np.float32),
+        bold_chars=block("bold_chars").astype(np.float32),
+        images=block("images").astype(np.float32),
+        first=np.repeat(block_at[:-1], blocks),
+        last=np.repeat(block_at[1:], blocks),
+    )
+
+
+class Columns(dict[str, npt.NDArray[np.generic]]):
+    """Features by name, in the order in which they were added."""
+
+    def matrix(self) -> Floats:
+        """Return float32 of shape (n blocks, n features)."""
+        out = np.empty((len(next(iter(self.values()))), len(self)), dtype=np.float32)
+        for i, column in enumerate(self.values()):
+            out[:, i] = column
+        return out
+
+    def bits(self, prefix: str, names: Sequence[str], sets: Ints) -> None:
+        """Add one feature per bit of a column of bit sets."""
+        for bit, name in enumerate(names):
+            self[f"{prefix}:{name}"] = (sets >> bit) & 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Features:
+    """The features of the n blocks of a batch, page after page."""
+
+    columns: Columns
+    size: Floats
+    """Words of each block, shape (n,), with half a word for each CJK character."""
+    edges: Ints
+    """Where each page begins, and at the end n: shape (pages + 1,)."""
+
+
+def schema_hash(names: Sequence[str]) -> str:
+    """Return the hash of the features' names and of the tables that give their values a meaning.
+
+    Weights fit the code only if it is the same.
+    """
+    meaning = [list(names), KEYWORDS, WORDS, list(TAGS), [flag.name for flag in Flag], LEVELS, LONG]
+    return hashlib.sha256(json.dumps(meaning, sort_keys=False).encode()).hexdigest()[:16]
+
+
+def features(pages: Sequence[Page]) -> Features:
+    """Return the features of all the blocks of pages. Every page has at least one block."""
+    t = table(pages)
+    c = count([text for page in pages for text in page.blocks.text])
+    x = Columns()
+    _text(x, t, c)
+    _words(x, c, pages)
+    _place(x, t, c)
+    _structure(x, t)
+    _repetition(x, t, c, pages)
+    _ancestors(x, t, c)
+    _neighbours(x, t)
+    _page(x, t, c)
+    return Features(x, c.size, np.append(np.unique(t.first), len(t.first)))
+
+
+def _per(a: npt.NDArray[np.generic], b: npt.NDArray[np.generic]) -> Floats:
+    """a / b, and 0 where b is 0."""
+    result: Floats = np.divide(a, np.maximum(b, 1), dtype=np.float32)
+    return result
+
+
+def _sums(values: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
+    """Running totals: ``_sums(v)[b] - _sums(v)[a]`` is the sum of v[a:b]."""
+    return np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
+
+
+def _text(x: Columns, t: Table, c: Characters) -> None:
+    x["words"] = np.log1p(c.size)
+    x["chars"] = np.log1p(c.chars)
+    x["link_density"] = np.minimum(_per(t.link_chars, c.chars), 1)
+    x["sentence_ends"] = np.log1p(c.sentence_ends)
+    x["ends_sentence"] = (c.last & SENTENCE) != 0
+    x["ends_colon"] = c.colon
+    x["links"] = np.log1p(t.links)
+    x["link_words"] = np.log1p(_per(t.link_chars, t.links))
+    x["bold"] = np.minimum(_per(t.bold_chars, c.chars), 1)
+    x["images"] = np.log1p(t.images)
+    x["word_length"] = _per(c.word_chars, c.words)
+    x["upper"] = _per(c.upper, c.word_chars)
+    x["digits"] = _per(c.digits, c.chars)
+    x["commas"] = _per(c.commas, c.size)
+    x["separators"] = _per(c.separators, c.size)
+    x["currency"] = np.minimum(c.currency, 4)
+    x["cjk"] = _per(c.cjk, c.chars)
+    x["symbols"] = 1 - _per(c.word_chars, c.chars)
+    x["lines"] = np.log1p(c.lines)
+    x["starts_upper"] = (c.first & UPPER) != 0
+    x["starts_digit"] = (c.first & DIGIT) != 0
+    x["starts_other"] = (c.first & (SEPARATOR | COMMA | SENTENCE)) != 0
+    x["cjk_last"] = (c.last & CJK) != 0
+
+
+def _words(x: Columns, c: Characters, pages: Sequence[Page]) -> None:
+    """Groups of words, and words shared with the page's title and URL."""
+    get = WORD_BITS.get
+    codes: list[int] = []
+    shared: list[int] = []
+    for page in pages:
+        tokens = _tokens("\n".join(page.blocks.text).lower())
+        title = dict.fromkeys(_tokens((page.title or "").lower()), 1)
+        try:
+            path = urlsplit(page.url).path.lower()
+        except ValueError:  # such as "http://["
+            path = ""
+        for word in _tokens(path.replace("_", "-")):
+            if len(word) > 2:
+                title[word] = title.get(word, 0) | 2
+        codes.extend([get(token, 0) for token in tokens])
+        shared.extend([title.get(token, 0) for token in tokens] if title else [0] * len(tokens))
+    starts = np.concatenate([[0], np.cumsum(c.words[:-1])])
+    words = c.words
+    if int(words.sum()) != len(codes):  # lower-casing split a word: count again, by block
+        words = np.array([len(_tokens(text.lower())) for page in pages for text in page.blocks.text])
+        starts = np.concatenate([[0], np.cumsum(words[:-1])])
+    code, share = np.array(codes, dtype=np.int64), np.array(shared, dtype=np.int64)
+    for bit, name in enumerate(WORDS):
+        hits = np.add.reduceat((code >> bit) & 1, starts)
+        x[f"words:{name}"] = _per(hits, words)
+    x["title_words"] = _per(np.add.reduceat(share & 1, starts), words)
+    x["url_words"] = _per(np.add.reduceat(share >> 1, starts), words)
+    x["title_hits"] = np.minimum(np.add.reduceat(share & 1, starts), 10)
+
+
+def _place(x: Columns, t: Table, c: Characters) -> None:
+    n = np.arange(len(t.first))
+    index, blocks = n - t.first, t.last - t.first
+    sums = _sums(c.size)
+    before = sums[n] - sums[t.first]
+    total = sums[t.last] - sums[t.first]
+    x["index"] = np.log1p(index)
+    x["index_share"] = _per(index, blocks)
+    x["words_before"] = np.log1p(before)
+    x["words_before_share"] = _per(before, total)
+    x["words_after"] = np.log1p(np.maximum(total - before - c.size, 0))
+    x["depth"] = t.depth[t.context]
+    x["leaf_depth"] = t.depth[t.leaf] - t.depth[t.context]
+
+    tag = t.tag[t.context]
+    level = np.zeros(len(n), dtype=np.int64)
+    for i, heading in enumerate(_headings, start=1):
+        level[tag == heading] = i
+    x["heading_level"] = level
+    last_heading = np.maximum.accumulate(np.where(level > 0, n, -1))
+    seen = last_heading >= t.first
+    last_heading = np.where(seen, last_heading, t.first)
+    x["since_heading"] = np.where(seen, np.log1p(n - last_heading), -1)
+    x["words_since_heading"] = np.where(seen, np.log1p(sums[n] - sums[last_heading]), -1)
+    x["last_heading_level"] = np.where(seen, level[last_heading], 0)
+    x["headings_before"] = np.log1p(_sums(level > 0)[n] - _sums(level > 0)[t.first])
+
+    h1 = np.where(level == 1, n, len(n))
+    first_h1 = np.minimum.reduceat(h1, np.unique(t.first))[np.unique(t.first, return_inverse=True)[1]]
+    has = first_h1 < t.last
+    x["to_h1"] = np.where(has, np.sign(n - first_h1) * np.log1p(np.abs(n - first_h1)), -9)
+
+
+def _structure(x: Columns, t: Table) -> None:
+    """Tags, sections, roles and class names around the block."""
+    x["tag"] = t.tag[t.context]
+    x["leaf_tag"] = t.tag[t.leaf]
+    up = t.context
+    for level in range(1, 4):
+        up = t.parent[up]
+        x[f"parent_tag_{level}"] = t.tag[up]
+    x.bits("flag", [flag.name or "" for flag in Flag], t.flags[t.context] | t.flags[t.leaf])
+    x.bits("near", list(KEYWORDS), t.near[t.context] | t.near[t.leaf])
+    x.bits("far", list(KEYWORDS), t.far[t.leaf])
+    for name, by in (("before", -1), ("after", 1)):
+        there = _shift(t, by)
+        inside, other = there >= 0, t.context[there]
+        x[f"parent_as_{name}"] = inside & (t.parent[t.context] == t.parent[other])
+        x[f"tag_as_{name}"] = inside & (t.signature[t.context] == t.signature[other])
+
+
+def _groups(key: Ints) -> tuple[Ints, Ints]:
+    """Return each row's group number and the sizes of the groups of equal keys."""
+    _, inverse, sizes = np.unique(key, return_inverse=True, return_counts=True)
+    return inverse.astype(np.int64), sizes.astype(np.int64)
+
+
+def _repetition(x: Columns, t: Table, c: Characters, pages: Sequence[Page]) -> None:
+    """How often the text, and the shape of the place where it stands, occur on the page."""
+    copies: list[int] = []
+    for page in pages:
+        texts = page.blocks.text
+        counts = Counter(texts)
+        copies.extend([counts[text] for text in texts])
+    x["copies"] = np.log1p(np.array(copies))
+
+    n = len(t.first)
+    up = [t.context]
+    for _ in range(3):
+        up.append(t.parent[up[-1]])
+    four = np.zeros(n, dtype=np.int64)
+    for node in up:
+        four = four * _PATH + t.signature[node]
+    two = t.signature[up[0]] * _PATH + t.signature[up[1]]
+    density = np.minimum(_per(t.link_chars, c.chars), 1)
+    for name, key in (("shape", four), ("class", two), ("path", t.path[t.context])):
+        group, size = _groups(key)
+        x[f"{name}_count"] = np.log1p(size)[group]
+        x[f"{name}_words"] = np.log1p(_per(np.bincount(group, c.size), size))[group]
+        x[f"{name}_links"] = _per(np.bincount(group, density), size)[group]
+        x[f"{name}_share"] = _per(size[group], t.last - t.first)
+
+
+def _ancestors(x: Columns, t: Table, c: Characters) -> None:
+    """What each of the nearest ancestors holds."""
+    size, chars, links = _sums(c.size), _sums(c.chars), _sums(np.minimum(t.link_chars, c.chars))
+    long, long_words = _sums(c.size >= LONG), _sums(np.where(c.size >= LONG, c.size, 0))
+    paragraph = (t.flags[t.context] & Flag.PARAGRAPH) != 0
+    p_words = _sums(np.where(paragraph, c.size, 0))
+    ends, images = _sums(c.sentence_ends), _sums(t.images)
+    n = np.arange(len(t.first))
+    total = size[t.last] - size[t.first]
+    alone = t.block_end[t.context] - t.block_start[t.context] <= 1
+    up = np.where(alone, t.wider[t.context], t.context)
+    for level in range(1, LEVELS + 1):
+        a, b = t.block_start[up], t.block_end[up]
+        a, b = np.minimum(a, n), np.maximum(b, n + 1)
+        words, blocks = size[b] - size[a], b - a
+        x[f"up{level}_words"] = np.log1p(words)
+        x[f"up{level}_blocks"] = np.log1p(blocks)
+        x[f"up{level}_links"] = _per(links[b] - links[a], chars[b] - chars[a])
+        x[f"up{level}_p"] = _per(p_words[b] - p_words[a], words)
+        x[f"up{level}_long"] = _per(long_words[b] - long_words[a], words)
+        x[f"up{level}_sentences"] = _per(ends[b] - ends[a], words)
+        x[f"up{level}_share"] = _per(words, total)
+        if level in (1, 3, 5):
+            x[f"up{level}_images"] = _per(images[b] - images[a], blocks)
+            x[f"up{level}_place"] = _per(n - a, blocks)
+            x[f"up{level}_long_blocks"] = _per(long[b] - long[a], blocks)
+            above = t.wider[up]
+            x[f"up{level}_siblings"] = np.log1p(t.block_end[above] - t.block_start[above] - blocks)
+        up = t.wider[up]
+
+
+def _shift(t: Table, by: int) -> Ints:
+    """Return the number of each block's neighbour, or -1 beyond the edge of the page."""
+    n = np.arange(len(t.first)) + by
+    return np.where((n >= t.first) & (n < t.last), n, -1)
+
+
+AROUND = ("words", "link_density", "ends_sentence", "heading_level")
+"""Features that are also looked at in the blocks around."""
+
+
+def _neighbours(x: Columns, t: Table) -> None:
+    for by in (-2, -1, 1, 2):
+        there = _shift(t, by)
+        inside = there >= 0
+        for name in (*AROUND, "tag"):
+            x[f"{name}{by:+}"] = np.where(inside, x[name][there], -1)
+    n = np.arange(len(t.first))
+    sums = {name: _sums(x[name]) for name in AROUND}
+    for reach in (4, 12):
+        before, after = np.maximum(n - reach, t.first), np.minimum(n + reach + 1, t.last)
+        for name in AROUND:
+            total = sums[name]
+            x[f"{name}-{reach}"] = _per(total[n] - total[before], n - before)
+            x[f"{name}+{reach}"] = _per(total[after] - total[n + 1], after - n - 1)
+
+
+MEANS = (
+    *("words", "chars", "link_density", "sentence_ends", "ends_sentence", "ends_colon", "links", "link_words", "bold"),
+    *("images", "word_length", "upper", "digits", "commas", "separators", "currency", "cjk", "symbols", "lines"),
+    *("starts_upper", "starts_digit", "starts_other", "words:stop", "heading_level", "copies", "shape_count"),
+)
+"""Features whose mean over the page is a feature as well."""
+
+
+def _page(x: Columns, t: Table, c: Characters) -> None:
+    """What the page is as a whole, the same for all its blocks."""
+    blocks = t.last - t.first
+    for name in MEANS:
+        sums = _sums(x[name])
+        x[f"page_{name}"] = _per(sums[t.last] - sums[t.first], blocks)
+    sums, long = _sums(c.size), _sums(np.where(c.size >= LONG, c.size, 0))
+    x["page_size"] = np.log1p(sums[t.last] - sums[t.first])
+    x["page_long"] = _per(long[t.last] - long[t.first], sums[t.last] - sums[t.first])
+    x["page_blocks"] = np.log1p(blocks)
+    for flag in (Flag.MAIN, Flag.ARTICLE, Flag.PARAGRAPH, Flag.NAV, Flag.FORM):
+        sums = _sums((t.flags[t.context] & flag) != 0)
+        x[f"page_{(flag.name or '').lower()}"] = _per(sums[t.last] - sums[t.first], blocks)

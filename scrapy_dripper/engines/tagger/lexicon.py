@@ -1,0 +1,129 @@
+"""Words that say what a part of a page is for: in class and id attributes, and in the text itself."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+KEYWORDS: dict[str, str] = {
+    "nav": r"nav|menu|topbar|toolbar",
+    "breadcrumb": r"breadcrumb|crumb",
+    "header": r"header|masthead|banner|^top\b|site-?title|logo",
+    "footer": r"foot|bottom|colophon|copyright",
+    "sidebar": r"side|aside|rail\b|widget|secondary|left-?col|right-?col",
+    "comment": r"comment|disqus|respond|discussion",
+    "reply": r"repl(?:y|ies)|answer|post-?body|message|posting|cooked",
+    "related": r"relat|recommend|similar|more-|also|upsell|cross-?sell|suggest|trending|popular|latest|you-may",
+    "share": r"shar(?:e|ing)|social|facebook|twitter|follow|sns\b|addthis|instagram|linkedin",
+    "advert": r"\bads?\b|advert|sponsor|promo|outbrain|taboola|adsense|banner-ad|affiliate",
+    "consent": r"cookie|consent|gdpr|privacy|legal|disclaimer",
+    "overlay": r"modal|popup|overlay|dialog|drawer|offcanvas|toast|lightbox|tooltip|dropdown",
+    "newsletter": r"newsletter|subscri|signup|sign-up|mailing|opt-?in",
+    "account": r"login|log-in|signin|account|user-?menu|register|profile|avatar",
+    "search": r"search",
+    "pages": r"pag(?:er|inat|ing|e-num)|prev|next|load-?more|showmore",
+    "meta": r"meta|byline|author|\bdate|time|posted|publish|info\b",
+    "taxonomy": r"\btags?\b|categor|label|badge|topic|chip",
+    "content": r"content|\bmain|body|inner|wysiwyg|rte\b",
+    "article": r"article|entry|story|\bpost\b|blog|news",
+    "prose": r"text|prose|markdown|paragraph|rich|copy\b|description|excerpt|summary|intro|lead\b|lede|abstract",
+    "title": r"title|headline|heading|subhead",
+    "product": r"product|\bsku|variant|\bitem\b|goods|pdp",
+    "price": r"price|cart|buy|shop|checkout|stock|shipping|delivery|basket|quantity|wishlist|currency",
+    "review": r"review|rating|star|testimonial|feedback",
+    "spec": r"spec|attribute|feature|detail|param|property",
+    "grid": r"card|grid|tile|teaser|\blist|listing|result|feed|collection|archive",
+    "media": r"gallery|carousel|slide|swiper|image|thumb|media|photo|video|player|figure|caption|credit",
+    "forum": r"thread|topic|forum|question|vote|answer|quote|signature|cooked|bbs",
+    "toc": r"\btoc|table-of-contents|\bindex|anchor|on-this-page",
+    "hidden": r"hidden|\bhide|sr-only|visually|screen-?reader|collapse|d-none|invisible|noprint|offscreen",
+    "panel": r"faq|accordion|panel|\btabs?\b|toggle|expand",
+    "action": r"cta|button|btn|hero|call-to|jumbotron|contact",
+    "code": r"code|highlight|snippet|syntax|example|api",
+    "skip": r"skip|jump|print|back-?to-?top|scroll",
+    "language": r"lang|locale|country|region|translat",
+    "filter": r"filter|facet|sort|refine|option|select|swatch",
+    "layout": r"wrap|container|row\b|\bcol|section|block|module|region|page\b",
+    "template": r"elementor|wp-|wpb|et_pb|shopify|drupal|field--|mw-|squarespace|framer|w-",
+}
+"""Groups of keywords in class and id attributes. The order is part of the feature schema."""
+
+_groups = [(1 << bit, re.compile(pattern).search) for bit, pattern in enumerate(KEYWORDS.values())]
+_camel = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+@lru_cache(maxsize=1 << 16)
+def keywords(names: str) -> int:
+    """Return the bit set of :data:`KEYWORDS` in a node's class and id attributes.
+
+    Pages repeat them, so they are remembered: give no more than the first few hundred characters.
+    """
+    text = _camel.sub("-", names).lower().replace("_", "-")
+    bits = 0
+    for bit, search in _groups:
+        if search(text):
+            bits |= bit
+    return bits
+
+
+WORDS: dict[str, str] = {
+    "stop": (
+        "the a an and or of to in is are was were be been it its this that these those with for on as at by from not "
+        "have has had he she they we you i his her their our your my me him them who which what when where how why if "
+        "but so than then there here all any can could will would should may might do does did into over about after "
+        "before because while also more most some such no nor only own same other very just "
+        "der die das und oder ist sind war mit für auf von zu im den dem des ein eine einer nicht auch sich wird als "
+        "le la les des et est sont une dans pour que qui sur avec pas plus par au aux ce cette "
+        "el los las y es son en una para que con por del se su no como "
+        "il lo gli di che è per non sono del della een het van niet met voor zijn op "
+        "и в не на что он с как это по к из у за от для"
+    ),
+    "legal": (
+        "copyright reserved rights trademark trademarks terms privacy policy imprint impressum disclaimer "
+        "gmbh inc llc ltd"
+    ),
+    "consent": "cookie cookies consent gdpr accept preferences",
+    "mail": "subscribe newsletter email inbox unsubscribe signup mailing",
+    "account": "login log sign signin register account password username logout profile",
+    "social": (
+        "share facebook twitter linkedin instagram pinterest whatsapp youtube tweet follow followers telegram "
+        "rss tiktok"
+    ),
+    "comment": "comment comments reply replies respond discussion moderated",
+    "more": "read more continue view see show all learn discover explore browse expand load",
+    "paging": "next previous prev page pages newer older first last back",
+    "shop": (
+        "cart add buy checkout wishlist basket price sale shop order quantity qty discount free off save sold stock"
+    ),
+    "delivery": "shipping delivery returns return refund warranty payment pay policy guarantee",
+    "related": "related recommended similar also popular trending latest recent featured top you might like",
+    "byline": "by posted published updated author written editor staff written min read ago edited reviewed",
+    "time": (
+        "january february march april may june july august september october november december jan feb mar apr jun jul "
+        "aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday am pm ago hours minutes "
+        "days weeks months years hour minute day week month year today yesterday"
+    ),
+    "site": (
+        "home about contact us careers menu search navigation skip content main help support faq blog news "
+        "press sitemap"
+    ),
+    "review": "review reviews rating ratings stars star verified helpful recommend customer customers",
+    "forum": (
+        "answer answers question questions votes vote views viewed asked answered upvote topic thread posts "
+        "members joined quote forum"
+    ),
+    "advert": "advertisement sponsored ad ads promoted advertise advertising promo",
+    "media": "photo image video credit courtesy getty images caption source watch play gallery illustration",
+    "spec": (
+        "size color colour weight material dimensions features specifications details description model brand "
+        "sku ingredients width height"
+    ),
+    "action": "click here download get start started try free demo request book quote call today now join contact",
+    "code": "function return class const var import def int string null true false example parameters method api",
+}
+"""Groups of words in the text of a block. The order is part of the feature schema."""
+
+WORD_BITS: dict[str, int] = {}
+for _bit, _words in enumerate(WORDS.values()):
+    for _word in _words.split():
+        WORD_BITS[_word] = WORD_BITS.get(_word, 0) | 1 << _bit

@@ -1,0 +1,1 @@
+"""Metrics and runs against ground truth."""

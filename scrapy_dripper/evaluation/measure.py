@@ -1,0 +1,206 @@
+"""One page at a time: run the systems, score what they say. What comes out is plain and goes into the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.evaluation.blocks import BlockResult
+from scrapy_dripper.evaluation.complexity import Complexity, complexity
+from scrapy_dripper.evaluation.metrics import PRF, ScoreRow, score
+from scrapy_dripper.evaluation.peers import PEERS, quiet
+from scrapy_dripper.evaluation.rouge import Cut, load_cut, rouge
+from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.page import PageError, read
+from scrapy_dripper.training.data import Sample
+from scrapy_dripper.training.labels import align, tokens
+
+if TYPE_CHECKING:
+    from scrapy_dripper.extractor import Extractor
+
+OURS = "ours"
+PAGE = "page"
+"""Name in the cache of what is known of a page whoever extracts it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a system made of a page."""
+
+    row: ScoreRow
+    rouge: PRF | None = None
+    error: str | None = None
+    """The exception that the system raised; the text then counts as empty."""
+    source: str | None = None
+    """Of our own extraction: who decided, with the fallback reason if there is one."""
+    blocks: BlockResult | None = None
+    """Of our own extraction; None for a page without blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A text that was extracted before, and the labels and probabilities behind it if they were stored with it."""
+
+    text: str
+    labels: tuple[bool, ...] = ()
+    probabilities: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What has to be measured of one page."""
+
+    sample: Sample
+    systems: tuple[str, ...]
+    stored: Stored | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a process needs to know to measure pages."""
+
+    config: Config
+    model: bool
+    """True if our model runs, False if stored texts stand for it."""
+    rouge: bool
+
+
+class Measurer:
+    """Measures pages; loads models and peers when it first needs them."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self._extractor: Extractor | None = None
+        self._peers: dict[str, Callable[[bytes], str]] = {}
+        self._cut: Cut | None = load_cut() if setup.rouge else None
+        quiet()
+
+    def __call__(self, task: Task) -> dict[str, Result | Complexity]:
+        """Return what each system of a task made of the page. Never raises for what a system does."""
+        html = task.sample.path.read_bytes()
+        found: dict[str, Result | Complexity] = {}
+        for name in task.systems:
+            if name == PAGE:
+                found[name] = self._complexity(html)
+            elif name == OURS:
+                found[name] = self._ours(task, html)
+            else:
+                found[name] = self._peer(name, task.sample, html)
+        return found
+
+    def close(self) -> None:
+        """Give back the model."""
+        if self._extractor is not None:
+            self._extractor.close()
+
+    def _complexity(self, html: bytes) -> Complexity:
+        from scrapy_dripper.page.decode import decode
+        from scrapy_dripper.page.parse import parse
+
+        try:
+            return complexity(parse(decode(html, None)))
+        except PageError:
+            return Complexity(0.0, 0.0, 0.0, 0.0)
+
+    def _ours(self, task: Task, html: bytes) -> Result:
+        sample, stored = task.sample, task.stored
+        document = Document(html, sample.url)
+        source = "stored"
+        if self.setup.model:
+            if self._extractor is None:
+                from scrapy_dripper.extractor import Extractor
+
+                self._extractor = Extractor(self.setup.config)
+            (extraction,) = self._extractor.extract([document])
+            stored = Stored(extraction.text or "", extraction.labels, extraction.probabilities)
+            source = _source(extraction)
+        stored = stored or Stored("")
+        blocks = block_result(document, self.setup.config, sample, stored)
+        return replace(self._scored(sample, stored.text), source=source, blocks=blocks)
+
+    def _peer(self, name: str, sample: Sample, html: bytes) -> Result:
+        try:
+            if name not in self._peers:
+                self._peers[name] = PEERS[name].load()
+            text = self._peers[name](html)
+        except Exception as error:  # What a peer raises for a page is part of what it is worth.
+            return replace(self._scored(sample, ""), error=f"{type(error).__name__}: {error}"[:300])
+        return self._scored(sample, text)
+
+    def _scored(self, sample: Sample, text: str) -> Result:
+        row = score(sample.id, sample.page_type, text, sample.truth, sample.with_snippets, sample.without_snippets)
+        return Result(row, rouge=rouge(text, sample.truth, self._cut) if self._cut else None)
+
+
+def block_result(document: Document, config: Config, sample: Sample, stored: Stored) -> BlockResult | None:
+    """Return the decisions about a page's blocks beside the truth, None for a page without blocks.
+
+    Decisions that do not belong to the page's blocks, or are not there, are read off the text.
+    """
+    try:
+        page = read(document, config)
+    except PageError:
+        return None
+    truth = align(page.blocks.text, sample.truth)
+    inferred = len(stored.labels) != len(page.blocks)
+    main = tuple(align(page.blocks.text, stored.text).main.tolist()) if inferred else stored.labels
+    scored = not inferred and len(stored.probabilities) == len(main)
+    return BlockResult(
+        main=main,
+        truth=tuple(truth.main.tolist()),
+        copies=tuple(truth.duplicate.tolist()),
+        words=tuple(truth.words.tolist()),
+        probabilities=tuple(round(p, 4) for p in stored.probabilities) if scored else None,
+        inferred=inferred,
+    )
+
+
+def truth_words(sample: Sample) -> int:
+    """Return the number of words of the true text, each character of a script without spaces counted as one."""
+    return len(tokens(sample.truth))
+
+
+def to_json(result: Result | Complexity) -> dict[str, Any]:
+    """Return a result as what JSON can hold; masks are strings of 0 and 1."""
+    if isinstance(result, Complexity):
+        return {name: getattr(result, name) for name in Complexity.__slots__}
+    values: dict[str, Any] = {name: getattr(result.row, name) for name in ScoreRow.__slots__}
+    values |= {"rouge": result.rouge, "error": result.error, "source": result.source}
+    if (blocks := result.blocks) is not None:
+        values["blocks"] = {
+            **{name: _mask(getattr(blocks, name)) for name in ("main", "truth", "copies")},
+            "words": blocks.words,
+            "probabilities": blocks.probabilities,
+            "inferred": blocks.inferred,
+        }
+    return values
+
+
+def from_json(system: str, values: Mapping[str, Any]) -> Result | Complexity:
+    """Return what :func:`to_json` was given. Raise KeyError, TypeError or ValueError if it is something else."""
+    if system == PAGE:
+        return Complexity(**values)
+    blocks = values.get("blocks")
+    return Result(
+        ScoreRow(**{name: values[name] for name in ScoreRow.__slots__}),
+        rouge=PRF(*values["rouge"]) if values["rouge"] else None,
+        error=values["error"],
+        source=values["source"],
+        blocks=blocks
+        and BlockResult(
+            **{name: tuple(mark == "1" for mark in blocks[name]) for name in ("main", "truth", "copies")},
+            words=tuple(blocks["words"]),
+            probabilities=None if blocks["probabilities"] is None else tuple(blocks["probabilities"]),
+            inferred=blocks["inferred"],
+        ),
+    )
+
+
+def _mask(values: Sequence[bool]) -> str:
+    return "".join("1" if value else "0" for value in values)
+
+
+def _source(extraction: Extraction) -> str:
+    return ", ".join(filter(None, [extraction.source, str(extraction.fallback_reason or "")]))

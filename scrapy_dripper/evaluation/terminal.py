@@ -1,0 +1,112 @@
+"""The figures as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scrapy_dripper.evaluation.blocks import Reliability
+from scrapy_dripper.evaluation.figures import Evaluation, Group
+from scrapy_dripper.evaluation.metrics import POOR
+
+
+def text(evaluation: Evaluation) -> str:
+    """Return the tables of an evaluation."""
+    parts = [f"{len(evaluation.samples):,} pages of {evaluation.folder}", _systems(evaluation)]
+    for kind, title in (("type", "Word F1 by page type"), ("level", "Word F1 by difficulty")):
+        parts.append(f"{title}\n{_groups(evaluation, kind)}")
+    if evaluation.differences:
+        parts.append(f"Ours less each peer, paired by page, with 95 % intervals over pages\n{_differences(evaluation)}")
+    if evaluation.blocks:
+        parts.append(f"Blocks\n{_blocks(evaluation)}")
+        if evaluation.blocks.blocks and evaluation.blocks.words:
+            parts.append(_calibration(evaluation.blocks.blocks, evaluation.blocks.words))
+    return "\n\n".join(parts)
+
+
+def aligned(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """Return a table with its first column to the left and the others to the right."""
+    lines = [head, *body]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip() for line in lines
+    )
+
+
+def system_head(rouge: bool) -> list[str]:
+    """Return the columns of the table of systems."""
+    more = ["ROUGE-5", "R-5 P", "R-5 R"] if rouge else []
+    return ["F1", "95 %", "P", "R", *more, "with", "without", f"F1 < {POOR}", "empty"]
+
+
+def system_cells(group: Group, rouge: bool) -> list[str]:
+    """Return one line of the table of systems."""
+    s, i = group.summary, group.f1
+    scores = (group.rouge.f1, group.rouge.precision, group.rouge.recall) if rouge and group.rouge else ()
+    return [
+        f"{s.f1:.4f}",
+        f"{i.low:.3f}-{i.high:.3f}",
+        *(f"{value:.4f}" for value in (s.precision, s.recall, *scores)),
+        *(f"{value:.1%}" for value in (s.with_rate, s.without_rate, s.poor)),
+        f"{s.empty} ({s.wrongly_empty})",
+    ]
+
+
+def _systems(evaluation: Evaluation) -> str:
+    rouge = evaluation.ours.whole.rouge is not None
+    body = [[s.label, *system_cells(s.whole, rouge), str(s.errors)] for s in evaluation.systems]
+    return aligned(["system", *system_head(rouge), "errors"], body)
+
+
+def _groups(evaluation: Evaluation, kind: str) -> str:
+    body = []
+    for name, ours in evaluation.ours.groups[kind].items():
+        scores = [f"{system.groups[kind][name].summary.f1:.4f}" for system in evaluation.systems]
+        body.append([name, str(ours.summary.pages), *scores, f"{ours.summary.poor:.1%}"])
+    return aligned([kind, "pages", *(s.name for s in evaluation.systems), f"ours < {POOR}"], body)
+
+
+def _differences(evaluation: Evaluation) -> str:
+    body = [
+        [
+            d.peer,
+            d.metric,
+            d.group,
+            str(d.pages),
+            f"{d.delta.mean:+.4f}",
+            f"[{d.delta.low:+.4f}, {d.delta.high:+.4f}]",
+            "*" if d.delta.excludes_zero else "",
+            f"{d.better}/{d.worse}/{d.tied}",
+        ]
+        for d in evaluation.differences
+    ]
+    return aligned(["peer", "metric", "pages of", "n", "difference", "interval", "", "better/worse/tied"], body)
+
+
+def _blocks(evaluation: Evaluation) -> str:
+    blocks = evaluation.blocks
+    assert blocks is not None
+    body = [
+        [name, str(blocks.pages[name]), *(f"{value:.4f}" for value in (prf.f1, prf.precision, prf.recall))]
+        for name, prf in blocks.by_type.items()
+    ]
+    whole = [f"{value:.4f}" for value in (blocks.pooled.f1, blocks.pooled.precision, blocks.pooled.recall)]
+    table = aligned(["type", "pages", "F1", "P", "R"], [*body, ["all blocks together", "", *whole]])
+    return table + (f"\n(pages whose labels were read off the text: {blocks.inferred})" if blocks.inferred else "")
+
+
+def _calibration(blocks: Reliability, words: Reliability) -> str:
+    n = len(blocks.weight)
+    body = [
+        [
+            f"{k / n:.1f}-{(k + 1) / n:.1f}",
+            *(f"{v:,.0f}" if f == "n" else f"{v:.3f}" for f, v in _bin(blocks, k) + _bin(words, k)),
+        ]
+        for k in range(n)
+    ]
+    head = ["probability", "blocks", "mean p", "main", "words", "mean p", "main"]
+    errors = f"Expected calibration error: {blocks.error:.4f} by blocks, {words.error:.4f} by words"
+    return f"{errors}\n{aligned(head, body)}"
+
+
+def _bin(column: Reliability, k: int) -> list[tuple[str, float]]:
+    return [("n", column.weight[k]), ("p", column.probability[k]), ("p", column.share[k])]

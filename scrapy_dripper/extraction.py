@@ -1,0 +1,114 @@
+"""What goes into an extraction and what comes out of it: plain, frozen and picklable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from scrapy_dripper.config import Config
+
+
+class FallbackReason(str, Enum):
+    """Why a page has no main content from the model. Each has a stat, ``dripper/fallback/{value}``."""
+
+    EMPTY_BODY = "empty_body"
+    """The document has no bytes, or white space only."""
+    NOT_HTML = "not_html"
+    """The document is something else under the name of HTML: a PDF, an image, an archive."""
+    OVERSIZE = "oversize"
+    """More bytes or blocks than the settings or the engine allow."""
+    PARSE_ERROR = "parse_error"
+    """No parser could make a tree of the document."""
+    TRUNCATED_PARSE = "truncated_parse"
+    """The parser reached one of its limits and no other parser recovered the rest."""
+    NO_BLOCKS = "no_blocks"
+    """The page has no visible text."""
+    NO_MAIN = "no_main"
+    """The model found that nothing on the page is main content: the answer is empty, no fallback is asked."""
+    ENGINE_ERROR = "engine_error"
+    """The engine raised, or returned nonsense, for this page."""
+    OUTPUT_ERROR = "output_error"
+    """The page was labelled, but writing it failed."""
+    TIMEOUT = "timeout"
+    """The engine did not answer within ``DRIPPER_TIMEOUT`` seconds."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """An HTML document as it came, before parsing.
+
+    ``html`` is text when somebody who knew the HTTP headers has decoded it already (Scrapy's ``response.text``), bytes
+    otherwise; ``charset`` is then the one of the Content-Type header, if any. ``config`` holds the options that differ
+    from the extractor's for this document alone.
+    """
+
+    html: str | bytes
+    url: str = ""
+    charset: str | None = None
+    config: Config | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """All that comes out for one page.
+
+    ``main_html``, ``markdown`` and ``text`` are None only where nothing was extracted on purpose (fallback ``none``).
+    ``labels`` and ``probabilities`` have one entry per block in document order; they are empty where no engine
+    answered.
+    """
+
+    url: str
+    title: str | None
+    main_html: str | None
+    markdown: str | None
+    text: str | None
+    source: str
+    """Who decided: an engine's name, or ``fallback:NAME``."""
+    fallback_reason: FallbackReason | None = None
+    error: str | None = None
+    """What went wrong, for people: the message behind ``fallback_reason``, if there is one."""
+    labels: tuple[bool, ...] = ()
+    """True where the block is main."""
+    probabilities: tuple[float, ...] = ()
+    """Probability of main of each block, 0 to 1."""
+    blocks: int = 0
+    """Number of blocks of the page, labelled or not."""
+    truncated: bool = False
+    """True if only the first part of the page was looked at: an oversize page under ``DRIPPER_OVERSIZE = "truncate"``,
+    or one that is too large for its fallback."""
+    milliseconds: float = 0.0
+    """Processing time spent on this page, its share of the batch's model call included."""
+
+    @property
+    def main_blocks(self) -> int:
+        """Number of blocks labelled main."""
+        return sum(self.labels)
+
+    @property
+    def confidence(self) -> float | None:
+        """Mean, over the blocks, of the probability that the label given is right, 0 to 1; None without labels.
+
+        Labels are chosen for the page as a whole, so it can be under 0.5.
+        """
+        if not self.labels:
+            return None
+        chosen = [p if main else 1.0 - p for main, p in zip(self.labels, self.probabilities, strict=True)]
+        return sum(chosen) / len(chosen)
+
+    def meta(self) -> Mapping[str, Any]:
+        """Return the small plain dict that ``DRIPPER_META_FIELD`` puts on items."""
+        confidence = self.confidence
+        return {
+            "source": self.source,
+            "fallback_reason": self.fallback_reason.value if self.fallback_reason else None,
+            "confidence": None if confidence is None else round(confidence, 4),
+            "blocks": self.blocks,
+            "main_blocks": self.main_blocks,
+            "truncated": self.truncated,
+            "milliseconds": round(self.milliseconds, 2),
+        }

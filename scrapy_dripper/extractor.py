@@ -1,0 +1,166 @@
+"""The whole way of a page, from documents to extractions. Knows nothing of Scrapy."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines import load_engine
+from scrapy_dripper.engines.base import Engine, EngineError, Labels
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.fallback import check_fallback, fall_back
+from scrapy_dripper.output import write
+from scrapy_dripper.page import Page, PageError, read
+
+logger = logging.getLogger(__name__)
+
+NODES_TOGETHER = 60_000
+"""Elements of the pages that are in memory as trees at the same time, give or take a page: about 50 ordinary pages."""
+
+
+class Extractor:
+    """Extract the main content of pages.
+
+    ``Extractor().extract([html])`` is all there is to it. The engine is loaded once, at construction, which raises
+    :exc:`~scrapy_dripper.engines.base.ModelError` if it cannot be, and :exc:`~scrapy_dripper.config.ConfigError` if
+    the fallback is a path that leads nowhere. An extractor serves one thread at a time.
+    """
+
+    watch: Callable[[Document | None], None] | None = None
+    """Called before each step with the document that it is for, None for a whole batch: a batch of heavy pages takes
+    long without being stuck, and the steps tell the two apart."""
+
+    def __init__(self, config: Config | None = None, engine: Engine | None = None) -> None:
+        self.config = config or Config()
+        check_fallback(self.config)
+        self.engine = engine or load_engine(self.config)
+
+    def extract(self, documents: Iterable[Document | str | bytes]) -> list[Extraction]:
+        """Return one extraction per document, in order. Never raises for a document.
+
+        A document that cannot go through the model yields an extraction of the configured fallback, with its reason.
+        """
+        extractions: list[Extraction] = []
+        chunk: list[tuple[Document, Page | PageError, float]] = []
+        nodes = 0
+        for one in documents:
+            document = one if isinstance(one, Document) else Document(one)
+            start = time.perf_counter()
+            page = self._read(document)
+            chunk.append((document, page, time.perf_counter() - start))
+            nodes += len(page.tree.nodes) if isinstance(page, Page) else 0
+            if nodes > NODES_TOGETHER:
+                extractions += self._finish(chunk)
+                chunk, nodes = [], 0
+        return extractions + self._finish(chunk)
+
+    def _finish(self, chunk: Sequence[tuple[Document, Page | PageError, float]]) -> list[Extraction]:
+        """Label pages together and write them; each comes with its document and the seconds that reading it took."""
+        start = time.perf_counter()
+        pages = [page for _, page, _ in chunk if isinstance(page, Page)]
+        answers = iter(self._label(pages))
+        per_block = (time.perf_counter() - start) / max(1, sum(len(page.blocks) for page in pages))
+
+        extractions = []
+        for document, page, seconds in chunk:
+            start = time.perf_counter()
+            if isinstance(page, Page):
+                extraction = self._write(document, page, next(answers))
+                seconds += per_block * len(page.blocks)
+            else:
+                extraction = self.fall_back(document, page.reason, str(page))
+            seconds += time.perf_counter() - start
+            extractions.append(replace(extraction, milliseconds=seconds * 1000))
+        return extractions
+
+    def fall_back(self, document: Document, reason: FallbackReason, error: str | None = None) -> Extraction:
+        """Return what the configured fallback makes of a document, for a given reason. Never raises."""
+        self._begin(document)
+        return fall_back(document, document.config or self.config, reason, error)
+
+    def close(self) -> None:
+        """Give back the memory and threads of the engine."""
+        self.engine.close()
+
+    def _begin(self, document: Document | None) -> None:
+        if self.watch is not None:
+            self.watch(document)
+
+    def _read(self, document: Document) -> Page | PageError:
+        self._begin(document)
+        config = document.config or self.config
+        limit = self.engine.limits.max_blocks
+        if limit is not None and limit < config.max_blocks:
+            config = replace(config, max_blocks=limit)
+        try:
+            return read(document, config)
+        except PageError as error:
+            return error
+        except Exception as error:  # A page may not stop the crawl: whatever is wrong with it becomes its reason.
+            logger.debug("cannot parse %(url)s", {"url": document.url}, exc_info=True)
+            return PageError(FallbackReason.PARSE_ERROR, f"{type(error).__name__}: {error}")
+
+    def _label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Label pages together; where that raises, halve until the page that does it is alone."""
+        if not pages:
+            return []
+        self._begin(None)
+        try:
+            answers = self.engine.label(pages)
+            if len(answers) != len(pages):
+                raise EngineError(f"{len(answers)} answers for {len(pages)} pages")
+        except Exception as error:
+            if len(pages) == 1:
+                return [EngineError(f"{type(error).__name__}: {error}")]
+            half = len(pages) // 2
+            return self._label(pages[:half]) + self._label(pages[half:])
+        return [_checked(answer, page) for answer, page in zip(answers, pages, strict=True)]
+
+    def _write(self, document: Document, page: Page, answer: Labels | EngineError) -> Extraction:
+        if isinstance(answer, EngineError):
+            return replace(self.fall_back(document, FallbackReason.ENGINE_ERROR, str(answer)), blocks=len(page.blocks))
+        self._begin(document)
+        probabilities = tuple(answer.probabilities.tolist())
+        labels = tuple(answer.main.tolist())
+        # That nothing is main is an answer, and a better one than a fallback extractor's (docs/fallback.md).
+        nothing = not any(labels)
+        try:
+            main_html, markdown, text = ("", "", "") if nothing else write(page, answer.main)
+        except Exception as error:
+            logger.debug("cannot write %(url)s", {"url": document.url}, exc_info=True)
+            return self.fall_back(document, FallbackReason.OUTPUT_ERROR, f"{type(error).__name__}: {error}")
+        return Extraction(
+            url=document.url,
+            title=page.title,
+            main_html=main_html,
+            markdown=markdown,
+            text=text,
+            source=self.engine.name,
+            fallback_reason=FallbackReason.NO_MAIN if nothing else None,
+            labels=labels,
+            probabilities=probabilities,
+            blocks=len(labels),
+            truncated=page.truncated,
+        )
+
+
+def _checked(answer: Labels | EngineError, page: Page) -> Labels | EngineError:
+    """Return the answer, or the error that it is no answer for this page."""
+    if isinstance(answer, EngineError):
+        return answer
+    if not isinstance(answer, Labels):
+        return EngineError(f"expected Labels (got {type(answer).__name__})")
+    n = len(page.blocks)
+    p, main = np.asarray(answer.probabilities), np.asarray(answer.main)
+    if p.shape != (n,) or main.shape != (n,):
+        return EngineError(f"expected {n} labels (got shapes {p.shape} and {main.shape})")
+    if p.dtype.kind != "f" or main.dtype != np.bool_:
+        return EngineError(f"expected floats and booleans (got {p.dtype} and {main.dtype})")
+    if not ((p >= 0) & (p <= 1)).all():  # False for NaN too
+        return EngineError("a probability is not between 0 and 1")
+    return Labels(p, main)

@@ -1,0 +1,209 @@
+"""The extractors that take over where the model cannot decide."""
+
+from __future__ import annotations
+
+import logging
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+
+from scrapy_dripper.config import FALLBACKS, Config, ConfigError
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.errors import PageError
+from scrapy_dripper.page.parse import parse
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+logger = logging.getLogger(__name__)
+
+Fallback: TypeAlias = "Callable[[str, str], str | Extraction | None]"
+"""What ``DRIPPER_FALLBACK`` can name: takes the HTML of a document and its URL.
+
+It returns the main content as HTML, of which Markdown and text are made, or a whole :class:`Extraction`, or None where
+it finds nothing.
+"""
+
+MAX_ELEMENTS = 25_000
+"""Elements of a page that a fallback sees. Trafilatura takes 5 s for so many short paragraphs, and 2 minutes for five
+times as many; of 1,310 real pages the largest has 16,000."""
+
+_FIRST_PART = 200_000
+"""Characters that are left of a document that no parser can take as a whole: few enough for any nesting."""
+
+_NOTHING_THERE = (FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML)
+_reported: set[str] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a fallback made of a document; empty strings where it found nothing."""
+
+    main_html: str = ""
+    markdown: str = ""
+    text: str = ""
+    title: str | None = None
+    truncated: bool = False
+
+
+def fall_back(document: Document, config: Config, reason: FallbackReason, error: str | None = None) -> Extraction:
+    """Return what the fallback of the configuration makes of a document, for a given reason. Never raises.
+
+    A fallback that raises counts as ``empty``; what it raised is added to ``error``.
+    """
+    name = _name(config.fallback)
+    if name == "none":
+        return Extraction(document.url, None, None, None, None, "fallback:none", reason, error)
+    found: _Found | Extraction = _Found()
+    if name == "empty" or reason in _NOTHING_THERE:
+        name = "empty"
+    else:
+        try:
+            found = _run(document, config)
+        except Exception as problem:  # RecursionError and MemoryError included: no page may stop the crawl
+            _report(name, document.url)
+            error = "; ".join(filter(None, [error, f"fallback {name}: {type(problem).__name__}: {problem}"]))
+            name = "empty"
+    source = f"fallback:{name}"
+    if isinstance(found, Extraction):
+        return replace(found, url=document.url, source=source, fallback_reason=reason, error=found.error or error)
+    return Extraction(
+        url=document.url,
+        title=found.title,
+        main_html=found.main_html,
+        markdown=found.markdown,
+        text=found.text,
+        source=source,
+        fallback_reason=reason,
+        error=error,
+        truncated=found.truncated,
+    )
+
+
+def check_fallback(config: Config) -> None:
+    """Raise :exc:`ConfigError` if the fallback of the configuration is a dotted path that leads to no callable."""
+    if isinstance(config.fallback, str) and config.fallback not in FALLBACKS:
+        _load(config.fallback)
+
+
+@lru_cache(maxsize=32)
+def _load(path: str) -> Fallback:
+    try:
+        found = pkgutil.resolve_name(path)
+    except Exception as error:  # whatever the import of the user's module raises
+        raise ConfigError(
+            f"DRIPPER_FALLBACK is {path!r}, which cannot be imported ({type(error).__name__}: {error}); "
+            f"name a callable as package.module.function, or one of {', '.join(map(repr, FALLBACKS))}"
+        ) from error
+    if not callable(found) or isinstance(found, type):
+        raise ConfigError(
+            f"DRIPPER_FALLBACK must name a function that takes (html, url) (got {path!r}, a {type(found).__name__})"
+        )
+    return cast("Fallback", found)
+
+
+def _name(fallback: str | Callable[..., Any]) -> str:
+    if isinstance(fallback, str):
+        return fallback
+    return str(getattr(fallback, "__qualname__", type(fallback).__qualname__))
+
+
+def _report(name: str, url: str) -> None:
+    """Log the exception that is being handled: in full for the first of each fallback, for debugging after that."""
+    level = logging.DEBUG if name in _reported else logging.WARNING
+    _reported.add(name)
+    logger.log(
+        level,
+        "The fallback %(name)s failed for %(url)s; such pages come out empty. Further failures are logged at DEBUG.",
+        {"name": name, "url": url or "a page without URL"},
+        exc_info=True,
+    )
+
+
+def _run(document: Document, config: Config) -> _Found | Extraction:
+    html = document.html
+    over = len(html) > config.max_bytes
+    if over:
+        html = html[: config.max_bytes]
+    text = html if isinstance(html, str) else decode(html, document.charset)
+    if config.fallback == "trafilatura":
+        found = _trafilatura(text, document.url)
+    elif config.fallback == "html":
+        found = _whole_page(text, document.url)
+    else:
+        call = _load(config.fallback) if isinstance(config.fallback, str) else cast("Fallback", config.fallback)
+        answer = call(text, document.url)
+        if isinstance(answer, Extraction):
+            return replace(answer, truncated=True) if over else answer
+        found = _from_html(answer, document.url)
+    return replace(found, truncated=True) if over else found
+
+
+def _trafilatura(text: str, url: str) -> _Found:
+    from scrapy_dripper import trafilatura_output  # 0.1 s that most crawls can save
+
+    root, truncated = _tree(text)
+    title = _title(root)
+    main_html, markdown, plain = trafilatura_output.extract(root, url)
+    return _Found(main_html, markdown, plain, title, truncated)
+
+
+def _whole_page(text: str, url: str) -> _Found:
+    """Return the page with every block taken for main: no scripts, no handlers, nothing hidden from a reader."""
+    from scrapy_dripper.output import write
+
+    root, truncated = _tree(text)
+    page = cut(root, url)
+    main_html, markdown, plain = write(page, np.ones(len(page.blocks), dtype=np.bool_))
+    return _Found(main_html, markdown, plain, page.title, truncated)
+
+
+def _from_html(answer: object, url: str) -> _Found:
+    """Return what a callable's HTML amounts to; the HTML itself stays as it is."""
+    if answer is not None and not isinstance(answer, str):
+        raise TypeError(f"expected HTML, an Extraction or None (got {type(answer).__name__})")
+    if answer is None or not answer.strip():
+        return _Found()
+    found = _whole_page(answer, url)
+    return replace(found, main_html=answer)
+
+
+def _tree(text: str) -> tuple[HtmlElement, bool]:
+    """Return the tree of a document, and True if that is of its first part only."""
+    truncated = False
+    try:
+        root = parse(text)
+    except PageError as error:
+        if error.reason is not FallbackReason.TRUNCATED_PARSE:
+            raise
+        root, truncated = parse(text[:_FIRST_PART]), True
+    return root, _cut_off(root, MAX_ELEMENTS) or truncated
+
+
+def _cut_off(root: HtmlElement, most: int) -> bool:
+    """Take all but the first elements out of a tree; return False if there are no more than that."""
+    node = next(islice(root.iter(), most, None), None)
+    if node is None:
+        return False
+    first = node
+    while (parent := node.getparent()) is not None:
+        for later in list(node.itersiblings()):
+            parent.remove(later)
+        node.tail = None
+        node = parent
+    parent = first.getparent()
+    if parent is not None:
+        parent.remove(first)
+    return True
+
+
+def _title(root: HtmlElement) -> str | None:
+    title = root.find(".//title")
+    return None if title is None else " ".join("".join(title.itertext()).split()) or None

@@ -1,0 +1,157 @@
+"""Labels to Main-HTML: the main blocks and their ancestors, as a new tree, in time linear in the page."""
+
+from __future__ import annotations
+
+import re
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+from lxml import etree
+
+from scrapy_dripper.page.page import NOBODY, Page, Tree
+from scrapy_dripper.page.tags import TAGS
+
+ATTRIBUTES = frozenset(
+    "abbr align alt aria-label axis border cellpadding cellspacing char charoff cite class clear color colspan columns "
+    "compact content controls coords data datetime dir display encoding face headers height href hreflang hspace id "
+    "ismap itemprop itemscope itemtype kind label lang mathvariant media name noshade nowrap open poster property rel "
+    "reversed role rows rowspan rules scope shape size sizes span src srclang srcset start summary title translate "
+    "type usemap valign value vspace width".split()
+)
+"""Attributes that Main-HTML keeps, beside ``data-*``: no handlers, no style, nothing that loads or runs by itself."""
+
+URL_ATTRIBUTES = frozenset({"href", "src", "cite", "poster", "data"})
+
+MATHML = frozenset(
+    "math annotation annotation-xml maction menclose merror mfenced mfrac mglyph mi mlabeledtr mmultiscripts mn mo "
+    "mover mpadded mphantom mprescripts mroot mrow ms mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr "
+    "munder munderover none semantics".split()
+)
+"""Tags inside a formula."""
+
+# Raw text when parsed again, and what a browser that runs scripts does not show.
+_renamed = {"xmp": "pre", "listing": "pre", "plaintext": "pre", "noscript": "div"}
+
+_unsafe_url = re.compile(r"(?:javascript|vbscript|data(?!:image/(?!svg)))\s*:", re.I).match
+_invisible = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\ufeff]+")
+_name = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*", re.I).fullmatch
+_custom = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+").fullmatch
+_not_xml = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_cells = [TAGS["td"], TAGS["th"]]
+_columns = [TAGS["colgroup"], TAGS["col"]]
+_row = TAGS["tr"]
+
+
+def main_html(page: Page, main: npt.NDArray[np.bool_]) -> str:
+    """Return the Main-HTML of a page: main blocks and all their ancestors from ``<html>`` down.
+
+    What is no block (images, rules, lone symbols) is kept where the blocks on both sides are. A row that keeps a cell
+    keeps all its cells, the others empty, so that no column shifts; so does a row with cells that span others.
+    ``<noscript>`` becomes ``<div>``, or a browser would not show it; a tag that is neither HTML, MathML nor a custom
+    element becomes ``<span>``. Relative URLs stay relative.
+    """
+    tree = page.tree
+    kept_of = _kept_owners(main)
+    text, tail, own = kept_of[tree.text_owner], kept_of[tree.tail_owner], kept_of[tree.self_owner]
+    nodes = _kept_nodes(tree, text, tail, own)
+    return etree.tostring(_build(tree, nodes, text, tail), method="html", encoding="unicode")
+
+
+def _kept_owners(main: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return whether each owner is kept, indexed by the owner columns: blocks from the front, gaps from the back."""
+    n = len(main)
+    kept = np.zeros(2 * n + 2, dtype=np.bool_)
+    kept[:n] = main
+    gaps = np.zeros(n + 1, dtype=np.bool_)
+    gaps[1:n] = main[:-1] & main[1:]
+    gaps[0] = gaps[n] = main.all()
+    kept[n : 2 * n + 1] = gaps[::-1]  # gap k is owner -2 - k
+    kept[NOBODY] = False
+    return kept
+
+
+def _kept_nodes(
+    tree: Tree, text: npt.NDArray[np.bool_], tail: npt.NDArray[np.bool_], own: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Return whether each node is kept: something in its subtree is, or it holds a place in a table."""
+    parent = np.maximum(tree.parent, 0)
+    count = (text | own).astype(np.int64)
+    np.add.at(count, parent, tail)
+    total = np.concatenate([[0], np.cumsum(count)])
+    nodes: npt.NDArray[np.bool_] = total[tree.end] > total[:-1]
+    nodes[0] = True
+    is_cell = np.isin(tree.tag, _cells) & (tree.tag[parent] == _row)
+    for i in np.flatnonzero(is_cell & ~nodes[parent] & nodes[parent[parent]]).tolist():
+        if tree.nodes[i].get("rowspan", "1") != "1":
+            nodes[parent[i]] = True
+    cells = is_cell & nodes[parent]
+    columns = np.isin(tree.tag, _columns) & nodes[parent]
+    columns |= (tree.tag == TAGS["col"]) & columns[parent]
+    placed: npt.NDArray[np.bool_] = nodes | cells | columns
+    return placed
+
+
+def _build(
+    tree: Tree, nodes: npt.NDArray[np.bool_], text: npt.NDArray[np.bool_], tail: npt.NDArray[np.bool_]
+) -> etree._Element:
+    parents = tree.parent.tolist()
+    text_kept, tail_kept = text.tolist(), tail.tolist()
+    made: dict[int, etree._Element] = {}
+    last: dict[int, etree._Element] = {}  # the last child made, by its parent
+    pieces: dict[int, list[str]] = {}  # the text that follows that child, or that begins the parent
+    # A dropped node can still have a tail that is kept, so all children of kept nodes are looked at.
+    wanted = nodes | (nodes[np.maximum(tree.parent, 0)])
+    for i in np.flatnonzero(wanted).tolist():
+        source, up = tree.nodes[i], parents[i]
+        after = source.tail if up >= 0 else None
+        if nodes[i]:
+            if up >= 0:
+                _write(made[up], last.get(up), pieces[up])
+            made[i] = last[up] = _element(source, made.get(up))
+            inner = source.text
+            pieces[i] = [inner] if inner and (text_kept[i] or inner.isspace()) else []
+            pieces[up] = [after] if after and (tail_kept[i] or after.isspace()) else []
+        elif after and tail_kept[i]:
+            pieces[up].append(after)
+        elif after and after.isspace() and not (pieces[up] and pieces[up][-1][-1].isspace()):
+            pieces[up].append(" ")  # of the white space between dropped nodes, one is enough
+    for i, element in made.items():
+        _write(element, last.get(i), pieces[i])
+    return made[0]
+
+
+def _write(parent: etree._Element, before: etree._Element | None, pieces: list[str]) -> None:
+    """Put text behind a child of the parent, or at its beginning."""
+    if pieces:
+        text = _xml("".join(pieces))
+        if before is None:
+            parent.text = text
+        else:
+            before.tail = text
+
+
+def _element(source: etree._Element, parent: etree._Element | None) -> etree._Element:
+    tag = str(source.tag)
+    if tag in _renamed:
+        tag = _renamed[tag]
+    elif tag not in TAGS and tag not in MATHML and not _custom(tag):
+        tag = "span"
+    attributes: dict[str, str] = {}
+    for name, value in cast("list[tuple[str, str]]", source.items()):
+        if name in ATTRIBUTES or (name[:5] == "data-" and _name(name)):
+            if name in URL_ATTRIBUTES and unsafe_url(value):
+                continue
+            attributes[name] = _xml(value)
+    if parent is None:
+        return etree.Element(tag, attributes)
+    return etree.SubElement(parent, tag, attributes)
+
+
+def unsafe_url(url: str) -> bool:
+    """Return True if following or loading the URL could run code, however it is spelt."""
+    return _unsafe_url(_invisible.sub("", url)) is not None
+
+
+def _xml(text: str) -> str:
+    return _not_xml.sub("", text)

@@ -1,0 +1,392 @@
+"""Cut a tree into blocks, in one pass over its nodes.
+
+The ``native`` profile: a block is an inline run, a leaf block element, a whole data table or a whole content list
+(Dripper paper, 3.2). Every visible text with a word character is in exactly one block. Nothing is dropped for where it
+stands: navigation, footers or hidden parts become flags, because dropping them costs 2 to 17 points of what a perfect
+model could reach.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from array import array
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
+
+import numpy as np
+
+from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree
+from scrapy_dripper.page.recover import xml_text
+from scrapy_dripper.page.tags import (
+    CELLS,
+    KINDS,
+    LOOSE,
+    ROLE_FLAGS,
+    TABLE_PARTS,
+    TAG_FLAGS,
+    TAGS,
+    UNSEEN,
+    Kind,
+)
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+MAX_CELL_CHARS = 400
+"""A table with a longer cell, or a list with a longer item, is layout: its parts are blocks of their own."""
+
+MAX_NODES = 200_000
+"""Elements of a page that are looked at. Of 1,310 real pages the largest has 16,000; so many take about a second."""
+
+_BREAK = "\0"  # Stands for <br> in a run being collected; NUL itself never comes through the parser.
+_BLOCK, _BR, _MEDIA = int(Kind.BLOCK), int(Kind.BREAK), int(Kind.MEDIA)
+_FLAGS = {tag: int(flag) for tag, flag in TAG_FLAGS.items()}
+_ROLES = {role: int(flag) for role, flag in ROLE_FLAGS.items()}
+_HIDDEN, _ARIA = int(Flag.HIDDEN), int(Flag.ARIA)
+_LINK, _STRONG, _PRE, _CODE = int(Flag.LINK), int(Flag.STRONG), int(Flag.PREFORMATTED), int(Flag.CODE)
+_hiding = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I).search
+_word = re.compile(r"\w").search
+
+
+def cut(root: HtmlElement, url: str = "") -> Page:
+    """Return the page of a parsed document. The tree becomes the page's own: unseen elements are taken out of it.
+
+    Of a document with more than :data:`MAX_NODES` elements only the first are looked at, and the page is truncated.
+    """
+    title, base_url = _head(root, url)
+    unseen = list(islice(root.iter(*UNSEEN), MAX_NODES + 1))
+    truncated = len(unseen) > MAX_NODES
+    if truncated:
+        _drop_after(unseen[-1])
+    _drop(unseen)
+    for player in root.iter("video", "audio"):  # what is in it beside its sources is for browsers that cannot play it
+        player.text = None
+        for child in list(player):
+            child.tail = None
+            if child.tag not in ("source", "track"):
+                player.remove(child)
+    return _Cutter(root).page(url, base_url, title, truncated)
+
+
+def _drop(elements: list[HtmlElement]) -> None:
+    """Take elements, in document order, out of their tree. Their tails are joined with the text before."""
+    # Tails left in the tree would be text nodes of their own, and lxml takes quadratic time to read many in a row.
+    inside: dict[HtmlElement, list[str]] = {}
+    behind: dict[HtmlElement, list[str]] = {}
+    for element in reversed(elements):  # inner ones first: lxml walks through all that it moves
+        texts = behind.pop(element, [])
+        parent = element.getparent()
+        tail = element.tail
+        if tail:
+            texts.append(tail)
+        if texts:
+            before = element.getprevious()
+            if before is None:
+                inside[parent] = texts
+            else:
+                behind[before] = texts
+        parent.remove(element)
+    for parent, texts in inside.items():
+        parent.text = xml_text("".join((parent.text or "", *reversed(texts))))
+    for before, texts in behind.items():
+        before.tail = xml_text("".join((before.tail or "", *reversed(texts))))
+
+
+def _drop_after(element: HtmlElement) -> None:
+    """Take all that follows an element out of its tree."""
+    node: HtmlElement | None = element
+    while node is not None:
+        for sibling in list(node.itersiblings()):
+            node.getparent().remove(sibling)
+        node = node.getparent()
+
+
+def _head(root: HtmlElement, url: str) -> tuple[str | None, str]:
+    """Return the document's title and the URL that its links resolve against."""
+    # An icon can have a title too: <svg><title>.
+    title = next((node for node in root.iter("title") if node.find("..").tag in ("head", "body", "html")), None)
+    text = " ".join("".join(title.itertext()).split()) if title is not None else ""
+    base = root.find(".//base[@href]")
+    base_url = url
+    if base is not None:
+        # A browser ignores what is no URL, such as "http://[", and a URL of another kind, such as "javascript:x".
+        with contextlib.suppress(ValueError):
+            joined = urljoin(url, base.get("href", "").strip())
+            if urlsplit(joined).scheme in ("http", "https", urlsplit(url).scheme):
+                base_url = joined
+    return text or None, base_url
+
+
+class _Cutter:
+    """The state of one pass: the columns of the tree and of the blocks, and the run being collected."""
+
+    run_leaf: int
+    run_links: int
+    run_link_chars: int
+    run_bold_chars: int
+
+    def __init__(self, root: HtmlElement) -> None:
+        self.nodes: list[HtmlElement] = list(islice(root.iter(), MAX_NODES + 1))
+        self.truncated = len(self.nodes) > MAX_NODES
+        del self.nodes[MAX_NODES:]
+        m = len(self.nodes)
+        self.parent = self._parents()
+        self.end = self._ends()
+        self.tags = [node.tag for node in self.nodes]
+        self.texts = [node.text for node in self.nodes]
+        self.tails = [node.tail for node in self.nodes]
+        self.kinds = [KINDS.get(tag, _BLOCK if "-" in tag else 0) for tag in self.tags]
+        self.flags = [0] * m
+        self.names = [""] * m
+        self.signature = [0] * m
+        self.depth = [0] * m
+        self.block_start = [0] * m
+        self.block_end = [0] * m
+        self.text_owner = array("i", [NOBODY]) * m
+        self.tail_owner = array("i", [NOBODY]) * m
+        self.self_owner = array("i", [NOBODY]) * m
+        self.whole = self._whole()
+
+        self.text: list[str] = []
+        self.context: list[int] = []
+        self.leaf: list[int] = []
+        self.counts: list[tuple[int, int, int, int]] = []
+        self.pictures = 0  # since the last block
+        self.pairs: dict[tuple[str, str], int] = {}
+        self.contexts: list[int] = []
+        self.whole_start = self.whole_end = 0
+        self._start_run()
+
+    def page(self, url: str, base_url: str, title: str | None, truncated: bool) -> Page:
+        self._walk()
+        columns = np.array(self.counts, dtype=np.int32).reshape(-1, 4).T
+        blocks = Blocks(self.text, _ints(self.context), _ints(self.leaf), *columns)
+        get = TAGS.get
+        tree = Tree(
+            nodes=self.nodes,
+            parent=_ints(self.parent),
+            end=_ints(self.end),
+            tag=_ints([get(tag, 0) for tag in self.tags]),
+            signature=_ints(self.signature),
+            names=self.names,
+            flags=_ints(self.flags),
+            depth=_ints(self.depth),
+            block_start=_ints(self.block_start),
+            block_end=_ints(self.block_end),
+            text_owner=np.frombuffer(self.text_owner, dtype=np.int32),
+            tail_owner=np.frombuffer(self.tail_owner, dtype=np.int32),
+            self_owner=np.frombuffer(self.self_owner, dtype=np.int32),
+        )
+        truncated = truncated or self.truncated
+        return Page(url=url, base_url=base_url, title=title, tree=tree, blocks=blocks, truncated=truncated)
+
+    # ------------------------------------------------------------------ shape of the tree
+    def _parents(self) -> list[int]:
+        number = {node: i for i, node in enumerate(self.nodes)}
+        return [-1, *(number[node.getparent()] for node in self.nodes[1:])]
+
+    def _ends(self) -> list[int]:
+        """One past the last descendant of each node; in document order a subtree is a slice."""
+        parent = self.parent
+        end = list(range(1, len(parent) + 1))
+        for i in range(len(parent) - 1, 0, -1):
+            p = parent[i]
+            if end[i] > end[p]:
+                end[p] = end[i]
+        return end
+
+    def _whole(self) -> list[bool]:
+        """True for tables and lists that are one block: without blocks inside and with short cells or items only."""
+        m = len(self.nodes)
+        whole = [False] * m
+        lists = [i for i, tag in enumerate(self.tags) if tag in ("table", "ul", "ol")]
+        if not lists:
+            return whole
+        other = [
+            kind == _BLOCK and tag != "li" and tag not in TABLE_PARTS
+            for kind, tag in zip(self.kinds, self.tags, strict=True)
+        ]
+        others = np.concatenate([[0], np.cumsum(other)])
+        loose = np.array([len(t.strip()) if t else 0 for t in self.texts], dtype=np.int64)
+        tail = np.array([len(t.strip()) if t else 0 for t in self.tails], dtype=np.int64)
+        np.add.at(loose, np.maximum(self.parent, 0), tail)
+        chars = np.concatenate([[0], np.cumsum(loose)])
+        part = np.array([tag in ("td", "th", "li", "caption") for tag in self.tags])
+        end = np.array(self.end)
+        too_long = np.concatenate([[0], np.cumsum(part & (chars[end] - chars[:-1] > MAX_CELL_CHARS))])
+        for i in lists:
+            e = self.end[i]
+            # The element itself counts as one block other than li and the parts of a table.
+            whole[i] = bool(others[e] - others[i] == 1 and too_long[e] == too_long[i])
+        return whole
+
+    # ------------------------------------------------------------------ the pass
+    def _walk(self) -> None:
+        end, kinds, tags, texts, flags = self.end, self.kinds, self.tags, self.texts, self.flags
+        open_nodes: list[int] = []
+        for i in range(len(self.nodes)):
+            while open_nodes and end[open_nodes[-1]] <= i:
+                self._close(open_nodes.pop())
+            self._describe(i)
+            kind = kinds[i]
+            if kind == _BLOCK:
+                if i < self.whole_end:
+                    self.run.append(" " if tags[i] in CELLS else _BREAK)
+                else:
+                    self._flush()
+                    self.contexts.append(i)
+                    if self.whole[i]:
+                        self.whole_start, self.whole_end = i, end[i]
+                    if tags[i] == "hr":
+                        self.self_owner[i] = -2 - len(self.text)
+            elif kind == _BR:
+                self._line_break(i)
+            elif kind == _MEDIA:
+                self.run_self.append(i)
+                self.pictures += tags[i] == "img"
+            elif self.glue and self.run and not flags[i] & _CODE:
+                self.run.append(" ")
+            self.block_start[i] = len(self.text)
+            text = texts[i]
+            if text:
+                self._add(text, i, i, self.run_text)
+            open_nodes.append(i)
+        while open_nodes:
+            self._close(open_nodes.pop())
+
+    def _close(self, i: int) -> None:
+        tag = self.tags[i]
+        inside = self.whole_start < i < self.whole_end
+        if self.kinds[i] == _BLOCK:
+            if inside:
+                self.run.append(" " if tag in CELLS else _BREAK)
+            else:
+                before = len(self.text)
+                self._flush()
+                self.contexts.pop()
+                if i == self.whole_start and self.whole_end and len(self.text) == before:
+                    self._no_block(i)
+        self.block_end[i] = len(self.text) + inside
+        tail = self.tails[i]
+        if tail:
+            self._add(tail, i, max(self.parent[i], 0), self.run_tail)
+        else:
+            self.glue = tag in LOOSE
+
+    def _no_block(self, i: int) -> None:
+        """Take back the block of a whole list or table in which there was no word."""
+        for j in range(i + 1, self.end[i]):
+            self.block_end[j] = len(self.text)
+
+    def _add(self, text: str, i: int, where: int, slots: list[int]) -> None:
+        """Add a piece of text, the text or tail of node i, that stands directly in node ``where``."""
+        self.glue = False
+        flags = self.flags[where]
+        if text.isspace():
+            if self.run or flags & _PRE:  # In code, an element may hold nothing but the space between two words.
+                self.run.append(text)
+                slots.append(i)
+            return
+        if self.run_leaf < 0:
+            self.run_leaf = where
+        self.run.append(text)
+        slots.append(i)
+        if flags & (_LINK | _STRONG):
+            n = len(text.strip())
+            if flags & _LINK:
+                self.run_link_chars += n
+            if flags & _STRONG:
+                self.run_bold_chars += n
+
+    def _line_break(self, i: int) -> None:
+        run = self.run
+        blank = len(run) - 1
+        while blank >= 0 and run[blank] != _BREAK and run[blank].isspace():
+            blank -= 1
+        self.run_self.append(i)
+        if blank >= 0 and run[blank] == _BREAK and i >= self.whole_end and not self.flags[i] & _PRE:
+            self._flush()
+        else:
+            run.append(_BREAK)
+        self.glue = False
+
+    def _describe(self, i: int) -> None:
+        """Fill in what the tagger sees of a node: flags, depth, names, signature."""
+        p = self.parent[i]
+        tag = self.tags[i]
+        own = _FLAGS.get(tag, 0)
+        name = ""
+        items = self.nodes[i].items()
+        if items:
+            identity = ""
+            for key, value in items:
+                if key == "class":
+                    name = value
+                elif key == "id":
+                    identity = value
+                elif key == "role":
+                    own |= _ROLES.get(value, 0) | _ARIA
+                elif key == "hidden":
+                    own |= _HIDDEN
+                elif key == "style":
+                    if _hiding(value):
+                        own |= _HIDDEN
+                elif key[:5] == "aria-":
+                    own |= _HIDDEN if key == "aria-hidden" and value == "true" else _ARIA
+            self.names[i] = f"{name} {identity}" if identity else name
+        if p >= 0:
+            own |= self.flags[p]
+            self.depth[i] = self.depth[p] + 1
+        self.flags[i] = own
+        if tag == "a":
+            self.run_links += 1
+        pair = (tag, name)
+        self.signature[i] = self.pairs.setdefault(pair, len(self.pairs))
+
+    # ------------------------------------------------------------------ runs
+    def _start_run(self) -> None:
+        self.run: list[str] = []
+        self.run_text: list[int] = []
+        self.run_tail: list[int] = []
+        self.run_self: list[int] = []
+        self.run_leaf = -1
+        self.run_links = self.run_link_chars = self.run_bold_chars = 0
+        self.glue = False
+
+    def _flush(self) -> None:
+        """End the run: a block if there is a word in it, part of the gap before the next block if there is none."""
+        run = self.run
+        if run or self.run_self:
+            text = self._clean("".join(run)) if self.run_leaf >= 0 else ""
+            if text and _word(text):
+                owner = len(self.text)
+                self.text.append(text)
+                self.context.append(self.contexts[-1])
+                self.leaf.append(self.run_leaf)
+                self.counts.append((self.run_links, self.run_link_chars, self.run_bold_chars, self.pictures))
+                self.pictures = 0
+            else:
+                owner = -2 - len(self.text)
+            for i in self.run_text:
+                self.text_owner[i] = owner
+            for i in self.run_tail:
+                self.tail_owner[i] = owner
+            for i in self.run_self:
+                self.self_owner[i] = owner
+            self._start_run()
+
+    def _clean(self, text: str) -> str:
+        """Collapse white space as a browser does, with a new line for each line break."""
+        if self.flags[self.run_leaf] & _PRE:
+            return text.replace(_BREAK, "\n").strip("\n").rstrip()
+        if _BREAK not in text:
+            return " ".join(text.split())
+        lines = (" ".join(line.split()) for line in text.split(_BREAK))
+        return "\n".join(line for line in lines if line)
+
+
+def _ints(values: Sequence[int]) -> Ints:
+    return np.array(values, dtype=np.int32)

@@ -1,0 +1,126 @@
+"""Bytes to text, for documents that come without a crawl: Scrapy's ``response.text`` has been through this already.
+
+The ladder: byte order mark, strict UTF-8, UTF-8 with a few broken characters, the charset of the header, the one of a
+``<meta>`` or XML declaration, a statistical detector. UTF-8 goes before the labels because they are wrong more often
+than a text of another encoding happens to be valid UTF-8.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
+from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding, to_unicode
+
+MAX_DAMAGE = 0.01
+"""Share of characters that may be U+FFFD or C1 controls in a text that is taken."""
+MAX_DAMAGE_NON_ASCII = 0.1
+"""The same, as a share of the characters beyond ASCII: markup hides a wrong guess from the first."""
+
+_HEAD = 4_096
+_LAST_RESORT = "cp1252"
+_NOT_FOR_TEXT = frozenset({"undefined", "unicode-escape", "raw-unicode-escape", "idna", "punycode", "mbcs", "oem"})
+_c1 = re.compile("[\x80-\x9f]").findall
+
+
+def decode(body: bytes, charset: str | None = None) -> str:
+    """Return the text of a document; ``charset`` is the one of its Content-Type header. Never raises.
+
+    Bytes that no encoding explains become U+FFFD.
+    """
+    marked, mark = read_bom(body)
+    if mark:
+        body = body[len(mark) :]
+    if marked in (None, "utf-8") and not _wide_or_escaped(body):
+        text = _utf8(body)
+        if text is not None:
+            return text
+    best, least, tried = "", 2.0, set()
+    for name in _candidates(body, marked, charset):
+        if name is None or name in tried:
+            continue
+        tried.add(name)
+        try:
+            text = to_unicode(body, name)
+        except (LookupError, ValueError):  # the codec is none for text, or it does not take a replacement
+            continue
+        damage = _damage(text)
+        if damage <= MAX_DAMAGE:
+            return text
+        if damage < least:
+            best, least = text, damage
+    return best
+
+
+def _wide_or_escaped(body: bytes) -> bool:
+    """Return True if the bytes, valid UTF-8 as they may be, look like UTF-16, UTF-32 or an ISO 2022 encoding."""
+    return body.find(b"\0", 0, _HEAD) >= 0 or (body.find(b"\x1b", 0, 16 * _HEAD) >= 0 and body.isascii())
+
+
+def _utf8(body: bytes) -> str | None:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data":  # the document was cut within a character
+            return body[: error.start].decode()
+    return None
+
+
+def _candidates(body: bytes, marked: str | None, charset: str | None) -> Iterator[str | None]:
+    """Yield codec names, the most trusted first; the costly ones are asked for only if those before them failed."""
+    yield marked
+    wide = _wide(body)
+    yield wide
+    header = _codec(charset)
+    declared = _codec(html_body_declared_encoding(body[:_HEAD]))
+    if body.isascii():
+        yield from (name for name in (header, declared) if name and name.startswith("iso2022"))
+        if b"\x1b" in body:
+            found = _codec(_detected(body))
+            yield found if found and found.startswith("iso2022") else None
+    yield "utf-8"
+    for name in (header, declared):
+        # Text that shows no NUL in its markup is not UTF-16, whatever its label says; browsers read such a <meta> so.
+        yield None if name and name.startswith(("utf-16", "utf-32")) and not wide else name
+    yield _codec(_detected(body))
+    yield _LAST_RESORT
+
+
+def _wide(body: bytes) -> str | None:
+    """Return the UTF-16 or UTF-32 that the zero bytes of the markup show, if any."""
+    head = body[:_HEAD]
+    quarter = len(head) // 4
+    if quarter == 0:
+        return None
+    mostly_zero = "".join("0" if head[i::4].count(0) > 0.4 * quarter else "x" for i in range(4))
+    return {"x000": "utf-32-le", "000x": "utf-32-be", "x0x0": "utf-16-le", "0x0x": "utf-16-be"}.get(mostly_zero)
+
+
+def _codec(label: str | None) -> str | None:
+    """Return Python's name for what browsers take a label for (latin-1 is windows-1252), None for an unknown one."""
+    if not label:
+        return None
+    label = label.strip(" \t\r\n\"';")
+    try:
+        name = map_encoding_to_html5(label, fallback_utf8=False) or resolve_encoding(label)
+        name = resolve_encoding(name) if name else None  # the first knows more labels, the second wider codecs
+    except (LookupError, ValueError):
+        return None
+    return None if name in _NOT_FOR_TEXT else name
+
+
+def _detected(body: bytes) -> str | None:
+    # Not html5_compatible: its mapping does not know cp949 and answers utf-8 for Korean.
+    name: str | None = detect_encoding(body, html5_compatible=False)
+    return name
+
+
+def _damage(text: str) -> float:
+    """Return the share of characters that a right guess would not have left, 0 to 1; 1 if it hides in markup."""
+    bad = text.count("\ufffd") + len(_c1(text))
+    if bad == 0:
+        return 0.0
+    beyond = len(text) - len(text.encode("ascii", "ignore"))
+    share = bad / len(text)
+    return share if bad <= MAX_DAMAGE_NON_ASCII * beyond else max(share, 2 * MAX_DAMAGE)

@@ -1,0 +1,157 @@
+"""Text to a tree: one pass of lxml's parser for all but the documents that it would cut off without a word."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, cast
+
+from lxml import etree, html
+
+from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.page.errors import PageError
+from scrapy_dripper.page.recover import RecoveryError, append_text, has_attribute_run, recover
+from scrapy_dripper.page.repair import repair, without_templates
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+_HEAD = 1_024
+MAX_CONTROLS = 0.05
+"""Share of control characters, NUL and white space aside, in the beginning of a document that may still be HTML."""
+
+_content = re.compile(r"[^\s\0\ufeff]").search
+_controls = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f]").findall
+
+# As the bytes look after decoding: beyond ASCII, what a byte became depends on the guess.
+_MAGIC: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.DOTALL), kind)
+    for pattern, kind in (
+        (r"\s*%PDF-\d", "a PDF"),
+        (r"\s*%!PS", "a PostScript file"),
+        (r".?PNG\r?\n\x1a", "a PNG image"),
+        (r"GIF8[79]a", "a GIF image"),
+        (r"[^<]{2,16}(?:JFIF|Exif)\0", "a JPEG image"),
+        (r"RIFF.{2,4}(?:WEBP|WAVE|AVI )", "a RIFF file (WebP, WAV or AVI)"),
+        (r"BM.{3,4}\0\0\0\0", "a BMP image"),
+        (r".{2,4}ftyp", "an MP4 or AVIF file"),
+        (r"PK(?:\x03\x04|\x05\x06)", "a ZIP archive or an Office file"),
+        (r"7z.{1,2}\x27\x1c|Rar!\x1a", "an archive"),
+        (r"\x1f[^<]", "a gzip file"),
+        (r"BZh\d1AY&SY|.?7zXZ\0", "an archive"),
+        (r"[^<]{1,2}\x11.{1,5}\x1a", "an Office file"),
+        (r"\{\\rtf1", "an RTF document"),
+        (r"SQLite format 3\0", "a database"),
+        (r"wOF[F2]\0", "a font"),
+        (r"OggS\0|ID3[\x02-\x04]|fLaC\0", "a sound file"),
+        (r".?ELF[\x01\x02]", "a program"),
+    )
+)
+
+
+def looks_binary(head: str | bytes) -> str | None:
+    """Return what the first 1,024 characters or bytes show a document to be, such as ``a PDF``; None for text."""
+    head = head[:_HEAD] if isinstance(head, str) else head[:_HEAD].decode("latin-1")
+    for magic, kind in _MAGIC:
+        if magic.match(head):
+            return kind
+    if len(_controls(head)) > max(8, MAX_CONTROLS * len(head)):
+        return "binary data"
+    return None
+
+
+def parse(text: str) -> HtmlElement:
+    """Return the ``<html>`` element of a document, with a ``<body>`` or a ``<frameset>``.
+
+    Raise :exc:`PageError` with reason ``empty_body``, ``not_html``, ``parse_error`` or ``truncated_parse``.
+    """
+    if _content(text) is None:
+        raise PageError(FallbackReason.EMPTY_BODY, "the document is empty")
+    kind = looks_binary(text)
+    if kind is not None:
+        raise PageError(FallbackReason.NOT_HTML, f"the document is {kind}")
+    data = text.encode("utf-8", "replace")  # lone surrogates
+    if b"\0" in data:
+        data = data.replace(b"\0", b"")  # as browsers do in text
+    root = None if has_attribute_run(data) else _tree(data)
+    if root is None:
+        try:
+            root = recover(without_templates(data))
+        except RecoveryError as error:
+            raise PageError(FallbackReason.TRUNCATED_PARSE, str(error)) from None
+    repair(root)
+    return root
+
+
+def _tree(data: bytes, *, may_repeat: bool = True) -> HtmlElement | None:
+    """Return the tree of a document in UTF-8, None if the parser reached a limit on the way."""
+    # The strings of a document are fed as UTF-8, so that what an XML or meta declaration says of them does not count.
+    parser = html.HTMLParser(
+        encoding="utf-8",
+        huge_tree=True,
+        recover=True,
+        no_network=True,
+        remove_comments=True,
+        remove_pis=True,
+        collect_ids=False,
+    )
+    try:
+        root = etree.fromstring(data, parser)
+    except (etree.LxmlError, MemoryError) as error:
+        raise PageError(FallbackReason.PARSE_ERROR, f"{type(error).__name__}: {error}") from None
+    # The only sign: no exception, and the tree holds nothing of what follows the place.
+    for entry in parser.error_log:
+        if entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
+            return None
+        mismatch = may_repeat and entry.type == etree.ErrorTypes.ERR_TAG_NAME_MISMATCH
+        if mismatch and ": template and " in entry.message:
+            may_repeat = False  # once is enough, or hostile pages would be parsed again and again
+            without = without_templates(data)  # a template that the parser could not close holds the rest of the page
+            if len(without) < len(data):
+                return _tree(without, may_repeat=False)
+    if root is None:  # nothing but comments
+        root = parser.makeelement("html")
+    return _one_body(cast("HtmlElement", root))
+
+
+def _one_body(root: HtmlElement) -> HtmlElement:
+    """Return the root with all content in its body, as browsers have it.
+
+    libxml2 leaves what follows ``</body>`` beside the body, and makes what follows ``</html>`` a second root. Around
+    2 % of pages have text there.
+    """
+    body = root.find("body")
+    if body is None:
+        if root.find("frameset") is not None:
+            return root
+        body = cast("HtmlElement", etree.SubElement(root, "body"))
+    head, after = root.find("head"), False
+    texts: list[str | None] = []  # added together: one at a time would be quadratic
+    for top in [root, *root.itersiblings()]:
+        if top is not root:
+            texts += [" ", top.text]  # the parser has dropped what white space there was
+        for child in list(top):
+            if child is body:
+                after = True
+                texts.append(body.tail)
+                body.tail = None
+            elif not after or child is head:
+                continue
+            elif child.tag in ("head", "body"):
+                texts.append(child.text)
+                if len(child):
+                    _add(body, texts)
+                    body.extend(list(child))
+                texts.append(child.tail)
+                top.remove(child)
+            else:
+                _add(body, texts)
+                body.append(child)  # with its tail
+    _add(body, texts)
+    return root
+
+
+def _add(body: HtmlElement, texts: list[str | None]) -> None:
+    text = "".join(filter(None, texts))
+    texts.clear()
+    if text and not text.isspace():
+        append_text(body, text)

@@ -1,0 +1,140 @@
+"""What browsers make of some tags and libxml2 does not: elements that are always empty, and content that it hides.
+
+libxml2 knows HTML 4. To it a ``<source>`` or ``<embed>`` holds all that follows, HTML5 content before the first tag
+of HTML 4 belongs to the ``<head>``, and an ``<svg>`` that is not closed, or a ``<template>`` with an unclosed tag,
+takes the rest of the page with it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lxml import etree
+
+from scrapy_dripper.page.recover import set_attributes, xml_text
+from scrapy_dripper.page.tags import METADATA, SVG_BREAKOUT, SVG_HTML, UNSEEN, VOID
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+_EMPTIED = "dripper-emptied"
+_raw = b"template|script|style|textarea|title|xmp|iframe|noembed|noframes|plaintext"
+# Without raw text and comments inside: what looks like the start of a template may stand in a script.
+_template = re.compile(rb"<template\b[^>]*>[^<]*(?:<(?!/?(?:" + _raw + rb")\b|!--)[^<]*)*</template\s*>", re.I)
+_NESTED_TEMPLATES = 4
+
+
+def without_templates(data: bytes) -> bytes:
+    """Return a document without its templates, which are never shown.
+
+    To libxml2, ``</template>`` closes no ``<div>`` that is still open: the rest of the page would be in the template.
+    """
+    for _ in range(_NESTED_TEMPLATES):
+        if b"<template" not in data:
+            break
+        data, found = _template.subn(b"", data)
+        if not found:
+            break
+    return data
+
+
+def repair(root: HtmlElement) -> None:
+    """Change a parsed tree to what a browser shows of it, in linear time."""
+    special = list(root.iter("svg", *VOID))
+    if special:
+        pictures = [element for element in special if element.tag == "svg"]
+        if len(pictures) < len(special):
+            _empty([element for element in special if element.tag in VOID and (len(element) or element.text)], root)
+        if pictures:
+            _leave_pictures(pictures, root)
+        if len(pictures) < len(special):
+            for image in root.iter("image"):  # those of SVG as well, but nobody sees them
+                image.tag = "img"
+    _leave_head(root)
+
+
+def _empty(elements: list[HtmlElement], root: HtmlElement) -> None:
+    """Put the content of each element behind it."""
+    for element in elements:
+        # An empty twin before it, then its tags are taken away: nothing is moved, however deep they are nested.
+        twin = element.makeelement(element.tag)
+        set_attributes(twin, element.attrib)
+        element.addprevious(twin)
+        element.tag = _EMPTIED
+    if elements:
+        etree.strip_tags(root, _EMPTIED)
+
+
+def _leave_pictures(pictures: list[HtmlElement], root: HtmlElement) -> None:
+    """End each SVG where a browser does: at the first tag of HTML in it, such as ``<p>``, if text follows."""
+    inner: set[HtmlElement] = set()
+    ended = False
+    for picture in pictures:
+        if picture in inner:
+            continue
+        first = None
+        later: list[HtmlElement] = []
+        walk = etree.iterwalk(picture, events=("start",))
+        for _, node in walk:
+            tag = node.tag
+            if first is None and tag in SVG_BREAKOUT:
+                if tag != "font" or node.get("color") or node.get("face") or node.get("size"):
+                    first = node
+            elif tag == "svg":
+                (inner.add if first is None else later.append)(node)
+            if tag in SVG_HTML or (tag in UNSEEN and tag != "svg"):
+                walk.skip_subtree()
+            elif first is not None and ((node.text and not node.text.isspace()) or tag == "img"):
+                ended = True
+                _end_before(first, picture)
+                break
+            if first is not None and node.tail and not node.tail.isspace() and node is not picture:
+                ended = True
+                _end_before(first, picture)
+                break
+        else:
+            inner.update(later)
+    if ended:
+        etree.strip_tags(root, _EMPTIED)
+
+
+def _end_before(first: HtmlElement, picture: HtmlElement) -> None:
+    """Take away what is before an element in an SVG, and mark the tags around it to be taken away."""
+    node = first
+    while node is not picture:
+        up = node.getparent()
+        for sibling in list(node.itersiblings(preceding=True)):
+            up.remove(sibling)
+        up.text = None
+        up.tag = _EMPTIED
+        node = up
+
+
+def _leave_head(root: HtmlElement) -> None:
+    """Put what is in the head from the first tag on that cannot be there into the front of the body."""
+    head, body = root.find("head"), root.find("body")
+    if head is None or body is None:
+        return
+    for i, child in enumerate(head):
+        stays = child.tag in METADATA
+        if stays and (not child.tail or child.tail.isspace()):
+            continue
+        lead = child.tail if stays else None  # what stood in an element that is always empty, such as <bgsound>
+        moved = head[i + stays :]
+        if stays:
+            child.tail = None
+        if moved:
+            _add_tail(moved[-1], [body.text])
+            body.text = lead
+        else:
+            body.text = xml_text((lead or "") + (body.text or ""))
+        body[0:0] = moved
+        return
+
+
+def _add_tail(element: HtmlElement, texts: list[str | None]) -> None:
+    text = "".join(filter(None, texts))
+    texts.clear()
+    if text:
+        element.tail = xml_text((element.tail or "") + text)

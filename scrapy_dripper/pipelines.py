@@ -1,0 +1,53 @@
+"""The door for items that carry their own HTML: from an archive, an API or another crawl."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from itemadapter import ItemAdapter
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+
+from scrapy_dripper.dripper import Dripper
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.fields import Fields
+
+
+class DripperPipeline:
+    """Fill ``main_html`` and ``markdown`` of items from their field ``html``, text or bytes, and their ``url``.
+
+    An item without HTML, or whose fields are filled already, is left as it is; none is ever dropped. Raise
+    :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._dripper = Dripper.from_crawler(crawler)
+        if not self._dripper.config.enabled:
+            raise NotConfigured("DRIPPER_ENABLED is False")
+        self._fields = Fields(self._dripper.stats)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> DripperPipeline:
+        """Return the pipeline of this crawl. Raises what :meth:`Dripper.from_crawler` raises."""
+        return cls(crawler)
+
+    async def process_item(self, item: Any) -> Any:
+        """Return the item, with its fields filled if it has HTML."""
+        try:
+            await self._fill(item)
+        except Exception:
+            self._dripper.stats.bug("the pipeline")
+        return item
+
+    async def _fill(self, item: Any) -> None:
+        adapter = ItemAdapter(item)
+        html = adapter.get("html")
+        if not isinstance(html, (str, bytes)):
+            return
+        config = self._dripper.config
+        options = self._fields.open(item, config)
+        if not options:
+            return
+        extraction = await self._dripper.extract_document(Document(html, str(adapter.get("url") or "")))
+        if extraction is not None:
+            self._fields.fill(item, options, config, extraction)

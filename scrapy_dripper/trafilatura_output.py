@@ -1,0 +1,108 @@
+"""One run of Trafilatura as HTML, Markdown and text; its own ``extract`` runs once for each.
+
+Importing this module imports Trafilatura.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
+
+from lxml import etree
+from trafilatura import bare_extraction
+from trafilatura.xml import xmltotxt
+
+from scrapy_dripper.output.main_html import unsafe_url
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+    from lxml.html import HtmlElement
+
+# Its warning for every page on which it finds nothing says no more than the empty result.
+if logging.getLogger("trafilatura").level == logging.NOTSET:
+    logging.getLogger("trafilatura").setLevel(logging.ERROR)
+
+_TAGS = {"quote": "blockquote", "lb": "br", "graphic": "img", "ref": "a", "row": "tr"}
+_FORMATTING = {"#b": "strong", "#i": "em", "#u": "u", "#t": "code", "#sub": "sub", "#sup": "sup"}
+_ATTRIBUTES = {"img": ("src", "alt", "title"), "a": ("target",)}
+_code_or_live = re.compile(
+    r"^```[^\n]*\n.*?^```[^\n]*$|(?<![\\`])`[^`\n]+`(?!`)|\\?<(?=[A-Za-z/!?])", re.MULTILINE | re.DOTALL
+).sub
+
+
+def extract(root: HtmlElement, url: str) -> tuple[str, str, str]:
+    """Return HTML, Markdown and text of the main content of a tree, which may change; empty strings for none.
+
+    Comments are left out: they are no main content, and without them the text is a little closer to what people mark
+    as such.
+    """
+    found: Any = bare_extraction(
+        root,
+        url=url or None,
+        include_comments=False,
+        include_formatting=True,
+        include_images=True,
+        include_links=True,
+        include_tables=True,
+    )
+    if found is None or found.body is None:
+        return "", "", ""
+    markdown = found.text or ""
+    if _drop_unsafe_urls(found.body):
+        markdown = xmltotxt(found.body, True)
+    markdown = _code_or_live(lambda match: "&lt;" if match[0].endswith("<") else match[0], markdown)
+    plain = deepcopy(found.body)
+    etree.strip_elements(plain, "graphic", with_tail=False)
+    etree.strip_tags(plain, "ref", "hi")
+    text = xmltotxt(plain, False)
+    return _html(found.body), normalize("NFC", markdown).strip(), normalize("NFC", text).strip()
+
+
+def _drop_unsafe_urls(body: _Element) -> bool:
+    """Take out what would run when followed, and return True if there was any.
+
+    Trafilatura takes URLs from more attributes than href and src, so its own tree is what counts.
+    """
+    found = False
+    for element in body.iter("*"):
+        for name in ("target", "src", "href", "url"):
+            if unsafe_url(element.get(name, "")):
+                del element.attrib[name]
+                found = True
+    return found
+
+
+def _html(body: _Element) -> str:
+    """Return Trafilatura's own tree, a dialect of TEI, as HTML."""
+    for element in body.iter("*"):
+        tag = _tag(element)
+        kept = {name: value for name, value in element.items() if name in _ATTRIBUTES.get(tag, ())}
+        element.attrib.clear()
+        for name, value in kept.items():
+            element.set("href" if name == "target" else name, value)
+        element.tag = tag
+    body.tag = "body"
+    root = etree.Element("html")
+    root.append(body)
+    return normalize("NFC", etree.tostring(root, encoding="unicode", method="html"))
+
+
+def _tag(element: _Element) -> str:
+    """Return the HTML tag of one of Trafilatura's elements, which are named after TEI with the original in ``rend``."""
+    name, rend = str(element.tag), element.get("rend") or ""
+    if name == "head":
+        return rend if re.fullmatch("h[1-6]", rend) else "h3"
+    if name == "hi":
+        return _FORMATTING.get(rend, "span")
+    if name == "list":
+        return rend if rend in ("ol", "dl") else "ul"
+    if name == "item":
+        return rend[:2] if rend.startswith(("dt-", "dd-")) else "li"
+    if name == "cell":
+        return "th" if element.get("role") == "head" else "td"
+    if name == "code":
+        return "pre" if len(element) or "\n" in (element.text or "") else "code"
+    return _TAGS.get(name, name)

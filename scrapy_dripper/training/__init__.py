@@ -1,0 +1,1 @@
+"""How the tagger is made. Needs the extra ``[train]``."""

@@ -1,0 +1,167 @@
+"""Pages with known main content, as WCXB lays them out: ``html/ID.html`` beside ``ground-truth/ID.json``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import numpy.typing as npt
+
+_HTML, _TRUTH = "html", "ground-truth"
+
+
+class DataError(ValueError):
+    """The data are not there, or not in the expected layout; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One page and its ground truth. The HTML is read when asked for."""
+
+    id: str
+    url: str
+    host: str
+    """Host of the URL without ``www.``, empty if unknown."""
+    path: Path
+    """The HTML file."""
+    truth: str
+    """The main content as plain text; empty where the page has none."""
+    with_snippets: tuple[str, ...]
+    without_snippets: tuple[str, ...]
+    page_type: str
+    title: str
+    sure: float = 1.0
+    """Confidence of whoever labelled the page, 0 to 1; 1 where the labels were reviewed."""
+
+    def read_html(self) -> str:
+        """Return the text of the page, which is UTF-8; a byte that is not becomes U+FFFD."""
+        return self.path.read_text(encoding="utf-8", errors="replace")
+
+
+def load_pages(folder: str | PathLike[str]) -> list[Sample]:
+    """Return the pages of a folder in order of their ids. Raise :exc:`DataError` if there are none or one is broken."""
+    root = _checked(folder)
+    return [_sample(root, path) for path in sorted((root / _TRUTH).glob("*.json"))]
+
+
+def data_hash(folder: str | PathLike[str]) -> str:
+    """Return a SHA-256 in hexadecimal over the names and contents of all pages and ground truths of a folder.
+
+    It depends on nothing else: not on where the folder is, the order of its files or their times. Raise
+    :exc:`DataError` if there are no data.
+    """
+    root = _checked(folder)
+    whole = hashlib.sha256()
+    for path in sorted([*(root / _HTML).glob("*.html"), *(root / _TRUTH).glob("*.json")], key=lambda p: p.parts[-2:]):
+        name = "/".join(path.parts[-2:])
+        whole.update(f"{hashlib.sha256(path.read_bytes()).hexdigest()} {name}\n".encode())
+    return whole.hexdigest()
+
+
+def host_of(url: str) -> str:
+    """Return the lower-case host of a URL without ``www.``, empty if there is none."""
+    try:
+        host = urlsplit(url.strip()).hostname or ""
+    except ValueError:  # such as an unclosed bracket
+        return ""
+    return _bare(host)
+
+
+def page_type_of(document: dict[str, Any]) -> str:
+    """Return the page type of an annotation: ``article`` where it has none, ``collection`` for ``category``."""
+    value: Any = (document.get("_internal") or {}).get("page_type", {})
+    if isinstance(value, dict):
+        value = value.get("primary", "article")
+    elif not isinstance(value, str):
+        value = "article"
+    return "collection" if value == "category" else str(value)
+
+
+def grouped_folds(hosts: Sequence[str], types: Sequence[str], k: int = 5, seed: int = 0) -> npt.NDArray[np.int64]:
+    """Return the fold, 0 to k - 1, of each page, so that no host is in two folds and the folds are alike.
+
+    Folds are balanced in pages and in page types as far as the hosts allow. ``www.`` does not make another host; a page
+    without host stands for itself. The same arguments give the same folds. Raise ValueError if k is less than 2 or
+    more than the number of hosts.
+    """
+    if len(hosts) != len(types):
+        raise ValueError(f"expected as many hosts as types (got {len(hosts)} and {len(types)})")
+    groups: dict[Hashable, list[int]] = defaultdict(list)
+    for page, host in enumerate(hosts):
+        groups[_bare(host) or page].append(page)
+    if not 2 <= k <= len(groups):
+        raise ValueError(f"k must be from 2 to the number of hosts, {len(groups)} (got {k})")
+
+    order = list(groups.values())
+    random.Random(seed).shuffle(order)
+    order.sort(key=len, reverse=True)  # Small hosts last: they even out what the large ones did.
+    totals = Counter(types)
+    sizes = [0] * k
+    mixes: list[Counter[str]] = [Counter() for _ in range(k)]
+    fold_of = np.empty(len(hosts), dtype=np.int64)
+    for pages in order:
+        mix = Counter(types[page] for page in pages)
+
+        def cost(fold: int, mix: Counter[str] = mix) -> tuple[float, int, int]:
+            # How full the fold is of what comes, as shares of all pages of the type and of all pages.
+            by_type = sum(n * mixes[fold][kind] / totals[kind] for kind, n in mix.items()) / mix.total()
+            return by_type + sizes[fold] / len(hosts), sizes[fold], fold
+
+        chosen = min(range(k), key=cost)
+        sizes[chosen] += len(pages)
+        mixes[chosen].update(mix)
+        fold_of[pages] = chosen
+    return fold_of
+
+
+def _bare(host: str) -> str:
+    return host.lower().rstrip(".").removeprefix("www.")
+
+
+def _checked(folder: str | PathLike[str]) -> Path:
+    root = Path(folder)
+    missing = [name for name in (_HTML, _TRUTH) if not (root / name).is_dir()]
+    if not missing and next((root / _TRUTH).glob("*.json"), None) is not None:
+        return root
+    what = f"has no folder {missing[0]!r}" if missing else f"has no *.json in {_TRUTH!r}"
+    raise DataError(
+        f"{root} {what if root.is_dir() else 'is not there'}: expected {_HTML}/ID.html and {_TRUTH}/ID.json; unpack "
+        f"the archive of the data with: mkdir -p {root.parent} && tar -xf {root.name}.tar.xz -C {root.parent}"
+    )
+
+
+def _sample(root: Path, path: Path) -> Sample:
+    html = root / _HTML / f"{path.stem}.html"
+    if not html.is_file():
+        raise DataError(f"{path} has no page: expected {html}")
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        truth = document.get("ground_truth") or {}
+        url = str(document.get("url") or "")
+        return Sample(
+            id=path.stem,
+            url=url,
+            host=host_of(url),
+            path=html,
+            truth=truth.get("main_content") or "",
+            with_snippets=tuple(_snippets(truth.get("with"))),
+            without_snippets=tuple(_snippets(truth.get("without"))),
+            page_type=page_type_of(document),
+            title=truth.get("title") or "",
+            sure=float(document.get("sure", 1.0)),
+        )
+    except (ValueError, TypeError, AttributeError) as error:
+        raise DataError(f"{path} is not an annotation: {error}") from None
+
+
+def _snippets(value: Any) -> Iterator[str]:
+    return (str(snippet) for snippet in value or ())

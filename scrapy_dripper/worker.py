@@ -1,0 +1,227 @@
+"""The daemon threads of a crawl: one reads, labels and writes pages in batches, one does the fallback of stuck ones."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.extractor import Extractor
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """One page on its way: what it is, who waits for it, and what has become of it so far."""
+
+    source: Document
+    """The page as it came, for a fallback when even decoding it does not work."""
+    decode: Callable[[], Document] | None
+    """Called in the thread, for decoding can be slow; None where ``source`` is to be used as it is."""
+    future: asyncio.Future[Extraction]
+    submitted: float
+    document: Document | None = None
+    reason: FallbackReason = FallbackReason.TIMEOUT
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing a thread does: since when, for which page if for a single one, and how long that may take."""
+
+    since: float
+    limit: float
+    job: Job | None = None
+
+
+class Worker(ABC):
+    """A daemon thread that takes batches of jobs from queues and posts the answers to the event loop.
+
+    It is never joined: a second Ctrl-C must not wait for a batch. Once :attr:`abandoned` it takes nothing more and
+    what it still answers is dropped.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        queue: SimpleQueue[Job | None],
+        ready: SimpleQueue[list[Job]],
+        timeout: float,
+        done: Callable[[Worker, list[Job], list[Extraction]], None],
+        died: Callable[[Worker, BaseException], None],
+    ) -> None:
+        self._loop, self._queue, self._ready = loop, queue, ready
+        self._timeout, self._done, self._died = timeout, done, died
+        self._lock = threading.Lock()
+        self._step: Step | None = None
+        self._batch: list[Job] = []
+        self.abandoned = False
+        self.thread = threading.Thread(target=self._run, name="scrapy-dripper", daemon=True)
+
+    @abstractmethod
+    def answer(self, batch: list[Job]) -> list[Extraction]:
+        """Return one extraction per job, in order."""
+
+    @abstractmethod
+    def take(self) -> list[Job] | None:
+        """Wait for the next batch and return it, None to stop."""
+
+    def prepare(self) -> None:  # noqa: B027 (not abstract: most workers need nothing)
+        """Get ready, in the thread."""
+
+    def close(self) -> None:  # noqa: B027
+        """Give everything back, in the thread."""
+
+    def start(self) -> None:
+        """Start the thread."""
+        self.thread.start()
+
+    def abandon(self, now: float | None = None) -> tuple[list[Job], Job | None] | None:
+        """Give the thread up and return its batch, and the page to blame if that is known.
+
+        With a time, only if the step it is at has taken too long by then; return None otherwise, or if it has been
+        abandoned before.
+        """
+        with self._lock:
+            step = self._step
+            if self.abandoned or (now is not None and (step is None or now - step.since < step.limit)):
+                return None
+            self.abandoned = True
+            return self._batch, step.job if step is not None else None
+
+    def at(self, job: Job | None, limit: float | None = None) -> None:
+        """Note that a new step begins, for one page or for the whole batch."""
+        self._step = Step(time.monotonic(), limit or self._timeout, job)
+
+    def _run(self) -> None:
+        try:
+            self.prepare()
+            while self._rest() and (batch := self.take()) is not None and not self.abandoned:
+                self._batch = batch
+                self.at(None)
+                self._post(self._done, self, batch, self.answer(batch))
+                del batch  # An idle thread must not keep the last responses alive.
+        except BaseException as error:
+            logger.debug("a scrapy-dripper thread ended with an exception", exc_info=True)
+            self._post(self._died, self, error)
+        finally:
+            with contextlib.suppress(Exception):
+                self.close()
+
+    def _rest(self) -> bool:
+        """Become idle; return False if the thread has been abandoned meanwhile."""
+        with self._lock:
+            if not self.abandoned:
+                self._step, self._batch = None, []
+            return not self.abandoned
+
+    def _post(self, callback: Callable[..., None], *args: Any) -> None:
+        """Call back on the event loop: neither futures nor Scrapy may be touched from here."""
+        with contextlib.suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+            self._loop.call_soon_threadsafe(callback, *args)
+
+
+class ModelWorker(Worker):
+    """Reads, labels and writes batches of pages with an extractor of its own."""
+
+    def __init__(
+        self,
+        *args: Any,
+        extractor: Extractor | None,
+        load: Callable[[], Extractor],
+        load_limit: float,
+        size: int,
+        wait: float,
+    ) -> None:
+        super().__init__(*args)
+        self._extractor, self._load, self._load_limit = extractor, load, load_limit
+        self._size, self._wait = size, wait
+        self._jobs: dict[int, Job] = {}
+
+    def prepare(self) -> None:
+        """Load an extractor if the thread replaces another one, whose extractor is stuck with it."""
+        if self._extractor is None:
+            self.at(None, self._load_limit)
+            self._extractor = self._load()
+        self._extractor.watch = self._watch
+
+    def close(self) -> None:
+        """Close the extractor."""
+        if self._extractor is not None:
+            self._extractor.close()
+
+    def take(self) -> list[Job] | None:
+        """Return a batch that is full or whose first page has waited long enough."""
+        with contextlib.suppress(Empty):
+            return self._ready.get_nowait()
+        job = self._queue.get()
+        if job is None:
+            return None
+        batch, deadline = [job], job.submitted + self._wait
+        while len(batch) < self._size:
+            try:
+                job = self._queue.get(timeout=max(0.0, deadline - time.monotonic()))
+            except Empty:
+                break
+            if job is None:
+                self._queue.put(None)
+                break
+            batch.append(job)
+        return batch
+
+    def answer(self, batch: list[Job]) -> list[Extraction]:
+        """Return the extractions of a batch; a page that cannot be decoded, or a broken engine, is a fallback."""
+        assert self._extractor is not None
+        answers: dict[Job, Extraction] = {}
+        for job in batch:
+            self.at(job)
+            try:
+                job.document = job.decode() if job.decode is not None else job.source
+            except Exception as error:
+                logger.debug("cannot decode %(url)s", {"url": job.source.url}, exc_info=True)
+                answers[job] = self._fall_back(job, FallbackReason.PARSE_ERROR, error)
+        jobs = [job for job in batch if job.document is not None]
+        documents = [job.document for job in jobs if job.document is not None]
+        self._jobs = {id(document): job for document, job in zip(documents, jobs, strict=True)}
+        self.at(None)
+        try:
+            answers.update(zip(jobs, self._extractor.extract(documents), strict=True))
+        except Exception as error:  # An extractor never raises for a page, but no page may be lost if one does.
+            logger.debug("the extractor raised", exc_info=True)
+            answers.update((job, self._fall_back(job, FallbackReason.ENGINE_ERROR, error)) for job in jobs)
+        self._jobs = {}
+        return [answers[job] for job in batch]
+
+    def _fall_back(self, job: Job, reason: FallbackReason, error: Exception) -> Extraction:
+        assert self._extractor is not None
+        self.at(job)
+        return self._extractor.fall_back(job.document or job.source, reason, f"{type(error).__name__}: {error}")
+
+    def _watch(self, document: Document | None) -> None:
+        self.at(None if document is None else self._jobs.get(id(document)))
+
+
+class FallbackWorker(Worker):
+    """Runs the fallback for pages whose own thread is stuck."""
+
+    def __init__(self, *args: Any, fall_back: Callable[[Document, FallbackReason, str], Extraction]) -> None:
+        super().__init__(*args)
+        self._fall_back = fall_back
+
+    def take(self) -> list[Job] | None:
+        """Return one page."""
+        job = self._queue.get()
+        return None if job is None else [job]
+
+    def answer(self, batch: list[Job]) -> list[Extraction]:
+        """Return what the fallback makes of the page."""
+        return [self._fall_back(job.document or job.source, job.reason, job.error) for job in batch]

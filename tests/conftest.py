@@ -1,0 +1,17 @@
+"""How hypothesis searches: the same examples on every run, or, on request, many new ones.
+
+``HYPOTHESIS_PROFILE=search pytest -k property`` looks for counter-examples nobody has seen; what it finds becomes a
+test case of its own. A run that must be reproducible, such as CI's, cannot depend on chance.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile(
+    "search", max_examples=5_000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))

@@ -1,0 +1,99 @@
+"""Features of blocks."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_dripper.engines.tagger.characters import count
+from scrapy_dripper.engines.tagger.features import features
+from scrapy_dripper.engines.tagger.lexicon import KEYWORDS, keywords
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.parse import parse
+from tests.html_strategies import documents
+
+
+def page(html: str, url: str = "") -> Page:
+    return cut(parse(html), url)
+
+
+@given(
+    st.lists(st.text(min_size=1).filter(lambda t: "\n" not in t and not re.search("[\ud800-\udfff]", t)), min_size=1)
+)
+def test_words_are_those_of_the_metric(texts: list[str]) -> None:
+    """Counting in bulk gives what the regular expression gives, for any characters."""
+    counted = count(texts)
+
+    assert counted.words.tolist() == [len(re.findall(r"\w+", text)) for text in texts]
+    assert counted.chars.tolist() == [len(text) for text in texts]
+    assert counted.upper.tolist() == [sum(c.isupper() for c in text) for text in texts]
+
+
+def test_cjk_characters_count_as_half_words() -> None:
+    """These scripts have no spaces: one run of characters is many words."""
+    assert count(["中文字符", "one two"]).size.tolist() == [1 + 2, 2]
+
+
+@given(st.lists(documents(), min_size=1, max_size=4))
+def test_a_page_has_the_same_features_alone_and_in_a_batch(htmls: list[str]) -> None:
+    """Batching is an optimisation: no feature looks over the edge of its page."""
+    pages = [found for found in map(page, htmls) if len(found.blocks)]
+    if not pages:
+        return
+    together = features(pages)
+    matrix = together.columns.matrix()
+    for found, (a, b) in zip(pages, pairwise(together.edges.tolist()), strict=True):
+        alone = features([found])
+        np.testing.assert_allclose(matrix[a:b], alone.columns.matrix(), rtol=1e-4, atol=1e-4)
+
+
+@given(documents())
+def test_features_are_finite_numbers(html: str) -> None:
+    found = page(html)
+    if len(found.blocks):
+        assert np.isfinite(features([found]).columns.matrix()).all()
+
+
+def test_what_some_features_say() -> None:
+    """Spot checks of each family of features on a page that can be read."""
+    found = page(
+        "<title>Big fish</title><body><nav class=menu><a href=/>Home</a> <a href=/n>News</a></nav>"
+        "<div id=comments><h1>Fish</h1><p>A fish is caught.</p><p>Twice.</p><p>Twice.</p></div>",
+        "https://example.org/big-fish",
+    )
+    x = features([found]).columns
+
+    assert found.blocks.text == ["Home News", "Fish", "A fish is caught.", "Twice.", "Twice."]
+    assert x["link_density"][0] > 0.8
+    assert x["link_density"][2] == 0
+    assert x["flag:NAV"].tolist() == [1, 0, 0, 0, 0]
+    assert x["near:nav"].tolist() == [1, 0, 0, 0, 0]
+    assert x["far:comment"].tolist() == [0, 1, 1, 1, 1]
+    assert x["heading_level"].tolist() == [0, 1, 0, 0, 0]
+    assert x["since_heading"].tolist()[0] == -1
+    assert x["title_words"].tolist() == [0, 1, 0.25, 0, 0]
+    assert x["url_words"].tolist() == [0, 1, 0.25, 0, 0]
+    assert x["ends_sentence"].tolist() == [0, 0, 1, 1, 1]
+    assert x["copies"][3] == x["copies"][4] > x["copies"][2]
+    assert x["up1_blocks"][1] == np.log1p(4)
+
+
+def test_lower_case_that_changes_the_number_of_words() -> None:
+    """The Turkish dotted capital becomes two characters: words are counted again rather than shifted."""
+    found = page("<p>İİ the İx</p><p>the the</p>")
+    x = features([found]).columns
+
+    assert x["words:stop"][1] == 1
+
+
+def test_keywords_know_camel_case_and_separators() -> None:
+    bit = {name: 1 << i for i, name in enumerate(KEYWORDS)}
+
+    assert keywords("siteNavMenu") & bit["nav"]
+    assert keywords("related_posts") & bit["related"]
+    assert not keywords("x1") & bit["nav"]

@@ -1,0 +1,55 @@
+"""Other extractors, called with their defaults."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from scrapy_dripper.evaluation import peers
+from scrapy_dripper.evaluation.peers import PEERS, Peer, PeerError, check_peers
+
+SENTENCE = "The ferry to the island leaves the harbour at noon, and it comes back when the tide allows it to."
+REST = (
+    "What they call the caf\u00e9 is the bar on board of it, which is open all the way.",
+    "Nobody knows who built the pier, but it was there before the railway came, and it will be there after it.",
+    "The captain has been on this line for thirty years, and he says that he has not seen the same sea twice.",
+)
+PARAGRAPHS = "".join(f"<p>{SENTENCE} {text} {SENTENCE} {text}</p>" for text in REST)
+PAGE = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Ferries</title></head><body>
+<nav><a href="/">Home</a> <a href="/shop">Shop</a></nav>
+<article><h1>Ferries to the island</h1>{PARAGRAPHS}</article>
+<footer><p>Copyright 2026</p><p><a href="/terms">Terms</a></p></footer></body></html>""".encode()
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_peer_returns_the_text_of_a_page(name: str) -> None:
+    """Each adapter fits the library that is installed, if it is."""
+    if importlib.util.find_spec(PEERS[name].module.split(".")[0]) is None:
+        pytest.skip(f"{name} is not installed")
+
+    text = PEERS[name].load()(PAGE)
+
+    assert SENTENCE in " ".join(text.split())
+    assert "caf\u00e9" in text
+    assert "<p>" not in text
+
+
+def test_a_missing_peer_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of a peer is not always the name of what has to be installed."""
+    monkeypatch.setitem(peers.PEERS, "readability", Peer("readability-lxml", "no_such_module", lambda m, html: ""))
+    with pytest.raises(PeerError, match="pip install readability-lxml"):
+        check_peers(["html2text", "readability"])
+
+
+def test_an_unknown_peer_names_the_known_ones() -> None:
+    """So that a slip of the pen is seen."""
+    with pytest.raises(PeerError, match=r"trafilatura, readability, .*got 'trafilatra'"):
+        check_peers(["trafilatra"])
+
+
+def test_versions_of_peers() -> None:
+    """Figures are nothing without the version that they are of."""
+    found = check_peers(["html2text", "trafilatura"])
+    assert list(found) == ["html2text", "trafilatura"]
+    assert all(version[0].isdigit() for version in found.values())

@@ -1,0 +1,186 @@
+"""Labels to Main-HTML."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_dripper.output.main_html import main_html
+from scrapy_dripper.output.text import text
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.parse import parse
+from tests.html_strategies import documents
+
+
+def page(body: str) -> Page:
+    return cut(parse(f"<html><body>{body}</body></html>"))
+
+
+def kept(body: str, *numbers: int) -> str:
+    """Return what is inside <body> of the Main-HTML when the blocks of these numbers are main."""
+    found = page(body)
+    main = np.isin(np.arange(len(found.blocks)), numbers)
+    html = main_html(found, main)
+    assert html.startswith("<html><body>")
+    return html.removeprefix("<html><body>").removesuffix("</body></html>")
+
+
+@pytest.mark.parametrize(
+    ("body", "main", "expected"),
+    [
+        ("<p>a</p><p>b</p>", [1], "<p>b</p>"),
+        ("<div class=x><section id=s><p>a</p><p>b</p></section></div>", [0], '<div class="x"><section id="s"><p>a</p>'
+         "</section></div>"),
+        ("<div>lead<p>in</p>trail</div>", [0, 2], "<div>leadtrail</div>"),
+        ("<div>lead<p>in</p>trail</div>", [2], "<div>trail</div>"),
+        ("<p>a</p>tail<p>b</p>", [1], "tail"),
+        ("<p>a <b>b</b> <i>c</i> d</p>", [0], "<p>a <b>b</b> <i>c</i> d</p>"),
+        ("<p>a<span></span> <i>c</i></p>", [0], "<p>a <i>c</i></p>"),
+        ("<p>a<br>b</p><p>c</p>", [0], "<p>a<br>b</p>"),
+        ("<ul><li>a<li>b</ul><p>c</p>", [0], "<ul><li>a</li><li>b</li></ul>"),
+    ],
+)  # fmt: skip
+def test_subtree(body: str, main: list[int], expected: str) -> None:
+    """Main blocks stay with their ancestors, other blocks go, tails stay where they were."""
+    assert kept(body, *main) == expected
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        '<pre><span class="w">  </span>if<span> </span>x:\n<span>    </span>y</pre>',
+        "<p><code><b>a</b><i> </i><b>b</b></code></p>",
+    ],
+)
+def test_spaces_in_elements_of_their_own(markup: str) -> None:
+    """Highlighters wrap even the white space of code."""
+    assert kept(markup, 0) == markup
+
+
+def test_columns_of_a_layout_table_do_not_shift() -> None:
+    body = "<table><tr><td><p>a</p><td><p>b</p><td><p>c</p><tr><td><p>d</p><td>e<td>f</table>"
+
+    assert kept(body, 1) == "<table><tr><td></td><td><p>b</p></td><td></td></tr></table>"
+
+
+def test_columns_do_not_shift_where_a_dropped_row_spans() -> None:
+    body = "<table><tr><td rowspan=2><p>nav</p><td><p>head</p><tr><td><p>content</p></table>"
+
+    assert kept(body, 2) == ('<table><tr><td rowspan="2"></td><td></td></tr><tr><td><p>content</p></td></tr></table>')
+
+
+@pytest.mark.parametrize(
+    ("body", "main", "image"),
+    [
+        ("<p>a</p><img src=i><p>b</p>", [0, 1], True),
+        ("<p>a</p><img src=i><p>b</p>", [0], False),
+        ("<p>a</p><img src=i><p>b</p>", [1], False),
+        ("<p>a <img src=i></p><p>b</p>", [0], True),
+        ("<p>a</p><figure><img src=i><figcaption>b</figcaption></figure>", [0, 1], True),
+        ("<img src=i><p>a</p><p>b</p>", [0], False),
+        ("<img src=i><p>a</p>", [0], True),  # all is main
+    ],
+)
+def test_images_go_with_the_blocks_around(body: str, main: list[int], image: bool) -> None:
+    """An image in a block goes with it; one between blocks stays if both sides do."""
+    assert ("<img" in kept(body, *main)) == image
+
+
+@pytest.mark.parametrize(
+    ("markup", "gone"),
+    [
+        ('<a href="javascript:alert(1)">x</a>', "javascript"),
+        ('<a href=" java\tscript:alert(1)">x</a>', "script"),
+        ('<a href="vbscript:x">x</a>', "vbscript"),
+        ('<a href="data:text/html,<b>">x</a>', "data:"),
+        ('<p onclick="x()">x</p>', "onclick"),
+        ('<p style="background:url(x)">x</p>', "style"),
+        ("<p>x<script>alert(1)</script></p>", "alert"),
+        ('<p>x<iframe src="https://x.org"></iframe></p>', "iframe"),
+        ('<p>x<img src=i onerror="x()"></p>', "onerror"),
+        ("<p>x<svg onload=x()></svg></p>", "svg"),
+    ],
+)
+def test_nothing_active_is_left(markup: str, gone: str) -> None:
+    html = kept(markup, 0)
+
+    assert "x" in html
+    assert gone not in html
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        '<a href="/relative?a=1&amp;b=2">x</a>',
+        '<img src="data:image/png;base64,AAAA"> x',
+        '<p>x <img src="/i.png" data-src="/big.png" alt="words" width="3"></p>',
+        '<table><tr><td colspan="2">x</td></tr></table>',
+        '<ol start="3"><li>x</li></ol>',
+        '<pre class="language-python"><code>x = 1</code></pre>',
+        '<p lang="ar" dir="rtl">سلام</p>',
+    ],
+)
+def test_what_carries_meaning_is_left(markup: str) -> None:
+    """URLs as written, images, spans, list numbers, languages and directions survive."""
+    assert kept(markup, 0) == markup
+
+
+def test_noscript_is_shown() -> None:
+    """A browser that runs scripts would hide the content that is only there."""
+    assert kept("<noscript><p>posts</p></noscript>", 0) == "<div><p>posts</p></div>"
+
+
+@pytest.mark.parametrize("tag", ["o:p", 'foo"bar', "x@y", "portal", "fencedframe"])
+def test_unknown_tags_become_spans(tag: str) -> None:
+    """Some no serialisation can carry, some load things by themselves."""
+    assert kept(f"<p><{tag}>x</{tag}> y</p>", 0) == "<p><span>x</span> y</p>"
+
+
+@pytest.mark.parametrize("tag", ["my-card", "math", "ruby"])
+def test_known_tags_and_custom_elements_stay(tag: str) -> None:
+    assert f"<{tag}>x" in kept(f"<{tag}>x</{tag}>", 0)
+
+
+def test_thousands_of_dropped_elements_side_by_side() -> None:
+    """The text between them is put together once: this took a minute."""
+    html = kept("<p>x" + "<i></i>word " * 100_000 + "</p>", 0)
+
+    assert html == "<p>x" + "word " * 100_000 + "</p>"
+
+
+def test_control_characters_are_dropped() -> None:
+    assert kept("<p title='a\x0bb'>x\x0b\x01y</p>", 0) == '<p title="ab">xy</p>'
+
+
+def words(html_or_text: str) -> str:
+    return re.sub(r"\W", "", html_or_text)
+
+
+@given(documents(), st.data())
+def test_main_html_has_the_text_of_the_main_blocks_also_when_parsed_again(html: str, data: st.DataObject) -> None:
+    """Nothing is lost, added or moved, for any page and any labels."""
+    found = cut(parse(html))
+    n = len(found.blocks)
+    main = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), dtype=np.bool_)
+    again = parse(main_html(found, main) + " ")
+    expected = words(text(found, main))
+    got = words("".join(again.itertext()))
+
+    # Symbols between two main blocks stay with them; they are no words.
+    assert got == expected
+
+
+@given(documents())
+def test_writing_leaves_the_page_as_it_was(html: str) -> None:
+    """A page can be written twice, with other labels."""
+    found = cut(parse(html))
+    n = len(found.blocks)
+    first = main_html(found, np.ones(n, dtype=np.bool_))
+    main_html(found, np.zeros(n, dtype=np.bool_))
+
+    assert main_html(found, np.ones(n, dtype=np.bool_)) == first

@@ -1,0 +1,228 @@
+"""Cutting a tree into blocks."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_dripper.page import blocks as blocks_module
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.page import NOBODY, Flag, Page
+from scrapy_dripper.page.parse import parse
+from tests.html_strategies import documents, worded
+
+
+def page(body: str, url: str = "") -> Page:
+    return cut(parse(f"<html><body>{body}</body></html>"), url)
+
+
+@pytest.mark.parametrize(
+    ("body", "blocks"),
+    [
+        ("<p>One</p><p>Two</p>", ["One", "Two"]),
+        ("<div>lead<p>inside</p>trail</div>", ["lead", "inside", "trail"]),
+        ("bare text", ["bare text"]),
+        ("<p>a<b>b</b>c</p>", ["abc"]),
+        ("<p>中<b>文</b>字</p>", ["中文字"]),
+        ("<a>Home</a><a>News</a>", ["Home News"]),
+        ("<p>  white \n space\t here </p>", ["white space here"]),
+        ("<p>one<br>two</p>", ["one\ntwo"]),
+        ("<p>one<br><br>two</p>", ["one", "two"]),
+        ("<p>one<br> \n <br>two</p>", ["one", "two"]),
+        ("<pre>a\n  b<br><br>c</pre>", ["a\n  b\n\nc"]),
+        ("<pre><span>x</span><span>=1</span></pre>", ["x=1"]),
+        ("<ul><li>one<li>two</ul>", ["one\ntwo"]),
+        ("<ul><li><p>one</p><li>two</ul>", ["one", "two"]),
+        ("<ul><li>one<ul><li>two</ul></ul>", ["one", "two"]),
+        ("<table><tr><td>a<td>b<tr><td>c<td>d</table>", ["a b\nc d"]),
+        ("<table><tr><td><p>a</p><td>b</table>", ["a", "b"]),
+        (f"<table><tr><td>{'long ' * 100}<td>b</table>", [("long " * 100).strip(), "b"]),
+        ("<p>text <script>var x = 'unseen'</script>after</p>", ["text after"]),
+        ("<style>p {}</style><svg><text>no</text></svg><p>yes</p>", ["yes"]),
+        ("<p>★★★</p><p>•</p><p>word</p>", ["word"]),
+        ("<p><img src=x alt=words></p>", []),
+        ("<video>no video?<source src=a></video><p>yes</p>", ["yes"]),
+        ("<noscript><p>for those without</p></noscript>", ["for those without"]),
+        ("<my-card>one</my-card><my-card>two</my-card>", ["one", "two"]),
+        ("<p>x</p><!-- <p>no</p> --><p>y</p>", ["x", "y"]),
+    ],
+)
+def test_blocks(body: str, blocks: list[str]) -> None:
+    """The text of each block is what a reader sees as one piece."""
+    assert page(body).blocks.text == blocks
+
+
+@pytest.mark.parametrize(
+    ("body", "flag"),
+    [
+        ("<nav><p>x</p></nav>", Flag.NAV),
+        ("<div role=navigation>x</div>", Flag.NAV),
+        ("<header>x</header>", Flag.HEADER),
+        ("<div><footer><b>x</b></footer></div>", Flag.FOOTER),
+        ("<aside>x</aside>", Flag.ASIDE),
+        ("<main>x</main>", Flag.MAIN),
+        ("<p hidden>x</p>", Flag.HIDDEN),
+        ("<p style='color:red; DISPLAY : none'>x</p>", Flag.HIDDEN),
+        ("<div aria-hidden=true><p>x</p></div>", Flag.HIDDEN),
+        ("<noscript>x</noscript>", Flag.NOSCRIPT),
+        ("<form>x</form>", Flag.FORM),
+        ("<a href=/>x</a>", Flag.LINK),
+        ("<h3>x</h3>", Flag.HEADING),
+    ],
+)
+def test_flags(body: str, flag: Flag) -> None:
+    """Where a block stands is told by a flag; nothing is dropped for it."""
+    found = page(body)
+
+    assert found.blocks.text == ["x"]
+    assert found.tree.flags[found.blocks.leaf[0]] & flag
+
+
+def test_flags_end_with_their_element() -> None:
+    found = page("<nav>x</nav><p>y</p>")
+
+    assert not found.tree.flags[found.blocks.context[1]] & Flag.NAV
+
+
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [
+        ("", "https://example.org/a/b"),
+        ("<base href='/c/'>", "https://example.org/c/"),
+        ("<base href='https://other.org/'>", "https://other.org/"),
+        ("<base href='http://['>", "https://example.org/a/b"),
+        ("<base href='javascript:x()'>", "https://example.org/a/b"),
+        ("<base href='data:text/html,x'>", "https://example.org/a/b"),
+        ("<base href='//other.org/x'>", "https://other.org/x"),
+    ],
+)
+def test_base_url(base: str, expected: str) -> None:
+    """Links resolve against <base> as in a browser; one that is no URL is ignored."""
+    root = parse(f"<html><head>{base}</head><body>x</body></html>")
+
+    assert cut(root, "https://example.org/a/b").base_url == expected
+
+
+@pytest.mark.parametrize(
+    ("html", "title"),
+    [
+        ("<title> A \n title </title><p>x", "A title"),
+        ("<p>x", None),
+        ("<svg><title>Icon</title></svg><p>x", None),
+    ],
+)
+def test_title(html: str, title: str | None) -> None:
+    assert cut(parse(html)).title == title
+
+
+def test_columns() -> None:
+    """Links, bold text and images are counted per block."""
+    blocks = page("<p><a>four</a> <b>bold!</b> x</p><img src=a><p>y <img src=b></p>").blocks
+
+    assert blocks.links.tolist() == [1, 0]
+    assert blocks.link_chars.tolist() == [4, 0]
+    assert blocks.bold_chars.tolist() == [5, 0]
+    assert blocks.images.tolist() == [0, 2]
+
+
+def squeezed(text: str) -> str:
+    return re.sub(r"\W", "", text)
+
+
+@given(worded())
+def test_every_visible_word_is_in_exactly_one_block(document: tuple[str, list[str], list[str]]) -> None:
+    """The words of the source that a browser shows are in the blocks once each, and no others."""
+    html, shown, _ = document
+    found = re.findall(r"[wh]\d+z", "\n".join(cut(parse(html)).blocks.text))
+
+    assert sorted(found) == sorted(shown)
+
+
+@given(documents())
+def test_all_text_of_the_cut_tree_is_in_a_block(html: str) -> None:
+    found = cut(parse(html))
+    root = found.tree.nodes[0]
+
+    assert squeezed("".join(found.blocks.text)) == squeezed("".join(root.itertext()))
+
+
+@pytest.mark.parametrize(
+    ("html", "blocks"),
+    [
+        ("<!doctype html><title>x</title><main><p>one</p></main>", ["one"]),
+        ("<meta charset=utf-8><button>one</button><p>two", ["one", "two"]),
+        ("<p>a</p><embed src=x.pdf><p>b</p>", ["a", "b"]),
+        ("<p>a<wbr>b<wbr>c</p>d", ["abc", "d"]),
+        ("<video><source src=a>Sorry</video>w", ["w"]),
+        ("<div><svg><path></svg>a<svg><g><div>b</div></g></div>c", ["a", "b", "c"]),
+        ("<svg><foreignObject><p>no</p></foreignObject></svg>a", ["a"]),
+        ("<map><area href=x>a</map><noembed>no</noembed>", ["a"]),
+        ("<ul><template><li><div>no</li></template><li>a</ul>b", ["a", "b"]),
+        (
+            "<xmp><b>a</b></xmp><listing><b>c</b></listing><plaintext><p>d</plaintext>",
+            ["<b>a</b>", "c", "<p>d</plaintext>"],
+        ),
+    ],
+)
+def test_shapes_that_the_parser_does_not_know(html: str, blocks: list[str]) -> None:
+    """What a browser shows is in a block, whatever libxml2 makes of the tags around it."""
+    assert cut(parse(html)).blocks.text == blocks
+
+
+def test_text_between_many_unseen_elements() -> None:
+    """Joined in linear time, or this test would take a minute."""
+    assert page("<p>x" + "<script>a</script>word " * 200_000).blocks.text == ["x" + ("word " * 200_000).strip()]
+
+
+@pytest.mark.parametrize(("more", "truncated"), [(0, False), (1, True)])
+def test_number_of_elements(more: int, truncated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many elements as are looked at are not too many; one more is. Unseen ones count by themselves."""
+    monkeypatch.setattr(blocks_module, "MAX_NODES", 100)
+
+    assert page("<p>x" * (98 + more)).truncated == truncated
+    assert page("<script></script>" * (100 + more) + "x").truncated == truncated
+
+
+def test_block_range_in_a_list_without_words() -> None:
+    tree = page("<p>a</p><ul><li>*<li><b>*</b></ul><p>b</p>").tree
+    number = [node.tag for node in tree.nodes].index("b")
+
+    assert (tree.block_start[number], tree.block_end[number]) == (1, 1)
+
+
+@given(documents())
+def test_owners_name_the_block_that_holds_the_text(html: str) -> None:
+    """Each piece of text with a word belongs to a block, and the block's text holds it."""
+    found = cut(parse(html))
+    tree = found.tree
+    for node, text_owner, tail_owner in zip(tree.nodes, tree.text_owner, tree.tail_owner, strict=True):
+        for text, owner in ((node.text, text_owner), (node.tail, tail_owner)):
+            if text and squeezed(text):
+                assert owner >= 0
+                assert squeezed(text) in squeezed(found.blocks.text[owner])
+
+
+@given(documents())
+def test_subtrees_are_slices(html: str) -> None:
+    """``end`` and the block ranges of a node are those of its real subtree."""
+    tree = cut(parse(html)).tree
+    number = {node: i for i, node in enumerate(tree.nodes)}
+    for i, node in enumerate(tree.nodes):
+        inside = [number[n] for n in node.iter()]
+        assert inside == list(range(i, tree.end[i]))
+        assert tree.block_start[i] <= tree.block_end[i]
+
+
+@given(documents(), st.integers(0, 8))
+def test_head_owns_no_more_than_its_blocks(html: str, n: int) -> None:
+    """The first part of a page has the same first blocks, and nothing of the tree belongs to the others."""
+    whole = cut(parse(html))
+    part = whole.head(n)
+
+    assert part.blocks.text == whole.blocks.text[:n]
+    assert part.truncated == (len(whole.blocks) > n)
+    for owner in (part.tree.text_owner, part.tree.tail_owner, part.tree.self_owner):
+        assert ((owner < len(part.blocks)) & (owner >= -2 - len(part.blocks)) | (owner == NOBODY)).all()

@@ -1,0 +1,326 @@
+"""Text to a tree: nothing lost, nothing that hangs, a body in every root."""
+
+from __future__ import annotations
+
+import re
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+from lxml.html import HtmlElement
+
+from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.page import recover as recover_module
+from scrapy_dripper.page.errors import PageError
+from scrapy_dripper.page.parse import looks_binary, parse
+from scrapy_dripper.page.recover import MAX_ATTRIBUTES, MAX_DEPTH, has_attribute_run, recover
+
+
+def words(root: HtmlElement) -> list[str]:
+    return "".join(root.itertext()).split()
+
+
+def html(root: HtmlElement) -> str:
+    return etree.tostring(root, method="html", encoding="unicode")
+
+
+def depth(root: HtmlElement) -> int:
+    deepest, here = 0, 0
+    for event, _ in etree.iterwalk(root, events=("start", "end")):
+        here += 1 if event == "start" else -1
+        deepest = max(deepest, here)
+    return deepest
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("hello", "<html><body>hello</body></html>"),
+        ("<p>x</p>", "<html><body><p>x</p></body></html>"),
+        ("<title>t</title>", "<html><head><title>t</title></head><body></body></html>"),
+        ("<html>", "<html><body></body></html>"),
+        ("<!-- c -->", "<html><body></body></html>"),
+        ("<!--", "<html><body></body></html>"),
+        ("<frameset><frame src=a></frameset>", '<html><frameset><frame src="a"></frameset></html>'),
+        ("<p>a<!-- c -->b<?pi?>c", "<html><body><p>abc</p></body></html>"),
+        ("\ufeff<p>x", "<html><body><p>x</p></body></html>"),
+    ],
+)
+def test_root(source: str, expected: str) -> None:
+    """Fragments, text alone and empty documents have a root with a body or a frameset; comments are gone."""
+    assert html(parse(source)) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "body"),
+    [
+        ("<html><body><p>a</p></body><p>b</p>c</html>", "<p>a</p><p>b</p>c"),
+        ("<html><body><p>a</p></body></html><p>b</p>c", "<p>a</p><p>b</p>c"),
+        ("<html><body>a</body></html> b", "a b"),
+        ("<html><body>a</body></html>\n<html><body>b</body></html>", "a b"),
+        ("\x08</html>a", "\ufffd a"),
+        ("<html><body>a</body><body>b</body></html>", "ab"),
+        ("<html></html><html><head><title>t</title></head><body>b", "<title>t</title>b"),
+        ("<title>t</title><bgsound src=/x>a<meta><p>c</p>d", "a<meta><p>c</p>d"),
+        ("<title>t</title><bgsound>a", "a"),
+    ],
+)
+def test_content_after_the_end(source: str, body: str) -> None:
+    """What follows </body> or </html> is content: browsers show it, and on 2 % of pages it has text."""
+    root = parse(source)
+    assert len(root.findall("body")) == 1
+    assert html(root.find("body")) == f"<body>{body}</body>"
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("a\0b<p>c\0</p>", "abc"),
+        ("<p\0>x</p\0>y", "xy"),
+        ("a\ud800b", "a?b"),
+        ("a&nbsp;b&amp;c&unknown;&lt;", "a\xa0b&c&unknown;<"),
+        ("a&#0;b&#x110000;c&#xD800;d", "a\ufffdb\ufffdc\ufffdd"),
+        ("<!DOCTYPE html SYSTEM 'http://127.0.0.1:9/x.dtd'><p>x", "x"),
+    ],
+)
+def test_characters(source: str, text: str) -> None:
+    """NULs, lone surrogates and impossible references cut nothing off."""
+    assert "".join(parse(source).itertext()) == text
+
+
+@pytest.mark.parametrize("label", ["shift_jis", "utf-16", "no-such-charset"])
+def test_declarations_do_not_apply_to_text(label: str) -> None:
+    """What is decoded already is not decoded again by what it says of itself."""
+    root = parse(f"<?xml version='1.0' encoding='{label}'?><html><meta charset={label}><p>café 日本</p>")
+    assert words(root) == ["café", "日本"]
+
+
+def test_entities_are_not_expanded() -> None:
+    """HTML has no internal subset: a billion laughs stay a few words."""
+    subset = '<!ENTITY a "lol">' + "".join(
+        f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefg", "bcdefgh", strict=True)
+    )
+    root = parse(f"<!DOCTYPE html [{subset}]><p>&h;</p><p>end</p>")
+    assert len("".join(root.itertext())) < 2_000
+    assert words(root)[-1].endswith("end")
+
+
+@pytest.mark.parametrize("source", ["", " \n\t", "\0\0\0", "\ufeff", "\xa0"])
+def test_empty(source: str) -> None:
+    with pytest.raises(PageError) as caught:
+        parse(source)
+    assert caught.value.reason is FallbackReason.EMPTY_BODY
+
+
+RANDOM = zlib.compress(bytes(range(256)) * 20 + b"some data to press" * 7, 9) * 9
+BINARY = {
+    "a PDF": b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<</Type/Catalog>>",
+    "a PNG image": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\0",
+    "a JPEG image": b"\xff\xd8\xff\xe0\0\x10JFIF\0\1\1\0\0\1\0\1\0\0\xff\xdb",
+    "a GIF image": b"GIF89a\1\0\1\0\x80\0\0",
+    "a RIFF file (WebP, WAV or AVI)": b"RIFF\x24\xfa\1\0WEBPVP8 ",
+    "a ZIP archive or an Office file": b"PK\3\4\x14\0\0\0\x08\0",
+    "a gzip file": b"\x1f\x8b\x08\0\0\0\0\0\0\3",
+    "an Office file": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0",
+    "an MP4 or AVIF file": b"\0\0\0\x20ftypisom\0\0",
+    "a font": b"wOF2\0\1\0\0",
+    "binary data": RANDOM,
+}
+
+
+@pytest.mark.parametrize("kind", BINARY)
+@pytest.mark.parametrize("guess", ["utf-8", "cp1252", "latin-1"])
+def test_not_html(kind: str, guess: str) -> None:
+    """Other formats are recognised after decoding too, whatever the guess made of their bytes."""
+    text = BINARY[kind].decode(guess, "replace")
+    assert looks_binary(BINARY[kind]) == looks_binary(text) == kind
+    with pytest.raises(PageError, match=re.escape(kind)) as caught:
+        parse(text)
+    assert caught.value.reason is FallbackReason.NOT_HTML
+
+
+TEXTS = [
+    "BMW is a car",
+    "GIF or PNG?",
+    "<p>\x01</p>",
+    "a\0b\0c\0" * 300,
+    "PK",
+    "%PDF is a format",
+    "<pre>\x1b[0m</pre>",
+]
+
+
+@pytest.mark.parametrize("source", TEXTS)
+def test_html_that_is_not_binary(source: str) -> None:
+    assert looks_binary(source) is None
+    parse(source)
+
+
+# ---------------------------------------------------------------------------------------------------------- recovery
+
+DEEP = {
+    "divs": "<div>" * 5_000 + "<p>inner </p>" + "</div>" * 5_000 + "<p>after</p>",
+    "200,000 divs": "<div>" * 200_000 + "<p>inner </p>" + "</div>" * 200_000 + "<p>after</p>",
+    "never closed": "<div>" * 5_000 + "<p>inner </p><p>after</p>",
+    "spans": "<p>" + "<span>" * 5_000 + "inner " + "</span>" * 5_000 + "after",
+    "tables": "<table><tr><td>" * 3_000 + "inner " + "</table>" * 3_000 + "after",
+    "lists": "<ul><li>" * 3_000 + "inner " + "</ul>" * 3_000 + "after",
+    "misnested": "<b><i><font>" * 3_000 + "inner " + "</b></font></i>" * 3_000 + "after",
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_deep_nesting(name: str) -> None:
+    """All text of a page beyond the parser's depth limit, in order, in a tree that code can recurse into."""
+    root = parse(DEEP[name])
+    assert words(root) == ["inner", "after"]
+    assert depth(root) <= MAX_DEPTH + 2
+
+
+def test_deep_nesting_keeps_order_and_blocks() -> None:
+    """Beyond the limit blocks come side by side, and text that returns to an outer one comes after the inner ones."""
+    n = 3_000
+    source = "<div>" * n + "a<p>b <b>c</b></p>d<h2>e</h2>f" + "</div>g" * n + "<p>h</p>"
+    root = parse(source)
+    assert "".join(root.itertext()) == "ab cdef" + "g" * n + "h"
+    assert [element.text for element in root.iter("h2")] == ["e"]
+    assert [element.text for element in root.iter("p")] == ["b c", "h"]
+
+
+def test_deep_nesting_keeps_scripts_apart() -> None:
+    """A script beyond the limit is still a script, not text of the page."""
+    root = parse("<div>" * 3_000 + "a<script>x()</script>b<style>c</style>d")
+    assert [element.text for element in root.iter("script")] == ["x()"]
+    for element in list(root.iter("script", "style")):
+        element.text = None
+    assert words(root) == ["abd"]
+
+
+def test_unclosed_tags() -> None:
+    """20,000 tags that are never closed: no word is lost and none comes twice."""
+    tags = ["<div>", "<p>", "<b>", "<i>", "<font color=red>", "<table><td>", "<li>"]
+    source = " ".join(f"{tags[(i * i) % 7]}w{i}" for i in range(20_000))
+    found = "".join(parse(source).itertext())
+    assert re.findall(r"w\d+", found) == [f"w{i}" for i in range(20_000)]
+
+
+ATTRIBUTE_RUNS = {
+    "values": " ".join(f"a{i}=1" for i in range(100_000)),
+    "quoted": " ".join(f'a{i}="x y"' for i in range(100_000)),
+    "bare": " ".join(f"a{i}" for i in range(100_000)),
+    "slashes": "/".join(f"a{i}" for i in range(100_000)),
+    "no spaces": "".join(f'a{i}="1"' for i in range(100_000)),
+    "hidden ends": " ".join(f'a{i}="<b>it\'s</b>"' for i in range(100_000)),
+    "some hidden ends": " ".join(f"a{i}" if i % 500 else f"a{i}='<b class=\"x\">y</b>'" for i in range(100_000)),
+}
+
+
+@pytest.mark.parametrize("name", ATTRIBUTE_RUNS)
+def test_absurd_attributes(name: str) -> None:
+    """100,000 attributes on a tag take minutes in the usual parser; here the first are kept, and all text."""
+    root = parse(f"<p>before </p><p {ATTRIBUTE_RUNS[name]}>inner </p><p>after</p>")
+    assert words(root) == ["before", "inner", "after"]
+    assert [len(element.attrib) for element in root.iter("p")] == [0, MAX_ATTRIBUTES, 0]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "<p>" + "word " * 100_000,
+        "<script>" + "if (a && b) { c = 'd e'; } " * 20_000 + "</script>",
+        '<div data-x="' + "{&quot;a b c&quot;:1} " * 20_000 + '">x</div>',
+        '<img src="data:image/png;base64,' + "abcd/" * 50_000 + '">',
+        '<p class="[&>p]:a b">x</p>' * 10_000,
+        "<p " + " ".join(f"a{i}=1" for i in range(400)) + ">x",
+    ],
+)
+def test_no_attribute_alarm(source: str) -> None:
+    """Long texts, scripts and values are no attributes: such pages take the fast way."""
+    assert not has_attribute_run(source.encode())
+
+
+REPEATED = {
+    "ends": "a" + "</html>x" * 300_000,
+    "bodies": "a" + "</body></html><body>x" * 300_000,
+    "deep ends": "<div>" * 2_500 + "a" + "</html>x" * 300_000,
+    "deep bodies": "<div>" * 2_500 + "a" + "<body>x" * 300_000,
+    "deep returns": "<div>" * 100_000 + "a" + "</div>x" * 100_000,
+    "deep formatting": "<div>" * 2_500 + "a" + "<b>x</b>" * 300_000,
+    "deep breaks": "<div>" * 2_500 + "a" + "<br>x" * 100_000,
+    "deep entities": "<div>" * 2_500 + "a" + "x&amp;" * 300_000,
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_text_in_many_pieces(name: str) -> None:
+    """A text that arrives in 100,000 pieces or more: collected in linear time, or this test would take minutes."""
+    text = "".join(parse(REPEATED[name]).itertext())
+    assert text.replace(" ", "").replace("&", "") == "a" + "x" * REPEATED[name].count("x")
+
+
+def test_over_the_limits_of_recovery(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be recovered is said to be truncated rather than returned in part."""
+    monkeypatch.setattr(recover_module, "MAX_NODES", 4_000)
+    with pytest.raises(PageError, match="4,000 elements") as caught:
+        parse("<div>x" * 5_000)
+    assert caught.value.reason is FallbackReason.TRUNCATED_PARSE
+
+
+def test_end_tags_without_a_start() -> None:
+    """Each is compared with every open tag: 100,000 of them in a nesting of 50,000 are given up, not sat out."""
+    with pytest.raises(PageError, match="end tags") as caught:
+        parse("<div>" * 50_000 + "x" + "</p></b></i>" * 33_000)
+    assert caught.value.reason is FallbackReason.TRUNCATED_PARSE
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "<!DOCTYPE html><html lang=en><head><title>t</title><meta charset=utf-8></head><body class=b>"
+        "<p>a<b>c</b>d<br>e</p><ul><li>f<li>g</ul><table><tr><td>h<td>i</table>"
+        "<script>j<k</script><pre>\n l </pre></body></html>",
+        "text <p>a<p>b</div></b><o:p>c</o:p>&amp;&nbsp;<img src=x alt=y>",
+        "<html><body>a</body></html><p>b</p>",
+        "<p class='row'id=x>a</p><form><input value=1><select><option>b</select></form>",
+    ],
+)
+def test_recovery_gives_the_same_tree(source: str) -> None:
+    """A page that needs no recovery would come out of it the same."""
+
+    def nodes(root: HtmlElement) -> list[tuple[str, str, str, dict[str, str]]]:
+        # White space around <head> and <body>, and the value of a bare attribute, may differ.
+        return [(str(e.tag), (e.text or "").strip(), (e.tail or "").strip(), dict(e.attrib)) for e in root.iter()]
+
+    assert nodes(recover(source.encode())) == nodes(parse(source))
+
+
+PIECES = """
+<p> </p> <div> </div> <b> </i> <html> </html> <body> </body> <head> </head> <table> <td> <tr> <!-- --> <script>
+</script> <frameset> </frameset> <title> <p\xa0a= ' " &#0; &#1; <![CDATA[ <?xml <!DOCTYPE\xa0html> \0 \x01 \ufffe
+&amp <svg> <template> <plaintext> <p"x> <o:p>
+"""
+MARKUP = st.lists(st.text(max_size=8) | st.sampled_from(PIECES.split(" ")), max_size=40).map("".join)
+
+
+@given(MARKUP)
+def test_any_text_is_a_page_or_a_page_error(source: str) -> None:
+    """Whatever comes: an <html> with a body or a frameset, serialisable, or a PageError."""
+    try:
+        root = parse(source)
+    except PageError:
+        return
+    assert root.tag == "html"
+    assert root.find("body") is not None or root.find("frameset") is not None
+    assert isinstance(root, HtmlElement)
+    html(root)
+
+
+@given(MARKUP)
+def test_any_text_is_recovered(source: str) -> None:
+    """The recovery takes any text too."""
+    root = recover(source.encode("utf-8", "replace"))
+    assert root.tag == "html"
+    assert root.find("body") is not None or root.find("frameset") is not None
+    html(root)

@@ -1,0 +1,231 @@
+"""Live crawls against a small site on this machine, with an engine that does what a test asks of it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+from scrapy import Request, Spider, signals
+from scrapy.crawler import AsyncCrawlerRunner, Crawler
+from scrapy.utils.reactor import install_reactor
+
+from scrapy_dripper.engines.base import EngineError, Labels, Limits
+
+QUIET = {
+    "ADDONS": {"scrapy_dripper.Addon": 500},
+    "REMOTE_CONTROL_ENABLED": False,
+    "TELNETCONSOLE_ENABLED": False,
+    "ROBOTSTXT_OBEY": False,
+    "DOWNLOAD_DELAY": 0,
+    "RETRY_ENABLED": False,
+    "DRIPPER_BATCH_WAIT": 0.05,
+}
+PATIENCE = 60
+"""Seconds after which a test that waits has failed; never reached by one that passes."""
+
+
+def page(number: object, extra: str = "") -> str:
+    """Return an HTML page whose main content no other page has."""
+    return (
+        f"<!DOCTYPE html><html><head><title>Page {number}</title></head><body><nav><a href='/'>Menu</a></nav>"
+        f"<article><p>MAIN text of page {number}, which is about nothing in particular.</p></article>"
+        f"{extra}<footer><p>Contact</p></footer></body></html>"
+    )
+
+
+class Site:
+    """A web site: set ``routes[path] = (content type, body)``; ``/page/...`` paths are pages without being set."""
+
+    def __init__(self) -> None:
+        self.routes: dict[str, tuple[str | None, bytes]] = {}
+        self.status: dict[str, int] = {}
+        self.seen: list[str] = []
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                site.seen.append(self.path)
+                default = ("text/html; charset=utf-8", page(self.path.removeprefix("/page/")).encode())
+                content_type, body = site.routes.get(self.path, default)
+                self.send_response(site.status.get(self.path, 200))
+                if content_type is not None:
+                    self.send_header("Content-Type", content_type)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def url(self, path: str) -> str:
+        """Return the address of a path."""
+        return f"http://127.0.0.1:{self.server.server_port}{path}"
+
+    def pages(self, count: int) -> list[str]:
+        """Return the addresses of so many different pages."""
+        return [self.url(f"/page/{n}") for n in range(count)]
+
+    def reset(self) -> None:
+        """Forget what earlier tests set."""
+        self.routes.clear()
+        self.status.clear()
+        self.seen.clear()
+
+
+class FakeEngine:
+    """Labels as main each block that contains ``MAIN``, unless a test makes it misbehave.
+
+    ``act(engine, pages)`` is called first; what it returns, unless None, is the answer. Everything that happens to any
+    engine of a test is on the ``log`` that they share.
+    """
+
+    name = "fake"
+    limits = Limits()
+
+    def __init__(self, log: EngineLog) -> None:
+        self.log = log
+        log.engines.append(self)
+        self.closed = False
+
+    def label(self, pages: Sequence[Any]) -> list[Labels | EngineError]:
+        self.log.threads.add(threading.current_thread())
+        self.log.batches.append([page.url for page in pages])
+        answer = self.log.act(self, pages) if self.log.act is not None else None
+        return answer if answer is not None else [truth(page) for page in pages]
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def truth(page: Any) -> Labels:
+    """Return the labels that the fake engine gives a page on a good day."""
+    main = np.array(["MAIN" in text for text in page.blocks.text], dtype=bool)
+    return Labels(np.where(main, 0.9, 0.1).astype(np.float32), main)
+
+
+@dataclass
+class EngineLog:
+    """What the engines of a test did, and what they are to do."""
+
+    act: Callable[[FakeEngine, Sequence[Any]], Any] | None = None
+    engines: list[FakeEngine] = field(default_factory=list)
+    threads: set[threading.Thread] = field(default_factory=set)
+    batches: list[list[str]] = field(default_factory=list)
+    free: threading.Event = field(default_factory=threading.Event)
+    """Set at the end of a test; an engine that hangs waits for it."""
+
+    def hang(self) -> None:
+        """Do not answer before the test is over."""
+        self.pause(PATIENCE)
+
+    def pause(self, seconds: float) -> None:
+        """Take a while."""
+        self.free.wait(seconds)
+
+
+class Reactor:
+    """The asyncio reactor of the test process, in a thread of its own."""
+
+    def __init__(self) -> None:
+        self.loop: asyncio.AbstractEventLoop
+        started = threading.Event()
+
+        def run() -> None:
+            install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
+            from twisted.internet import reactor
+
+            self.loop = asyncio.get_event_loop()
+            self.thread = threading.current_thread()
+            reactor.callWhenRunning(started.set)
+            reactor.run(installSignalHandlers=False)
+
+        threading.Thread(target=run, name="reactor", daemon=True).start()
+        assert started.wait(PATIENCE)
+
+    def stop(self) -> None:
+        """Stop the reactor for good: a process has one."""
+        from twisted.internet import reactor
+
+        reactor.callFromThread(reactor.stop)
+
+
+@dataclass
+class Crawled:
+    """What came out of a crawl."""
+
+    items: list[Any]
+    stats: dict[str, Any]
+    crawler: Crawler
+
+    def stat(self, name: str) -> Any:
+        """Return one of our stats, 0 if it was never touched."""
+        return self.stats.get(f"dripper/{name}", 0)
+
+
+class Crawls:
+    """Runs spiders in the test process."""
+
+    def __init__(self, reactor: Reactor) -> None:
+        self.reactor = reactor
+
+    def __call__(self, spider: type[Spider], settings: dict[str, Any] | None = None) -> Crawled:
+        """Run one spider to its end."""
+        return self.together((spider, settings or {}))[0]
+
+    def together(self, *jobs: tuple[type[Spider], dict[str, Any]]) -> list[Crawled]:
+        """Run spiders at the same time."""
+
+        async def one(spider: type[Spider], settings: dict[str, Any]) -> Crawled:
+            runner = AsyncCrawlerRunner({**QUIET, **settings})
+            crawler = runner.create_crawler(spider)
+            items: list[Any] = []
+            keep = lambda item: items.append(item)  # noqa: E731 (the signal holds it weakly)
+            crawler.signals.connect(keep, signals.item_scraped)
+            await runner.crawl(crawler)
+            return Crawled(items, dict(crawler.stats.get_stats()), crawler)
+
+        async def every() -> list[Crawled]:
+            return await asyncio.gather(*(one(*job) for job in jobs))
+
+        return asyncio.run_coroutine_threadsafe(every(), self.reactor.loop).result(PATIENCE)
+
+
+def spider(
+    urls: Sequence[str], parse: Callable[..., Any] | None = None, meta: dict[str, Any] | None = None
+) -> type[Spider]:
+    """Return a spider that fetches pages and by default yields one dict item for each."""
+
+    def default(self: Spider, response: Any) -> Iterator[Any]:
+        yield {"url": response.url}
+
+    async def start(self: Spider) -> Any:
+        for url in urls:
+            yield Request(url, meta=dict(meta or {}), dont_filter=True)
+
+    return type("TestSpider", (Spider,), {"name": "test", "start": start, "parse": parse or default})
+
+
+@contextmanager
+def eventually(what: str) -> Iterator[Callable[[Callable[[], bool]], None]]:
+    """Give a function that waits until a condition holds, and fails the test if it never does."""
+
+    def wait(condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline, f"never happened: {what}"
+            time.sleep(0.01)
+
+    yield wait

@@ -1,0 +1,189 @@
+"""Whole processes: how a crawl is started, stopped with Ctrl-C (pitfalls 3, 4 and 5), and refused."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scrapy
+from crawling import PATIENCE, Site
+
+KINDS: dict[str, dict[str, Any]] = {"CrawlerProcess": {}, "AsyncCrawlerProcess": {}}
+if scrapy.version_info >= (2, 19):  # From then on with a download handler that every installation has.
+    KINDS["reactorless"] = {"TWISTED_REACTOR_ENABLED": False}
+
+
+class Process:
+    """A running ``process.py``."""
+
+    def __init__(self, **job: Any) -> None:
+        script = Path(__file__).with_name("process.py")
+        self.popen = subprocess.Popen(
+            [sys.executable, str(script), json.dumps({"engine": "good", "settings": {}, **job})],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.said: list[str] = []
+        self.logged: list[str] = []
+        self._changed = threading.Condition()
+        self._readers = [
+            threading.Thread(target=self._read, args=pair, daemon=True)
+            for pair in ((self.popen.stdout, self.said), (self.popen.stderr, self.logged))
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self, stream: Any, lines: list[str]) -> None:
+        for line in stream:
+            with self._changed:
+                lines.append(line.rstrip("\n"))
+                self._changed.notify_all()
+
+    def wait_for(self, words: str, count: int = 1) -> None:
+        """Wait until so many lines with these words have been said or logged."""
+
+        def found() -> bool:
+            return sum(words in line for line in [*self.said, *self.logged]) >= count
+
+        with self._changed:
+            assert self._changed.wait_for(found, PATIENCE), "\n".join([words, *self.said, *self.logged])
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C."""
+        self.popen.send_signal(signal.SIGINT)
+
+    def release(self) -> None:
+        """Let the held engine go."""
+        assert self.popen.stdin is not None
+        self.popen.stdin.write("\n")
+        self.popen.stdin.flush()
+
+    def end(self, patience: float = PATIENCE) -> int:
+        """Wait for the end of the process and return its exit status."""
+        status = self.popen.wait(patience)
+        for reader in self._readers:
+            reader.join(PATIENCE)
+        return status
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """What was scraped."""
+        return [json.loads(line.removeprefix("item ")) for line in self.said if line.startswith("item ")]
+
+
+Start = Callable[..., Process]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Start processes that end with the test."""
+    processes: list[Process] = []
+
+    def run(kind: str, settings: dict[str, Any] | None = None, **job: Any) -> Process:
+        processes.append(Process(process=kind, settings={**KINDS[kind], **(settings or {})}, **job))
+        return processes[-1]
+
+    yield run
+    for process in processes:
+        process.popen.kill()
+        process.popen.wait()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_process_works(start: Start, site: Site, kind: str) -> None:
+    """With a Twisted reactor started either way, and without one; two crawls at once in each."""
+    process = start(kind, urls=site.pages(5), crawls=2)
+
+    assert process.end() == 0
+    assert process.said[-1] == "finished"
+    assert sorted(item["url"] for item in process.items) == sorted(site.pages(5) * 2)
+    assert all("MAIN text of page " + item["url"][-1] in item["markdown"] for item in process.items)
+    ours = [line for line in process.logged if "AiohttpDownloadHandler is experimental" not in line]
+    assert not [line for line in ours if "WARNING" in line or "ERROR" in line or "Traceback" in line]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_p03_ctrl_c_while_a_batch_waits_for_more_pages(start: Start, site: Site, kind: str) -> None:
+    """The batch leaves without being full, and the crawl ends in good order."""
+    process = start(kind, {"DRIPPER_BATCH_WAIT": 1}, urls=site.pages(3))
+    process.wait_for("parsed", 3)
+
+    process.interrupt()
+
+    assert process.end() == 0
+    assert len(process.items) == 3
+    assert all(item["markdown"] for item in process.items)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_p04_ctrl_c_twice_does_not_wait_for_the_engine(start: Start, site: Site, kind: str) -> None:
+    """The process is gone though the engine would not answer for ever."""
+    process = start(kind, {"DRIPPER_TIMEOUT": 3600}, urls=site.pages(3), engine="hung")
+    process.wait_for("labelling")
+    process.interrupt()
+    process.wait_for("shutting down gracefully")
+
+    process.interrupt()
+
+    process.end(20)
+    assert any("forcing unclean shutdown" in line for line in process.logged)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_p05_ctrl_c_once_finishes_what_waits_and_says_how_much(start: Start, site: Site, kind: str) -> None:
+    """Every page that was downloaded gets its content, and the log tells why the crawl is still there."""
+    process = start(kind, {"DRIPPER_BATCH_SIZE": 2}, urls=site.pages(6), engine="held")
+    process.wait_for("parsed", 6)
+    process.wait_for("labelling")
+    process.interrupt()
+
+    process.wait_for("6 pages still wait for their main content")
+    process.release()
+
+    assert process.end() == 0
+    assert len(process.items) == 6
+    assert all(item["markdown"] for item in process.items)
+    assert sum("still wait" in line for line in process.logged) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "engine", "sentence"),
+    [
+        (
+            {"DRIPPER_FALLBACK": "nothing"},
+            "good",
+            "ConfigError: DRIPPER_FALLBACK must be one of 'trafilatura', 'html', 'empty', 'none', a dotted path to a "
+            "callable or a callable (got 'nothing')",
+        ),
+        ({"DRIPPER_BACH_SIZE": 5}, "good", "ConfigError: DRIPPER_BACH_SIZE is not a setting of scrapy-dripper"),
+        ({"DRIPPER_ENGINE": "oracle"}, "good", "ConfigError: DRIPPER_ENGINE must be one of 'tagger' (got 'oracle')"),
+        ({"DRIPPER_MODEL": "/no/such/folder"}, "real", "ModelError: "),
+        (
+            {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
+            "good",
+            "ConfigError: TWISTED_REACTOR must be 'twisted.internet.asyncioreactor.AsyncioSelectorReactor'",
+        ),
+    ],
+    ids=["value", "name", "engine", "model", "reactor"],
+)
+def test_a_crawl_that_cannot_work_stops_at_its_start(
+    start: Start, site: Site, settings: dict[str, Any], engine: str, sentence: str
+) -> None:
+    """No page is fetched, the process knows that it failed, and the last words say what to do."""
+    process = start("CrawlerProcess", settings, urls=site.pages(1), engine=engine)
+
+    process.end()
+
+    assert site.seen == []
+    # Before 2.16, Scrapy's CrawlerProcess does not tell such an end from another.
+    assert process.said == ["failed" if scrapy.version_info >= (2, 16) else "finished"]
+    assert any(sentence in line for line in process.logged), "\n".join(process.logged)

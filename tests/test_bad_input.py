@@ -1,0 +1,291 @@
+"""What a crawl meets under the name of HTML, from bytes to extraction. Each page is made here, none is stored."""
+
+from __future__ import annotations
+
+import gzip
+import multiprocessing
+import random
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from io import BytesIO
+
+import numpy as np
+import pytest
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.base import EngineError, Labels, Limits
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.page import Page
+
+SECONDS = 60
+"""Far more than any of these pages takes; what goes over it hangs."""
+
+
+class AllMain:
+    """An engine that takes every block for main, so that what is lost was lost before it."""
+
+    name = "all"
+    limits = Limits()
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        return [Labels(np.ones(len(p.blocks), np.float32), np.ones(len(p.blocks), np.bool_)) for p in pages]
+
+    def close(self) -> None:
+        pass
+
+
+def extract(html: str | bytes, charset: str | None = None, **options: object) -> Extraction:
+    config = Config(**options)  # type: ignore[arg-type]
+    [result] = Extractor(config, AllMain()).extract([Document(html, "http://example.com/", charset)])
+    return result
+
+
+def _child(connection: object, make: Callable[[], str | bytes], options: dict[str, object]) -> None:
+    connection.send(extract(make(), **options))  # type: ignore[attr-defined]
+
+
+def extract_or_kill(make: Callable[[], str | bytes], **options: object) -> Extraction:
+    """Extract in a process of its own, which a hang cannot outlive."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    child = context.Process(target=_child, args=(there, make, options))
+    child.start()
+    there.close()
+    try:
+        if not here.poll(SECONDS):
+            pytest.fail(f"no extraction after {SECONDS} seconds")
+        result = here.recv()
+    except EOFError:
+        pytest.fail("the process died")
+    finally:
+        child.kill()
+        child.join()
+    assert isinstance(result, Extraction)
+    return result
+
+
+# ------------------------------------------------------------------------------------------------------ not a page
+
+
+def archive() -> bytes:
+    file = BytesIO()
+    with zipfile.ZipFile(file, "w") as zipped:
+        zipped.writestr("index.html", "<p>inside</p>" * 100)
+    return file.getvalue()
+
+
+def noise(n: int = 3_000) -> bytes:
+    return random.Random(4).randbytes(n)
+
+
+OTHER_FORMATS = {
+    "PDF": b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n" + noise(),
+    "PNG": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\0\0\0\1\0\x08\6\0\0\0" + zlib.compress(noise()),
+    "JPEG": b"\xff\xd8\xff\xe0\0\x10JFIF\0\1\1\0\0\1\0\1\0\0\xff\xdb\0C\0" + noise(),
+    "GIF": b"GIF89a\x40\1\xf0\0\xf7\0\0" + noise(),
+    "WebP": b"RIFF\xbc\x0b\0\0WEBPVP8 " + noise(),
+    "ZIP": archive(),
+    "gzip": gzip.compress(b"<p>inside</p>" * 100),
+    "noise": noise(),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_FORMATS)
+@pytest.mark.parametrize("charset", [None, "utf-8", "iso-8859-1"])
+def test_other_formats(kind: str, charset: str | None) -> None:
+    """An image or a PDF under ``text/html`` is no page: nothing comes out, and the reason says why."""
+    result = extract(OTHER_FORMATS[kind], charset)
+    assert result.fallback_reason is FallbackReason.NOT_HTML
+    assert (result.main_html, result.markdown, result.text) == ("", "", "")
+
+
+@pytest.mark.parametrize("body", [b"", b" \r\n\t", b"\0" * 100, b"\xef\xbb\xbf", b"\xff\xfe", ""])
+def test_empty_body(body: str | bytes) -> None:
+    result = extract(body)
+    assert result.fallback_reason is FallbackReason.EMPTY_BODY
+    assert (result.main_html, result.markdown, result.text) == ("", "", "")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<html><body></body></html>",
+        "<html><head><title>t</title></head></html>",
+        "<body><script>document.write('x')</script><style>p { color: red }</style></body>",
+        "<body><div><img src=x><br><hr></div></body>",
+        "<!-- only a comment -->",
+        "<frameset><frame src=a><frame src=b></frameset>",
+    ],
+)
+def test_no_visible_text(body: str) -> None:
+    result = extract(body)
+    assert result.fallback_reason is FallbackReason.NO_BLOCKS
+    assert not result.text
+
+
+# ---------------------------------------------------------------------------------------------------------- characters
+
+ENCODED = {
+    "Shift_JIS": ("cp932", "シフトJISで書かれた日本語の長い段落です。"),
+    "GB18030": ("gb18030", "这个页面使用国家标准编码写成，文字应当完整。"),
+    "windows-1251": ("cp1251", "Эта страница записана в однобайтовой кодировке."),
+    "UTF-8": ("utf-8", "Ünïcödé, 日本語, русский"),
+    "UTF-16": ("utf-16", "Wide characters and a byte order mark — naïve, 日本語"),
+    "UTF-16LE": ("utf-16-le", "Wide characters without a mark — naïve"),
+    "UTF-32": ("utf-32", "Very wide characters — naïve, 日本語"),
+}
+
+
+@pytest.mark.parametrize("name", ENCODED)
+@pytest.mark.parametrize("label", ["right", "wrong", "missing", "bogus", "meta"])
+def test_charset(name: str, label: str) -> None:
+    """The text survives whatever the header says, as far as its bytes tell the encoding."""
+    codec, text = ENCODED[name]
+    meta = f'<meta charset="{name}">' if label == "meta" else ""
+    body = f"<html><head>{meta}</head><body><p>{text}</p>{f'<p>{text}</p>' * 8}</body></html>".encode(codec)
+    charset = {"right": name, "wrong": "utf-8", "bogus": "x-no-such-thing"}.get(label)
+    result = extract(body, charset)
+    assert result.fallback_reason is None
+    assert result.text is not None
+    assert set(result.text.split("\n")) == {text}
+
+
+def test_nuls() -> None:
+    """NULs end strings in C and are left out by browsers: the words around them stay."""
+    result = extract(b"<p>be\0fore</p>\0\0<p>after\0</p><p title='\0'>en\0d</p>")
+    assert result.text == "before\nafter\nend"
+    assert result.fallback_reason is None
+
+
+def test_control_characters_and_surrogates() -> None:
+    """What XML forbids and pages contain does not cost the page."""
+    result = extract("<p title='\x08'>a\x01b\x0b</p><p>c\ud800d</p><p>e&#1;&#x110000;f\ufffe</p>")
+    assert result.fallback_reason is None
+    assert result.blocks == 3
+    assert result.main_html is not None
+    result.main_html.encode()
+
+
+# ------------------------------------------------------------------------------------------------------------- shapes
+
+
+def deep() -> str:
+    return "<h1>top</h1>" + "<div>" * 5_000 + "<p>inner text</p>" + "</div>" * 5_000 + "<p>text after</p>"
+
+
+def deepest() -> str:
+    return "<h1>top</h1>" + "<div>" * 200_000 + "<p>inner text</p>" + "</div>" * 200_000 + "<p>text after</p>"
+
+
+def attributes() -> str:
+    return "<h1>top</h1><p " + " ".join(f"a{i}=1" for i in range(100_000)) + ">inner text</p><p>text after</p>"
+
+
+def quoted_attributes() -> str:
+    return "<h1>top</h1><p " + " ".join(f"a{i}='<b>'" for i in range(100_000)) + ">inner text</p><p>text after</p>"
+
+
+def long_text() -> str:
+    return "<h1>top</h1><p>inner text " + "word " * 1_900_000 + "</p><p>text after</p>"
+
+
+def long_value() -> str:
+    return "<h1>top</h1><p>inner text<img src='data:image/png;base64," + "A" * 9_000_000 + "'></p><p>text after</p>"
+
+
+def long_script() -> str:
+    return "<h1>top</h1><p>inner text</p><script>" + "x = 1; " * 1_300_000 + "</script><p>text after</p>"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [deep, deepest, attributes, quoted_attributes, long_text, long_value, long_script],
+    ids=lambda make: make.__name__,
+)
+def test_absurd_shapes(make: Callable[[], str]) -> None:
+    """No text is lost to a parser's limit, neither within the absurd part nor after it."""
+    result = extract_or_kill(make)
+    assert result.fallback_reason is None
+    assert result.text is not None
+    lines = result.text.split("\n")
+    assert (lines[0], lines[1][:10], lines[-1]) == ("top", "inner text", "text after")
+
+
+def unclosed() -> str:
+    tags = ["<div>", "<p>", "<b>", "<i>", "<font size=2>"]
+    return "".join(f"{tags[(i * i + i // 7) % 5]}w{i} " for i in range(20_000))
+
+
+def test_unclosed_tags() -> None:
+    """20,000 tags that nothing closes: every word, once, in order."""
+    result = extract_or_kill(unclosed, max_blocks=100_000)
+    assert result.fallback_reason is None
+    assert result.text is not None
+    assert result.text.split() == [f"w{i}" for i in range(20_000)]
+
+
+def many_blocks() -> str:
+    return "".join(f"<p>Paragraph number {i} of the page.</p>" for i in range(20_000))
+
+
+def test_many_blocks() -> None:
+    """20,000 blocks are labelled where the settings allow it."""
+    result = extract_or_kill(many_blocks, max_blocks=20_000)
+    assert (result.fallback_reason, result.blocks, result.truncated) == (None, 20_000, False)
+    assert result.text is not None
+    assert result.text.endswith("Paragraph number 19999 of the page.")
+
+
+def test_too_many_blocks_fall_back() -> None:
+    result = extract_or_kill(many_blocks)
+    assert (result.fallback_reason, result.source) == (FallbackReason.OVERSIZE, "fallback:trafilatura")
+    assert result.text is not None
+    assert "Paragraph number 19999 of the page." in result.text
+
+
+def test_too_many_blocks_truncated() -> None:
+    result = extract_or_kill(many_blocks, oversize="truncate", max_blocks=500)
+    assert (result.fallback_reason, result.truncated, len(result.labels)) == (None, True, 500)
+    assert result.text is not None
+    assert result.text.endswith("Paragraph number 499 of the page.")
+
+
+def huge() -> bytes:
+    return b"".join(
+        b"<div class=c%d><p>Paragraph number %d of a very long page.</p></div>" % (i % 9, i) for i in range(280_000)
+    )
+
+
+def test_20_megabytes() -> None:
+    """A page over ``DRIPPER_MAX_BYTES``: the fallback gets its first part, and says so."""
+    assert len(huge()) > 18_000_000
+    result = extract_or_kill(huge)
+    assert (result.fallback_reason, result.source) == (FallbackReason.OVERSIZE, "fallback:trafilatura")
+    assert result.truncated
+    assert result.text is not None
+    assert "Paragraph number 0 of" in result.text
+    assert "Paragraph number 279999 of" not in result.text
+
+
+def test_20_megabytes_truncated() -> None:
+    """Or the model labels the first blocks."""
+    result = extract_or_kill(huge, oversize="truncate", max_bytes=1_000_000, max_blocks=1_000)
+    assert (result.fallback_reason, result.truncated, len(result.labels)) == (None, True, 1_000)
+    assert result.text is not None
+    assert result.text.endswith("Paragraph number 999 of a very long page.")
+
+
+def test_one_bad_page_of_a_batch() -> None:
+    """Bad pages change nothing for the good ones around them."""
+    documents = ["<p>first</p>", OTHER_FORMATS["PNG"], b"", deep(), "<p>last</p>"]
+    results = Extractor(Config(), AllMain()).extract(documents)
+    assert [r.fallback_reason for r in results] == [
+        None,
+        FallbackReason.NOT_HTML,
+        FallbackReason.EMPTY_BODY,
+        None,
+        None,
+    ]
+    assert [results[0].text, results[-1].text] == ["first", "last"]

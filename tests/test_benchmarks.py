@@ -1,0 +1,77 @@
+"""The benchmarks run on any folder of pages; here on three small ones, for what they write, not for the figures."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Path:
+    """A folder of three pages with ten paragraphs each."""
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    for name in ("one", "two", "three"):
+        paragraphs = "".join(
+            f"<p>Paragraph {number} of page {name} has a sentence that is long enough to be taken for content.</p>"
+            for number in range(10)
+        )
+        html = f"<html><head><title>{name}</title></head><body><article>{paragraphs}</article></body></html>"
+        (folder / f"{name}.html").write_text(html, encoding="utf-8")
+    return folder
+
+
+def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run a benchmark as a user does."""
+    command = [sys.executable, str(BENCHMARKS / script), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def rows(report: str) -> dict[str, list[str]]:
+    """Return the rows of a report's tables by their first cell."""
+    lines = [re.split(r"  +", line) for line in report.splitlines()]
+    return {cells[0]: cells[1:] for cells in lines if len(cells) > 1}
+
+
+def test_extract_writes_what_it_prints(pages: Path, tmp_path: Path) -> None:
+    """Every step and every contestant has its row, under the command and the versions."""
+    done = run("extract.py", "--data", pages, "--pages", 3, "--output", tmp_path / "new" / "report.txt")
+
+    assert done.returncode == 0, done.stderr
+    report = (tmp_path / "new" / "report.txt").read_text(encoding="utf-8")
+    assert done.stdout == report
+    assert report.startswith("$ python benchmarks/extract.py --data ")
+    assert "trafilatura 2." in report
+    assert "by outcome: tagger 3." in report
+    found = rows(report)
+    assert found["trafilatura"][-1] == "1.00"
+    assert {"scrapy-dripper", "scrapy-dripper, in batches", "trafilatura fast=True"} <= set(found)
+    steps = ["decode", "parse", "blocks", "features", "model", "labels", "main_html", "markdown", "text"]
+    assert [name for name in found if name in steps] == steps
+
+
+def test_crawl_loses_no_item(pages: Path, tmp_path: Path) -> None:
+    """All three variants crawl every page."""
+    done = run("crawl.py", "--data", pages, "--pages", 3, "--repeats", 1, "--output", tmp_path / "report.txt")
+
+    assert done.returncode == 0, done.stderr
+    found = rows((tmp_path / "report.txt").read_text(encoding="utf-8"))
+    for variant in ("no extraction", "scrapy-dripper", "trafilatura in the callback"):
+        assert found[variant][-3:] == ["0", "0", "0"], (variant, done.stderr)
+
+
+@pytest.mark.parametrize("script", ["extract.py", "crawl.py"])
+def test_missing_data_is_said_at_once(script: str, tmp_path: Path) -> None:
+    """The message says how to get it."""
+    done = run(script, "--data", tmp_path, "--output", tmp_path / "report.txt")
+
+    assert done.returncode == 1
+    assert "tar -xf" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "report.txt").exists()

@@ -1,0 +1,631 @@
+"""The command line: what goes in, what comes out where, and with which exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import fields
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from scrapy_dripper.cli import OPTIONS, main
+from scrapy_dripper.config import Config
+
+KEYS = [
+    "id",
+    "url",
+    "title",
+    "text",
+    "markdown",
+    "main_html",
+    "source",
+    "fallback_reason",
+    "blocks",
+    "main_blocks",
+]
+
+
+def page(title: str = "Tides") -> str:
+    """Return a page with an obvious main content, which names its title, and boilerplate around it."""
+    return f"""<!doctype html><html><head><title>{title}</title></head><body>
+<nav><ul><li><a href="/">Home</a></li><li><a href="/about">About us</a></li><li><a href="/shop">Shop</a></li></ul></nav>
+<main><article><h1>{title}</h1>
+<p>The article about {title} begins with a paragraph that is long enough to be the beginning of an article, and it says
+that the caf\u00e9 by the harbour opens when the water is high.</p>
+<p>A second paragraph goes on about the subject, <a href="more.html">with a link to more of it</a>, because an article
+of a single paragraph would hardly be worth the reading, whatever it may be about.</p>
+<p>The third one ends it with the observation that the Moon, and to a lesser degree the Sun, are to blame.</p>
+</article></main>
+<footer><p><a href="/privacy">Privacy</a> <a href="/terms">Terms</a></p>
+<p>Copyright 2026, all rights reserved</p></footer>
+</body></html>"""
+
+
+@pytest.fixture
+def tides(tmp_path: Path) -> Path:
+    """A folder with a single page, in the file tides.html."""
+    path = tmp_path / "tides.html"
+    path.write_text(page(), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder with pages of several names and depths, and a file that is no page."""
+    folder = tmp_path / "site"
+    for name in ("b.html", "a.HTM", "deep/c.xhtml", "deep/er/a.html"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(path.stem), encoding="utf-8")
+    (folder / "deep" / "d.html.gz").write_bytes(gzip.compress(page("d").encode()))
+    (folder / "notes.txt").write_text("no page", encoding="utf-8")
+    return folder
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Serves a few pages that differ in how they are sent."""
+
+    agents: list[str]
+    waiting: threading.Event
+    release: threading.Event
+
+    def do_GET(self) -> None:
+        """Answer by path."""
+        self.agents.append(self.headers["User-Agent"])
+        if self.path == "/moved":
+            self.send_response(302)
+            self.send_header("Location", "/folder/page.html")
+            self.end_headers()
+            return
+        if self.path == "/slow":
+            self.waiting.set()
+            self.release.wait(30)
+        if self.path == "/missing":
+            self.send_error(404)
+            return
+        body, headers = page("Przyp\u0142ywy").encode("iso-8859-2"), {"Content-Type": "text/html; charset=iso-8859-2"}
+        if self.path == "/gzipped":
+            body, headers = gzip.compress(page("Zip").encode()), {"Content-Type": "text/html; charset=utf-8"}
+        self.send_response(200)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, type[Handler]]]:
+    """The address of a web server on this machine, and its handler with what it has seen."""
+
+    class Fresh(Handler):
+        agents: list[str] = []  # noqa: RUF012
+        waiting = threading.Event()
+        release = threading.Event()
+
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Fresh)
+    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{httpd.server_port}", Fresh
+    Fresh.release.set()
+    httpd.shutdown()
+    httpd.server_close()
+    thread.join()
+
+
+def extract(*arguments: object) -> int:
+    """Run ``scrapy-dripper extract`` in this process."""
+    return main(["extract", *map(str, arguments)])
+
+
+def records(text: str) -> list[dict[str, object]]:
+    """Return the objects of JSON lines."""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+# Formats
+
+
+@pytest.mark.parametrize(
+    ("form", "there", "not_there"),
+    [
+        ("markdown", ["the Moon", "[with a link to more of it](more.html)"], ["Privacy", "About us", "<p>"]),
+        ("html", ["<p>The third", '<a href="more.html">'], ["Privacy", "About us", "<nav"]),
+        ("text", ["the Moon", "with a link to more of it"], ["Privacy", "About us", "<p>", "more.html"]),
+    ],
+)
+def test_a_format_holds_the_main_content_only(
+    form: str, there: list[str], not_there: list[str], tides: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One page goes to standard output as it is, without a heading, and nothing goes to standard error."""
+    assert extract(tides, "--format", form) == 0
+
+    out, err = capsys.readouterr()
+    assert [text for text in there if text not in out] == []
+    assert [text for text in [*not_there, "tides.html"] if text in out] == []
+    assert out.endswith("\n")
+    assert err == ""
+
+
+def test_markdown_is_the_default_format(tides: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing but the input has to be named."""
+    assert extract(tides) == 0
+    default = capsys.readouterr().out
+
+    assert extract(tides, "-f", "markdown") == 0
+    assert capsys.readouterr().out == default
+
+
+def test_a_record_says_what_was_extracted_and_by_whom(tides: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON lines hold one object per page with the documented keys."""
+    assert extract(tides, "-f", "jsonl") == 0
+
+    (record,) = records(capsys.readouterr().out)
+    assert list(record) == KEYS
+    assert (record["id"], record["title"], record["url"]) == ("tides", "Tides", "")
+    assert (record["source"], record["fallback_reason"]) == ("tagger", None)
+    assert 0 < int(str(record["main_blocks"])) < int(str(record["blocks"]))
+    assert "caf\u00e9" in str(record["text"])
+    assert "caf\u00e9" in str(record["markdown"])
+    assert '<a href="more.html">' in str(record["main_html"])
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_json_is_an_array_whatever_the_number_of_pages(
+    count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A script need not know how many pages a glob will match."""
+    for number in range(count):
+        (tmp_path / f"{number}.html").write_text(page(f"Number {number}"), encoding="utf-8")
+
+    assert extract(tmp_path, "-f", "json") == 0
+
+    array = json.loads(capsys.readouterr().out)
+    assert [record["title"] for record in array] == [f"Number {number}" for number in range(count)]
+
+
+def test_texts_of_several_pages_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Markdown and HTML are headed by a comment with the input's name, text by a line."""
+    for name in ("one", "two--three"):
+        (tmp_path / f"{name}.html").write_text(page(name), encoding="utf-8")
+
+    outs = {}
+    for form in ("markdown", "html", "text"):
+        assert extract(tmp_path, "-f", form) == 0
+        outs[form] = capsys.readouterr().out
+
+    for form in ("markdown", "html"):
+        assert outs[form].startswith(f"<!-- {tmp_path / 'one.html'} -->\n")
+        comments = re.findall(r"<!--(.*?)-->", outs[form], re.S)
+        assert len(comments) == 2
+        assert "--" not in comments[1]
+    assert re.findall(r"^==> .*[/\\](.*) <==$", outs["text"], re.M) == ["one.html", "two--three.html"]
+
+
+def test_the_output_is_utf_8_in_any_locale(tides: Path) -> None:
+    """A terminal or a pipe that claims to take ASCII only does not stop a page."""
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+
+    done = subprocess.run(
+        [sys.executable, "-m", "scrapy_dripper", "extract", str(tides)],
+        capture_output=True,
+        env=environment,
+        check=True,
+    )
+
+    assert "caf\u00e9".encode() in done.stdout
+
+
+# Inputs
+
+
+@pytest.mark.parametrize(
+    ("inputs", "ids"),
+    [
+        (["b.html"], ["b"]),
+        (["notes.txt"], ["notes.txt"]),
+        (["deep/d.html.gz"], ["d"]),
+        (["."], ["a", "b", "c", "d", "a-2"]),
+        (["deep/er", "deep"], ["a", "c", "d", "a-2"]),
+        (["*.html"], ["b"]),
+        (["**/*.html"], ["b", "a"]),
+        (["d*"], ["c", "d", "a"]),
+        (["b.html", "b.html"], ["b", "b-2"]),
+        (["b.html", "."], ["b", "a", "b-2", "c", "d", "a-2"]),
+    ],
+)
+def test_inputs_are_unfolded_in_order(
+    inputs: list[str], ids: list[str], site: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files, gzipped files, folders with all that is below them, and globs become pages with an id each of its own."""
+    monkeypatch.chdir(site)
+
+    extract(*inputs, "-f", "jsonl")
+
+    assert [record["id"] for record in records(capsys.readouterr().out)] == ids
+
+
+def test_a_glob_character_in_an_existing_name_is_no_glob(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file is found by its name, whatever is in it."""
+    (tmp_path / "a[1].html").write_text(page("Bracket"), encoding="utf-8")
+    (tmp_path / "a1.html").write_text(page("Glob"), encoding="utf-8")
+
+    assert extract(tmp_path / "a[1].html", "-f", "jsonl") == 0
+
+    assert [record["title"] for record in records(capsys.readouterr().out)] == ["Bracket"]
+
+
+def test_standard_input_with_the_url_it_came_from(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Links are absolute in Markdown when the page's URL is named."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(page().encode())))
+
+    assert extract("-", "--url", "https://example.com/sea/tides.html", "-f", "jsonl") == 0
+
+    (record,) = records(capsys.readouterr().out)
+    assert (record["id"], record["url"]) == ("stdin", "https://example.com/sea/tides.html")
+    assert "(https://example.com/sea/more.html)" in str(record["markdown"])
+
+
+def test_a_url_is_fetched_with_its_charset_and_its_final_address(
+    server: tuple[str, type[Handler]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The charset of the Content-Type header decides; after a redirect links resolve against where it led."""
+    address, handler = server
+
+    assert extract(f"{address}/moved", "-f", "jsonl") == 0
+
+    (record,) = records(capsys.readouterr().out)
+    assert record["title"] == "Przyp\u0142ywy"
+    assert record["url"] == f"{address}/folder/page.html"
+    assert f"({address}/folder/more.html)" in str(record["markdown"])
+    assert re.fullmatch(r"[\w.-]+", str(record["id"]))
+    assert set(handler.agents) == {f"scrapy-dripper/{version('scrapy-dripper')}"}
+
+
+def test_a_gzipped_page_from_the_web(server: tuple[str, type[Handler]], capsys: pytest.CaptureFixture[str]) -> None:
+    """What arrives gzipped is unzipped, whatever it is called."""
+    assert extract(f"{server[0]}/gzipped", "-f", "jsonl") == 0
+
+    assert records(capsys.readouterr().out)[0]["title"] == "Zip"
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_batches_keep_the_order(size: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each page gets its own result, also behind one that cannot be read, and whatever the size of a batch."""
+    names = [f"{letter}.html" for letter in "abcde"]
+    for name in names:
+        (tmp_path / name).write_text(page(name), encoding="utf-8")
+    inputs = [tmp_path / name for name in names]
+    inputs.insert(1, tmp_path / "none.html")
+
+    assert extract(*inputs, "-f", "jsonl", "--batch-size", size) == 1
+
+    assert [record["title"] for record in records(capsys.readouterr().out)] == names
+
+
+# Exit codes
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("none.html", "not found"),
+        ("*.nothing", "not found"),
+        ("folder", "no page there"),
+        ("broken.html.gz", ""),
+        ("SERVER/missing", "HTTP 404 Not Found"),
+        ("http://127.0.0.1:1/", "refused"),
+        ("http://[half/", ""),
+    ],
+)
+def test_an_input_that_cannot_be_read_is_named_and_the_others_go_on(
+    name: str,
+    reason: str,
+    tides: Path,
+    server: tuple[str, type[Handler]],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The exit code is 1 and standard error says which input gave no result, and why."""
+    monkeypatch.chdir(tides.parent)
+    Path("folder").mkdir()
+    Path("broken.html.gz").write_bytes(gzip.compress(page().encode())[:100])
+    name = name.replace("SERVER", server[0])
+
+    assert extract(name, "tides.html", "-f", "jsonl") == 1
+
+    out, err = capsys.readouterr()
+    assert [record["id"] for record in records(out)] == ["tides"]
+    assert err.startswith(f"scrapy-dripper: {name}: ")
+    assert reason in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("inputs", [["none.html"], ["none.html", "nothing.html"]])
+def test_no_readable_input_at_all(inputs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """There is no output, not even where all inputs have failed."""
+    assert extract(*(tmp_path / name for name in inputs)) == 1
+
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert all(name in err for name in inputs)
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "reason"),
+    [
+        (b"", [], "empty_body"),
+        (b"%PDF-1.7 \x00\x01\x02 not a page", [], "not_html"),
+        (b"<html><body><script>1</script></body></html>", [], "no_blocks"),
+        (page().encode(), ["--max-blocks", "1", "--fallback", "empty"], "oversize"),
+        (page().encode(), ["--max-bytes", "10"], "over 100 bytes"),
+        (gzip.compress(b" " * 100_000), ["--max-bytes", "100"], "over 1,000 bytes"),
+    ],
+)
+def test_a_page_that_gives_nothing_counts_as_failed(
+    content: bytes, arguments: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither model nor fallback found anything, or the page is far too large to be read."""
+    path = tmp_path / "page.html"
+    path.write_bytes(content)
+
+    assert extract(path, *arguments) == 1
+
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"{path}: " in err
+    assert reason in err
+
+
+def test_the_record_of_a_page_that_gave_nothing_is_still_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever reads JSON finds every page that could be read, with the reason."""
+    (tmp_path / "empty.html").write_bytes(b"")
+    (tmp_path / "tides.html").write_text(page(), encoding="utf-8")
+
+    assert extract(tmp_path, "-f", "jsonl") == 1
+
+    out, err = capsys.readouterr()
+    assert [(record["id"], record["fallback_reason"]) for record in records(out)] == [
+        ("empty", "empty_body"),
+        ("tides", None),
+    ]
+    assert err.splitlines()[-1] == "scrapy-dripper: 1 input gave no result"
+
+
+def test_what_the_fallback_extracts_is_a_result(tides: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The exit code is 0, and the record says who extracted it and why."""
+    assert extract(tides, "-f", "jsonl", "--max-blocks", "1", "--fallback", "trafilatura") == 0
+
+    (record,) = records(capsys.readouterr().out)
+    assert (record["source"], record["fallback_reason"]) == ("fallback:trafilatura", "oversize")
+    assert "the Moon" in str(record["markdown"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "the following arguments are required: INPUT"),
+        (["a.html", "--format", "yaml"], "invalid choice: 'yaml'"),
+        (["a.html", "--batch-size", "0"], "argument --batch-size: expected a whole number of at least 1 (got '0')"),
+        (["a.html", "--fallback", "magic"], "argument --fallback: expected one of 'trafilatura'"),
+        (["a.html", "--oversize", "cut"], "argument --oversize: expected one of 'fallback', 'truncate' (got 'cut')"),
+        (["a.html", "--batch", "2"], "unrecognized arguments: --batch"),
+    ],
+)
+def test_wrong_usage_ends_with_2_and_says_what_was_expected(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is extracted with an option that is not understood."""
+    with pytest.raises(SystemExit) as caught:
+        extract(*arguments)
+
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tides.html", "other.html", "--url", "https://example.com"], "--url is for a single file"),
+        (["https://example.com/", "--url", "https://example.com"], "--url is for a single file"),
+        (["tides.html", "--model", "no/such/folder"], "no/such/folder"),
+        (["tides.html", "--fallback", "no.such.callable"], "no.such.callable"),
+        (["tides.html", "-o", "tides.html"], "would be overwritten"),
+        (["tides.html", "-f", "html", "-o", "."], "would be overwritten"),
+        (["tides.html", "-o", "no/such/file.md"], "cannot write no/such/file.md"),
+    ],
+)
+def test_what_cannot_start_is_one_sentence(
+    arguments: list[str],
+    message: str,
+    tides: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The exit code is 2, there is no traceback, and no input is harmed."""
+    monkeypatch.chdir(tides.parent)
+    Path("other.html").write_text(page("Other"), encoding="utf-8")
+
+    assert extract(*arguments) == 2
+
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert err.startswith("scrapy-dripper: ")
+    assert len(err.splitlines()) == 1
+    assert tides.read_text(encoding="utf-8") == page()
+
+
+# Output
+
+
+@pytest.mark.parametrize(
+    ("form", "extension"), [("markdown", "md"), ("html", "html"), ("text", "txt"), ("json", "json"), ("jsonl", "jsonl")]
+)
+def test_a_folder_receives_one_file_per_page(
+    form: str, extension: str, site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The files are named by id, so pages of the same name do not overwrite each other; the folder is made."""
+    out = tmp_path / "new" / "out"
+
+    assert extract(site, "-f", form, "-o", f"{out}/") == 0
+
+    assert sorted(path.name for path in out.iterdir()) == [f"{id_}.{extension}" for id_ in ("a-2", "a", "b", "c", "d")]
+    assert "article about b begins" in (out / f"b.{extension}").read_text(encoding="utf-8")
+    assert capsys.readouterr().out == ""
+    if form.startswith("json"):
+        assert json.loads((out / f"a-2.{extension}").read_text(encoding="utf-8"))["id"] == "a-2"
+
+
+def test_an_existing_folder_needs_no_slash(tides: Path, tmp_path: Path) -> None:
+    """What is a folder is taken as one."""
+    (tmp_path / "out").mkdir()
+
+    assert extract(tides, "-o", tmp_path / "out") == 0
+
+    assert "the Moon" in (tmp_path / "out" / "tides.md").read_text(encoding="utf-8")
+
+
+def test_a_file_receives_what_standard_output_would(
+    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All pages go into the one file, in the same form."""
+    assert extract(site, "-f", "json") == 0
+    expected = capsys.readouterr().out
+
+    assert extract(site, "-f", "json", "-o", tmp_path / "all.json") == 0
+
+    assert (tmp_path / "all.json").read_bytes() == expected.encode()
+    assert capsys.readouterr().out == ""
+
+
+def test_a_page_without_a_result_leaves_no_file(tmp_path: Path) -> None:
+    """A folder of Markdown has no empty files; nothing of an older run is touched."""
+    (tmp_path / "empty.html").write_bytes(b"")
+
+    assert extract(tmp_path / "empty.html", "-o", f"{tmp_path / 'out'}/") == 1
+
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+# In a shell
+
+
+def command(*arguments: object) -> list[str]:
+    """Return the command in a process of its own."""
+    return [sys.executable, "-m", "scrapy_dripper", *map(str, arguments)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+def test_the_progress_bar_is_for_a_terminal_and_leaves_the_output_alone(site: Path, tmp_path: Path) -> None:
+    """Several inputs show a bar on standard error if that is a terminal, and never on standard output."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    with open(tmp_path / "out.jsonl", "wb") as out:
+        subprocess.run(command("extract", site, "-f", "jsonl"), stdout=out, stderr=theirs, check=True)
+    os.close(theirs)
+    seen = b""
+    with contextlib.suppress(OSError):  # the end of a terminal
+        while chunk := os.read(ours, 4096):
+            seen += chunk
+    os.close(ours)
+    quiet = subprocess.run(command("extract", site, "-f", "jsonl"), capture_output=True, check=True)
+
+    assert b"5/5" in seen
+    assert len(records((tmp_path / "out.jsonl").read_text(encoding="utf-8"))) == 5
+    assert quiet.stdout == (tmp_path / "out.jsonl").read_bytes()
+    assert quiet.stderr == b""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no broken pipes")
+def test_a_reader_who_has_seen_enough_is_no_error(tmp_path: Path) -> None:
+    """With ``| head -1`` nothing is complained about."""
+    for number in range(20):
+        (tmp_path / f"{number:02}.html").write_text(page(f"Page {number}"), encoding="utf-8")
+
+    process = subprocess.Popen(
+        command("extract", tmp_path, "-f", "jsonl", "--batch-size", 1), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    first = process.stdout.readline()
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+
+    assert process.wait(30) == 141
+    assert json.loads(first)["id"] == "00"
+    assert err == b""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to a single process")
+def test_ctrl_c_ends_without_a_traceback(server: tuple[str, type[Handler]]) -> None:
+    """The exit code is 130, as shells have it."""
+    address, handler = server
+    process = subprocess.Popen(
+        command("extract", f"{address}/slow"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert handler.waiting.wait(30)
+
+    process.send_signal(signal.SIGINT)
+
+    assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == 130
+
+
+def test_help_teaches_by_examples_and_documents_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    """Options come with the documentation that they have as settings."""
+    with pytest.raises(SystemExit) as caught:
+        main(["extract", "--help"])
+
+    out = capsys.readouterr().out
+    words = " ".join(out.split())
+    assert caught.value.code == 0
+    assert "scrapy-dripper extract page.html" in out
+    assert {option.name for option in fields(Config)} >= set(OPTIONS)
+    for option in fields(Config):
+        if option.name in OPTIONS:
+            assert f"--{option.name.replace('_', '-')} " in words
+            assert " ".join(option.metadata["doc"].split()) in words
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is the installed distribution's."""
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"scrapy-dripper {version('scrapy-dripper')}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["unknown"]])
+def test_a_command_is_needed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Without one, or with one that is none, the usage is shown."""
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+
+    assert caught.value.code == 2
+    assert "usage: scrapy-dripper" in capsys.readouterr().err

@@ -1,0 +1,107 @@
+"""Options: defaults, checks, settings and per-request overrides."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_dripper.config import Config, ConfigError
+
+
+def callable_fallback(html: str, url: str) -> str:
+    return html + url
+
+
+def test_defaults() -> None:
+    """Without any setting the plugin works: bundled tagger, Trafilatura behind it."""
+    config = Config()
+
+    assert (config.engine, config.model, config.fallback) == ("tagger", None, "trafilatura")
+    assert (config.html_field, config.markdown_field, config.meta_field) == ("main_html", "markdown", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("enabled", "False", False),
+        ("enabled", "1", True),
+        ("batch_size", "8", 8),
+        ("batch_wait", "0.5", 0.5),
+        ("timeout", 3, 3.0),
+        ("model", Path("models/mine"), "models/mine"),
+        ("model", "", None),
+        ("markdown_field", None, None),
+        ("meta_field", "", None),
+        ("fallback", "package.module.function", "package.module.function"),
+        ("fallback", callable_fallback, callable_fallback),
+    ],
+)
+def test_values_as_they_come_from_settings_and_command_lines(name: str, value: Any, expected: Any) -> None:
+    config = Config.from_settings(Settings({f"DRIPPER_{name.upper()}": value}))
+
+    assert getattr(config, name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("enabled", "perhaps", "DRIPPER_ENABLED must be True or False (got 'perhaps')"),
+        ("engine", "gpt", "DRIPPER_ENGINE must be one of 'tagger' (got 'gpt')"),
+        ("device", "tpu", "DRIPPER_DEVICE must be one of 'auto', 'cpu', 'cuda' (got 'tpu')"),
+        ("batch_size", 0, "DRIPPER_BATCH_SIZE must be a whole number of at least 1 (got 0)"),
+        ("batch_size", 2.5, "DRIPPER_BATCH_SIZE must be a whole number of at least 1 (got 2.5)"),
+        ("batch_size", True, "DRIPPER_BATCH_SIZE must be a whole number of at least 1 (got True)"),
+        ("max_blocks", "many", "DRIPPER_MAX_BLOCKS must be a whole number of at least 1 (got 'many')"),
+        ("batch_wait", -1, "DRIPPER_BATCH_WAIT must be a number of seconds above 0 (got -1)"),
+        ("timeout", float("nan"), "DRIPPER_TIMEOUT must be a number of seconds above 0 (got nan)"),
+        ("timeout", 10**400, "DRIPPER_TIMEOUT must be a number of seconds above 0"),
+        ("timeout", float("inf"), "DRIPPER_TIMEOUT must be a number of seconds above 0 (got inf)"),
+        ("oversize", "split", "DRIPPER_OVERSIZE must be one of 'fallback', 'truncate' (got 'split')"),
+        ("fallback", "readability", "DRIPPER_FALLBACK must be one of 'trafilatura', 'html', 'empty', 'none', a dotted"),
+        ("fallback", 3, "DRIPPER_FALLBACK must be one of"),
+        ("fallback", dict, "DRIPPER_FALLBACK must be one of"),
+        ("html_field", 3, "DRIPPER_HTML_FIELD must be a non-empty string (got 3)"),
+    ],
+)
+def test_a_wrong_value_says_what_was_expected_and_what_came(name: str, value: Any, message: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        Config.from_settings(Settings({f"DRIPPER_{name.upper()}": value}))
+
+    assert message in str(raised.value)
+
+
+def test_a_setting_that_does_not_exist() -> None:
+    """A misspelt name is not ignored."""
+    with pytest.raises(ConfigError, match=r"DRIPPER_BATCHSIZE is not a setting .* DRIPPER_BATCH_SIZE"):
+        Config.from_settings(Settings({"DRIPPER_BATCHSIZE": 8}))
+
+
+def test_a_request_overrides_some_options() -> None:
+    config = Config().override({"fallback": "empty", "max_blocks": 10, "html_field": None})
+
+    assert (config.fallback, config.max_blocks, config.html_field) == ("empty", 10, None)
+    assert config.batch_size == Config().batch_size
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"batch_size": 3}, "takes the keys fallback, oversize"),
+        ({"model": "x"}, "takes the keys"),
+        ({"fallback": "os.system"}, "a callable is named in the settings"),
+        ({"fallback": callable_fallback}, "a callable is named in the settings"),
+        ({"max_bytes": 0}, "at least 1"),
+    ],
+)
+def test_what_a_request_cannot_override(values: dict[str, Any], message: str) -> None:
+    """What belongs to the crawl cannot change by page, and a request's meta cannot choose code to run."""
+    with pytest.raises(ConfigError, match=message):
+        Config().override(values)
+
+
+def test_every_option_has_a_line_of_documentation() -> None:
+    assert all(option.metadata["doc"].endswith(".") for option in fields(Config))

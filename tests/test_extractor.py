@@ -1,0 +1,226 @@
+"""The whole way for a list of documents, with engines that misbehave."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.engines.base import EngineError, Labels, Limits
+from scrapy_dripper.extraction import Document, FallbackReason
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.page import Page
+
+
+class FakeEngine:
+    """Labels every block main, or does what it is told to for pages that hold the word 'bad'."""
+
+    name = "fake"
+
+    def __init__(self, bad: Callable[[int], Any] | None = None, limits: Limits | None = None) -> None:
+        self.bad = bad
+        self.limits = limits or Limits()
+        self.calls: list[int] = []
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        self.calls.append(len(pages))
+        answers = []
+        for page in pages:
+            n = len(page.blocks)
+            good = Labels(np.full(n, 0.9, dtype=np.float32), np.ones(n, dtype=np.bool_))
+            answers.append(self.bad(n) if self.bad and "bad" in page.blocks.text[0] else good)
+        return answers
+
+    def close(self) -> None: ...
+
+
+GOOD = [f"<p>good page {i}</p><p>second block</p>" for i in range(6)]
+BAD = "<p>bad page</p><p>second block</p>"
+
+
+def raising(error: BaseException) -> Callable[[int], Any]:
+    def bad(_: int) -> Any:
+        raise error
+
+    return bad
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        raising(RuntimeError("broken")),
+        raising(MemoryError()),
+        lambda _: EngineError("not this one"),
+        lambda _: None,
+        lambda n: Labels(np.full(n, np.nan, dtype=np.float32), np.ones(n, dtype=np.bool_)),
+        lambda n: Labels(np.full(n, 1.5, dtype=np.float32), np.ones(n, dtype=np.bool_)),
+        lambda n: Labels(np.full(n + 1, 0.5, dtype=np.float32), np.ones(n + 1, dtype=np.bool_)),
+        lambda n: Labels(np.full(n, 0.5, dtype=np.float32), np.ones(n - 1, dtype=np.bool_)),
+        lambda n: Labels(np.full(n, 0.5, dtype=np.float32), np.full(n, 2, dtype=np.int64)),  # type: ignore[arg-type]
+    ],
+)
+@pytest.mark.parametrize("place", [0, 3, 6])
+def test_one_bad_page_falls_back_alone(bad: Callable[[int], Any], place: int) -> None:
+    """Whatever an engine does on one page of a batch, the others keep their labels."""
+    pages = [*GOOD[:place], BAD, *GOOD[place:]]
+    found = Extractor(Config(fallback="html"), FakeEngine(bad)).extract(pages)
+
+    assert [x.source for x in found] == ["fallback:html" if i == place else "fake" for i in range(7)]
+    assert found[place].fallback_reason is FallbackReason.ENGINE_ERROR
+    assert found[place].error
+    assert "bad page" in (found[place].text or "")
+    assert found[place].blocks == 2
+
+
+def test_an_engine_that_loses_a_page() -> None:
+    """An answer too few is nobody's in particular: the pages are asked one by one."""
+
+    class Losing(FakeEngine):
+        def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+            return super().label(pages)[: max(1, len(pages) - 1)]
+
+    assert {x.source for x in Extractor(Config(), Losing()).extract(GOOD)} == {"fake"}
+
+
+def test_a_batch_is_one_call_of_the_engine() -> None:
+    engine = FakeEngine()
+    Extractor(Config(), engine).extract([*GOOD, "", "<script>x</script>"])
+
+    assert engine.calls == [6]
+
+
+def test_a_batch_of_huge_pages_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is bounded by the elements of the pages that are looked at together, whatever the batch size."""
+    monkeypatch.setattr("scrapy_dripper.extractor.NODES_TOGETHER", 10)
+    engine = FakeEngine()
+    found = Extractor(Config(), engine).extract(GOOD)
+
+    assert engine.calls == [3, 3]
+    assert [x.text for x in found] == [f"good page {i}\nsecond block" for i in range(6)]
+
+
+def test_answers_that_are_lists() -> None:
+    """An engine of somebody else's may answer with what numpy can take."""
+    lists: Any = lambda n: Labels([0.9] * n, [True] * n)  # type: ignore[arg-type]  # noqa: E731
+    found = Extractor(Config(), FakeEngine(lists)).extract([BAD])[0]
+
+    assert found.text == "bad page\nsecond block"
+
+
+def test_a_page_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: Any) -> Any:
+        raise ValueError("cannot write")
+
+    monkeypatch.setattr("scrapy_dripper.extractor.write", broken)
+    found = Extractor(Config(fallback="empty"), FakeEngine()).extract([BAD])[0]
+
+    assert found.fallback_reason is FallbackReason.OUTPUT_ERROR
+    assert "cannot write" in (found.error or "")
+
+
+@pytest.mark.parametrize("url", ["http://[", "not a url", "", "javascript:x", "http://a/%zz"])
+def test_any_url(url: str) -> None:
+    found = Extractor().extract([Document("<p>A line of some words.</p>" * 9, url)])[0]
+
+    assert (found.url, found.error) == (url, None)
+
+
+def test_order_and_number_of_documents() -> None:
+    """One extraction per document, in order, whatever the documents are."""
+    documents = [Document(GOOD[0], "http://a/"), "", Document(b"%PDF-1.7 x", "http://b/"), BAD, b"<p>bytes</p>"]
+    found = Extractor(Config(fallback="empty"), FakeEngine()).extract(documents)
+
+    assert [x.url for x in found] == ["http://a/", "", "http://b/", "", ""]
+    assert [x.fallback_reason for x in found] == [None, "empty_body", "not_html", None, None]
+    assert Extractor(Config(), FakeEngine()).extract([]) == []
+
+
+def test_oversize_falls_back_by_default() -> None:
+    found = Extractor(Config(max_blocks=3, fallback="empty"), FakeEngine()).extract(["<p>word</p>" * 4])[0]
+
+    assert found.fallback_reason is FallbackReason.OVERSIZE
+    assert "4 blocks, over DRIPPER_MAX_BLOCKS = 3" in (found.error or "")
+
+
+def test_oversize_truncated() -> None:
+    """The first blocks are labelled, the rest is left out, and the result says so."""
+    config = Config(max_blocks=3, oversize="truncate")
+    found = Extractor(config, FakeEngine()).extract(["".join(f"<p>word {i}</p>" for i in range(5))])[0]
+
+    assert (found.source, found.truncated, found.blocks) == ("fake", True, 3)
+    assert found.text == "word 0\nword 1\nword 2"
+    assert "word 3" not in (found.main_html or "")
+
+
+def test_an_engine_knows_its_own_limit() -> None:
+    engine = FakeEngine(limits=Limits(max_blocks=3))
+    found = Extractor(Config(fallback="empty"), engine).extract(["<p>word</p>" * 4, "<p>word</p>" * 3])
+
+    assert [x.fallback_reason for x in found] == [FallbackReason.OVERSIZE, None]
+
+
+def test_too_many_bytes() -> None:
+    html = "<p>first words</p>" + "<p>more</p>" * 100
+    cut_off, kept = (
+        Extractor(Config(max_bytes=40, oversize=oversize, fallback="empty"), FakeEngine()).extract([html])[0]
+        for oversize in ("fallback", "truncate")
+    )
+
+    assert cut_off.fallback_reason is FallbackReason.OVERSIZE
+    assert kept.truncated
+    assert (kept.text or "").startswith("first words\nmore")
+
+
+def test_too_many_elements() -> None:
+    """A page of a million elements costs no more than its first ones."""
+    html = "<p>first words</p>" + "<i></i>" * 250_000 + "<p>last words</p>"
+    cut_off, kept = (
+        Extractor(Config(oversize=oversize, fallback="empty"), FakeEngine()).extract([html])[0]
+        for oversize in ("fallback", "truncate")
+    )
+
+    assert cut_off.fallback_reason is FallbackReason.OVERSIZE
+    assert "more than 200,000 elements" in (cut_off.error or "")
+    assert (kept.text, kept.truncated) == ("first words", True)
+
+
+def test_options_of_one_document() -> None:
+    """A document can bring its own options; the others keep the extractor's."""
+    own = Config(max_blocks=1, fallback="empty")
+    found = Extractor(Config(), FakeEngine()).extract([Document(GOOD[0], config=own), GOOD[1]])
+
+    assert [x.source for x in found] == ["fallback:empty", "fake"]
+
+
+def test_nothing_main_is_an_answer() -> None:
+    """The engine decided: the answer is empty, and no fallback finds what is not there."""
+    engine = FakeEngine(lambda n: Labels(np.zeros(n, dtype=np.float32), np.zeros(n, dtype=np.bool_)))
+    found = Extractor(Config(), engine).extract([BAD])[0]
+
+    assert (found.main_html, found.markdown, found.text) == ("", "", "")
+    assert (found.source, found.fallback_reason) == ("fake", FallbackReason.NO_MAIN)
+    assert (found.blocks, found.main_blocks) == (2, 0)
+
+
+def test_extractions_are_plain_data() -> None:
+    found = Extractor(Config(), FakeEngine()).extract(GOOD[:1])[0]
+
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert found.meta() == {
+        "source": "fake",
+        "fallback_reason": None,
+        "confidence": 0.9,
+        "blocks": 2,
+        "main_blocks": 2,
+        "truncated": False,
+        "milliseconds": round(found.milliseconds, 2),
+    }
+
+
+def test_a_fallback_that_is_not_there_is_found_at_start() -> None:
+    with pytest.raises(ConfigError, match=r"nowhere\.at_all"):
+        Extractor(Config(fallback="nowhere.at_all"), FakeEngine())

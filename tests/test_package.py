@@ -1,0 +1,177 @@
+"""The package as it is installed: what pyproject.toml, setup.cfg and constraints.txt say is so."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import re
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NAME = "scrapy-dripper"
+
+
+def normal(name: str) -> str:
+    """Return a distribution's name as package indexes compare names."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def required(distribution: str = NAME) -> dict[str, set[str]]:
+    """Return the distributions that one asks for, by extra; those that everybody gets are under ''."""
+    found: dict[str, set[str]] = {}
+    for requirement in metadata.requires(distribution) or []:
+        name, extra = re.match(r"[\w.-]+", requirement), re.search(r"extra == ['\"]([\w-]+)", requirement)
+        assert name is not None
+        found.setdefault(extra.group(1) if extra else "", set()).add(normal(name.group()))
+    return found
+
+
+def imported(folder: Path, *, lazily: bool) -> dict[str, set[str]]:
+    """Return the third-party modules that files import, with the files; also inside functions if ``lazily``."""
+    found: dict[str, set[str]] = {}
+    for path in folder.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree) if lazily else tree.body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                names.append(node.module or "")
+            for name in names:
+                top = name.split(".")[0]
+                if top not in sys.stdlib_module_names and top != "scrapy_dripper":
+                    found.setdefault(top, set()).add(path.relative_to(ROOT).as_posix())
+    return found
+
+
+def test_every_package_on_disk_is_named_in_setup_cfg() -> None:
+    """The packages are listed by hand, so one that is forgotten would be missing from the wheel."""
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+
+    on_disk = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "scrapy_dripper").rglob("__init__.py")}
+    assert set(setup["options"]["packages"].split()) == on_disk | {"scrapy_dripper.models"}
+
+
+def test_the_installed_version_is_that_of_the_source() -> None:
+    """Otherwise the tests run against another installation."""
+    source = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.M)
+
+    assert source is not None
+    assert metadata.version(NAME) == source.group(1)
+
+
+def test_the_bundled_model_is_found_in_the_package() -> None:
+    """Without any setting, the model folder that is shipped as package data is the one that is loaded."""
+    from scrapy_dripper.engines.tagger.model import Manifest, bundled
+
+    folder = bundled()
+
+    assert Manifest.read(folder).engine == "tagger"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        path.name for path in (ROOT / "models" / "tagger").iterdir()
+    )
+
+
+def test_the_package_is_typed_and_licensed() -> None:
+    """Type checkers look for py.typed; the licence travels with the distribution."""
+    information = metadata.metadata(NAME)
+
+    assert (ROOT / "scrapy_dripper" / "py.typed").is_file()
+    assert information["License-Expression"] == "BSD-3-Clause"
+    assert "BSD 3-Clause License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert information["Requires-Python"] == ">=3.10"
+
+
+def test_the_script_is_the_command_line() -> None:
+    """``scrapy-dripper`` and ``python -m scrapy_dripper`` are the same."""
+    from scrapy_dripper import cli
+
+    (script,) = metadata.entry_points(group="console_scripts", name=NAME)
+
+    assert script.load() is cli.main
+
+
+def test_the_extras_that_messages_name_exist() -> None:
+    """Using a part without its extra says which one to install; that one must be there."""
+    provided = set(metadata.metadata(NAME).get_all("Provides-Extra") or [])
+
+    named = set()
+    for path in (ROOT / "scrapy_dripper").rglob("*.py"):
+        named |= set(re.findall(r"scrapy-dripper\[([\w,]+)\]", path.read_text(encoding="utf-8")))
+    assert {extra for names in named for extra in names.split(",")} <= provided
+    assert {"cpu", "gpu", "poet", "playwright", "train", "evaluate", "dev"} <= provided
+
+
+def test_what_is_imported_is_required() -> None:
+    """What the package imports anywhere is asked for by it, an extra, or the two frameworks that it plugs into."""
+    asked = set().union(*required().values(), required("scrapy")[""], required("scrapy-poet")[""])
+    distributions = metadata.packages_distributions()
+
+    missing = {
+        module: files
+        for module, files in imported(ROOT / "scrapy_dripper", lazily=True).items()
+        if not asked & {normal(name) for name in distributions.get(module, [module])}
+    }
+    assert missing == {}
+
+
+def test_the_core_imports_nothing_of_an_extra() -> None:
+    """Every module can be imported without extras, except where the extra is what the module is for."""
+    distributions = metadata.packages_distributions()
+    core = required()[""] | required("scrapy")[""]
+
+    optional = {
+        file
+        for module, files in imported(ROOT / "scrapy_dripper", lazily=False).items()
+        if not core & {normal(name) for name in distributions.get(module, [module])}
+        for file in files
+    }
+    assert {file for file in optional if not file.startswith("scrapy_dripper/training/")} <= {
+        "scrapy_dripper/providers.py"
+    }
+
+
+def test_constraints_pin_everything_that_is_required() -> None:
+    """The development set is exact, and says nothing of where it comes from."""
+    pin = re.compile(r'([\w.-]+)==[\w.]+(?:; python_version (?:<|>=) "3\.\d+")?')
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+
+    matches = [pin.fullmatch(line) for line in lines if line and not line.startswith("#")]
+
+    assert None not in matches
+    pinned = {normal(match.group(1)) for match in matches if match}
+    wanted = required()
+    asked = set().union(wanted[""], *(wanted[extra] for extra in ("cpu", "poet", "train", "dev")))
+    assert asked - {NAME} <= pinned
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_make_lists_its_targets_and_does_nothing_else() -> None:
+    """Plain ``make`` is harmless on a fresh machine."""
+    done = subprocess.run(["make", "-C", str(ROOT), "--no-print-directory"], capture_output=True, text=True, check=True)
+
+    listed = re.findall(r"^  ([a-z-]+)  ", done.stdout, re.M)
+    phony = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    assert phony is not None
+    assert listed == phony.group(1).split()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_the_checks_are_a_valid_script() -> None:
+    """``.ci/run`` can be run as it is."""
+    script = ROOT / ".ci" / "run"
+
+    assert script.stat().st_mode & 0o111
+    subprocess.run(["bash", "-n", str(script)], check=True)
+
+
+def test_no_placeholder_is_left_in_the_readme() -> None:
+    """What is to be filled in later stands there in capitals on a line of its own."""
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+
+    assert [line for line in lines if line.isupper() and line.isalnum()] == []

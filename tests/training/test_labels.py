@@ -1,0 +1,222 @@
+"""Which blocks of a page make up its ground truth."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_dripper.training.labels import DUPLICATE_WEIGHT, align, tokens
+
+LATIN = "abcdefghij"
+HAN = "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏闰余成岁律吕调阳"
+
+
+def numbered(sizes: list[int]) -> list[str]:
+    """Return blocks of the given sizes; no word occurs twice in all of them."""
+    starts = np.cumsum([0, *sizes]).tolist()
+    return [
+        " ".join(f"{LATIN[i % 10]}{i}" for i in range(start, start + size))
+        for start, size in zip(starts, sizes, strict=False)
+    ]
+
+
+@st.composite
+def page_and_choice(draw: st.DrawFn, least: int = 1) -> tuple[list[str], list[bool]]:
+    sizes = draw(st.lists(st.integers(least, 25), min_size=1, max_size=25))
+    return numbered(sizes), draw(st.lists(st.booleans(), min_size=len(sizes), max_size=len(sizes)))
+
+
+def chosen(blocks: list[str], choice: list[bool]) -> list[str]:
+    return [block for block, take in zip(blocks, choice, strict=True) if take]
+
+
+repetitive_text = st.lists(st.sampled_from(["a", "b", "c", "天", "地", "the", ".", "\n"]), max_size=40).map(" ".join)
+
+
+@given(page_and_choice(), st.sampled_from(["\n\n", " ", ". ", " | "]))
+def test_exactly_the_blocks_of_the_truth_are_main(page: tuple[list[str], list[bool]], separator: str) -> None:
+    """Where no word is shared, the labels are those the truth was written from, whatever the sizes."""
+    blocks, choice = page
+    alignment = align(blocks, separator.join(chosen(blocks, choice)))
+    assert alignment.main.tolist() == choice
+    assert alignment.coverage.tolist() == [float(take) for take in choice]
+    assert not alignment.duplicate.any()
+
+
+@given(page_and_choice(least=4), st.randoms(use_true_random=False))
+def test_order_of_the_truth_may_differ(page: tuple[list[str], list[bool]], random: object) -> None:
+    """Blocks of four words and more are found wherever the truth has them."""
+    blocks, choice = page
+    parts = chosen(blocks, choice)
+    random.shuffle(parts)  # type: ignore[attr-defined]
+    assert align(blocks, "\n".join(parts)).main.tolist() == choice
+
+
+@given(st.lists(repetitive_text, max_size=12), repetitive_text)
+def test_labels_of_any_text_are_sound(blocks: list[str], truth: str) -> None:
+    """Shapes, ranges and the meaning of main and duplicate hold for text that repeats itself without end."""
+    alignment = align(blocks, truth)
+    words = [tuple(tokens(block)) for block in blocks]
+    main = alignment.main.tolist()
+    assert alignment.words.tolist() == [len(block) for block in words]
+    assert ((alignment.coverage >= 0) & (alignment.coverage <= 1)).all()
+    assert main == (alignment.coverage >= 0.5).tolist()
+    elsewhere = {block for block, is_main in zip(words, main, strict=True) if is_main}
+    assert alignment.duplicate.tolist() == [
+        block in elsewhere and not is_main for block, is_main in zip(words, main, strict=True)
+    ]
+    assert set(alignment.weight[alignment.duplicate].tolist()) <= {DUPLICATE_WEIGHT}
+    assert set(alignment.weight[~alignment.duplicate].tolist()) <= {1.0}
+
+
+@given(st.lists(repetitive_text, max_size=12), repetitive_text)
+def test_case_white_space_and_punctuation_do_not_matter(blocks: list[str], truth: str) -> None:
+    """The labels are the same for a shouting page with other line breaks and marks."""
+    other = [re.sub(r"\s+", " \t\n ", block.upper()) + " ?!" for block in blocks]
+    before, after = align(blocks, truth), align(other, truth.upper().replace("\n", " ... "))
+    assert before.coverage.tolist() == after.coverage.tolist()
+    assert before.duplicate.tolist() == after.duplicate.tolist()
+
+
+@pytest.mark.parametrize("truth", ["", " \n", "...", "★ — !"])
+def test_nothing_is_main_without_truth(truth: str) -> None:
+    """A page whose ground truth is empty has no main block, not even one without words."""
+    alignment = align(["Home", "A long paragraph about nothing in particular.", "★", ""], truth)
+    assert not alignment.main.any()
+    assert not alignment.coverage.any()
+    assert not alignment.duplicate.any()
+
+
+def test_a_page_without_blocks() -> None:
+    """There may be nothing to label."""
+    alignment = align([], "Some truth")
+    assert [len(alignment.main), len(alignment.coverage), len(alignment.weight)] == [0, 0, 0]
+
+
+STORY = "The river rose slowly that spring and the ferry stayed on the far bank for a week."
+SEQUEL = "When it came back nobody remembered who had rung the bell on the evening before."
+
+CASES = {
+    "a menu entry is not the word in a sentence": (
+        ["River", "Ferry", STORY, SEQUEL],
+        f"{STORY}\n{SEQUEL}",
+        [False, False, True, True],
+    ),
+    "the copy beside the other main text is taken": (
+        ["Latest news", "The ferry is back", "Home", "Contact", "The ferry is back", STORY, SEQUEL],
+        f"The ferry is back\n{STORY}\n{SEQUEL}",
+        [False, False, False, False, True, True, True],
+    ),
+    "one of two copies": ([STORY, STORY], STORY, [True, False]),
+    "as many copies as the truth has": ([STORY, "Advertisement", STORY], f"{STORY}\n{STORY}", [True, False, True]),
+    "a paragraph that the truth cut short": ([STORY, SEQUEL], STORY[:50] + "\n" + SEQUEL, [True, True]),
+    "a paragraph of which the truth has a few words": (
+        [STORY, SEQUEL],
+        f"The river rose slowly.\n{SEQUEL}",
+        [False, True],
+    ),
+    "some words differ": ([STORY], STORY.replace("slowly", "fast").replace("far", "other"), [True]),
+    "rows whose cells the truth has in another order": (
+        ["4.7 mi 7.6 km Cedar Loop", "1.9 mi 3.1 km Mill Pond", "Log in to vote"],
+        "Cedar Loop - 4.7 mi - 7.6 km\nMill Pond - 1.9 mi - 3.1 km",
+        [True, True, False],
+    ),
+    "short lines that differ in one word": (
+        [f"Buy The Great Game {edition} Edition" for edition in ("Standard", "Deluxe", "Premium")] + ["Buy now"],
+        "\n".join(f"Buy The Great Game {edition} Edition" for edition in ("Standard", "Deluxe", "Premium")),
+        [True, True, True, False],
+    ),
+    "short lines inside longer ones": (
+        ["Oak Cabinet", "Oak Cabinet with Doors", "Oak Cabinet with Doors and Lock", "Cart"],
+        "Oak Cabinet\nOak Cabinet with Doors\nOak Cabinet with Doors and Lock",
+        [True, True, True, False],
+    ),
+}
+
+
+@pytest.mark.parametrize(("blocks", "truth", "main"), CASES.values(), ids=CASES)
+def test_pages_as_they_come(blocks: list[str], truth: str, main: list[bool]) -> None:
+    """What people would mark as the source of the truth is main."""
+    assert align(blocks, truth).main.tolist() == main
+
+
+def test_tables_that_repeat_their_rows_are_all_found() -> None:
+    """Tables of nearly the same rows do not hide one another."""
+    header = "Week Monday Wednesday Friday Sunday"
+    tables = [
+        header + " " + " ".join(f"{week} Rest Run easy {plan * 7 + week} min Rest Run" for week in range(1, 9))
+        for plan in range(1, 5)
+    ]
+    truth = "\n".join(f"Plan {i}\n{table}" for i, table in enumerate(tables))
+    assert align(["Share", *tables, "Related plans"], truth).main.tolist() == [False, *[True] * 4, False]
+
+
+@pytest.mark.parametrize("text", ["Add to cart", "Sold", "Only three of these are left"])
+def test_text_that_repeats_hundreds_of_times(text: str) -> None:
+    """Every copy of a line is main where the truth has as many, and with half as many the other half is in doubt."""
+    blocks = ["Menu", *[text] * 300, "Imprint"]
+    assert align(blocks, "\n".join([text] * 300)).main.tolist() == [False, *[True] * 300, False]
+    half = align(blocks, "\n".join([text] * 150))
+    assert half.main.sum() == 150
+    assert half.duplicate.sum() == 150
+
+
+def test_a_copy_that_was_not_chosen_hardly_counts() -> None:
+    """The second copy is other, but weighs little: nothing tells it from the first."""
+    alignment = align([STORY, "Menu", STORY.upper()], STORY)
+    assert alignment.duplicate.tolist() == [False, False, True]
+    assert alignment.weight.tolist() == [1.0, 1.0, DUPLICATE_WEIGHT]
+
+
+def test_coverage_is_the_share_of_words() -> None:
+    """Coverage counts the words that the truth has, in whatever pieces."""
+    block = "one two three four five six seven eight nine ten"
+    assert align([block], "one two three four five six seven").coverage.tolist() == [0.7]
+    assert align([block], "one two three six seven eight nine").coverage.tolist() == [0.7]
+
+
+def test_a_long_block_of_which_the_truth_leaves_out_lines() -> None:
+    """Code whose comments the truth dropped is found in all its parts."""
+    lines = numbered([30, 12, 15, 12, 15])
+    code, truth = "\n".join(lines), "\n".join(lines[::2])
+    alignment = align(["Before we start", code, "Copy"], f"Before we start\n{truth}")
+    assert alignment.main.tolist() == [True, True, False]
+    assert alignment.coverage[1] == pytest.approx(60 / 84)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It's 4.5 km", ["it", "s", "4", "5", "km"]),
+        ("snake_case Größe", ["snake_case", "größe"]),
+        ("iPhone 7 は薄い。", ["iphone", "7", "は", "薄", "い"]),
+        ("東京へ行くtestです", ["東", "京", "へ", "行", "く", "test", "で", "す"]),
+        ("カード々ー", ["カ", "ー", "ド", "々", "ー"]),
+        ("𠮷野家", ["𠮷", "野", "家"]),
+        ("한국어 문장", ["한국어", "문장"]),
+        ("Привет, мир", ["привет", "мир"]),
+        ("★ — …", []),
+    ],
+)
+def test_tokens(text: str, expected: list[str]) -> None:
+    """Words where spaces part them, characters where none do."""
+    assert tokens(text) == expected
+
+
+@given(st.lists(st.booleans(), min_size=4, max_size=4))
+def test_blocks_without_spaces(choice: list[bool]) -> None:
+    """Chinese paragraphs are aligned by their characters, whatever the punctuation between them."""
+    blocks = [HAN[i : i + 8] for i in range(0, 32, 8)]
+    assert align(blocks, "。".join(chosen(blocks, choice))).main.tolist() == choice
+
+
+def test_a_sentence_without_spaces_may_be_cut() -> None:
+    """A Japanese paragraph is found although the truth has only most of it."""
+    block = "磁石で着脱、無線にも有線にもなるイヤホンの特許を取得しました"
+    alignment = align(["ホーム", block, "次のページ"], "磁石で着脱、無線にも有線にもなるイヤホンの特許")
+    assert alignment.main.tolist() == [False, True, False]
+    assert 0.7 < alignment.coverage[1] < 1

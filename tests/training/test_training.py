@@ -1,0 +1,101 @@
+"""Training the whole way on a small set of made-up pages."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("lightgbm")  # the extra [train]
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.training.__main__ import main
+
+WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
+
+
+def write_page(folder: Path, name: str, host: str, seed: int) -> str:
+    """Write a page whose paragraphs are main, and return its ground truth."""
+    rng = random.Random(seed)
+
+    def sentence(n: int) -> str:
+        return " ".join(rng.choices(WORDS, k=n)).capitalize() + "."
+
+    paragraphs = [sentence(rng.randint(20, 60)) for _ in range(rng.randint(3, 12))]
+    links = "".join(f"<div class=menu><a href=/{word}>{word}</a></div>" for word in rng.choices(WORDS, k=20))
+    html = (
+        f"<html><head><title>{name}</title></head><body>{links}"
+        + "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
+        + f"<div class=footer><a href=/legal>{sentence(4)}</a></div></body></html>"
+    )
+    truth = "\n".join(paragraphs)
+    (folder / "html").mkdir(parents=True, exist_ok=True)
+    (folder / "ground-truth").mkdir(exist_ok=True)
+    (folder / "html" / f"{name}.html").write_text(html)
+    annotation = {
+        "url": f"https://{host}/{name}",
+        "ground_truth": {"main_content": truth},
+        "_internal": {"page_type": {"primary": "article"}},
+    }
+    (folder / "ground-truth" / f"{name}.json").write_text(json.dumps(annotation))
+    return truth
+
+
+def test_training_makes_a_model_that_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From annotated pages to a folder that DRIPPER_MODEL takes, with its manifest and card."""
+    monkeypatch.chdir(tmp_path)
+    for i in range(30):
+        write_page(tmp_path / "pages", f"p{i}", f"host{i % 10}.example", i)
+    truth = write_page(tmp_path / "new", "new", "unseen.example", 99)
+
+    arguments = ["pages", "--out", "model", "--folds", "2", "--jobs", "1", "--predictions", "held-out.jsonl"]
+    assert main(arguments) == 0
+
+    (found,) = Extractor(Config(model="model")).extract([(tmp_path / "new/html/new.html").read_bytes()])
+    assert found.text is not None
+    assert found.text.split() == truth.split()
+
+    manifest = json.loads((tmp_path / "model/manifest.json").read_text())
+    assert manifest["word_f1"] > 0.95
+    assert manifest["pages"] == 30
+    assert len((tmp_path / "held-out.jsonl").read_text().splitlines()) == 30
+    card = (tmp_path / "model/README.md").read_text()
+    assert "30 pages of the folder `pages`" in card
+    assert "CC-BY-4.0" not in card  # these are no pages of WCXB
+
+
+def test_training_is_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same data and seed give the same weights, byte for byte."""
+    monkeypatch.chdir(tmp_path)
+    for i in range(12):
+        write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
+    for out in ("one", "two"):
+        assert main(["pages", "--out", out, "--folds", "0", "--jobs", "1"]) == 0
+
+    assert (tmp_path / "one/model.onnx").read_bytes() == (tmp_path / "two/model.onnx").read_bytes()
+
+
+@pytest.mark.parametrize("folds", ["1", "9", "-1"])
+def test_folds_that_the_hosts_do_not_allow(tmp_path: Path, capsys: pytest.CaptureFixture[str], folds: str) -> None:
+    for i in range(3):
+        write_page(tmp_path, f"p{i}", f"host{i}.example", i)
+
+    assert main([str(tmp_path), "--folds", folds, "--jobs", "1"]) == 2
+    assert "--folds must be 0 or from 2 to the number of hosts, 3" in capsys.readouterr().err
+
+
+def test_pages_without_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_page(tmp_path, "p", "host.example", 1)
+    (tmp_path / "html/p.html").write_text("<script>x</script>")
+
+    assert main([str(tmp_path), "--folds", "0", "--jobs", "1"]) == 2
+    assert "no page has visible text" in capsys.readouterr().err
+
+
+def test_training_without_data_says_how_to_get_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "nothing")]) == 2
+
+    assert "unpack" in capsys.readouterr().err
