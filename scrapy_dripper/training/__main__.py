@@ -17,6 +17,9 @@ from scrapy_dripper.evaluation.bootstrap import mean_interval, paired_interval
 from scrapy_dripper.evaluation.metrics import ScoreRow, format_table, summaries
 from scrapy_dripper.training.data import DataError, data_hash, load_pages
 
+NETWORKS = 3
+"""Networks of a model, each from another seed."""
+
 LIBRARIES = ("lightgbm", "lxml", "numpy", "onnx", "onnxmltools", "onnxruntime", "scikit-learn", "trafilatura")
 
 
@@ -33,9 +36,18 @@ def parser() -> argparse.ArgumentParser:
         "--extra", type=Path, metavar="DIR", help="more pages of the same layout, to learn from but never to measure on"
     )
     top.add_argument("--out", type=Path, default=Path("models/tagger"), help="the model folder (default: %(default)s)")
-    top.add_argument("--folds", type=int, default=5, help="folds of the measurement; 0 skips it (default: %(default)s)")
-    top.add_argument("--seed", type=int, default=0, help="of the folds and the trees (default: %(default)s)")
-    top.add_argument("--jobs", type=int, default=2, help="processes and threads (default: %(default)s)")
+    top.add_argument(
+        "--folds", type=int, default=5, help="folds of the second stage and of the measurement (default: %(default)s)"
+    )
+    top.add_argument("--no-measure", action="store_true", help="skip the measurement; the model stays the same")
+    top.add_argument("--seed", type=int, default=0, help="of the trees and networks (default: %(default)s)")
+    top.add_argument(
+        "--networks",
+        type=int,
+        default=NETWORKS,
+        help="networks beside the trees; they need torch (default: %(default)s)",
+    )
+    top.add_argument("--jobs", type=int, default=2, help="processes (default: %(default)s)")
     top.add_argument(
         "--predictions", type=Path, metavar="FILE", help="write the held-out texts here, as JSON Lines for 'evaluate'"
     )
@@ -48,6 +60,9 @@ def main(argv: list[str] | None = None) -> int:
     try:
         import lightgbm  # noqa: F401
         import onnxmltools  # noqa: F401
+
+        if arguments.networks:
+            import torch  # noqa: F401
     except ImportError as error:
         print(f"Training needs {error.name}: run 'pip install scrapy-dripper[train]'", file=sys.stderr)
         return 2
@@ -62,35 +77,40 @@ def main(argv: list[str] | None = None) -> int:
 def train(arguments: argparse.Namespace) -> None:
     """Measure, fit and write the model. Raise DataError if there are no data."""
     from scrapy_dripper.training.card import card
-    from scrapy_dripper.training.crossvalidate import out_of_fold, scored, trafilatura_texts
-    from scrapy_dripper.training.fit import PARAMETERS, ROUNDS, export, fit
+    from scrapy_dripper.training.crossvalidate import out_of_fold, scored, splits, trafilatura_texts
+    from scrapy_dripper.training.export import export
+    from scrapy_dripper.training.fit import CONTEXT, TREES
     from scrapy_dripper.training.prepare import prepare
+    from scrapy_dripper.training.stack import fit_stack
 
     started = time.monotonic()
     samples = load_pages(arguments.data)
     more = load_pages(arguments.extra) if arguments.extra else []
     hashes = {folder.name: data_hash(folder) for folder in (arguments.data, arguments.extra) if folder}
     hosts = len({sample.host or sample.id for sample in samples})
-    if arguments.folds and not 2 <= arguments.folds <= hosts:
-        raise DataError(f"--folds must be 0 or from 2 to the number of hosts, {hosts} (got {arguments.folds})")
-    examples = prepare(samples, arguments.jobs)
-    if not examples:
-        raise DataError(f"{arguments.data}: no page has visible text")
-    found = prepare(more, arguments.jobs) if more else {}
-    extra = {sample: found[sample.id] for sample in more if sample.id in found}
-    names = next(iter(examples.values())).names
-    blocks = sum(len(e.main) for e in [*examples.values(), *extra.values()])
-    print(f"{len(samples)} pages, {len(more)} more to learn from, {blocks:,} blocks, {len(names)} features")
+    if not 2 <= arguments.folds <= hosts:
+        raise DataError(f"--folds must be from 2 to the number of hosts, {hosts} (got {arguments.folds})")
+    same = {sample.id for sample in samples} & {sample.id for sample in more}
+    if same:
+        raise DataError(f"{arguments.extra} has pages with the ids of others: {', '.join(sorted(same)[:5])}")
+    examples = prepare([*samples, *more], arguments.jobs)
+    folds, whole = splits(samples, more, examples, arguments.folds)
+    if not all(split.held for split in folds):
+        raise DataError(f"{arguments.data}: no page has visible text, or too few for {arguments.folds} folds")
+    probe = examples[whole.seen[0]]
+    names = probe.features.names
+    blocks = sum(len(e.main) for e in examples.values())
+    print(f"{len(samples)} pages, {len(more)} more to learn from, {blocks:,} blocks, {len(names)} features", flush=True)
+    stack = fit_stack(examples, folds, whole, networks=arguments.networks, seed=arguments.seed, jobs=arguments.jobs)
 
     ours: list[ScoreRow] = []
     peer: list[ScoreRow] = []
-    if arguments.folds:
+    if not arguments.no_measure:
         cache = Path(".cache") / f"trafilatura-{hashes[arguments.data.name][:16]}.json"
         texts = trafilatura_texts(samples, cache, arguments.jobs)
         reasons: dict[str, list[int]] = {}
         lines = []
-        settings = {"folds": arguments.folds, "seed": arguments.seed, "threads": arguments.jobs}
-        for sample, extraction in out_of_fold(samples, examples, extra, **settings):
+        for sample, extraction in out_of_fold(samples, examples, folds, stack):
             if extraction.fallback_reason:
                 reasons.setdefault(extraction.fallback_reason.value, []).append(len(ours))
             ours.append(scored(sample, extraction.text))
@@ -109,7 +129,7 @@ def train(arguments: argparse.Namespace) -> None:
             mine, theirs = (np.mean([rows[i].f1 for i in pages]) for rows in (ours, peer))
             print(f"{reason}: {len(pages)} pages, word F1 {mine:.4f}, Trafilatura {theirs:.4f}")
 
-    booster = fit([*examples.values(), *extra.values()], seed=arguments.seed, threads=arguments.jobs)
+    libraries = (*LIBRARIES, "torch") if arguments.networks else LIBRARIES
     notes = {
         "features": len(names),
         "data_sha256": hashes,
@@ -117,14 +137,14 @@ def train(arguments: argparse.Namespace) -> None:
         "extra_pages": len(more),
         "seed": arguments.seed,
         "folds": arguments.folds,
-        "rounds": ROUNDS,
-        "parameters": PARAMETERS,
+        "networks": arguments.networks,
+        "parameters": {"trees": TREES, "context": CONTEXT},
         "word_f1": round(float(np.mean([row.f1 for row in ours])), 4) if ours else None,
         "trafilatura_word_f1": round(float(np.mean([row.f1 for row in peer])), 4) if peer else None,
         "python": platform.python_version(),
-        "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
+        "libraries": {name: importlib.metadata.version(name) for name in libraries},
     }
-    export(booster, names, arguments.out, Decoding(), probe=next(iter(examples.values())), **notes)
+    export(stack.whole, names, arguments.out, Decoding(), probe, **notes)
     (arguments.out / "README.md").write_text(card(samples, more, ours, peer, notes), encoding="utf-8")
     print(f"wrote {arguments.out} in {time.monotonic() - started:.0f} s")
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from scrapy_dripper.evaluation.bootstrap import mean_interval, paired_interval
@@ -12,9 +15,11 @@ from scrapy_dripper.training.data import Sample
 _CARD = """\
 # Model card: tagger
 
-Gradient-boosted trees ({rounds} rounds, {features} features of a block) that give the probability that a block of a web
-page is main content. It runs through onnxruntime on a CPU. Made by `make train`; the seed, library versions and data
-hashes are in `manifest.json`.
+The probability that a block of a web page is main content, in two stages. The first is the mean of gradient-boosted
+trees over {features} features of a block, and of {networks} small networks that also see those of the blocks around.
+The second is trees over what the first says of the page as a whole, calibrated on held-out pages. No part reads text
+beyond counts of characters and of some words. It runs through onnxruntime on a CPU. Made by `make train`; the seed,
+library versions and data hashes are in `manifest.json`.
 
 ## Data
 {data}
@@ -30,6 +35,11 @@ measured by a model that has seen its host.
 {weak}
 * Pages whose content is put there by JavaScript: a crawler that does not run it has nothing to label.
 * Languages: the development pages are mostly English; other languages and scripts are measured on few pages.
+
+## By language
+What the pages themselves declare (`<html lang>`), languages of fewer than {few} pages together.
+
+{languages}
 """
 
 _KNOWN = {
@@ -45,6 +55,21 @@ _KNOWN = {
 """What is known of data, by their hash."""
 
 
+FEW = 5
+"""Fewer pages of a language are not listed by themselves."""
+
+_lang = re.compile(rb"<html\b[^>]*?\blang\s*=\s*[\"']?([a-zA-Z]{2,3})\b", re.I).search
+
+
+def _by_language(samples: Sequence[Sample], rows: Sequence[ScoreRow]) -> list[ScoreRow]:
+    """Return the scores with the declared language of each page in the place of its type."""
+    heads = [sample.path.read_bytes()[:20_000] for sample in samples]
+    declared = [match[1].decode().lower() if (match := _lang(head)) else "not declared" for head in heads]
+    counts = Counter(declared)
+    names = [name if counts[name] >= FEW else "others" for name in declared]
+    return [replace(row, page_type=name) for row, name in zip(rows, names, strict=True)]
+
+
 def _about(name: str, digest: str, pages: int, measured: bool) -> str:
     known = _KNOWN.get(digest, f"of the folder `{name}` (SHA-256 `{digest[:16]}...`), not known to this code.")
     return f"* {pages:,} pages {known}" + ("" if measured else " Training data only: nothing is measured on them.")
@@ -58,9 +83,8 @@ def card(
     notes: Mapping[str, Any],
 ) -> str:
     """Return the model card as Markdown; without scores it says that the model was not measured."""
-    from scrapy_dripper.training.fit import ROUNDS
-
-    figures, weak = "Not measured: trained with `--folds 0`.\n", "* Not measured."
+    figures, weak = "Not measured: trained with `--no-measure`.\n", "* Not measured."
+    languages = "Not measured."
     if ours:
         mean = mean_interval([row.f1 for row in ours])
         gain = paired_interval([a.f1 - b.f1 for a, b in zip(ours, peer, strict=True)])
@@ -74,9 +98,10 @@ def card(
         )
         table = summaries(ours)
         worst = sorted((name for name in table if name != ALL), key=lambda name: table[name].f1)[:3]
+        languages = format_table(summaries(_by_language(samples, ours)), markdown=True).replace("type", "language", 1)
         weak = "* Page types with the lowest F1: " + ", ".join(f"{name} ({table[name].f1:.3f})" for name in worst) + "."
     return _CARD.format(
-        rounds=ROUNDS,
+        networks=notes["networks"],
         features=notes["features"],
         data="\n".join(
             _about(name, digest, len(pages), pages is samples)
@@ -85,4 +110,6 @@ def card(
         folds=notes["folds"],
         figures=figures,
         weak=weak,
+        languages=languages,
+        few=FEW,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
 from multiprocessing import get_context
@@ -18,36 +18,47 @@ from scrapy_dripper.evaluation.metrics import ScoreRow, score
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.training.data import Sample, grouped_folds
-from scrapy_dripper.training.fit import export, fit
+from scrapy_dripper.training.export import export
 from scrapy_dripper.training.prepare import Example
+from scrapy_dripper.training.stack import Split, Stack
 
 BATCH = 32
 
 
+def splits(
+    samples: Sequence[Sample], extra: Sequence[Sample], known: Container[str], folds: int
+) -> tuple[list[Split], Split]:
+    """Return the folds, grouped by host, and the split that holds nothing back.
+
+    Every fold sees the other folds, and the pages of ``extra`` whose hosts are not its own. Pages that are not in
+    ``known`` have no blocks to learn from. The folds depend on the data alone, so that seeds can be compared.
+    """
+    fold_of = grouped_folds([s.host for s in samples], [s.page_type for s in samples], folds, 0)
+    found: list[Split] = []
+    for fold in range(folds):
+        hosts = {s.host for s, f in zip(samples, fold_of, strict=True) if f == fold}
+        seen = [s for s, f in zip(samples, fold_of, strict=True) if f != fold]
+        seen += [s for s in extra if s.host not in hosts]
+        held = [s.id for s, f in zip(samples, fold_of, strict=True) if f == fold]
+        found.append(Split(tuple(s.id for s in seen if s.id in known), tuple(name for name in held if name in known)))
+    return found, Split(tuple(s.id for s in [*samples, *extra] if s.id in known), ())
+
+
 def out_of_fold(
-    samples: Sequence[Sample],
-    examples: Mapping[str, Example],
-    extra: Mapping[Sample, Example],
-    *,
-    folds: int = 5,
-    seed: int = 0,
-    threads: int = 2,
+    samples: Sequence[Sample], examples: Mapping[str, Example], folds: Sequence[Split], stack: Stack
 ) -> Iterator[tuple[Sample, Extraction]]:
     """Yield each sample with what the whole way, from its bytes to its text, makes of it without having seen its host.
 
-    Each fold's model is fitted on the other folds, and on the pages of ``extra`` whose hosts are not in the fold, then
-    exported and loaded like any other; pages that cannot go through the model take the default fallback, as in a crawl.
+    Each fold's model is exported and loaded like any other; pages that cannot go through it take the default fallback,
+    as in a crawl. Pages without blocks need no model, and come with the first fold.
     """
-    fold_of = grouped_folds([s.host for s in samples], [s.page_type for s in samples], folds, seed)
-    bar = tqdm(total=len(samples), desc=f"{folds} folds", unit="page")
-    for fold in range(folds):
-        held = [s for s, f in zip(samples, fold_of, strict=True) if f == fold]
-        seen = [examples[s.id] for s, f in zip(samples, fold_of, strict=True) if f != fold and s.id in examples]
-        hosts = {s.host for s in held}
-        more = [one for sample, one in extra.items() if sample.host not in hosts]
-        booster = fit([*seen, *more], seed=seed, threads=threads)
+    fold_of = {name: k for k, split in enumerate(folds) for name in split.held}
+    bar = tqdm(total=len(samples), desc=f"{len(folds)} folds", unit="page")
+    for k, (split, fitted) in enumerate(zip(folds, stack.folds, strict=True)):
+        held = [s for s in samples if fold_of.get(s.id, 0) == k]
+        probe = examples[split.seen[0]]
         with TemporaryDirectory() as folder:
-            export(booster, seen[0].names, Path(folder), Decoding(), probe=seen[0])
+            export(fitted, probe.features.names, Path(folder), Decoding(), probe)
             extractor = Extractor(Config(model=folder))
             waiting = iter(held)
             while batch := list(islice(waiting, BATCH)):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.tagger.features import features
+from scrapy_dripper.engines.tagger.features import Features, features
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.training.data import Sample
@@ -27,11 +27,16 @@ class Example:
     """The n blocks of one page."""
 
     id: str
-    names: tuple[str, ...]
-    matrix: npt.NDArray[np.float32]
-    """Features, shape (n, features)."""
+    features: Features
     main: npt.NDArray[np.bool_]
     weight: npt.NDArray[np.float32]
+    words: npt.NDArray[np.float32]
+    """Words of each block, less where its label is in doubt."""
+
+    @property
+    def matrix(self) -> npt.NDArray[np.float32]:
+        """The features, shape (n, features)."""
+        return self.features.matrix
 
 
 def example(sample: Sample) -> Example | None:
@@ -50,10 +55,10 @@ def example(sample: Sample) -> Example | None:
     weight = (np.minimum(HEAVIEST, words) + 0.5 / max(20, len(words))) * alignment.weight
     return Example(
         id=sample.id,
-        names=tuple(batch.columns),
-        matrix=batch.columns.matrix(),
+        features=batch,
         main=alignment.main,
         weight=weight.astype(np.float32),
+        words=(batch.size * alignment.weight).astype(np.float32),
     )
 
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.engines import runtime
 from scrapy_dripper.engines.base import Labels, ModelError
 from scrapy_dripper.engines.tagger import Tagger, model
 from scrapy_dripper.engines.tagger.decode import Decoding, decode
@@ -78,8 +79,10 @@ def manifest(folder: Path, **changes: Any) -> None:
         (lambda f: manifest(f, engine="qwen3"), "is for engine 'qwen3'"),
         (lambda f: manifest(f, format=99), "format 99"),
         (lambda f: manifest(f, feature_schema="0"), "was trained for other features"),
-        (lambda f: (f / "model.onnx").unlink(), "Cannot read"),
-        (lambda f: (f / "model.onnx").write_bytes(b"nothing"), "SHA-256"),
+        (lambda f: manifest(f, weights_sha256="0"), "is damaged"),
+        (lambda f: (f / "blocks.onnx").unlink(), "Cannot read"),
+        (lambda f: (f / "context.onnx").unlink(), "Cannot read"),
+        (lambda f: (f / "context.onnx").write_bytes(b"nothing"), "SHA-256"),
     ],
 )
 def test_a_damaged_model_is_one_sentence_at_load(folder: Path, damage: Any, message: str) -> None:
@@ -93,8 +96,9 @@ def test_weights_that_are_no_graph(folder: Path) -> None:
     """Damage that the hash cannot show, because the manifest was made for it."""
     import hashlib
 
-    (folder / "model.onnx").write_bytes(b"nothing")
-    manifest(folder, weights_sha256=hashlib.sha256(b"nothing").hexdigest())
+    (folder / "context.onnx").write_bytes(b"nothing")
+    hashes = json.loads((folder / model.MANIFEST).read_text())["weights_sha256"]
+    manifest(folder, weights_sha256={**hashes, "context.onnx": hashlib.sha256(b"nothing").hexdigest()})
 
     with pytest.raises(ModelError, match="onnxruntime cannot load"):
         Tagger.load(Config(model=str(folder)))
@@ -102,14 +106,14 @@ def test_weights_that_are_no_graph(folder: Path) -> None:
 
 def test_both_runtimes_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The two wheels overwrite each other: that is said before anything strange happens."""
-    monkeypatch.setattr(model, "_installed", lambda _: True)
+    monkeypatch.setattr(runtime, "_installed", lambda _: True)
 
     with pytest.raises(ModelError, match="pip uninstall onnxruntime onnxruntime-gpu"):
         Tagger.load(Config())
 
 
 def test_no_runtime_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "_installed", lambda _: False)
+    monkeypatch.setattr(runtime, "_installed", lambda _: False)
     monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
 
     with pytest.raises(ModelError, match=r"pip install scrapy-dripper\[cpu\]"):

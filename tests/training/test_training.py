@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,8 +52,8 @@ def test_training_makes_a_model_that_works(tmp_path: Path, monkeypatch: pytest.M
         write_page(tmp_path / "pages", f"p{i}", f"host{i % 10}.example", i)
     truth = write_page(tmp_path / "new", "new", "unseen.example", 99)
 
-    arguments = ["pages", "--out", "model", "--folds", "2", "--jobs", "1", "--predictions", "held-out.jsonl"]
-    assert main(arguments) == 0
+    arguments = ["pages", "--out", "model", "--folds", "2", "--jobs", "1", "--networks", "0"]
+    assert main([*arguments, "--predictions", "held-out.jsonl"]) == 0
 
     (found,) = Extractor(Config(model="model")).extract([(tmp_path / "new/html/new.html").read_bytes()])
     assert found.text is not None
@@ -73,29 +74,52 @@ def test_training_is_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for i in range(12):
         write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
     for out in ("one", "two"):
-        assert main(["pages", "--out", out, "--folds", "0", "--jobs", "1"]) == 0
+        arguments = ["pages", "--out", out, "--folds", "2", "--no-measure", "--jobs", "1", "--networks", "0"]
+        assert main(arguments) == 0
 
-    assert (tmp_path / "one/model.onnx").read_bytes() == (tmp_path / "two/model.onnx").read_bytes()
+    for name in ("blocks.onnx", "context.onnx"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert "Not measured" in (tmp_path / "one/README.md").read_text()
 
 
-@pytest.mark.parametrize("folds", ["1", "9", "-1"])
+def test_pages_that_are_in_both_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A page to learn from that is also measured on would make the figures worth nothing."""
+    for folder in ("pages", "more"):
+        for i in range(3):
+            write_page(tmp_path / folder, f"p{i}", f"host{i}.example", i)
+
+    assert main([str(tmp_path / "pages"), "--extra", str(tmp_path / "more"), "--folds", "2", "--networks", "0"]) == 2
+    assert "p0, p1, p2" in capsys.readouterr().err
+
+
+def test_networks_without_torch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+
+    assert main([str(tmp_path)]) == 2
+    assert "pip install scrapy-dripper[train]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("folds", ["0", "1", "9", "-1"])
 def test_folds_that_the_hosts_do_not_allow(tmp_path: Path, capsys: pytest.CaptureFixture[str], folds: str) -> None:
     for i in range(3):
         write_page(tmp_path, f"p{i}", f"host{i}.example", i)
 
-    assert main([str(tmp_path), "--folds", folds, "--jobs", "1"]) == 2
-    assert "--folds must be 0 or from 2 to the number of hosts, 3" in capsys.readouterr().err
+    assert main([str(tmp_path), "--folds", folds, "--jobs", "1", "--networks", "0"]) == 2
+    assert "--folds must be from 2 to the number of hosts, 3" in capsys.readouterr().err
 
 
 def test_pages_without_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_page(tmp_path, "p", "host.example", 1)
-    (tmp_path / "html/p.html").write_text("<script>x</script>")
+    for name in ("p", "q"):
+        write_page(tmp_path, name, f"{name}.example", 1)
+        (tmp_path / f"html/{name}.html").write_text("<script>x</script>")
 
-    assert main([str(tmp_path), "--folds", "0", "--jobs", "1"]) == 2
+    assert main([str(tmp_path), "--folds", "2", "--jobs", "1", "--networks", "0"]) == 2
     assert "no page has visible text" in capsys.readouterr().err
 
 
 def test_training_without_data_says_how_to_get_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path / "nothing")]) == 2
+    assert main([str(tmp_path / "nothing"), "--networks", "0"]) == 2
 
     assert "unpack" in capsys.readouterr().err

@@ -9,6 +9,7 @@ import numpy as np
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
+from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.decode import decode
 from scrapy_dripper.engines.tagger.features import features, schema_hash
 from scrapy_dripper.engines.tagger.model import Model, bundled
@@ -19,6 +20,7 @@ class Tagger:
     """Label blocks by a tiny ONNX model over their features. All the pages of a call share one run of the model."""
 
     name = "tagger"
+    profile = "native"
     limits = Limits()
 
     def __init__(self, model: Model) -> None:
@@ -35,7 +37,7 @@ class Tagger:
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Return the labels of each page."""
         batch = features(pages)
-        probabilities = self._model(batch.columns.matrix())
+        probabilities = self._model(batch)
         answers: list[Labels | EngineError] = []
         for page, a, b in zip(pages, batch.edges[:-1].tolist(), batch.edges[1:].tolist(), strict=True):
             p = probabilities[a:b]
@@ -54,14 +56,14 @@ class Tagger:
 
         page = cut(document_fromstring("<html><body><h1>Title</h1><p>A line of text.</p></body></html>"))
         batch = features([page])
-        schema = schema_hash(list(batch.columns))
+        schema = schema_hash(batch.names, list(context(batch, np.zeros(len(batch.size), dtype=np.float32))))
         if schema != self._model.manifest.feature_schema:
             raise ModelError(
                 f"The model in {folder} was trained for other features (schema {self._model.manifest.feature_schema}, "
                 f"this version has {schema}): train it again with 'make train', or use the bundled model"
             )
         try:
-            p = self._model(batch.columns.matrix())
+            p = self._model(batch)
         except Exception as error:
             raise ModelError(f"The model in {folder} does not run ({error}): restore the model folder") from None
         if p.shape != (2,) or not np.isfinite(p).all():

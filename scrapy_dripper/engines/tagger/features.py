@@ -58,6 +58,8 @@ class Table:
     block_start: Ints
     block_end: Ints
     context: Ints
+    outer: Ints
+    """Number of the block's innermost node that holds more than the block, or whose own run the block is."""
     leaf: Ints
     links: Floats
     link_chars: Floats
@@ -103,6 +105,8 @@ def table(pages: Sequence[Page]) -> Table:
         path[level] += path[above] * _PATH
         same = (start[level] == start[above]) & (end[level] == end[above])
         wider[level] = np.where(same, wider[above], above)
+    context = block("context") + of_block
+    alone = end[context] - start[context] <= 1
     return Table(
         parent=parent,
         tag=tag,
@@ -115,7 +119,8 @@ def table(pages: Sequence[Page]) -> Table:
         path=path * len(pages) + np.repeat(np.arange(len(pages)), nodes),
         block_start=start,
         block_end=end,
-        context=block("context") + of_block,
+        context=context,
+        outer=np.where(alone, wider[context], context),
         leaf=block("leaf") + of_block,
         links=block("links").astype(np.float32),
         link_chars=block("link_chars").astype(np.float32),
@@ -146,19 +151,31 @@ class Columns(dict[str, npt.NDArray[np.generic]]):
 class Features:
     """The features of the n blocks of a batch, page after page."""
 
-    columns: Columns
+    names: tuple[str, ...]
+    matrix: Floats
+    """Shape (n, features)."""
     size: Floats
     """Words of each block, shape (n,), with half a word for each CJK character."""
     edges: Ints
     """Where each page begins, and at the end n: shape (pages + 1,)."""
+    table: Table
 
 
-def schema_hash(names: Sequence[str]) -> str:
-    """Return the hash of the features' names and of the tables that give their values a meaning.
+def schema_hash(names: Sequence[str], names_of_context: Sequence[str]) -> str:
+    """Return the hash of the names of both stages' features and of the tables that give their values a meaning.
 
     Weights fit the code only if it is the same.
     """
-    meaning = [list(names), KEYWORDS, WORDS, list(TAGS), [flag.name for flag in Flag], LEVELS, LONG]
+    meaning = [
+        list(names),
+        list(names_of_context),
+        KEYWORDS,
+        WORDS,
+        list(TAGS),
+        [flag.name for flag in Flag],
+        LEVELS,
+        LONG,
+    ]
     return hashlib.sha256(json.dumps(meaning, sort_keys=False).encode()).hexdigest()[:16]
 
 
@@ -175,7 +192,7 @@ def features(pages: Sequence[Page]) -> Features:
     _ancestors(x, t, c)
     _neighbours(x, t)
     _page(x, t, c)
-    return Features(x, c.size, np.append(np.unique(t.first), len(t.first)))
+    return Features(tuple(x), x.matrix(), c.size, np.append(np.unique(t.first), len(t.first)), t)
 
 
 def _per(a: npt.NDArray[np.generic], b: npt.NDArray[np.generic]) -> Floats:
@@ -184,8 +201,8 @@ def _per(a: npt.NDArray[np.generic], b: npt.NDArray[np.generic]) -> Floats:
     return result
 
 
-def _sums(values: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
-    """Running totals: ``_sums(v)[b] - _sums(v)[a]`` is the sum of v[a:b]."""
+def running(values: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
+    """Running totals: ``running(v)[b] - running(v)[a]`` is the sum of v[a:b]."""
     return np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
 
 
@@ -249,7 +266,7 @@ def _words(x: Columns, c: Characters, pages: Sequence[Page]) -> None:
 def _place(x: Columns, t: Table, c: Characters) -> None:
     n = np.arange(len(t.first))
     index, blocks = n - t.first, t.last - t.first
-    sums = _sums(c.size)
+    sums = running(c.size)
     before = sums[n] - sums[t.first]
     total = sums[t.last] - sums[t.first]
     x["index"] = np.log1p(index)
@@ -271,7 +288,7 @@ def _place(x: Columns, t: Table, c: Characters) -> None:
     x["since_heading"] = np.where(seen, np.log1p(n - last_heading), -1)
     x["words_since_heading"] = np.where(seen, np.log1p(sums[n] - sums[last_heading]), -1)
     x["last_heading_level"] = np.where(seen, level[last_heading], 0)
-    x["headings_before"] = np.log1p(_sums(level > 0)[n] - _sums(level > 0)[t.first])
+    x["headings_before"] = np.log1p(running(level > 0)[n] - running(level > 0)[t.first])
 
     h1 = np.where(level == 1, n, len(n))
     first_h1 = np.minimum.reduceat(h1, np.unique(t.first))[np.unique(t.first, return_inverse=True)[1]]
@@ -331,15 +348,14 @@ def _repetition(x: Columns, t: Table, c: Characters, pages: Sequence[Page]) -> N
 
 def _ancestors(x: Columns, t: Table, c: Characters) -> None:
     """What each of the nearest ancestors holds."""
-    size, chars, links = _sums(c.size), _sums(c.chars), _sums(np.minimum(t.link_chars, c.chars))
-    long, long_words = _sums(c.size >= LONG), _sums(np.where(c.size >= LONG, c.size, 0))
+    size, chars, links = running(c.size), running(c.chars), running(np.minimum(t.link_chars, c.chars))
+    long, long_words = running(c.size >= LONG), running(np.where(c.size >= LONG, c.size, 0))
     paragraph = (t.flags[t.context] & Flag.PARAGRAPH) != 0
-    p_words = _sums(np.where(paragraph, c.size, 0))
-    ends, images = _sums(c.sentence_ends), _sums(t.images)
+    p_words = running(np.where(paragraph, c.size, 0))
+    ends, images = running(c.sentence_ends), running(t.images)
     n = np.arange(len(t.first))
     total = size[t.last] - size[t.first]
-    alone = t.block_end[t.context] - t.block_start[t.context] <= 1
-    up = np.where(alone, t.wider[t.context], t.context)
+    up = t.outer
     for level in range(1, LEVELS + 1):
         a, b = t.block_start[up], t.block_end[up]
         a, b = np.minimum(a, n), np.maximum(b, n + 1)
@@ -370,6 +386,10 @@ AROUND = ("words", "link_density", "ends_sentence", "heading_level")
 """Features that are also looked at in the blocks around."""
 
 
+TAG_FEATURES = ("tag", "leaf_tag", "parent_tag_1", "parent_tag_2", "parent_tag_3", "tag-2", "tag-1", "tag+1", "tag+2")
+"""Features whose value is a tag's number, not a quantity; -1 beyond the edge of the page."""
+
+
 def _neighbours(x: Columns, t: Table) -> None:
     for by in (-2, -1, 1, 2):
         there = _shift(t, by)
@@ -377,7 +397,7 @@ def _neighbours(x: Columns, t: Table) -> None:
         for name in (*AROUND, "tag"):
             x[f"{name}{by:+}"] = np.where(inside, x[name][there], -1)
     n = np.arange(len(t.first))
-    sums = {name: _sums(x[name]) for name in AROUND}
+    sums = {name: running(x[name]) for name in AROUND}
     for reach in (4, 12):
         before, after = np.maximum(n - reach, t.first), np.minimum(n + reach + 1, t.last)
         for name in AROUND:
@@ -398,12 +418,12 @@ def _page(x: Columns, t: Table, c: Characters) -> None:
     """What the page is as a whole, the same for all its blocks."""
     blocks = t.last - t.first
     for name in MEANS:
-        sums = _sums(x[name])
+        sums = running(x[name])
         x[f"page_{name}"] = _per(sums[t.last] - sums[t.first], blocks)
-    sums, long = _sums(c.size), _sums(np.where(c.size >= LONG, c.size, 0))
+    sums, long = running(c.size), running(np.where(c.size >= LONG, c.size, 0))
     x["page_size"] = np.log1p(sums[t.last] - sums[t.first])
     x["page_long"] = _per(long[t.last] - long[t.first], sums[t.last] - sums[t.first])
     x["page_blocks"] = np.log1p(blocks)
     for flag in (Flag.MAIN, Flag.ARTICLE, Flag.PARAGRAPH, Flag.NAV, Flag.FORM):
-        sums = _sums((t.flags[t.context] & flag) != 0)
+        sums = running((t.flags[t.context] & flag) != 0)
         x[f"page_{(flag.name or '').lower()}"] = _per(sums[t.last] - sums[t.first], blocks)

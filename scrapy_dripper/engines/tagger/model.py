@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, fields
-from importlib import metadata, resources
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.runtime import check_runtime
+from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.decode import Decoding
+from scrapy_dripper.engines.tagger.features import Features
 
 if TYPE_CHECKING:
     import onnxruntime
 
-FORMAT = 1
+FORMAT = 2
 """Version of the folder's layout that this code reads."""
-WEIGHTS = "model.onnx"
+BLOCKS = "blocks.onnx"
+"""The first stage: features of blocks to probabilities."""
+CONTEXT = "context.onnx"
+"""The second stage: probabilities around and above a block to its own."""
 MANIFEST = "manifest.json"
 
 
@@ -36,7 +42,8 @@ class Manifest:
     format: int
     engine: str
     feature_schema: str
-    weights_sha256: str
+    weights_sha256: dict[str, str]
+    """Of each of the two graphs."""
     decoding: Decoding
 
     @classmethod
@@ -50,19 +57,20 @@ class Manifest:
             )
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
+            kind, version = values["engine"], values["format"]
+            if version != FORMAT or kind != "tagger":
+                raise ModelError(
+                    f"{path} is for engine {kind!r}, format {version!r}; this version reads engine 'tagger', format "
+                    f"{FORMAT}: train the model again with 'make train', or use the bundled one"
+                )
             known = {f.name: values[f.name] for f in fields(cls)}
+            known["weights_sha256"] = {name: str(known["weights_sha256"][name]) for name in (BLOCKS, CONTEXT)}
             known["decoding"] = Decoding(**{k: float(v) for k, v in known["decoding"].items()})
-            manifest = cls(**known)
+            return cls(**known)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(
                 f"{path} is damaged ({type(error).__name__}: {error}); restore the model folder or train it again"
             ) from None
-        if manifest.format != FORMAT or manifest.engine != "tagger":
-            raise ModelError(
-                f"{path} is for engine {manifest.engine!r}, format {manifest.format!r}; this version reads engine "
-                f"'tagger', format {FORMAT}"
-            )
-        return manifest
 
     def write(self, folder: Path, **notes: Any) -> None:
         """Write the manifest into a folder, with notes for people behind it."""
@@ -71,30 +79,35 @@ class Manifest:
 
 
 class Model:
-    """The weights of a tagger in an ONNX session."""
+    """The weights of a tagger in two ONNX sessions."""
 
     def __init__(self, folder: Path, *, device: str = "cpu", threads: int = 1) -> None:
         """Load a model folder. Raise ModelError, saying what to do, if it cannot be used."""
         self.manifest = Manifest.read(folder)
-        path = folder / WEIGHTS
+        self._blocks, self._context = (
+            _session(self._weights(folder, name), folder / name, device, threads) for name in (BLOCKS, CONTEXT)
+        )
+
+    def _weights(self, folder: Path, name: str) -> bytes:
+        path = folder / name
         try:
             weights = path.read_bytes()
         except OSError as error:
             raise ModelError(f"Cannot read {path} ({error.strerror}); restore the model folder") from None
-        if hashlib.sha256(weights).hexdigest() != self.manifest.weights_sha256:
+        if hashlib.sha256(weights).hexdigest() != self.manifest.weights_sha256[name]:
             raise ModelError(f"{path} is damaged: its SHA-256 is not the one in {MANIFEST}; restore the model folder")
-        self._session = _session(weights, path, device, threads)
+        return weights
 
-    def __call__(self, matrix: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Return the probability of main of each row of a float32 matrix of shape (n, features)."""
-        (probabilities,) = self._session.run(["probabilities"], {"features": matrix})
-        result: npt.NDArray[np.float32] = np.asarray(probabilities, dtype=np.float32)[:, -1]
-        # A sum of float32 leaves can pass 1 by a rounding error; anything beyond is left for the extractor to refuse.
-        return np.where((result > 1) & (result < 1.0001), np.float32(1), result)
+    def __call__(self, batch: Features) -> npt.NDArray[np.float32]:
+        """Return the probability of main of each block of a batch, float32 of shape (n,)."""
+        inputs = {"features": batch.matrix, "first": batch.table.first, "last": batch.table.last}
+        (first,) = self._blocks.run(["probabilities"], inputs)
+        (second,) = self._context.run(["probabilities"], {"features": context(batch, first).matrix()})
+        return np.asarray(second, dtype=np.float32)
 
 
 def _session(weights: bytes, path: Path, device: str, threads: int) -> onnxruntime.InferenceSession:
-    _check_runtime()
+    check_runtime("The tagger")
     import onnxruntime
 
     if device == "cuda":
@@ -107,27 +120,3 @@ def _session(weights: bytes, path: Path, device: str, threads: int) -> onnxrunti
         return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime raises types of its own for every kind of damage
         raise ModelError(f"onnxruntime cannot load {path} ({error}); restore the model folder") from None
-
-
-def _check_runtime() -> None:
-    """Raise ModelError unless exactly one distribution of onnxruntime is installed and can be imported."""
-    found = [name for name in ("onnxruntime", "onnxruntime-gpu") if _installed(name)]
-    if len(found) == 2:
-        raise ModelError(
-            "Both onnxruntime and onnxruntime-gpu are installed and overwrite each other: "
-            "run 'pip uninstall onnxruntime onnxruntime-gpu', then install scrapy-dripper[cpu] or scrapy-dripper[gpu]"
-        )
-    try:
-        import onnxruntime  # noqa: F401
-    except ImportError as error:
-        raise ModelError(
-            f"The tagger needs onnxruntime ({error}): run 'pip install scrapy-dripper[cpu]', or [gpu] for CUDA"
-        ) from None
-
-
-def _installed(distribution: str) -> bool:
-    try:
-        metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return False
-    return True

@@ -1,0 +1,174 @@
+"""The fitted parts of a tagger as two ONNX graphs, written by hand: a few operators each, nothing traced.
+
+``blocks.onnx``: the features of n blocks, with the bounds of their pages, to the mean of the trees' and the networks'
+probabilities. ``context.onnx``: the features of the second stage to calibrated probabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import lightgbm
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnxmltools import convert_lightgbm
+from onnxmltools.convert.common.data_types import FloatTensorType
+
+if TYPE_CHECKING:
+    from scrapy_dripper.training.calibrate import Calibration
+    from scrapy_dripper.training.network import Network
+
+OPSET = 17
+IR_VERSION = 10
+"""Newest that every supported onnxruntime reads."""
+
+
+class _Graph:
+    """Nodes and weights of a graph under construction."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.weights: list[onnx.TensorProto] = []
+        self._count = 0
+        self._known: dict[tuple[Any, ...], str] = {}
+
+    def name(self) -> str:
+        self._count += 1
+        return f"v{self._count}"
+
+    def weight(self, values: Any, kind: Any = np.float32) -> str:
+        array = np.asarray(values, dtype=kind, order="C")
+        key = (array.dtype.str, array.shape, array.tobytes())
+        if key not in self._known:
+            self._known[key] = self.name()
+            self.weights.append(numpy_helper.from_array(array, self._known[key]))
+        return self._known[key]
+
+    def add(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
+        output = output or self.name()
+        self.nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
+        return output
+
+    def linear(self, x: str, layer: Any) -> str:
+        product = self.add("MatMul", x, self.weight(layer.weight.detach().numpy().T))
+        return self.add("Add", product, self.weight(layer.bias.detach().numpy()))
+
+    def trees(self, booster: lightgbm.Booster, x: str, features: int) -> str:
+        """Add the nodes of a booster; return its probabilities, of shape (n,)."""
+        model = convert_lightgbm(
+            booster, initial_types=[("x", FloatTensorType([None, features]))], zipmap=False, target_opset=15
+        )
+        prefix = self.name()
+        renamed = {"x": x}
+        for node in model.graph.node:
+            for i, value in enumerate(node.input):
+                node.input[i] = renamed.get(value, f"{prefix}_{value}")
+            for i, value in enumerate(node.output):
+                node.output[i] = f"{prefix}_{value}"
+            node.name = ""
+            self.nodes.append(node)
+        for tensor in model.graph.initializer:
+            tensor.name = f"{prefix}_{tensor.name}"
+            self.weights.append(tensor)
+        both = f"{prefix}_{model.graph.output[1].name}"
+        return self.add("Gather", both, self.weight(1, np.int64), axis=1)
+
+    def network(self, network: Network, x: str, places: _Places) -> str:
+        """Add the nodes of a network; return its probabilities, of shape (n,)."""
+        width = network.mix.weight.shape[0]
+        numbers = self.add("Gather", x, self.weight(network.numbers, np.int64), axis=1)
+        numbers = self.add("Sub", numbers, self.weight(network.mean.numpy()))
+        numbers = self.add("Div", numbers, self.weight(network.deviation.numpy()))
+        clip = network.clip
+        numbers = self.add("Clip", numbers, self.weight(-clip), self.weight(clip))
+        tags = self.add("Gather", x, self.weight(network.tags, np.int64), axis=1)
+        tags = self.add("Add", self.add("Cast", tags, to=TensorProto.INT64), self.weight(1, np.int64))
+        embedded = self.add("Gather", self.weight(network.embedding.weight.detach().numpy()), tags, axis=0)
+        embedded = self.add("Flatten", embedded, axis=1)
+        h = self.add("Relu", self.linear(self.add("Concat", numbers, embedded, axis=1), network.enter))
+        h = self.add("Add", h, self.add("Relu", self.linear(h, network.mix)))
+        nothing = self.weight(np.zeros((1, width)))
+        for i, (norm, layer) in enumerate(zip(network.norms, network.layers, strict=True)):
+            scale, bias = (self.weight(v.detach().numpy()) for v in (norm.weight, norm.bias))
+            centre = self.add("LayerNormalization", h, scale, bias, epsilon=norm.eps)
+            padded = self.add("Concat", centre, nothing, axis=0)
+            before, after = places.around(2**i)
+            seen = self.add(
+                "Concat", self.add("Gather", padded, before), centre, self.add("Gather", padded, after), axis=1
+            )
+            h = self.add("Add", h, self.add("Relu", self.linear(seen, layer)))
+        sums = self.add("Concat", nothing, self.add("CumSum", h, self.weight(0, np.int64)), axis=0)
+        total = self.add("Sub", self.add("Gather", sums, places.last), self.add("Gather", sums, places.first))
+        page = self.add("Relu", self.linear(self.add("Div", total, places.size), network.page))
+        last = self.add("Relu", self.linear(self.add("Concat", h, page, axis=1), network.last))
+        chance = self.add("Sigmoid", self.linear(last, network.out))
+        return self.add("Squeeze", chance, self.weight([1], np.int64))
+
+    def model(self, inputs: Sequence[onnx.ValueInfoProto]) -> bytes:
+        output = helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n"])
+        graph = helper.make_graph(self.nodes, "tagger", list(inputs), [output], self.weights)
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", 1)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="scrapy-dripper")
+        onnx.checker.check_model(model)
+        data: bytes = model.SerializeToString()
+        return data
+
+
+class _Places:
+    """Where the neighbours of the blocks are, worked out once for all networks of a graph."""
+
+    def __init__(self, graph: _Graph) -> None:
+        self.graph = graph
+        self.first, self.last = "first", "last"
+        size = graph.add("Cast", graph.add("Sub", "last", "first"), to=TensorProto.FLOAT)
+        self.size = graph.add("Unsqueeze", size, graph.weight([1], np.int64))
+        count = graph.add("Squeeze", graph.add("Shape", "first"), graph.weight([0], np.int64))
+        self.count = count
+        zero, one = graph.weight(0, np.int64), graph.weight(1, np.int64)
+        self.place = graph.add("Range", zero, count, one)
+        self._around: dict[int, tuple[str, str]] = {}
+
+    def around(self, reach: int) -> tuple[str, str]:
+        """Return the numbers of the blocks so far before and after, n where that is another page."""
+        if reach not in self._around:
+            g, far = self.graph, self.graph.weight(reach, np.int64)
+            before, after = g.add("Sub", self.place, far), g.add("Add", self.place, far)
+            self._around[reach] = (
+                g.add("Where", g.add("GreaterOrEqual", before, self.first), before, self.count),
+                g.add("Where", g.add("Less", after, self.last), after, self.count),
+            )
+        return self._around[reach]
+
+
+def blocks_graph(trees: Sequence[lightgbm.Booster], networks: Sequence[Network], share: float, features: int) -> bytes:
+    """Return the first stage: ``share`` is the networks' part of the mean, 0 to 1."""
+    g = _Graph()
+    share = share if networks else 0.0
+    parts = [(g.trees(booster, "features", features), (1 - share) / len(trees)) for booster in trees]
+    if networks:
+        places = _Places(g)
+        parts += [(g.network(network, "features", places), share / len(networks)) for network in networks]
+    weighted = [g.add("Mul", part, g.weight(weight)) for part, weight in parts]
+    g.add("Clip", g.add("Sum", *weighted), g.weight(0.0), g.weight(1.0), output="probabilities")
+    return g.model(
+        [
+            helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", features]),
+            helper.make_tensor_value_info("first", TensorProto.INT64, ["n"]),
+            helper.make_tensor_value_info("last", TensorProto.INT64, ["n"]),
+        ]
+    )
+
+
+def context_graph(trees: Sequence[lightgbm.Booster], calibration: Calibration, features: int) -> bytes:
+    """Return the second stage."""
+    g = _Graph()
+    parts = [g.trees(booster, "features", features) for booster in trees]
+    mean = g.add("Mul", g.add("Sum", *parts), g.weight(1 / len(parts)))
+    edge = calibration.edge
+    p = g.add("Clip", mean, g.weight(edge), g.weight(1 - edge))
+    odds = g.add("Log", g.add("Div", p, g.add("Sub", g.weight(1.0), p)))
+    scaled = g.add("Add", g.add("Mul", odds, g.weight(calibration.slope)), g.weight(calibration.intercept))
+    g.add("Sigmoid", scaled, output="probabilities")
+    return g.model([helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", features])])

@@ -1,0 +1,62 @@
+"""Features of the second stage: what probabilities say of each other."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_dripper.engines.tagger.context import LEAST, context
+from scrapy_dripper.engines.tagger.features import features
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.parse import parse
+from tests.html_strategies import documents
+
+PAGE = (
+    "<nav><a href=/>Home page</a></nav>"
+    "<div><p>One two three four.</p><p>Five six seven eight.</p></div>"
+    "<footer><p>Nine ten.</p></footer>"
+)
+
+
+def page(html: str) -> Page:
+    return cut(parse(html))
+
+
+@given(st.lists(documents(), min_size=1, max_size=4), st.randoms(use_true_random=False))
+def test_a_batch_gives_what_each_page_gives_alone(sources: list[str], random: object) -> None:
+    """Nothing looks over the edge of a page, whatever the probabilities."""
+    pages = [found for found in map(page, sources) if len(found.blocks)]
+    if not pages:
+        return
+    batch = features(pages)
+    p = np.array([random.random() for _ in batch.size], dtype=np.float32)  # type: ignore[attr-defined]
+    together = context(batch, p).matrix()
+
+    assert np.isfinite(together).all()
+    for found, a, b in zip(pages, batch.edges[:-1], batch.edges[1:], strict=True):
+        np.testing.assert_allclose(together[a:b], context(features([found]), p[a:b]).matrix(), rtol=1e-4, atol=1e-4)
+
+
+@given(st.sampled_from([0.0, 1.0]))
+def test_probabilities_at_the_ends(p: float) -> None:
+    """A page on which all or nothing is sure has features like any other."""
+    batch = features([page(PAGE)])
+
+    assert np.isfinite(context(batch, np.full(len(batch.size), p, dtype=np.float32)).matrix()).all()
+
+
+def test_what_some_features_say() -> None:
+    batch = features([page(PAGE)])
+    x = context(batch, np.array([0.1, 0.9, 0.5, 0.2], dtype=np.float32))
+
+    assert np.allclose(x["p-1"], [-1, 0.1, 0.9, 0.5])
+    assert np.allclose(x["p+2"][[1, 2, 3]], [(0.5 * (4 + LEAST) + 0.2 * (2 + LEAST)) / (6 + 2 * LEAST), 0.2, 0])
+    assert x["since_main"].tolist() == [-1, 0, np.log1p(1), np.log1p(2)]
+    assert x["until_main"].tolist() == [np.log1p(1), 0, -1, -1]
+    assert np.allclose(x["up1_p"][1:3], 0.7)  # both paragraphs in their container
+    assert np.allclose(x["up1_others_p"][1:3], [0.5, 0.9])
+    assert np.allclose(x["rank_p"][1], 0.9 * (4 + LEAST) / (np.array([0.1, 0.9, 0.5, 0.2]) @ (batch.size + LEAST)))
+    assert x["rank_words"].argsort().tolist() == [1, 2, 3, 0]  # by probability, the surest first
+    assert len(set(x["page_p"].tolist())) == 1

@@ -1,0 +1,95 @@
+"""The networks of the first stage, and the graphs that are written of them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")  # the extra [train]
+pytest.importorskip("lightgbm")
+
+import onnxruntime
+import torch
+
+from scrapy_dripper.engines.tagger.features import features
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.training.__main__ import main
+from scrapy_dripper.training.fit import fit_trees, predict_network
+from scrapy_dripper.training.graphs import blocks_graph
+from scrapy_dripper.training.network import fit_network
+from scrapy_dripper.training.prepare import Example
+from tests.training.test_training import write_page
+
+
+def example(seed: int) -> Example:
+    """Return a made-up page whose long blocks are main."""
+    rng = random.Random(seed)
+    lengths = [rng.choice([2, 30]) for _ in range(rng.randint(1, 40))]
+    html = "".join(f"<div class=x{n}>{'word ' * n}{i}</div>" for i, n in enumerate(lengths))
+    batch = features([cut(parse(html))])
+    main = np.array([n > 2 for n in lengths])
+    return Example(str(seed), batch, main, np.ones(len(main), dtype=np.float32), batch.size)
+
+
+@pytest.fixture(scope="module")
+def examples() -> list[Example]:
+    return [example(seed) for seed in range(150)]
+
+
+def test_a_network_learns(examples: list[Example]) -> None:
+    network = fit_network(examples)
+    unseen = [example(seed) for seed in range(1_000, 1_010)]
+    right = np.concatenate([(predict_network(network, e) > 0.5) == e.main for e in unseen])
+
+    assert right.mean() > 0.9
+
+
+def test_the_same_seed_gives_the_same_network(examples: list[Example]) -> None:
+    one, two, other = (fit_network(examples[:30], seed=seed) for seed in (3, 3, 4))
+
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
+    assert not torch.equal(one.out.weight, other.out.weight)
+
+
+def test_the_graph_answers_as_its_parts_do(examples: list[Example]) -> None:
+    """Pages of any length, laid end to end in one run, and no page sees another."""
+    networks = [fit_network(examples[:30], seed=seed) for seed in (0, 1)]
+    trees = fit_trees(examples)
+    data = blocks_graph([trees], networks, 0.4, examples[0].matrix.shape[1])
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    pages = [example(seed) for seed in range(2_000, 2_008)]
+    sizes = [len(e.main) for e in pages]
+    ends = np.cumsum(sizes)
+    (found,) = session.run(
+        None,
+        {
+            "features": np.concatenate([e.matrix for e in pages]),
+            "first": np.repeat(ends - sizes, sizes),
+            "last": np.repeat(ends, sizes),
+        },
+    )
+    expected = np.concatenate(
+        [
+            0.6 * trees.predict(e.matrix) + 0.4 * np.mean([predict_network(network, e) for network in networks], axis=0)
+            for e in pages
+        ]
+    )
+
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_training_with_networks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command from pages to a model folder, with a network, twice the same."""
+    monkeypatch.chdir(tmp_path)
+    for i in range(12):
+        write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
+    for out in ("one", "two"):
+        arguments = ["pages", "--out", out, "--folds", "2", "--no-measure", "--jobs", "1", "--networks", "1"]
+        assert main(arguments) == 0
+
+    assert (tmp_path / "one/blocks.onnx").read_bytes() == (tmp_path / "two/blocks.onnx").read_bytes()
+    assert '"torch"' in (tmp_path / "one/manifest.json").read_text()
