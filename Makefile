@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 VENV_TEST ?= .venv-test
+VENV_EXPORT ?= .venv-export
+VENV_OPTIMUM ?= .venv-export-optimum
 URLS ?=
 DATA ?= .cache/wcxb-dev
 EXTRA ?= $(wildcard .cache/read-labels)
@@ -12,7 +14,7 @@ comma := ,
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help crawl crawl-js test lint train evaluate benchmark clean
+.PHONY: help crawl crawl-js test test-export lint train evaluate benchmark clean
 
 # $(call install,VIRTUALENV,EXTRA,PIP OPTIONS): pip says nothing but errors. It is upgraded first, because the one that
 # comes with Python 3.11 does not match all extras.
@@ -28,7 +30,7 @@ endef
 help:  ## List what there is to make
 	@echo 'make TARGET [PYTHON=$(PYTHON)] [ARGS="..."]'
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s  %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s  %s\n", $$1, $$2 }' Makefile
 
 crawl: $(VENV)/.installed-cpu  ## Crawl the example site and show what comes out; or URLS="https://..."
 	@'$(VENV)/bin/python' example_project/crawl.py $(if $(URLS),--urls $(foreach url,$(URLS),'$(url)')) $(ARGS)
@@ -40,6 +42,11 @@ crawl-js: $(VENV)/.installed-playwright  ## Crawl a page that JavaScript writes 
 
 test: $(VENV_TEST)/.installed-dev  ## Run the tests in a virtualenv of their own; ARGS="-k name" go to pytest
 	@'$(VENV_TEST)/bin/python' -m pytest $(ARGS)
+
+# The exporters need different releases of transformers.
+test-export: $(VENV_EXPORT)/.installed-export $(VENV_OPTIMUM)/.installed-export-optimum  ## Run the tests of export and training, with torch
+	@'$(VENV_EXPORT)/bin/python' -m pytest tests/engines/export tests/training/test_network.py tests/training/qwen3 $(ARGS)
+	@'$(VENV_OPTIMUM)/bin/python' -m pytest tests/engines/export $(ARGS)
 
 lint: $(VENV_TEST)/.installed-dev  ## Check style and types
 	@'$(VENV_TEST)/bin/python' -m ruff check .
@@ -57,7 +64,7 @@ benchmark: $(VENV)/.installed-cpu  ## Measure speed beside Trafilatura on the de
 	@'$(VENV)/bin/python' benchmarks/crawl.py
 
 clean:  ## Remove the virtualenvs and all that was built; keeps the data in .cache
-	rm -rf '$(VENV)' '$(VENV_TEST)' build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf '$(VENV)' '$(VENV_TEST)' '$(VENV_EXPORT)' '$(VENV_OPTIMUM)' build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find scrapy_dripper models tests benchmarks example_project -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.installed-cpu: pyproject.toml setup.cfg
@@ -74,3 +81,9 @@ $(VENV)/.installed-playwright: pyproject.toml setup.cfg
 
 $(VENV_TEST)/.installed-dev: pyproject.toml setup.cfg constraints.txt
 	$(call install,$(VENV_TEST),dev,-c constraints.txt)
+
+$(VENV_EXPORT)/.installed-export: pyproject.toml setup.cfg
+	$(call install,$(VENV_EXPORT),export$(comma)train,pytest hypothesis)
+
+$(VENV_OPTIMUM)/.installed-export-optimum: pyproject.toml setup.cfg
+	$(call install,$(VENV_OPTIMUM),export-optimum,pytest hypothesis)

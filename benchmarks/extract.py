@@ -28,16 +28,20 @@ from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.model import Model, bundled
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.output.main_html import main_html
+from scrapy_dripper.output.content_list import content_list
+from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.text import text
+from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
 
-STEPS = ("decode", "parse", "blocks", "features", "model", "labels", "main_html", "markdown", "text")
+STEPS = ("decode", "parse", "blocks", "features", "model", "labels", "main_html", "content_list", "markdown", "text")
 WHOLE = "scrapy-dripper"
 BATCHED = "scrapy-dripper, in batches"
+LABELLED = "features + model"
+LABELLED_TOGETHER = "features + model, in batches"
 PEER = "trafilatura"
 FAST = "trafilatura fast=True"
 WARM_UP = 10
@@ -51,29 +55,38 @@ class Steps:
     def __init__(self) -> None:
         self.model = Model(bundled())
         self.milliseconds: dict[str, float] = {}
+        self.page: Page | None = None
         self._last = 0.0
+
+    def label(self, pages: list[Page]) -> None:
+        """Label pages together."""
+        self.model(features(pages))
 
     def __call__(self, html: bytes) -> None:
         """Extract from one page. A step that it does not reach takes no time."""
         self.milliseconds = dict.fromkeys(STEPS, 0.0)
+        self.page = None
         self._last = time.process_time()
         decoded = self._took("decode", decode(html))
         tree = self._took("parse", parse(decoded))
         page = self._took("blocks", cut(tree, ""))
         if len(page.blocks) == 0:
             return
+        self.page = page
         batch = self._took("features", features([page]))
-        p = self._took("model", self.model(batch.columns.matrix()))
+        p = self._took("model", self.model(batch))
         labels = self._took("labels", choose(p, batch.size, page.blocks.text, self.model.manifest.decoding))
         if not labels.any():
             return
-        content = self._took("main_html", main_html(page, labels))
-        self._took("markdown", markdown(content, page.base_url))
-        self._took("text", text(page, labels))
+        tree = self._took("main_html", main_tree(page, labels))
+        self._took("main_html", to_html(tree))
+        content = self._took("content_list", content_list(tree, page.base_url, page.scripts))
+        self._took("markdown", markdown(content))
+        self._took("text", plain_text(content))
 
     def _took(self, step: str, result: T) -> T:
         now = time.process_time()
-        self.milliseconds[step] = 1000 * (now - self._last)
+        self.milliseconds[step] += 1000 * (now - self._last)
         self._last = now
         return result
 
@@ -114,6 +127,7 @@ def run(arguments: argparse.Namespace) -> str:
             contestant(html)
 
     waiting: list[bytes] = []
+    cut_pages: list[Page] = []
     for page in tqdm(pages, unit="page", desc="extract"):
         html = page.path.read_bytes()
         sizes.append(len(html))
@@ -121,10 +135,13 @@ def run(arguments: argparse.Namespace) -> str:
             times[name].append(measure(contestants[name], html))
         for step, milliseconds in steps.milliseconds.items():
             times[step].append(milliseconds)
+        times[LABELLED].append(steps.milliseconds["features"] + steps.milliseconds["model"])
+        cut_pages += [steps.page] if steps.page else []
         waiting.append(html)
         if len(waiting) == batch_size or len(sizes) == len(pages):
             times[BATCHED].append(measure(together, waiting))
-            waiting = []
+            times[LABELLED_TOGETHER].append(measure(steps.label, cut_pages))
+            waiting, cut_pages = [], []
     extractor.close()
     return report(arguments, times, outcomes, sizes)
 
@@ -142,6 +159,16 @@ def report(
         for mean in [statistics.mean(times[name])]
     ]
     rows.insert(1, [BATCHED, f"{batched:.2f}", "", "", f"{1000 / batched:.1f}", f"{peer / batched:.2f}"])
+    labelled = sum(times[LABELLED_TOGETHER]) / n
+    share = [
+        [name, f"{mean:.2f}", median, f"{mean / peer:.2f}"]
+        for name, mean, median in (
+            (LABELLED, statistics.mean(times[LABELLED]), f"{statistics.median(times[LABELLED]):.2f}"),
+            (LABELLED_TOGETHER, labelled, ""),
+            (WHOLE, statistics.mean(times[WHOLE]), f"{statistics.median(times[WHOLE]):.2f}"),
+            (BATCHED, batched, ""),
+        )
+    ]
     total = sum(sum(times[step]) for step in STEPS)
     steps = [[step, *_figures(times[step]), f"{100 * sum(times[step]) / total:.0f} %"] for step in STEPS]
     kilobytes = sorted(size / 1000 for size in sizes)
@@ -154,6 +181,7 @@ def report(
             "page. Trafilatura returns text.\n"
             "Its pages by outcome: " + ", ".join(f"{name} {count}" for name, count in outcomes.most_common()) + ".",
             table(["the whole way", "mean", "median", "p95", "pages/s", "speed / trafilatura"], rows),
+            table(["part of the way", "mean", "median", "time / trafilatura's whole time, means"], share),
             table(["scrapy-dripper, step by step", "mean", "median", "p95", "share"], steps),
         ]
     )

@@ -26,9 +26,13 @@ COMMANDS = {
     "extract": "scrapy_dripper.extract_command",
     "evaluate": "scrapy_dripper.evaluation.command",
     "annotate": "scrapy_dripper.annotation.command",
+    "export": "scrapy_dripper.export_command",
 }
 """The module of each command: its ``add_parser`` takes the action of ``add_subparsers`` and sets ``run``."""
-OPTIONS = ("engine", "model", "threads", "batch_size", "fallback", "oversize", "max_blocks", "max_bytes")
+OPTIONS = (
+    *("engine", "model", "threads", "batch_size", "fallback", "oversize", "max_blocks", "max_bytes"),
+    *("markdown", "links", "complex_tables", "content_types"),
+)
 """The options of :class:`~scrapy_dripper.config.Config` that are flags."""
 
 

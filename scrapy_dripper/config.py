@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 PREFIX = "DRIPPER_"
 FALLBACKS = ("trafilatura", "html", "empty", "none")
+CONTENT_TYPES = (
+    *("title", "paragraph", "code", "formula", "table", "list", "image", "video", "audio", "quote", "rule"),
+    "footnotes",
+)
+"""The types of items of a content list (:mod:`scrapy_dripper.output.items`)."""
 
 
 class ConfigError(ValueError):
@@ -68,6 +73,16 @@ def _seconds(value: Any) -> float:
     raise ValueError("a number of seconds above 0")
 
 
+def _share(value: Any) -> float:
+    try:
+        number = float(value)
+        if 0 <= number <= 1 and not isinstance(value, bool):
+            return number
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ValueError("a number from 0 to 1")
+
+
 def _text(value: Any) -> str:
     if isinstance(value, str) and value:
         return value
@@ -85,6 +100,13 @@ def _fallback(value: Any) -> str | Callable[..., Any]:
     raise ValueError("one of " + ", ".join(map(repr, FALLBACKS)) + ", a dotted path to a callable or a callable")
 
 
+def _types(value: Any) -> tuple[str, ...]:
+    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
+    if isinstance(names, (list, tuple, set, frozenset)) and names and all(name in CONTENT_TYPES for name in names):
+        return tuple(name for name in CONTENT_TYPES if name in names)
+    raise ValueError("a list of some of " + ", ".join(map(repr, CONTENT_TYPES)))
+
+
 def _optional(check: Check) -> Check:
     return lambda value: None if value is None or value == "" else check(value)
 
@@ -98,9 +120,14 @@ class Config:
     """The options of one crawl, or of one page. Construction checks every value and raises :exc:`ConfigError`."""
 
     enabled: bool = _option(True, _boolean, "Switch the plugin off without taking it out.")
-    engine: str = _option("tagger", _one_of("tagger"), "Who labels the blocks.")
+    engine: str = _option("tagger", _one_of("tagger", "qwen3"), "Who labels the blocks.")
     model: str | None = _option(
         None, _optional(_path), "Folder of the model; by default the one that is bundled with the engine."
+    )
+    cascade: float | None = _option(
+        None,
+        _optional(_share),
+        "Confidence of the tagger, 0 to 1, from which on a page keeps its labels and does not go to the engine.",
     )
     device: str = _option("auto", _one_of("auto", "cpu", "cuda"), "Where the model runs.")
     threads: int = _option(1, _whole(1), "Threads of the model's session on a CPU.")
@@ -121,9 +148,18 @@ class Config:
     )
     oversize: str = _option(
         "fallback",
-        _one_of("fallback", "truncate"),
-        "What happens to a page over a limit: the fallback extracts it, or its first part is labelled.",
+        _one_of("fallback", "truncate", "window"),
+        "What happens to a page over a limit: the fallback extracts it, or its first part is labelled, or, if it has "
+        "too many tokens, it is labelled in overlapping windows.",
         per_request=True,
+    )
+    max_tokens: int | None = _option(
+        None, _optional(_whole(1)), "Most tokens of a prompt; by default what the answer leaves of the model's context."
+    )
+    truncate_chars: int | None = _option(
+        None,
+        _optional(_whole(1)),
+        "Characters after which a prompt cuts a text within a block; by default as the model was trained.",
     )
     max_blocks: int = _option(10_000, _whole(1), "Most blocks of a page that the engine labels.", per_request=True)
     max_bytes: int = _option(
@@ -132,11 +168,50 @@ class Config:
         "Most bytes of a page that are parsed; characters, where it comes as text.",
         per_request=True,
     )
+    markdown: str = _option(
+        "dripper",
+        _one_of("dripper", "html2text"),
+        "Who writes Markdown: 'dripper' from the content list, or 'html2text' from the Main-HTML.",
+        per_request=True,
+    )
+    links: str = _option(
+        "keep",
+        _one_of("keep", "drop", "citations"),
+        "What becomes of links in Markdown: they are kept, only their text is, or they are numbered with the URLs at "
+        "the end.",
+        per_request=True,
+    )
+    complex_tables: str = _option(
+        "html",
+        _one_of("html", "linear"),
+        "What becomes, in Markdown, of tables with spans or blocks in their cells: HTML, or a simple table in which "
+        "spanning cells are repeated.",
+        per_request=True,
+    )
+    content_types: tuple[str, ...] | None = _option(
+        None,
+        _optional(_types),
+        "Types of content to keep in the content list, Markdown and text; by default all.",
+        per_request=True,
+    )
     html_field: str | None = _option(
         "main_html", _optional(_text), "Item field that receives the Main-HTML; None for no field.", per_request=True
     )
     markdown_field: str | None = _option(
         "markdown", _optional(_text), "Item field that receives the Markdown; None for no field.", per_request=True
+    )
+    content_field: str | None = _option(
+        None,
+        _optional(_text),
+        "Item field that receives the content list, as plain JSON values; None for no field.",
+        per_request=True,
+    )
+    metadata_field: str | None = _option(
+        None,
+        _optional(_text),
+        "Item field that receives what the page says about itself: title, author, date, language, site_name, url, "
+        "description, image.",
+        per_request=True,
     )
     meta_field: str | None = _option(
         None,

@@ -34,7 +34,7 @@ class Dripper:
     def __init__(self, crawler: Crawler) -> None:
         self.config = Config.from_settings(crawler.settings)
         self._off = replace(self.config, enabled=False)
-        self.stats = CrawlStats(crawler)
+        self.stats = CrawlStats(crawler, self.config.cascade if self.config.engine != "tagger" else None)
         self._configs: WeakKeyDictionary[Response, Config] = WeakKeyDictionary()
         self._futures: WeakKeyDictionary[Response, asyncio.Future[Extraction] | None] = WeakKeyDictionary()
         self._batcher: Batcher | None = None

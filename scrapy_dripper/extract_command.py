@@ -11,7 +11,7 @@ import sys
 import zlib
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, TextIO
@@ -63,6 +63,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="FILE|DIR",
         help="write there instead of standard output: one file per page if it is a folder or ends in a slash",
     )
+    extract.add_argument("--content", action="store_true", help="add the content list to JSON")
+    extract.add_argument("--metadata", action="store_true", help="add what the page says about itself to JSON")
     extract.add_argument("--url", help="where the page of a single file or of standard input came from")
     add_options(extract)
 
@@ -70,8 +72,15 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 # Inputs
 
 
-def _record(source: Source, extraction: Extraction) -> dict[str, Any]:
-    return {"id": source.id} | {name: getattr(extraction, name) for name in RECORD}
+def _record(source: Source, extraction: Extraction, more: Sequence[str]) -> dict[str, Any]:
+    record = {"id": source.id} | {name: getattr(extraction, name) for name in RECORD}
+    if "content" in more:
+        from scrapy_dripper.output.content_json import to_json  # Slow to import, and not needed for --help.
+
+        record["content"] = None if extraction.content is None else to_json(extraction.content)
+    if "metadata" in more:
+        record["metadata"] = None if extraction.metadata is None else asdict(extraction.metadata)
+    return record
 
 
 def _content(extraction: Extraction, form: str) -> str:
@@ -82,8 +91,8 @@ def _content(extraction: Extraction, form: str) -> str:
 class _Folder:
     """One file per page. A page without a result has a file only where its record says so (JSON)."""
 
-    def __init__(self, folder: Path, form: str, sources: Sequence[Source]) -> None:
-        self.folder, self.form = folder, form
+    def __init__(self, folder: Path, form: str, sources: Sequence[Source], more: Sequence[str]) -> None:
+        self.folder, self.form, self.more = folder, form, more
         inputs = {path.resolve() for source in sources if (path := source.path)}
         for source in sources:
             if self._path(source).resolve() in inputs:
@@ -96,7 +105,7 @@ class _Folder:
     def write(self, source: Source, extraction: Extraction) -> None:
         if self.form in ("json", "jsonl"):
             indent = 2 if self.form == "json" else None
-            text = json.dumps(_record(source, extraction), ensure_ascii=False, indent=indent)
+            text = json.dumps(_record(source, extraction, self.more), ensure_ascii=False, indent=indent)
         else:
             text = _content(extraction, self.form)
         if text:
@@ -109,8 +118,8 @@ class _Folder:
 class _Stream:
     """All pages one after the other: a JSON array, JSON lines, or texts that are told apart where there are many."""
 
-    def __init__(self, stream: TextIO, form: str, many: bool) -> None:
-        self.stream, self.form, self.many = stream, form, many
+    def __init__(self, stream: TextIO, form: str, many: bool, more: Sequence[str]) -> None:
+        self.stream, self.form, self.many, self.more = stream, form, many, more
         self.written = 0
         if form == "json":
             stream.write("[")
@@ -118,7 +127,7 @@ class _Stream:
     def write(self, source: Source, extraction: Extraction) -> None:
         if self.form in ("json", "jsonl"):
             between = ("," if self.written else "") + "\n" if self.form == "json" else ""
-            self.stream.write(between + json.dumps(_record(source, extraction), ensure_ascii=False))
+            self.stream.write(between + json.dumps(_record(source, extraction, self.more), ensure_ascii=False))
             self.stream.write("" if self.form == "json" else "\n")
         elif text := _content(extraction, self.form):
             self.stream.write(("\n" if self.written else "") + self._heading(source) + text + "\n")
@@ -142,16 +151,17 @@ class _Stream:
 def _output(arguments: argparse.Namespace, sources: Sequence[Source], stack: ExitStack) -> _Folder | _Stream:
     target = arguments.output
     many = len(sources) > 1 or len(arguments.inputs) > 1
+    more = [name for name in ("content", "metadata") if getattr(arguments, name)]
     if target is None:
         if isinstance(sys.stdout, io.TextIOWrapper):  # UTF-8 whatever the locale, as the files are.
             sys.stdout.reconfigure(encoding="utf-8", errors="replace")
-        return _Stream(sys.stdout, arguments.format, many)
+        return _Stream(sys.stdout, arguments.format, many, more)
     if os.path.isdir(target) or target.endswith(("/", os.sep)):
-        return _Folder(Path(target), arguments.format, sources)
+        return _Folder(Path(target), arguments.format, sources, more)
     if Path(target).resolve() in {path.resolve() for source in sources if (path := source.path)}:
         raise UsageError(f"{target} is an input and would be overwritten; choose another --output")
     stream = open(target, "w", encoding="utf-8", errors="replace", newline="\n")  # noqa: SIM115 (closed by the stack)
-    return _Stream(stack.enter_context(stream), arguments.format, many)
+    return _Stream(stack.enter_context(stream), arguments.format, many, more)
 
 
 # The command
@@ -170,6 +180,8 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"{name}: {reason}")
 
     config = configured(arguments)
+    if arguments.metadata:
+        config = replace(config, metadata_field="metadata")
     check_fallback(config)
     sources = find_sources(arguments.inputs, fail)
     if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):

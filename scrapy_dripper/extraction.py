@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.config import Config
+
+if TYPE_CHECKING:
+    from scrapy_dripper.output.items import Items
 
 
 class FallbackReason(str, Enum):
@@ -54,6 +57,25 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class Metadata:
+    """What a page says about itself; None where it does not say."""
+
+    title: str | None = None
+    author: str | None = None
+    """Names, separated by semicolons."""
+    date: str | None = None
+    """Date of publication, ISO 8601."""
+    language: str | None = None
+    """Language tag of the document, BCP 47."""
+    site_name: str | None = None
+    url: str | None = None
+    """The canonical URL; the one that the page came from where it names none."""
+    description: str | None = None
+    image: str | None = None
+    """URL of the image that stands for the page."""
+
+
+@dataclass(frozen=True, slots=True)
 class Extraction:
     """All that comes out for one page.
 
@@ -81,6 +103,12 @@ class Extraction:
     truncated: bool = False
     """True if only the first part of the page was looked at: an oversize page under ``DRIPPER_OVERSIZE = "truncate"``,
     or one that is too large for its fallback."""
+    content: Items | None = None
+    """The content list that Markdown and text are written from."""
+    metadata: Metadata | None = None
+    """None unless ``DRIPPER_METADATA_FIELD`` names a field."""
+    work: Mapping[str, int] = field(default_factory=dict)
+    """What the engine counted while it worked on this page; see ``docs/stats.md``."""
     milliseconds: float = 0.0
     """Processing time spent on this page, its share of the batch's model call included."""
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines import load_engine
-from scrapy_dripper.engines.base import Engine, EngineError, Labels
+from scrapy_dripper.engines.base import Engine, EngineError, Labels, OversizeError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.fallback import check_fallback, fall_back
-from scrapy_dripper.output import write
+from scrapy_dripper.fallback import NOT_A_PAGE, check_fallback, fall_back
+from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 
 logger = logging.getLogger(__name__)
@@ -74,9 +74,20 @@ class Extractor:
                 seconds += per_block * len(page.blocks)
             else:
                 extraction = self.fall_back(document, page.reason, str(page))
+            extraction = self._describe(document, extraction)
             seconds += time.perf_counter() - start
             extractions.append(replace(extraction, milliseconds=seconds * 1000))
         return extractions
+
+    def _describe(self, document: Document, extraction: Extraction) -> Extraction:
+        """Return an extraction with the page's metadata, if an item is to have it."""
+        config = document.config or self.config
+        if config.metadata_field is None or extraction.fallback_reason in NOT_A_PAGE:
+            return extraction
+        from scrapy_dripper.metadata import metadata  # imports Trafilatura, which most crawls can save
+
+        self._begin(document)
+        return replace(extraction, metadata=metadata(document, config))
 
     def fall_back(self, document: Document, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Return what the configured fallback makes of a document, for a given reason. Never raises."""
@@ -98,7 +109,7 @@ class Extractor:
         if limit is not None and limit < config.max_blocks:
             config = replace(config, max_blocks=limit)
         try:
-            return read(document, config)
+            return read(document, config, self.engine.profile)
         except PageError as error:
             return error
         except Exception as error:  # A page may not stop the crawl: whatever is wrong with it becomes its reason.
@@ -123,29 +134,34 @@ class Extractor:
 
     def _write(self, document: Document, page: Page, answer: Labels | EngineError) -> Extraction:
         if isinstance(answer, EngineError):
-            return replace(self.fall_back(document, FallbackReason.ENGINE_ERROR, str(answer)), blocks=len(page.blocks))
+            oversize = isinstance(answer, OversizeError)
+            reason = FallbackReason.OVERSIZE if oversize else FallbackReason.ENGINE_ERROR
+            return replace(self.fall_back(document, reason, str(answer)), blocks=len(page.blocks))
         self._begin(document)
         probabilities = tuple(answer.probabilities.tolist())
         labels = tuple(answer.main.tolist())
         # That nothing is main is an answer, and a better one than a fallback extractor's (docs/fallback.md).
         nothing = not any(labels)
         try:
-            main_html, markdown, text = ("", "", "") if nothing else write(page, answer.main)
+            config = document.config or self.config
+            written = NOTHING if nothing else write(page, answer.main, config)
         except Exception as error:
             logger.debug("cannot write %(url)s", {"url": document.url}, exc_info=True)
             return self.fall_back(document, FallbackReason.OUTPUT_ERROR, f"{type(error).__name__}: {error}")
         return Extraction(
             url=document.url,
             title=page.title,
-            main_html=main_html,
-            markdown=markdown,
-            text=text,
-            source=self.engine.name,
+            main_html=written.main_html,
+            markdown=written.markdown,
+            text=written.text,
+            content=written.content,
+            source=answer.source or self.engine.name,
             fallback_reason=FallbackReason.NO_MAIN if nothing else None,
             labels=labels,
             probabilities=probabilities,
             blocks=len(labels),
-            truncated=page.truncated,
+            truncated=page.truncated or answer.truncated,
+            work=answer.work,
         )
 
 
@@ -163,4 +179,4 @@ def _checked(answer: Labels | EngineError, page: Page) -> Labels | EngineError:
         return EngineError(f"expected floats and booleans (got {p.dtype} and {main.dtype})")
     if not ((p >= 0) & (p <= 1)).all():  # False for NaN too
         return EngineError("a probability is not between 0 and 1")
-    return Labels(p, main)
+    return replace(answer, probabilities=p, main=main)

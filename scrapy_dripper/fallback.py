@@ -14,6 +14,7 @@ import numpy as np
 
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.output import write, write_html
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.decode import decode
 from scrapy_dripper.page.errors import PageError
@@ -21,6 +22,8 @@ from scrapy_dripper.page.parse import parse
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
+
+    from scrapy_dripper.output.items import Items
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +41,8 @@ times as many; of 1,310 real pages the largest has 16,000."""
 _FIRST_PART = 200_000
 """Characters that are left of a document that no parser can take as a whole: few enough for any nesting."""
 
-_NOTHING_THERE = (FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML)
+NOT_A_PAGE = (FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML)
+"""Reasons for which there is nothing that a fallback could look at."""
 _reported: set[str] = set()
 
 
@@ -51,6 +55,7 @@ class _Found:
     text: str = ""
     title: str | None = None
     truncated: bool = False
+    content: Items = ()
 
 
 def fall_back(document: Document, config: Config, reason: FallbackReason, error: str | None = None) -> Extraction:
@@ -62,7 +67,7 @@ def fall_back(document: Document, config: Config, reason: FallbackReason, error:
     if name == "none":
         return Extraction(document.url, None, None, None, None, "fallback:none", reason, error)
     found: _Found | Extraction = _Found()
-    if name == "empty" or reason in _NOTHING_THERE:
+    if name == "empty" or reason in NOT_A_PAGE:
         name = "empty"
     else:
         try:
@@ -80,6 +85,7 @@ def fall_back(document: Document, config: Config, reason: FallbackReason, error:
         main_html=found.main_html,
         markdown=found.markdown,
         text=found.text,
+        content=found.content,
         source=source,
         fallback_reason=reason,
         error=error,
@@ -134,49 +140,56 @@ def _run(document: Document, config: Config) -> _Found | Extraction:
         html = html[: config.max_bytes]
     text = html if isinstance(html, str) else decode(html, document.charset)
     if config.fallback == "trafilatura":
-        found = _trafilatura(text, document.url)
+        found = _trafilatura(text, document.url, config)
     elif config.fallback == "html":
-        found = _whole_page(text, document.url)
+        found = _whole_page(text, document.url, config)
     else:
         call = _load(config.fallback) if isinstance(config.fallback, str) else cast("Fallback", config.fallback)
         answer = call(text, document.url)
         if isinstance(answer, Extraction):
-            return replace(answer, truncated=True) if over else answer
-        found = _from_html(answer, document.url)
+            content = answer.content
+            if content is None and answer.main_html and config.content_field is not None:
+                content = write_html(answer.main_html, document.url, config).content
+            return replace(answer, truncated=answer.truncated or over, content=content)
+        found = _from_html(answer, document.url, config)
     return replace(found, truncated=True) if over else found
 
 
-def _trafilatura(text: str, url: str) -> _Found:
+def _trafilatura(text: str, url: str, config: Config) -> _Found:
     from scrapy_dripper import trafilatura_output  # 0.1 s that most crawls can save
 
-    root, truncated = _tree(text)
+    root, truncated = limited_tree(text)
     title = _title(root)
-    main_html, markdown, plain = trafilatura_output.extract(root, url)
-    return _Found(main_html, markdown, plain, title, truncated)
+    main_html, plain = trafilatura_output.extract(root, url)
+    written = write_html(main_html, url, config)
+    if config.content_types is not None:
+        plain = written.text
+    return _Found(main_html, written.markdown, plain, title, truncated, written.content)
 
 
-def _whole_page(text: str, url: str) -> _Found:
+def _whole_page(text: str, url: str, config: Config) -> _Found:
     """Return the page with every block taken for main: no scripts, no handlers, nothing hidden from a reader."""
-    from scrapy_dripper.output import write
-
-    root, truncated = _tree(text)
+    root, truncated = limited_tree(text)
     page = cut(root, url)
-    main_html, markdown, plain = write(page, np.ones(len(page.blocks), dtype=np.bool_))
-    return _Found(main_html, markdown, plain, page.title, truncated)
+    written = write(page, np.ones(len(page.blocks), dtype=np.bool_), config)
+    return _Found(written.main_html, written.markdown, written.text, page.title, truncated, written.content)
 
 
-def _from_html(answer: object, url: str) -> _Found:
+def _from_html(answer: object, url: str, config: Config) -> _Found:
     """Return what a callable's HTML amounts to; the HTML itself stays as it is."""
     if answer is not None and not isinstance(answer, str):
         raise TypeError(f"expected HTML, an Extraction or None (got {type(answer).__name__})")
     if answer is None or not answer.strip():
         return _Found()
-    found = _whole_page(answer, url)
+    found = _whole_page(answer, url, config)
     return replace(found, main_html=answer)
 
 
-def _tree(text: str) -> tuple[HtmlElement, bool]:
-    """Return the tree of a document, and True if that is of its first part only."""
+def limited_tree(text: str) -> tuple[HtmlElement, bool]:
+    """Return the tree of a document, and True if that is of its first part only.
+
+    Raise :exc:`PageError` where there is none.
+    """
     truncated = False
     try:
         root = parse(text)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from itemadapter import ItemAdapter
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.stats import CrawlStats
 
 VALUES: dict[str, Callable[[Extraction], Any]] = {
     "html_field": lambda extraction: extraction.main_html,
     "markdown_field": lambda extraction: extraction.markdown,
+    "content_field": lambda extraction: None if extraction.content is None else to_json(extraction.content),
+    "metadata_field": lambda extraction: None if extraction.metadata is None else asdict(extraction.metadata),
     "meta_field": lambda extraction: dict(extraction.meta()),
 }
 """What goes into the field that an option names."""
@@ -56,4 +60,4 @@ class Fields:
             self._stats.field_error(type(item).__name__, field, "the class has no such field")
             return False
         value = adapter.get(field)
-        return value is None or (isinstance(value, (str, dict)) and not value)
+        return value is None or (isinstance(value, (str, dict, list)) and not value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from scrapy import Request
@@ -13,7 +13,8 @@ from scrapy.http import Response
 
 from scrapy_dripper.batcher import nothing
 from scrapy_dripper.dripper import Dripper
-from scrapy_dripper.extraction import Extraction, FallbackReason
+from scrapy_dripper.extraction import Extraction, FallbackReason, Metadata
+from scrapy_dripper.output.content_json import from_json, to_json
 
 try:
     from scrapy_poet.page_input_providers import PageObjectInputProvider
@@ -49,13 +50,17 @@ class DripperProvider(PageObjectInputProvider):
 
 
 def _serialize(main: Extraction) -> SerializedLeafData:
-    return {"json": json.dumps(asdict(main), ensure_ascii=False).encode()}
+    content = None if main.content is None else to_json(main.content)
+    values = {**asdict(replace(main, content=None)), "content": content}
+    return {"json": json.dumps(values, ensure_ascii=False).encode()}
 
 
 def _deserialize(cls: type[Extraction], data: SerializedLeafData) -> Extraction:
     values = json.loads(data["json"])
-    reason = values["fallback_reason"]
+    reason, content, about = (values[name] for name in ("fallback_reason", "content", "metadata"))
     values["fallback_reason"] = None if reason is None else FallbackReason(reason)
+    values["content"] = None if content is None else from_json(content)
+    values["metadata"] = None if about is None else Metadata(**about)
     for name in ("labels", "probabilities"):
         values[name] = tuple(values[name])
     return cls(**values)

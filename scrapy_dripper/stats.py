@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from weakref import ref
 
 from scrapy.crawler import Crawler
@@ -12,15 +13,20 @@ from scrapy_dripper.extraction import Extraction
 logger = logging.getLogger(__name__)
 
 PREFIX = "dripper/"
+CASCADE = "tagger"
+"""The engine that is asked first in a cascade."""
 
 
 class CrawlStats:
     """Writes the stats of a crawl, ``dripper/...``. Belongs to the event loop."""
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, cascade: float | None = None) -> None:
+        """``cascade`` is the tagger's confidence from which on pages do not go to the engine, if there is one."""
         self._crawler = ref(crawler)  # What the crawler's components share may not keep the crawler alive.
         self._warned: set[str] = set()
         self._batches = self._batched = 0
+        self._decided: Counter[str] = Counter()
+        self._cascade = cascade
 
     def waiting(self, pages: int) -> None:
         """Note that so many pages wait or are being worked on."""
@@ -43,6 +49,16 @@ class CrawlStats:
             self._count(f"fallback/{extraction.fallback_reason}")
         if extraction.truncated:
             self._count("truncated")
+        crawler = self._crawler()
+        if crawler is None:
+            return
+        for name, value in extraction.work.items():
+            crawler.stats.inc_value(f"{PREFIX}{extraction.source}/{name}", value)
+        if self._cascade is not None and extraction.labels:
+            self._decided[extraction.source] += 1
+            share = self._decided[CASCADE] / self._decided.total()
+            crawler.stats.set_value(f"{PREFIX}cascade/threshold", self._cascade)
+            crawler.stats.set_value(f"{PREFIX}cascade/share", round(share, 4))
 
     def skipped(self, reason: str) -> None:
         """Count a page that was not extracted at all."""

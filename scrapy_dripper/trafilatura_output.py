@@ -1,4 +1,4 @@
-"""One run of Trafilatura as HTML, Markdown and text; its own ``extract`` runs once for each.
+"""One run of Trafilatura as HTML and text; its own ``extract`` runs once for each.
 
 Importing this module imports Trafilatura.
 """
@@ -28,13 +28,10 @@ if logging.getLogger("trafilatura").level == logging.NOTSET:
 _TAGS = {"quote": "blockquote", "lb": "br", "graphic": "img", "ref": "a", "row": "tr"}
 _FORMATTING = {"#b": "strong", "#i": "em", "#u": "u", "#t": "code", "#sub": "sub", "#sup": "sup"}
 _ATTRIBUTES = {"img": ("src", "alt", "title"), "a": ("target",)}
-_code_or_live = re.compile(
-    r"^```[^\n]*\n.*?^```[^\n]*$|(?<![\\`])`[^`\n]+`(?!`)|\\?<(?=[A-Za-z/!?])", re.MULTILINE | re.DOTALL
-).sub
 
 
-def extract(root: HtmlElement, url: str) -> tuple[str, str, str]:
-    """Return HTML, Markdown and text of the main content of a tree, which may change; empty strings for none.
+def extract(root: HtmlElement, url: str) -> tuple[str, str]:
+    """Return HTML and text of the main content of a tree, which may change; empty strings for none.
 
     Comments are left out: they are no main content, and without them the text is a little closer to what people mark
     as such.
@@ -49,30 +46,24 @@ def extract(root: HtmlElement, url: str) -> tuple[str, str, str]:
         include_tables=True,
     )
     if found is None or found.body is None:
-        return "", "", ""
-    markdown = found.text or ""
-    if _drop_unsafe_urls(found.body):
-        markdown = xmltotxt(found.body, True)
-    markdown = _code_or_live(lambda match: "&lt;" if match[0].endswith("<") else match[0], markdown)
+        return "", ""
+    _drop_unsafe_urls(found.body)
     plain = deepcopy(found.body)
     etree.strip_elements(plain, "graphic", with_tail=False)
     etree.strip_tags(plain, "ref", "hi")
     text = xmltotxt(plain, False)
-    return _html(found.body), normalize("NFC", markdown).strip(), normalize("NFC", text).strip()
+    return _html(found.body), normalize("NFC", text).strip()
 
 
-def _drop_unsafe_urls(body: _Element) -> bool:
-    """Take out what would run when followed, and return True if there was any.
+def _drop_unsafe_urls(body: _Element) -> None:
+    """Take out what would run when followed.
 
     Trafilatura takes URLs from more attributes than href and src, so its own tree is what counts.
     """
-    found = False
     for element in body.iter("*"):
         for name in ("target", "src", "href", "url"):
             if unsafe_url(element.get(name, "")):
                 del element.attrib[name]
-                found = True
-    return found
 
 
 def _html(body: _Element) -> str:

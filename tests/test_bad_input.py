@@ -27,6 +27,7 @@ class AllMain:
     """An engine that takes every block for main, so that what is lost was lost before it."""
 
     name = "all"
+    profile = "native"
     limits = Limits()
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:

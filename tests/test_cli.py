@@ -426,7 +426,10 @@ def test_what_the_fallback_extracts_is_a_result(tides: Path, capsys: pytest.Capt
         (["a.html", "--format", "yaml"], "invalid choice: 'yaml'"),
         (["a.html", "--batch-size", "0"], "argument --batch-size: expected a whole number of at least 1 (got '0')"),
         (["a.html", "--fallback", "magic"], "argument --fallback: expected one of 'trafilatura'"),
-        (["a.html", "--oversize", "cut"], "argument --oversize: expected one of 'fallback', 'truncate' (got 'cut')"),
+        (
+            ["a.html", "--oversize", "cut"],
+            "argument --oversize: expected one of 'fallback', 'truncate', 'window' (got 'cut')",
+        ),
         (["a.html", "--batch", "2"], "unrecognized arguments: --batch"),
     ],
 )

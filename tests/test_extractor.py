@@ -20,6 +20,7 @@ class FakeEngine:
     """Labels every block main, or does what it is told to for pages that hold the word 'bad'."""
 
     name = "fake"
+    profile = "native"
 
     def __init__(self, bad: Callable[[int], Any] | None = None, limits: Limits | None = None) -> None:
         self.bad = bad

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -14,6 +14,10 @@ from scrapy_dripper.page.page import Page
 
 class EngineError(Exception):
     """The engine could not label one page; the other pages of the batch are not touched."""
+
+
+class OversizeError(EngineError):
+    """The page is longer than the engine can read."""
 
 
 class ModelError(RuntimeError):
@@ -30,6 +34,12 @@ class Labels:
 
     probabilities: npt.NDArray[np.float32]
     main: npt.NDArray[np.bool_]
+    source: str | None = None
+    """Name of the engine that decided, where it is not the one that was asked."""
+    truncated: bool = False
+    """True if only the first blocks were looked at."""
+    work: Mapping[str, int] = field(default_factory=dict)
+    """What the engine did for this page, counted: passes, say. Of its own choosing, to be summed up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,8 @@ class Engine(Protocol):
     """Label the blocks of pages. One engine serves one thread."""
 
     name: str
+    profile: str
+    """Name of the profile that the engine's pages are cut by."""
     limits: Limits
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:

@@ -9,15 +9,19 @@ import numpy as np
 import numpy.typing as npt
 from lxml import etree
 
-from scrapy_dripper.page.page import NOBODY, Page, Tree
-from scrapy_dripper.page.tags import TAGS
+from scrapy_dripper.output.code import has_code_class
+from scrapy_dripper.output.images import player
+from scrapy_dripper.page.page import NOBODY, Flag, Page, Tree
+from scrapy_dripper.page.tags import KINDS, LOOSE, SILENT, TAGS, Kind
 
 ATTRIBUTES = frozenset(
-    "abbr align alt aria-label axis border cellpadding cellspacing char charoff cite class clear color colspan columns "
-    "compact content controls coords data datetime dir display encoding face headers height href hreflang hspace id "
-    "ismap itemprop itemscope itemtype kind label lang mathvariant media name noshade nowrap open poster property rel "
-    "reversed role rows rowspan rules scope shape size sizes span src srclang srcset start summary title translate "
-    "type usemap valign value vspace width".split()
+    "abbr accent align alt alttext aria-label axis bevelled block border cellpadding cellspacing char charoff cite "
+    "class clear close color colspan columnalign columnlines columns compact content controls coords data datetime "
+    "dir display eeimg encoding face fence form headers height href hreflang hspace id inline ismap itemprop "
+    "itemscope itemtype kind label lang linebreak linethickness lquote mathvariant media minsize movablelimits name "
+    "noshade notation nowrap open playlabel poster property rel reversed role rows rowspan rquote rules scope "
+    "selection separators shape size sizes span src srclang srcset start stretchy summary title translate type "
+    "usemap valign value videoid vspace width".split()
 )
 """Attributes that Main-HTML keeps, beside ``data-*``: no handlers, no style, nothing that loads or runs by itself."""
 
@@ -38,24 +42,40 @@ _invisible = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\ufeff]+")
 _name = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*", re.I).fullmatch
 _custom = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+").fullmatch
 _not_xml = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_WHOLE = frozenset({"math", "pre"})
 _cells = [TAGS["td"], TAGS["th"]]
 _columns = [TAGS["colgroup"], TAGS["col"]]
 _row = TAGS["tr"]
 
 
 def main_html(page: Page, main: npt.NDArray[np.bool_]) -> str:
-    """Return the Main-HTML of a page: main blocks and all their ancestors from ``<html>`` down.
+    """Return the Main-HTML of a page as text."""
+    return to_html(main_tree(page, main))
+
+
+def to_html(tree: etree._Element) -> str:
+    """Return a tree as HTML."""
+    return etree.tostring(tree, method="html", encoding="unicode")
+
+
+def main_tree(page: Page, main: npt.NDArray[np.bool_]) -> etree._Element:
+    """Return the Main-HTML of a page: main blocks and all their ancestors from ``<html>`` down, as a new tree.
 
     What is no block (images, rules, lone symbols) is kept where the blocks on both sides are. A row that keeps a cell
     keeps all its cells, the others empty, so that no column shifts; so does a row with cells that span others.
     ``<noscript>`` becomes ``<div>``, or a browser would not show it; a tag that is neither HTML, MathML nor a custom
-    element becomes ``<span>``. Relative URLs stay relative.
+    element becomes ``<span>``. Of what can run, formulas in ``<script type="math/...">`` are kept, which browsers take
+    for data, and frames that are players, with their address in ``data-src``. Relative URLs stay relative.
     """
     tree = page.tree
     kept_of = _kept_owners(main)
     text, tail, own = kept_of[tree.text_owner], kept_of[tree.tail_owner], kept_of[tree.self_owner]
-    nodes = _kept_nodes(tree, text, tail, own)
-    return etree.tostring(_build(tree, nodes, text, tail), method="html", encoding="unicode")
+    frames = [i for i in np.flatnonzero(own & (tree.tag == 0)).tolist() if tree.nodes[i].tag == "iframe"]
+    dropped = [i for i in frames if player(tree.nodes[i], str) is None]
+    own[dropped] = False
+    nodes = _kept_nodes(tree, main, text, tail, own)
+    nodes[dropped] = False
+    return _build(tree, nodes, text, tail)
 
 
 def _kept_owners(main: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -72,15 +92,20 @@ def _kept_owners(main: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 
 
 def _kept_nodes(
-    tree: Tree, text: npt.NDArray[np.bool_], tail: npt.NDArray[np.bool_], own: npt.NDArray[np.bool_]
+    tree: Tree,
+    main: npt.NDArray[np.bool_],
+    text: npt.NDArray[np.bool_],
+    tail: npt.NDArray[np.bool_],
+    own: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.bool_]:
-    """Return whether each node is kept: something in its subtree is, or it holds a place in a table."""
+    """Return whether each node is kept: something in its subtree is, or it has a place in a table, code or math."""
     parent = np.maximum(tree.parent, 0)
     count = (text | own).astype(np.int64)
     np.add.at(count, parent, tail)
     total = np.concatenate([[0], np.cumsum(count)])
     nodes: npt.NDArray[np.bool_] = total[tree.end] > total[:-1]
     nodes[0] = True
+    _keep_whole(tree, nodes, main)
     is_cell = np.isin(tree.tag, _cells) & (tree.tag[parent] == _row)
     for i in np.flatnonzero(is_cell & ~nodes[parent] & nodes[parent[parent]]).tolist():
         if tree.nodes[i].get("rowspan", "1") != "1":
@@ -92,27 +117,51 @@ def _kept_nodes(
     return placed
 
 
+def _keep_whole(tree: Tree, nodes: npt.NDArray[np.bool_], main: npt.NDArray[np.bool_]) -> None:
+    """Keep all nodes of code and formulas that are kept: what is empty there is a blank line, a space or a mark."""
+    start, end, last = tree.block_start.tolist(), tree.block_end.tolist(), tree.end.tolist()
+    done = 0
+    for i in np.flatnonzero(nodes).tolist():
+        if i < done or not main[start[i] : end[i]].all():
+            continue
+        if tree.nodes[i].tag in _WHOLE or (tree.names[i] and has_code_class(tree.names[i])):
+            done = last[i]
+            nodes[i:done] = True
+
+
 def _build(
     tree: Tree, nodes: npt.NDArray[np.bool_], text: npt.NDArray[np.bool_], tail: npt.NDArray[np.bool_]
 ) -> etree._Element:
     parents = tree.parent.tolist()
-    text_kept, tail_kept = text.tolist(), tail.tolist()
+    text_kept, tail_kept, flags = text.tolist(), tail.tolist(), tree.flags.tolist()
+    block_start, block_end = tree.block_start.tolist(), tree.block_end.tolist()
     made: dict[int, etree._Element] = {}
     last: dict[int, etree._Element] = {}  # the last child made, by its parent
     pieces: dict[int, list[str]] = {}  # the text that follows that child, or that begins the parent
+    # Behind an element that style sheets set apart, if it was dropped: one that was dropped cannot do so any more.
+    loose: dict[int, bool] = {}
     # A dropped node can still have a tail that is kept, so all children of kept nodes are looked at.
     wanted = nodes | (nodes[np.maximum(tree.parent, 0)])
     for i in np.flatnonzero(wanted).tolist():
         source, up = tree.nodes[i], parents[i]
         after = source.tail if up >= 0 else None
+        if up in loose:
+            dropped = loose.pop(up) or not nodes[i]
+            if dropped and _stands_in_text(source, flags[i]):
+                pieces[up].append(" ")
+        if not after and source.tag in LOOSE and (up in last or pieces.get(up)):
+            loose[up] = not nodes[i]
         if nodes[i]:
             if up >= 0:
                 _write(made[up], last.get(up), pieces[up])
             made[i] = last[up] = _element(source, made.get(up))
             inner = source.text
-            pieces[i] = [inner] if inner and (text_kept[i] or inner.isspace()) else []
+            kept = inner and (text_kept[i] or inner.isspace() or source.tag == "script")
+            pieces[i] = [inner] if inner and kept else []
             pieces[up] = [after] if after and (tail_kept[i] or after.isspace()) else []
         elif after and tail_kept[i]:
+            if up in last or any(not piece.isspace() for piece in pieces[up]):
+                _keep_apart(source, made[up], up, last, pieces, block_end[i] > block_start[i])
             pieces[up].append(after)
         elif after and after.isspace() and not (pieces[up] and pieces[up][-1][-1].isspace()):
             pieces[up].append(" ")  # of the white space between dropped nodes, one is enough
@@ -121,10 +170,33 @@ def _build(
     return made[0]
 
 
+def _keep_apart(
+    source: etree._Element,
+    parent: etree._Element,
+    up: int,
+    last: dict[int, etree._Element],
+    pieces: dict[int, list[str]],
+    held_blocks: bool,
+) -> None:
+    """Put what was between two texts between them again: emptied, if it was a block."""
+    if KINDS.get(source.tag) is Kind.BLOCK:
+        _write(parent, last.get(up), pieces[up])
+        last[up] = _element(source, parent)
+        pieces[up] = []
+    elif held_blocks:
+        pieces[up].append(" ")
+
+
+def _stands_in_text(element: etree._Element, flags: int) -> bool:
+    return KINDS.get(element.tag, Kind.INLINE) is Kind.INLINE and not flags & Flag.CODE
+
+
 def _write(parent: etree._Element, before: etree._Element | None, pieces: list[str]) -> None:
     """Put text behind a child of the parent, or at its beginning."""
     if pieces:
         text = _xml("".join(pieces))
+        if before is None and parent.tag == "script":
+            text = text.replace("</", "< /")  # whatever parser it came from, it may not end the element
         if before is None:
             parent.text = text
         else:
@@ -135,13 +207,15 @@ def _element(source: etree._Element, parent: etree._Element | None) -> etree._El
     tag = str(source.tag)
     if tag in _renamed:
         tag = _renamed[tag]
-    elif tag not in TAGS and tag not in MATHML and not _custom(tag):
+    elif tag not in TAGS and tag not in MATHML and tag not in SILENT and not _custom(tag):
         tag = "span"
     attributes: dict[str, str] = {}
     for name, value in cast("list[tuple[str, str]]", source.items()):
         if name in ATTRIBUTES or (name[:5] == "data-" and _name(name)):
             if name in URL_ATTRIBUTES and unsafe_url(value):
                 continue
+            if name == "src" and tag in SILENT:
+                name = "data-src"  # loads nothing by itself
             attributes[name] = _xml(value)
     if parent is None:
         return etree.Element(tag, attributes)

@@ -1,287 +1,253 @@
-"""Main-HTML to Markdown, through html2text: the canonical form of the papers."""
+"""The content list to Markdown: CommonMark, the tables of GFM, formulas in dollar signs, footnotes.
+
+Text stays text: what would be a mark is escaped. What Markdown has no marks for (tables with spans, ``<sub>``) is HTML
+that holds nothing but tags of its own, spans, links and images.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from contextlib import suppress
-from itertools import zip_longest
-from typing import TypeAlias
-from urllib.parse import urljoin
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
-import html2text
-from html2text.elements import ListElement
-
-MAX_DEPTH = 10
-"""Quotes in quotes, and lists in lists, that are shown as such: html2text begins each line with all their marks."""
-
-MAX_BASE_URL = 4_096
-"""Characters of a base URL that relative links are resolved against: each of them carries a copy of it."""
-
-_WITHOUT_MARKS = frozenset(
-    "article aside button caption center cite figcaption figure font footer form header html label main nav picture "
-    "section small source span sub summary sup svg tbody tfoot thead time use path video wbr".split()
+from scrapy_dripper.output.items import (
+    Audio,
+    CodeBlock,
+    Footnotes,
+    Formula,
+    Image,
+    Item,
+    Items,
+    LineBreak,
+    Link,
+    List,
+    ListItem,
+    Paragraph,
+    Quote,
+    Rule,
+    Runs,
+    Table,
+    Text,
+    Title,
+    Video,
 )
+from scrapy_dripper.output.linear import linear
+from scrapy_dripper.output.markdown_inline import InlineWriter, Links
+from scrapy_dripper.output.table_html import table_html
 
-_LT = "&dripperlt;"  # no entity of HTML, so it reaches handle_entityref alone
-_mark = re.compile(r"&lt;(?=[A-Za-z/!?<])").sub  # a tag can follow that html2text writes nothing for
-_live = re.compile(r"<(?=[A-Za-z/!?])").sub
-_white_space = re.compile(r"\s{2,}").sub
-_fine_automatic_link = re.compile(r"[^\s\"'<>`]+").fullmatch
-_start_number = re.compile(r"\s*-?[0-9]{1,9}\s*").fullmatch
-_blank_lines = re.compile(r"\A(?:[^\S\n]*\n)+").sub
-_ticks = re.compile(r"`+").findall
+ComplexTables = Literal["html", "linear"]
+
+MAX_PREFIX = 20
+"""Characters that stand before a line for the lists and quotes around it. Those further in have no marks."""
+MAX_NUMBER = 999_999_999
+"""The largest number of an item (CommonMark 5.2)."""
+
+_indent = re.compile(r"\n(?=[^\n])").sub
+_ticks = re.compile(r"^[ >]*(`{3,})", re.MULTILINE).findall
+_blank_lines = re.compile(r"\n\s*\n").sub
 
 
-def markdown(html: str, base_url: str = "") -> str:
-    """Return HTML as Markdown with absolute links and lines that are not wrapped; a renderer finds no HTML in it.
+def markdown(items: Items, links: Links = "keep", complex_tables: ComplexTables = "html") -> str:
+    """Return items as Markdown.
 
-    ``base_url`` is what relative links resolve against. What cannot be resolved stays as it is written. Markdown is at
-    most some ten times as long as its HTML: where it would be more, it has no quotes, no lists and no absolute links.
+    ``links`` are kept, dropped (their text stays) or made citations: numbers, with the list of the URLs at the end.
+    ``complex_tables`` are tables with spans, or with more than text in a cell.
     """
-    marked = _mark(_LT, html)
-    if len(base_url) > MAX_BASE_URL:
-        base_url = ""
-    try:
-        writer = _Writer(base_url, MAX_DEPTH, 100_000 + 10 * len(html))
-        written = writer.handle(marked)
-    except _TooLongError:
-        writer = _Writer("", 0, None)
-        written = writer.handle(marked)
-    written = written.replace(_LT, "&lt;")
-    return _blank_lines("", written).rstrip() if writer.begins_with_code else written.strip()
+    return _Writer(links, complex_tables).document(items)
 
 
-_Attributes: TypeAlias = "dict[str, str | None]"
+class _Writer:
+    def __init__(self, links: Links, complex_tables: ComplexTables) -> None:
+        self.inline = InlineWriter(links)
+        self.linear = complex_tables == "linear"
+        self.prefix = 0
+        self.in_list = 0
+        self.in_definition = False
+        self._writers: dict[type, Callable[[Any], str]] = {
+            Paragraph: lambda item: self.inline.paragraph(item.runs),
+            Title: self._title,
+            CodeBlock: self._code,
+            Formula: lambda item: f"$$\n{_blank_lines(chr(10), item.latex.strip())}\n$$",
+            Table: self._table,
+            List: self._list,
+            Image: self._image,
+            Video: self._player,
+            Audio: self._player,
+            Quote: self._quote,
+            Rule: lambda _: "___" if self.in_list else "---",
+            Footnotes: self._footnotes,
+        }
 
+    def document(self, items: Items) -> str:
+        written = self.blocks(items)
+        citations = [f"[{number}]: {target}" for target, number in self.inline.citations.items()]
+        return "\n\n".join(filter(None, [written, "\n".join(citations)]))
 
-class _TooLongError(Exception):
-    """More Markdown than the page is worth."""
+    def blocks(self, items: Sequence[Item]) -> str:
+        writers = self._writers
+        pieces: list[str] = []
+        before: Item | None = None
+        again = False
+        for item in items:
+            # A list right behind another of its kind would continue it, if its marks were the same.
+            again = type(item) is List and type(before) is List and item.kind == before.kind and not again
+            piece = self._list(item, again) if again else writers[type(item)](item)  # type: ignore[arg-type]
+            if piece:
+                pieces.append(piece)
+                before = item
+        return "\n\n".join(pieces)
 
+    # ------------------------------------------------------------------ items
+    def _title(self, title: Title) -> str:
+        text = self.inline.line(title.runs).strip()
+        if text.endswith("#"):
+            text = f"{text[:-1]}\\#"
+        return f"{'#' * title.level} {text}" if text else ""
 
-class _Writer(html2text.HTML2Text):
-    """html2text in linear time and bounded space, with text that stays text."""
+    def _code(self, code: CodeBlock) -> str:
+        text = code.text
+        fence = "```"
+        if "```" in text:
+            fence = "`" * (max(map(len, _ticks(text)), default=2) + 1)
+            fence = fence if len(fence) > 2 else "```"
+        language = "".join((code.language or "").replace("`", "").split())
+        return f"{fence}{language}\n{text}\n{fence}"
 
-    def __init__(self, base_url: str, max_depth: int, limit: int | None) -> None:
-        # html2text resolves URLs without catching what urljoin raises, so it gets them resolved.
-        super().__init__(baseurl="", bodywidth=0)
-        self.unicode_snob = True  # the page's own characters rather than ASCII look-alikes
-        self.mark_code = False
-        self.pad_tables = False
-        self.single_line_break = False
-        self.emphasis_mark = "*"
-        self.use_automatic_links = True
-        self._base_url = base_url
-        self._max_depth = max_depth
-        self._limit = limit
-        self._written = 0
-        self._depths = dict.fromkeys(("blockquote", "list", "pre", "code"), 0)
-        self._items: list[str] = []  # the indents of code in the list items that are open
-        self._list_indent = ""  # the deepest of the list that ended last
-        self._list_end = 0  # where in outtextlist that was
-        self._borrowed = False  # the code that is open is in no list, but Markdown has it in one
-        self._begun = False
-        self.begins_with_code = False
-        self._block = 0  # where in outtextlist the Markdown block begins
-        self._codes: list[int] = []  # where in outtextlist inline code of the block begins and ends
-        self._live_code = False  # the block has inline code that would be HTML if it were not code
+    def _image(self, image: Image) -> str:
+        written = self.inline.image(image)
+        return f"{written}\n\n{self.inline.paragraph(image.caption)}" if image.caption else written
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_tag(tag, {name: value or "" for name, value in attrs}, start=True)
+    def _player(self, item: Video | Audio) -> str:
+        caption = self.inline.paragraph(item.caption)
+        if self.inline.links == "drop":
+            named = self.inline.paragraph((Text(item.title),)) if item.title else ""
+            return "\n\n".join(filter(None, [named, caption]))
+        title = (Text(item.title),) if item.title else item.caption or (Text(item.src),)
+        written = self.inline.paragraph((Link(item.src, title),))
+        return f"{written}\n\n{caption}" if item.title and caption else written
 
-    def handle_tag(self, tag: str, attrs: _Attributes, start: bool) -> None:
-        if tag in _WITHOUT_MARKS and self.maybe_automatic_link is None:
-            self.current_tag, self.lastWasList = tag, False  # all that html2text would do, after some 40 comparisons
-            return
-        handler = _HANDLERS.get(tag)
-        if handler is None:
-            super().handle_tag(tag, attrs, start)
+    def _quote(self, quote: Quote) -> str:
+        if self.prefix >= MAX_PREFIX:
+            return self.blocks(quote.items)
+        self.prefix += 2
+        saved = self.in_list, self.in_definition
+        self.in_list, self.in_definition = 0, False
+        inner = self.blocks(quote.items)
+        self.in_list, self.in_definition = saved
+        self.prefix -= 2
+        return "\n".join(f"> {line}" if line else ">" for line in inner.split("\n")) if inner else ""
+
+    def _indented(self, items: Items, width: int) -> str:
+        """Return items that stand behind a mark of so many characters, the first line without it."""
+        in_definition, self.in_definition = self.in_definition, False
+        self.prefix += width
+        inner = self.blocks(items)
+        self.prefix -= width
+        self.in_definition = in_definition
+        return _indent("\n" + " " * width, inner)
+
+    def _footnotes(self, footnotes: Footnotes) -> str:
+        if self.prefix >= MAX_PREFIX:
+            return "\n\n".join(self.blocks(note.items) for note in footnotes.notes)
+        return "\n\n".join(f"[^{note.label}]: {self._indented(note.items, 4)}" for note in footnotes.notes)
+
+    # ------------------------------------------------------------------ lists
+    def _list(self, item: List, again: bool = False) -> str:
+        if self.prefix >= MAX_PREFIX:
+            return "\n\n".join(filter(None, map(self._unmarked, item.items)))
+        if item.kind == "definition":
+            return self._definitions(item)
+        self.in_list += 1
+        tight = all(_is_tight(one) for one in item.items)
+        number = max(0, min(item.start, MAX_NUMBER - len(item.items)))
+        pieces = []
+        for i, one in enumerate(item.items):
+            mark = ("* " if again else "- ") if item.kind == "unordered" else f"{number + i}{') ' if again else '. '}"
+            pieces.append((mark + self._entry(one, len(mark), tight)).rstrip())
+        self.in_list -= 1
+        return ("\n" if tight else "\n\n").join(pieces)
+
+    def _entry(self, entry: ListItem, width: int, tight: bool) -> str:
+        if not tight or len(entry.items) < 2:
+            return self._indented(entry.items, width)
+        text, *lists = (self._indented((one,), width) for one in entry.items)
+        pieces = [text]
+        for one, inner in zip(lists, entry.items[1:], strict=True):
+            # In the middle of a paragraph, a list must begin with 1 (CommonMark 5.2) and an item with text.
+            joined = type(inner) is List and (inner.kind == "unordered" or inner.start == 1) and inner.items[0].items
+            pieces.append(("\n" if joined else "\n\n") + " " * width + one)
+        return "".join(pieces)
+
+    def _unmarked(self, entry: ListItem) -> str:
+        terms = [self.inline.paragraph(term) for term in entry.terms]
+        return "\n\n".join(filter(None, [*terms, self.blocks(entry.items)]))
+
+    def _definitions(self, item: List) -> str:
+        """Return a definition list as in PHP Markdown Extra.
+
+        Definitions in definitions are not indented any further: to CommonMark, which knows neither, it would be code.
+        """
+        in_definition, self.in_definition = self.in_definition, True
+        indent = "" if in_definition else "  "
+        pieces: list[str] = []
+        for entry in item.items:
+            terms = "\n".join(self.inline.paragraph(_one_line(term)) for term in entry.terms)
+            if terms:
+                pieces.append(("\n\n" if pieces else "") + terms)
+            if entry.items:
+                body = _indent("\n" + indent, self.blocks(entry.items))
+                if not pieces:
+                    pieces.append(body.removeprefix(indent))
+                elif type(entry.items[0]) is not Paragraph:  # it must be at the beginning of a line to be what it is
+                    pieces.append(f"\n:\n\n{indent}{body}")
+                else:
+                    between = "\n\n" if "\n\n" in pieces[-1].lstrip("\n") else "\n"
+                    pieces.append(f"{between}: {body}")
+        self.in_definition = in_definition
+        return "".join(pieces)
+
+    # ------------------------------------------------------------------ tables
+    def _table(self, table: Table) -> str:
+        caption = self.inline.paragraph(table.caption)
+        if table.simple:
+            body = self._pipes(table)
+        elif self.linear:
+            body = self._pipes(linear(table))
         else:
-            handler(self, tag, attrs, start)
-        if self.p_p == 2 and not self.code and not self.astack:
-            self._end_block()
+            keep = self.inline.links != "drop"
+            body = table.html if keep else table_html(table, links=False)
+            caption = ""  # it is in there
+        return f"{caption}\n\n{body}" if caption else body
 
-    def handle_charref(self, c: str) -> None:
-        if c.lower().lstrip("x0") in ("60", "3c"):
-            self.handle_entityref(_LT[1:-1])
-        else:
-            super().handle_charref(c)
-
-    def handle_entityref(self, c: str) -> None:
-        if c == _LT[1:-1]:
-            self.handle_data("<" if self.pre or self.code else "&lt;", True)
-            self._live_code |= self.code
-        else:
-            super().handle_entityref(c)
-
-    def handle_data(self, data: str, entity_char: bool = False) -> None:
-        if self.pre:
-            # Markdown ends lines, and so code, at these too.
-            data = data.replace("\r\n", "\n").replace("\r", "\n")
-            if self._limit is not None:
-                prefix = self.blockquote + len(self.list_code_indent) + 5
-                if self._written + data.count("\n") * prefix > self._limit:
-                    raise _TooLongError
-        else:
-            # The regexes of html2text take time quadratic in white space; to them, line breaks matter.
-            data = _white_space(lambda run: "\n" if "\n" in run[0] else " ", data)
-            if "<" in data and not self.code:
-                data = _live("&lt;", data)
-        if self.maybe_automatic_link is not None and not _fine_automatic_link(data):
-            self.maybe_automatic_link = ""  # unlike any data, so a common link
-        if self.abbr_data is not None and len(self.abbr_data) > 1_000:
-            self.abbr_title = self.abbr_data = None  # it grows by copies
-        super().handle_data(data, entity_char)
-
-    def outtextf(self, s: str) -> None:
-        self._written += len(s)
-        if self._limit is not None and self._written > self._limit:
-            raise _TooLongError
-        super().outtextf(s)
-
-    def finish(self) -> str:
-        self.close()
-        self._end_block()
-        written: str = super().finish()
-        return written
-
-    def _end_block(self) -> None:
-        """Make sure that no inline code of the block comes to be HTML, for backticks that pair in other ways."""
-        out = self.outtextlist
-        if self._live_code:
-            spans = list(zip_longest(self._codes[::2], self._codes[1::2], fillvalue=len(out)))
-            block = "".join(out[self._block :])
-            safe = (
-                _ticks(block) == ["`"] * (2 * len(spans))
-                and "\\`" not in block
-                and not any(_ends_code("".join(out[start:end])) for start, end in spans)
-            )
-            for start, end in [] if safe else spans:
-                code = _live("&lt;", "".join(out[start:end]))
-                out[start:end] = [code, *[""] * (end - start - 1)]
-        self._codes.clear()
-        self._live_code = False
-        self._block = len(out)
-
-    def _enter(self, name: str, start: bool) -> int:
-        """Return how deep in elements of that name the one is that starts or ends here, from 1."""
-        depth = self._depths[name]
-        self._depths[name] = depth + 1 if start else max(0, depth - 1)
-        return depth + start
-
-    def _quote(self, tag: str, attrs: _Attributes, start: bool) -> None:
-        fits = self._enter("blockquote", start) <= self._max_depth
-        super().handle_tag(tag if fits else "div", attrs, start)
-
-    def _list(self, tag: str, attrs: _Attributes, start: bool) -> None:
-        if not _start_number(attrs.get("start") or ""):
-            attrs.pop("start", None)
-        fits = self._enter("list", start) <= self._max_depth
-        if start and self.startpre:
-            self.startpre = self.start = False  # html2text would begin the list, and so the code, without indent
-        super().handle_tag(tag if fits else "span", attrs, start)
-        if not self.list:
-            self._list_end = len(self.outtextlist)
-
-    def _item(self, tag: str, attrs: _Attributes, start: bool) -> None:
-        if not self._max_depth:
-            super().handle_tag("div", attrs, start)
-            return
-        super().handle_tag(tag, attrs, start)
-        if start:
-            # Of ten and more, html2text indents code too little to be code.
-            digits = sum(len(str(one.num)) - 1 for one in self.list if one.name == "ol")
-            self._items.append(self.list_code_indent + " " * digits)
-        elif self._items:
-            # To Markdown, what comes behind an inner list is in its last item, unless it is indented less.
-            self._list_indent = max(self._items.pop(), self._list_indent, key=len)
-            if self._items:
-                self._items[-1] = max(self._items[-1], self._list_indent, key=len)
-            self._list_end = len(self.outtextlist)
-        self.list_code_indent = self._items[-1] if self._items else ""
-
-    def _pre(self, tag: str, attrs: _Attributes, start: bool) -> None:
-        if self._enter("pre", start) > 1:
-            return  # the end of the inner one would be the end of all
-        if start and not self._begun:
-            self._begun = len(self.outtextlist) > 100 or any(piece.strip() for piece in self.outtextlist)
-            self.begins_with_code |= not self._begun
-        super().handle_tag(tag, attrs, start)
-        if start and self.start and self.list:
-            # html2text would put the first line behind the mark of the item, where it is no code.
-            self.start = False
-            self.p_p = 1
-        elif start and not self.list and self._list_indent:
-            # Right behind a list, code is code only as a part of its last item.
-            if len(self.outtextlist) - self._list_end < 10 and not "".join(self.outtextlist[self._list_end :]).strip():
-                self.list.append(ListElement("ul", 0))
-                self.list_code_indent = self._list_indent
-                self._borrowed = True
-            else:
-                self._list_indent = ""
-        elif not start and self._borrowed:
-            self.list.clear()
-            self.list_code_indent = ""
-            self._borrowed = False
-            self._list_end = len(self.outtextlist)
-
-    def _code(self, tag: str, attrs: _Attributes, start: bool) -> None:
-        if not self.pre:
-            if self._enter("code", start) > 1:
-                return  # html2text would take the start of the inner one for the end of the outer one
-            if start:
-                self._codes.append(len(self.outtextlist))
-        super().handle_tag(tag, attrs, start)
-        if not self.pre and not start:
-            self._codes.append(len(self.outtextlist))
-
-    def _anchor(self, tag: str, attrs: _Attributes, start: bool) -> None:
-        written = attrs.get("href")
-        if written is not None and not written.startswith("#"):
-            attrs["href"] = self._absolute(written)
-        if attrs.get("title"):
-            attrs["title"] = _as_text(attrs["title"])
-        super().handle_tag(tag, attrs, start)
-        if self.maybe_automatic_link is not None:
-            self.maybe_automatic_link = written
-
-    def _image(self, tag: str, attrs: _Attributes, start: bool) -> None:
-        if attrs.get("src") is not None:
-            attrs["src"] = self._absolute(attrs["src"] or "")
-        if attrs.get("alt"):
-            attrs["alt"] = _as_text(attrs["alt"])
-        super().handle_tag(tag, attrs, start)
-
-    def _abbreviation(self, tag: str, attrs: _Attributes, start: bool) -> None:
-        if attrs.get("title"):
-            attrs["title"] = _as_text(attrs["title"])
-        super().handle_tag(tag, attrs, start)
-
-    def _absolute(self, url: str) -> str:
-        with suppress(ValueError):  # such as https://[your-domain]/
-            url = urljoin(self._base_url, url)
-        return url.replace(_LT, "%3C").replace("<", "%3C")
+    def _pipes(self, table: Table) -> str:
+        line = self.inline.line
+        width = max(map(len, table.rows), default=0)
+        if not width:
+            return ""
+        rows = []
+        for row in table.rows:
+            cells = []
+            for cell in row:
+                items = cell.items
+                text = line(items[0].runs, "<br>") if items else ""  # type: ignore[union-attr]
+                cells.append(text.replace("|", "\\|") if "|" in text else text)
+            cells += [""] * (width - len(cells))
+            rows.append(f"| {' | '.join(cells)} |")
+        if not table.header_rows:
+            rows.insert(0, "|" + "  |" * width)
+        rows.insert(1, "|" + " --- |" * width)
+        return "\n".join(rows)
 
 
-def _as_text(value: str | None) -> str:
-    return _live("&lt;", (value or "").replace(_LT, "<"))
+def _is_tight(entry: ListItem) -> bool:
+    """Return True for an item of one line of text, maybe with lists below it."""
+    first = entry.items[0] if entry.items else None
+    return first is None or (
+        (len(entry.items) == 1 or type(first) is Paragraph)
+        and type(first) in (Paragraph, Title, Image, Formula, List)
+        and all(type(item) is List and item.kind != "definition" for item in entry.items[1:])
+    )
 
 
-def _ends_code(span: str) -> bool:
-    """Return True if a span of inline code is none to Markdown: empty, over several lines, over cells of a table."""
-    return "\n" in span or "|" in span or not span.strip("` ")
-
-
-_HANDLERS: dict[str, Callable[[_Writer, str, _Attributes, bool], None]] = {
-    "blockquote": _Writer._quote,
-    "ul": _Writer._list,
-    "ol": _Writer._list,
-    "li": _Writer._item,
-    "pre": _Writer._pre,
-    "code": _Writer._code,
-    "kbd": _Writer._code,
-    "tt": _Writer._code,
-    "a": _Writer._anchor,
-    "img": _Writer._image,
-    "abbr": _Writer._abbreviation,
-}
+def _one_line(runs: Runs) -> Runs:
+    return tuple(Text(" ") if type(run) is LineBreak else run for run in runs)

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, FallbackReason
-from scrapy_dripper.page.blocks import MAX_NODES, cut
+from scrapy_dripper.page.blocks import MAX_NODES
 from scrapy_dripper.page.decode import decode
 from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.profiles import PROFILES
 
 __all__ = ["Page", "PageError", "read"]
 
 
-def read(document: Document, config: Config) -> Page:
-    """Return the page of a document. Raise :exc:`PageError` with the reason why there is none."""
+def read(document: Document, config: Config, profile: str = "native") -> Page:
+    """Return the page of a document, cut by a profile. Raise :exc:`PageError` with the reason why there is none."""
     html = document.html
     truncate = config.oversize == "truncate"
     oversize = len(html) > config.max_bytes
@@ -25,7 +25,8 @@ def read(document: Document, config: Config) -> Page:
     if oversize:
         html = html[: config.max_bytes]
     text = html if isinstance(html, str) else decode(html, document.charset)
-    page = cut(parse(text), document.url)
+    rules = PROFILES[profile]
+    page = rules.cut(rules.parse(text), document.url)
     if page.truncated and not truncate:
         raise PageError(FallbackReason.OVERSIZE, f"more than {MAX_NODES:,} elements")
     n = len(page.blocks)
@@ -35,4 +36,4 @@ def read(document: Document, config: Config) -> Page:
         if not truncate:
             raise PageError(FallbackReason.OVERSIZE, f"{n:,} blocks, over DRIPPER_MAX_BLOCKS = {config.max_blocks:,}")
         page = page.head(config.max_blocks)
-    return replace(page, truncated=page.truncated or oversize)
+    return replace(page, truncated=page.truncated or oversize, oversize=config.oversize)

@@ -12,6 +12,7 @@ import contextlib
 import re
 from array import array
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
@@ -24,7 +25,9 @@ from scrapy_dripper.page.tags import (
     CELLS,
     KINDS,
     LOOSE,
+    OWNED,
     ROLE_FLAGS,
+    SILENT,
     TABLE_PARTS,
     TAG_FLAGS,
     TAGS,
@@ -40,6 +43,9 @@ MAX_CELL_CHARS = 400
 
 MAX_NODES = 200_000
 """Elements of a page that are looked at. Of 1,310 real pages the largest has 16,000; so many take about a second."""
+
+MATH_SETTINGS = ("inlineMath", "renderMathInElement", "delimiters", "AM_", "asciimath", "ASCIIMath")
+"""Words of scripts that set up MathJax, KaTeX or ASCIIMathML."""
 
 _BREAK = "\0"  # Stands for <br> in a run being collected; NUL itself never comes through the parser.
 _BLOCK, _BR, _MEDIA = int(Kind.BLOCK), int(Kind.BREAK), int(Kind.MEDIA)
@@ -61,14 +67,31 @@ def cut(root: HtmlElement, url: str = "") -> Page:
     truncated = len(unseen) > MAX_NODES
     if truncated:
         _drop_after(unseen[-1])
-    _drop(unseen)
+    scripts = _math_settings(unseen)
+    _drop([element for element in unseen if not _is_content(element)])
     for player in root.iter("video", "audio"):  # what is in it beside its sources is for browsers that cannot play it
         player.text = None
         for child in list(player):
             child.tail = None
             if child.tag not in ("source", "track"):
                 player.remove(child)
-    return _Cutter(root).page(url, base_url, title, truncated)
+    return replace(_Cutter(root).page(url, base_url, title, truncated), scripts=scripts)
+
+
+def _math_settings(elements: list[HtmlElement]) -> tuple[str, ...]:
+    scripts = [element for element in elements if element.tag == "script"]
+    written = [text for element in scripts for text in (element.get("src"), element.text) if text]
+    return tuple(text for text in written if any(word in text for word in MATH_SETTINGS))
+
+
+def _is_content(element: HtmlElement) -> bool:
+    """Return True for a formula in a script, and for a frame that shows something."""
+    if element.tag == "script":
+        return str(element.get("type", "")).strip().lower().startswith("math/")
+    if element.tag == "iframe" and (element.get("src") or element.get("data-src")):
+        element.text = None
+        return len(element) == 0
+    return False
 
 
 def _drop(elements: list[HtmlElement]) -> None:
@@ -136,7 +159,7 @@ class _Cutter:
         self.parent = self._parents()
         self.end = self._ends()
         self.tags = [node.tag for node in self.nodes]
-        self.texts = [node.text for node in self.nodes]
+        self.texts = [node.text if node.tag != "script" else None for node in self.nodes]
         self.tails = [node.tail for node in self.nodes]
         self.kinds = [KINDS.get(tag, _BLOCK if "-" in tag else 0) for tag in self.tags]
         self.flags = [0] * m
@@ -240,12 +263,12 @@ class _Cutter:
                     self.contexts.append(i)
                     if self.whole[i]:
                         self.whole_start, self.whole_end = i, end[i]
-                    if tags[i] == "hr":
+                    if tags[i] in OWNED:
                         self.self_owner[i] = -2 - len(self.text)
             elif kind == _BR:
                 self._line_break(i)
             elif kind == _MEDIA:
-                self.run_self.append(i)
+                (self.run_silent if tags[i] in SILENT else self.run_self).append(i)
                 self.pictures += tags[i] == "img"
             elif self.glue and self.run and not flags[i] & _CODE:
                 self.run.append(" ")
@@ -273,7 +296,7 @@ class _Cutter:
         tail = self.tails[i]
         if tail:
             self._add(tail, i, max(self.parent[i], 0), self.run_tail)
-        else:
+        elif tag not in SILENT:
             self.glue = tag in LOOSE
 
     def _no_block(self, i: int) -> None:
@@ -352,6 +375,7 @@ class _Cutter:
         self.run_text: list[int] = []
         self.run_tail: list[int] = []
         self.run_self: list[int] = []
+        self.run_silent: list[int] = []
         self.run_leaf = -1
         self.run_links = self.run_link_chars = self.run_bold_chars = 0
         self.glue = False
@@ -359,6 +383,7 @@ class _Cutter:
     def _flush(self) -> None:
         """End the run: a block if there is a word in it, part of the gap before the next block if there is none."""
         run = self.run
+        owner = -2 - len(self.text)
         if run or self.run_self:
             text = self._clean("".join(run)) if self.run_leaf >= 0 else ""
             if text and _word(text):
@@ -368,15 +393,17 @@ class _Cutter:
                 self.leaf.append(self.run_leaf)
                 self.counts.append((self.run_links, self.run_link_chars, self.run_bold_chars, self.pictures))
                 self.pictures = 0
-            else:
-                owner = -2 - len(self.text)
             for i in self.run_text:
                 self.text_owner[i] = owner
             for i in self.run_tail:
                 self.tail_owner[i] = owner
-            for i in self.run_self:
+            for i in (*self.run_self, *self.run_silent):
                 self.self_owner[i] = owner
             self._start_run()
+        elif self.run_silent:
+            for i in self.run_silent:
+                self.self_owner[i] = owner
+            self.run_silent = []
 
     def _clean(self, text: str) -> str:
         """Collapse white space as a browser does, with a new line for each line break."""

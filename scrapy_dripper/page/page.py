@@ -109,6 +109,10 @@ class Page:
     blocks: Blocks
     truncated: bool = False
     """True for the first part of an oversize page."""
+    scripts: tuple[str, ...] = ()
+    """Scripts that say how the page writes formulas: their text, or their URL."""
+    oversize: str = "fallback"
+    """What an engine does if the page is too long for it: an answer to ``DRIPPER_OVERSIZE``."""
 
     def head(self, n: int) -> Page:
         """Return the page with its first n blocks only; the rest of the tree stays, owned by nobody."""

@@ -43,10 +43,19 @@ MEDIA = ("img", "picture", "source", "video", "audio", "track", "image")
 TAGS: dict[str, int] = {tag: i for i, tag in enumerate((*BLOCKS, *INLINE, "br", *MEDIA), start=1)}
 """Tag to its number, from 1; 0 is any other tag. The order is part of the tagger's feature schema: append only."""
 
+SILENT = frozenset({"script", "iframe", "amp-mathml"})
+"""Of :data:`UNSEEN`, what can be content without being text: formulas and players. No block knows of them."""
+
+PLAYERS = frozenset({"lite-youtube", "amp-youtube", "youtube-video"})
+"""Custom elements that stand for a video."""
+
+OWNED = PLAYERS | {"hr"}
+"""Blocks that show something although there is nothing in them."""
+
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(BLOCKS, Kind.BLOCK),
     **dict.fromkeys(INLINE, Kind.INLINE),
-    **dict.fromkeys(MEDIA, Kind.MEDIA),
+    **dict.fromkeys((*MEDIA, *SILENT), Kind.MEDIA),
     "br": Kind.BREAK,
 }
 

@@ -70,6 +70,7 @@ class FakeEngine:
     """Says 0.9 for every block of many words, 0.2 for the others; cannot label a page that says so."""
 
     name = "fake"
+    profile = "native"
     limits = Limits()
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:

@@ -1,4 +1,4 @@
-"""Main-HTML to Markdown."""
+"""Main-HTML to Markdown through html2text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from scrapy_dripper.output.markdown import markdown
+from scrapy_dripper.output.html2text_output import markdown
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,11 @@ from scrapy_dripper.output.markdown import markdown
 def test_markdown(html: str, expected: str) -> None:
     """Absolute links, lines not wrapped, the page's own characters."""
     assert markdown(f"<html><body>{html}</body></html>", "https://example.org/a/b") == expected
+
+
+def test_links_dropped() -> None:
+    html = "<p><a href='/x'>link</a></p><blockquote><a href=y>b</a></blockquote>"
+    assert markdown(html, "https://example.org/", links=False) == "link\n\n> b"
 
 
 IMG = "&lt;img src=x onerror=a()&gt;"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 
 import numpy as np
@@ -36,7 +37,10 @@ def kept(body: str, *numbers: int) -> str:
         ("<p>a</p><p>b</p>", [1], "<p>b</p>"),
         ("<div class=x><section id=s><p>a</p><p>b</p></section></div>", [0], '<div class="x"><section id="s"><p>a</p>'
          "</section></div>"),
-        ("<div>lead<p>in</p>trail</div>", [0, 2], "<div>leadtrail</div>"),
+        ("<div>lead<p>in</p>trail</div>", [0, 2], "<div>lead<p></p>trail</div>"),
+        ("<div>lead<span><p>in</p></span>trail</div>", [0, 2], "<div>lead trail</div>"),
+        ("<p><a>x</a><span class=i></span><a>y</a></p>", [0], "<p><a>x</a> <a>y</a></p>"),
+        ("<code><a>x</a><i></i><a>y</a></code>", [0], "<code><a>x</a><a>y</a></code>"),
         ("<div>lead<p>in</p>trail</div>", [2], "<div>trail</div>"),
         ("<p>a</p>tail<p>b</p>", [1], "tail"),
         ("<p>a <b>b</b> <i>c</i> d</p>", [0], "<p>a <b>b</b> <i>c</i> d</p>"),
@@ -102,6 +106,12 @@ def test_images_go_with_the_blocks_around(body: str, main: list[int], image: boo
         ('<p style="background:url(x)">x</p>', "style"),
         ("<p>x<script>alert(1)</script></p>", "alert"),
         ('<p>x<iframe src="https://x.org"></iframe></p>', "iframe"),
+        ('<p>x<iframe src="https://www.youtube.com/embed/x" srcdoc="<b>"></iframe></p>', " src="),
+        ('<p>x<iframe src="https://www.youtube.com/embed/x" onload="x()"></iframe></p>', "onload"),
+        ('<p>x<iframe src="javascript:www.youtube.com"></iframe></p>', "script"),
+        ('<p>x<script type="math/tex" src="/x.js">y</script></p>', " src"),
+        ('<p>x<script type="module">y()</script></p>', "script"),
+        ('<p>x<script type="text/javascript;math/tex">y()</script></p>', "script"),
         ('<p>x<img src=i onerror="x()"></p>', "onerror"),
         ("<p>x<svg onload=x()></svg></p>", "svg"),
     ],
@@ -128,6 +138,53 @@ def test_nothing_active_is_left(markup: str, gone: str) -> None:
 def test_what_carries_meaning_is_left(markup: str) -> None:
     """URLs as written, images, spans, list numbers, languages and directions survive."""
     assert kept(markup, 0) == markup
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ('<p>so <script type="math/tex">a<b</script> is</p>', '<p>so <script type="math/tex">a<b</script> is</p>'),
+        (
+            '<p>x</p><script type="math/tex; mode=display">y</script><p>z</p>',
+            '<p>x</p><script type="math/tex; mode=display">y</script><p>z</p>',
+        ),
+        (
+            '<p>x</p><div><iframe src="https://www.youtube.com/embed/x" title="t">no frames</iframe></div><p>y</p>',
+            '<p>x</p><div><iframe data-src="https://www.youtube.com/embed/x" title="t"></iframe></div><p>y</p>',
+        ),
+        (
+            '<p>x</p><lite-youtube videoid="v" playlabel="t"></lite-youtube><p>y</p>',
+            '<p>x</p><lite-youtube videoid="v" playlabel="t"></lite-youtube><p>y</p>',
+        ),
+    ],
+)
+def test_formulas_and_players_go_with_the_blocks_around(markup: str, expected: str) -> None:
+    """In scripts that browsers take for data, and in frames that load nothing by themselves."""
+    n = len(page(markup).blocks)
+    assert kept(markup, *range(n)) == expected
+    assert n == 1 or "script" not in kept(markup, 0) + kept(markup, 1)
+    assert n == 1 or "frame" not in kept(markup, 0) + kept(markup, 1)
+
+
+def test_a_formula_does_not_end_its_script() -> None:
+    """Even if it came from a parser that lets it hold an end tag."""
+    found = page("<p>x<script type='math/tex'>y</script></p>")
+    next(node for node in found.tree.nodes if node.tag == "script").text = "a</script><b>"
+    html = main_html(found, np.ones(1, dtype=np.bool_))
+    assert "a< /script><b></script>" in html
+
+
+@given(documents(), st.randoms(use_true_random=False))
+def test_formulas_and_players_change_no_block(html: str, chance: random.Random) -> None:
+    """Blocks are the same with and without them, wherever they stand."""
+    silent = ["<script type=math/tex>x</script>", "<iframe src=https://www.youtube.com/embed/x></iframe>"]
+    pieces = re.split(r"(?=</(?:p|div|li|td|a|b|i)>)", html)
+    with_them = "".join(part + (chance.choice(silent) if chance.random() < 0.3 else "") for part in pieces[:-1])
+    without, found = cut(parse(html)), cut(parse(with_them + pieces[-1]))
+
+    assert found.blocks.text == without.blocks.text
+    assert found.blocks.links.tolist() == without.blocks.links.tolist()
+    assert found.blocks.images.tolist() == without.blocks.images.tolist()
 
 
 def test_noscript_is_shown() -> None:

@@ -93,6 +93,7 @@ class FakeEngine:
     """
 
     name = "fake"
+    profile = "native"
     limits = Limits()
 
     def __init__(self, log: EngineLog) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from web_poet import ItemPage, field
 from web_poet.serialization import deserialize_leaf, serialize_leaf
 
 from scrapy_dripper.dripper import Dripper
-from scrapy_dripper.extraction import Extraction, FallbackReason
+from scrapy_dripper.extraction import Extraction, FallbackReason, Metadata
+from scrapy_dripper.output.items import Paragraph, Text
 from scrapy_dripper.providers import MainContent
 
 POET = {"ADDONS": {"scrapy_poet.Addon": 300, "scrapy_dripper.Addon": 500}}
@@ -140,10 +142,11 @@ def test_it_can_be_cached(crawl: Crawls, site: Site, engine: EngineLog, tmp_path
 
 
 def test_an_extraction_survives_serialization() -> None:
-    """With its enum and its tuples."""
+    """With its enum, its tuples, its content list and its metadata."""
     main = Extraction(
         "u", "t", "<p>ä</p>", "ä", "ä", "fallback:html", FallbackReason.TIMEOUT, "slow", (True, False), (0.5, 0.25), 2
     )
+    main = replace(main, content=(Paragraph((Text("ä"),)),), metadata=Metadata(title="t"))
 
     assert deserialize_leaf(MainContent, serialize_leaf(main)) == main
 

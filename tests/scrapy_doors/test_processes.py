@@ -165,7 +165,11 @@ def test_p05_ctrl_c_once_finishes_what_waits_and_says_how_much(start: Start, sit
             "callable or a callable (got 'nothing')",
         ),
         ({"DRIPPER_BACH_SIZE": 5}, "good", "ConfigError: DRIPPER_BACH_SIZE is not a setting of scrapy-dripper"),
-        ({"DRIPPER_ENGINE": "oracle"}, "good", "ConfigError: DRIPPER_ENGINE must be one of 'tagger' (got 'oracle')"),
+        (
+            {"DRIPPER_ENGINE": "oracle"},
+            "good",
+            "ConfigError: DRIPPER_ENGINE must be one of 'tagger', 'qwen3' (got 'oracle')",
+        ),
         ({"DRIPPER_MODEL": "/no/such/folder"}, "real", "ModelError: "),
         (
             {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},

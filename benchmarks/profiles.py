@@ -1,0 +1,139 @@
+"""How much of what the published Qwen3 weights were trained on the profile v1.0 gives: identical simplified HTML, and
+for each page that differs the rule that makes it differ. Reports the CPU time of each step beside it.
+
+The reference is a file of JSON lines, also compressed with xz: ``id``, ``simplified`` (the HTML that the reference
+implementation makes) and ``html`` (the input; without it, the page of that name in the folder of pages).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import re
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from unittest import mock
+
+from corpus import DEFAULT
+from report import heading, publish, table
+
+from scrapy_dripper.page import balance
+from scrapy_dripper.page.profiles import PROFILES
+from scrapy_dripper.page.simplify import FOOT, HEAD, simplify
+
+TRUNCATE_CHARS = 200
+OUTPUT = Path(__file__).parent / "results" / "profile.txt"
+
+_template = re.compile(r"(</?)template(?=[\s>])", re.I)
+_tag = re.compile(r"<[a-zA-Z][^\s<>/]*(?:\s[^<>]*)?>")
+_attribute = re.compile(r"""\s([a-zA-Z-]+)\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]+)""")
+
+
+def simplified(text: str, seconds: Counter[str] | None = None) -> str:
+    """Return the simplified HTML of a document, as one document."""
+    seconds = Counter() if seconds is None else seconds
+    start = time.process_time()
+    root = PROFILES["v1.0"].parse(text)
+    parsed = time.process_time()
+    page = PROFILES["v1.0"].cut(root, "")
+    cut = time.process_time()
+    blocks = simplify(page, TRUNCATE_CHARS)
+    seconds.update(parse=parsed - start, cut=cut - parsed, simplify=time.process_time() - cut, blocks=len(blocks))
+    return HEAD + "".join(blocks) + FOOT
+
+
+def last_attribute_wins(text: str) -> str:
+    """Return a document without all but the last of attributes of the same name on the same tag."""
+
+    def once(tag: re.Match[str]) -> str:
+        kept = tag[0]
+        found = list(_attribute.finditer(kept))
+        later: set[str] = set()
+        for attribute in reversed(found):
+            if attribute[1].lower() in later:
+                kept = kept[: attribute.start()] + kept[attribute.end() :]
+            later.add(attribute[1].lower())
+        return kept
+
+    return _tag.sub(once, text)
+
+
+def with_items_closed_late(text: str) -> str:
+    """Return a document in which an item or cell without an end tag ends with the list or table around it."""
+    with mock.patch.object(balance, "_OPTIONAL", frozenset[str]()):
+        return balance.balanced(text)
+
+
+def with_templates(text: str) -> str:
+    """Return a document with elements of no meaning in place of its templates."""
+    return _template.sub(r"\1x-template", text)
+
+
+# What the reference does to a document: if the profile makes the same of a document done so, that is the difference.
+TRANSFORMS: dict[str, Callable[[str], str]] = {
+    "repeated attribute: the last one counts, the first one here, as in browsers": last_attribute_wins,
+    "unclosed item: it ends with its list, here where the next one begins": with_items_closed_late,
+    "template not closed in order: its content is shown, here it is not, as in browsers": with_templates,
+}
+
+
+def rule(text: str, ours: str, theirs: str) -> str:
+    """Return the name of the rule that makes the profile's simplified HTML differ from the reference's."""
+    if theirs == HEAD + FOOT:
+        return "body in the head: the reference drops it with the head, here it is the page"
+    for name, transform in TRANSFORMS.items():
+        if simplified(transform(text)) == theirs:
+            return name
+    if max(ours.count("<body"), theirs.count("<body")) > 1:
+        return "second <body>: what comes of it differs"
+    return "not explained"
+
+
+def main() -> None:
+    """Print the report and write it to a file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("reference", type=Path, help="JSON lines of the reference, plain or .xz")
+    parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of the pages (default: %(default)s)")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="file to write (default: %(default)s)")
+    options = parser.parse_args()
+    open_text = lzma.open if options.reference.suffix == ".xz" else open
+    with open_text(options.reference, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+
+    seconds: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    same: Counter[str] = Counter()
+    different: list[tuple[str, str]] = []
+    for row in rows:
+        kind = "small cases" if "html" in row else "pages"
+        text = row.get("html") or (options.data / f"{row['id']}.html").read_text(encoding="utf-8", errors="replace")
+        ours = simplified(text, seconds if kind == "pages" else None)
+        total[kind] += 1
+        if ours == row["simplified"]:
+            same[kind] += 1
+        else:
+            different.append((row["id"], rule(text, ours, row["simplified"])))
+
+    shares = [(kind, str(n), str(same[kind]), f"{same[kind] / n:.1%}") for kind, n in total.items()]
+    pages = max(1, total["pages"])
+    parts = [
+        heading("profiles.py", ["scrapy-dripper", "lxml"]),
+        "Simplified HTML of the profile v1.0, byte for byte that of the reference:",
+        table(("", "all", "identical", "share"), shares),
+        "Those that differ, each by one rule:",
+        "\n".join(f"{name}  {why}" for name, why in different) or "none",
+        "CPU milliseconds and blocks per page, on average:",
+        table(
+            ("step", "mean"),
+            [(step, f"{1000 * seconds[step] / pages:.2f}") for step in ("parse", "cut", "simplify")]
+            + [("blocks", f"{seconds['blocks'] / pages:.1f}")],
+        ),
+    ]
+    publish("\n\n".join(parts), options.output)
+
+
+if __name__ == "__main__":
+    main()

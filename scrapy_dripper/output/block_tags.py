@@ -1,0 +1,315 @@
+"""What the tags of blocks do in the walk of a :class:`~scrapy_dripper.output.reader.Reader`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any, Literal
+
+from lxml import etree
+
+from scrapy_dripper.output import inline_tags
+from scrapy_dripper.output.code import code_block, has_code_class
+from scrapy_dripper.output.images import PLAYERS, caption_of, captioned, is_figure, player
+from scrapy_dripper.output.inline_tags import add_formula
+from scrapy_dripper.output.items import (
+    Audio,
+    Code,
+    Footnote,
+    Footnotes,
+    Image,
+    Items,
+    List,
+    ListItem,
+    Paragraph,
+    Quote,
+    Rule,
+    Runs,
+    Strong,
+    Table,
+    Video,
+)
+from scrapy_dripper.output.math import has_math_class
+from scrapy_dripper.output.mathml_tree import inner_text
+from scrapy_dripper.output.reader import Enter, Leave, Reader, skip, stanzas
+from scrapy_dripper.output.tables import table
+from scrapy_dripper.page.tags import KINDS, Kind
+
+MAX_TABLES = 20
+"""Tables in tables that are read as such, layout tables included."""
+
+_LEVELS = {f"h{level}": level for level in range(1, 7)}
+_digits = re.compile(r"\s*(\d{1,9})\s*").fullmatch
+
+
+def _block(reader: Reader, element: etree._Element) -> Leave:
+    reader.flush()
+    notes = reader.footnotes.notes
+    return _note(reader, notes[element]) if notes and not reader.flat and element in notes else reader.flush
+
+
+def block_with_class(reader: Reader, element: etree._Element) -> Leave:
+    """Enter a ``<div>``, ``<p>`` or the like: what it is can depend on its class."""
+    name = element.get("class")
+    if name:
+        if has_code_class(name) and add_code(reader, element):
+            return skip
+        if has_math_class(name) and add_formula(reader, element):
+            return skip
+        if is_figure(element):
+            return _figure(reader, element)
+        if reader.is_caption(element):
+            return skip
+    return _block(reader, element)
+
+
+def _paragraph(reader: Reader, element: etree._Element) -> Leave:
+    reader.begins_block()
+    return block_with_class(reader, element)
+
+
+def _heading(reader: Reader, element: etree._Element) -> Leave:
+    if not reader.begins_block():
+        return _block(reader, element)
+    reader.flush()
+    reader.flat = True
+    reader.title = _LEVELS[element.tag]
+
+    def leave() -> None:
+        if reader.title:
+            reader.end_title()
+        else:
+            reader.flush()
+
+    return leave
+
+
+def add_code(reader: Reader, element: etree._Element) -> bool:
+    """Add the code block that an element is; return False if it is none."""
+    found = None if reader.flat and not reader.title else code_block(element)
+    if found is None or not reader.begins_block():
+        return False
+    reader.flush()
+    if found.text:
+        reader.items.append(found)
+    return True
+
+
+def _preformatted(reader: Reader, element: etree._Element) -> Leave:
+    if add_code(reader, element):
+        return skip
+    if not reader.flat:
+        return _block(reader, element)
+    text = " ".join(inner_text(element).split())
+    if text:
+        reader.line.run(Code(text))
+    return skip
+
+
+def _code(reader: Reader, element: etree._Element) -> Leave:
+    return skip if add_code(reader, element) else inline_tags.code_tag(reader, element)
+
+
+def _rule(reader: Reader, _element: etree._Element) -> Leave:
+    if reader.begins_block():
+        reader.flush()
+        reader.items.append(Rule())
+    else:
+        reader.flush()
+    return skip
+
+
+def _player(reader: Reader, element: etree._Element) -> Leave:
+    found = player(element, reader.resolve)
+    if found is not None:
+        reader.begins_block()
+        reader.flush()
+        reader.items.append(found)
+    return skip
+
+
+# ---------------------------------------------------------------------- what holds items
+def _quote(reader: Reader, element: etree._Element) -> Leave:
+    return reader.hold(lambda items: (Quote(items),) if items else ()) if reader.fits() else _block(reader, element)
+
+
+def _figure(reader: Reader, element: etree._Element) -> Leave:
+    found = caption_of(element) if reader.fits() else None
+    if found is None or found in reader.captions:
+        return _block(reader, element)
+    caption = reader.read_line(found)
+    reader.captions[found] = -1
+    if not caption:
+        return _block(reader, element)
+    return reader.hold(lambda items: _with_caption(items, caption, reader.captions[found]))
+
+
+def _with_caption(items: Items, caption: Runs, place: int) -> Items:
+    """Return what is in a figure with its caption, as a paragraph at its place where nothing can have it."""
+    if len(items) == 1 and isinstance(items[0], (Image, Video, Audio, Table)):
+        return captioned(items, caption)
+    return (*items[:place], Paragraph(caption), *items[place:]) if place >= 0 else (*items, Paragraph(caption))
+
+
+def _figure_tag(reader: Reader, element: etree._Element) -> Leave:
+    name = element.get("class")
+    return skip if name and has_code_class(name) and add_code(reader, element) else _figure(reader, element)
+
+
+def _picture(reader: Reader, element: etree._Element) -> Leave:
+    return inline_tags.image_tag(reader, element) if caption_of(element) is None else _figure(reader, element)
+
+
+def _caption(reader: Reader, element: etree._Element) -> Leave:
+    return skip if reader.is_caption(element) else _block(reader, element)
+
+
+def _note(reader: Reader, label: str) -> Leave:
+    reader.in_note += 1
+    leave = reader.hold(lambda items: (Footnotes((Footnote(label, items),)),) if items else ())
+
+    def leave_note() -> None:
+        reader.in_note -= 1
+        assert leave is not None
+        leave()
+
+    return leave_note
+
+
+def _summary(reader: Reader, _element: etree._Element) -> Leave:
+    reader.flush()
+    opened = not reader.flat and reader.line.open(Strong)
+
+    def leave() -> None:
+        reader.flush()
+        if opened:
+            reader.line.close()
+
+    return leave
+
+
+def _table(reader: Reader, element: etree._Element) -> Leave:
+    if add_code(reader, element):
+        return skip
+    name = element.get("class")
+    if name and has_math_class(name) and add_formula(reader, element):
+        return skip
+    if not reader.begins_block() or reader.in_cell >= MAX_TABLES:
+        return _block(reader, element)
+    reader.flush()
+    reader.in_cell += 1
+    items = table(element, reader.read)
+    reader.in_cell -= 1
+    for item in items:
+        if type(item) is Paragraph and not reader.in_cell:  # of a layout table
+            reader.items.extend(stanzas(item))
+        else:
+            reader.items.append(item)
+    return skip
+
+
+# ---------------------------------------------------------------------- lists
+def _list(reader: Reader, element: etree._Element) -> Leave:
+    if element.get("class") and is_figure(element):
+        return _figure(reader, element)
+    if not reader.fits():
+        return _block(reader, element)
+    reader.flush()
+    outer = reader.items, reader.kind, reader.entries, reader.terms, reader.labels
+    reader.items, reader.entries, reader.terms, reader.labels = [], [], [], {}
+    kind: Literal["unordered", "ordered", "definition"]
+    kind = "ordered" if element.tag == "ol" else "definition" if element.tag == "dl" else "unordered"
+    number = _digits(element.get("start") or "") if kind == "ordered" else None
+    reader.kind = kind
+    reader.nesting += 1
+
+    def leave() -> None:
+        _end_entry(reader)
+        entries, labels = reader.entries, reader.labels
+        if reader.terms:
+            entries.append(ListItem((), tuple(reader.terms)))
+        reader.items, reader.kind, reader.entries, reader.terms, reader.labels = outer
+        reader.nesting -= 1
+        if labels:
+            while reader.items and type(reader.items[-1]) is Rule:
+                reader.items.pop()  # the line between the text and its footnotes
+            free = reader.footnotes.free_label
+            notes = (Footnote(labels.get(i) or free(str(i + 1)), entry.items) for i, entry in enumerate(entries))
+            reader.items.append(Footnotes(tuple(notes)))
+        elif entries:
+            reader.items.append(List(kind, tuple(entries), int(number[1]) if number else 1))
+
+    return leave
+
+
+def _end_entry(reader: Reader, label: str | None = None) -> None:
+    """End the item of a list, or what stands between two."""
+    reader.flush()
+    if reader.items:
+        if label is not None:
+            reader.labels[len(reader.entries)] = label
+        reader.entries.append(ListItem(tuple(reader.items), tuple(reader.terms)))
+        reader.items, reader.terms = [], []
+
+
+def _item(reader: Reader, element: etree._Element) -> Leave:
+    if reader.flat or reader.kind not in ("ordered", "unordered"):
+        return _block(reader, element)
+    reader.flush()
+    if reader.items and reader.entries and all(type(item) is List for item in reader.items):
+        last = reader.entries[-1]  # a list between two items belongs to the first
+        reader.entries[-1] = replace(last, items=(*last.items, *reader.items))
+        reader.items = []
+    _end_entry(reader)
+    label = reader.footnotes.notes.get(element) if reader.footnotes.notes else None
+    if label is None:
+        return lambda: _end_entry(reader)
+    reader.in_note += 1
+
+    def leave() -> None:
+        reader.in_note -= 1
+        _end_entry(reader, label)
+
+    return leave
+
+
+def _term(reader: Reader, element: etree._Element) -> Leave:
+    if reader.flat or reader.kind != "definition":
+        return _block(reader, element)
+    _end_entry(reader)
+    runs = reader.read_line(element)
+    if runs:
+        reader.terms.append(runs)
+    return skip
+
+
+def _definition(reader: Reader, element: etree._Element) -> Leave:
+    if reader.is_caption(element):
+        return skip
+    if reader.flat or reader.kind != "definition":
+        return _block(reader, element)
+    _end_entry(reader)
+    return lambda: _end_entry(reader)
+
+
+ENTER: dict[Any, Enter] = {
+    **{tag: _block for tag, kind in KINDS.items() if kind is Kind.BLOCK},
+    **dict.fromkeys(("div", "section", "article", "center"), block_with_class),
+    **dict.fromkeys(("ul", "ol", "menu", "dir", "dl"), _list),
+    **dict.fromkeys(("pre", "listing", "xmp", "plaintext"), _preformatted),
+    **dict.fromkeys(_LEVELS, _heading),
+    **dict.fromkeys(PLAYERS, _player),
+    "p": _paragraph,
+    "hr": _rule,
+    "li": _item,
+    "dt": _term,
+    "dd": _definition,
+    "blockquote": _quote,
+    "figure": _figure_tag,
+    "picture": _picture,
+    "figcaption": _caption,
+    "summary": _summary,
+    "code": _code,
+    "table": _table,
+}
+"""By tag, how a block begins."""

@@ -1,0 +1,219 @@
+"""Blocks of code: where they are, their lines and their language.
+
+Highlighters wrap code in tables of line numbers, toolbars and twins for copying. What comes out is what was put in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from scrapy_dripper.output.code_language import language_of, normalised
+from scrapy_dripper.output.code_lines import code_text, has_number_class, is_numbers, is_tool
+from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Runs, Text
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+__all__ = ["CODE_TAGS", "TWIN", "Guess", "code_block", "code_of_lines", "has_code_class"]
+
+Guess = Callable[[str], "str | None"]
+"""Names the language of code by its text, None for unknown: see :mod:`scrapy_dripper.output.language_guess`."""
+
+CODE_TAGS = frozenset({"pre", "listing", "xmp", "plaintext", "table"})
+"""Tags that :func:`code_block` knows by themselves."""
+
+TWIN: Final = CodeBlock("")
+"""Stands for what shows code, or the numbers of its lines, beside the code: to be dropped."""
+
+MAX_AROUND = 80
+"""Elements around code, in its wrapper, that are looked at."""
+
+_PRE = frozenset({"pre", "listing", "xmp", "plaintext"})
+_PROSE = ("h1", "h2", "h3", "h4", "h5", "h6", "video", "audio", "iframe", "blockquote", "article", "section", "figure")
+_marked = re.compile(
+    r"highlight|code|language-|lang[-:]|brush|syntax|crayon|enlighter|snippet|gist|blob|rouge|lntable|shiki|hljs|listing"
+    r"|prettyprint|geshi|chroma|prism|sourceCode|cm-|CodeMirror|(?:^|\s)file(?:\s|$)",
+    re.IGNORECASE,
+).search
+_WHOLE = frozenset(
+    "syntaxhighlighter crayon-syntax crayon-main dp-highlighter cm-editor cm-content enlighter-default "
+    "enlighter-v-standard enlighter codemirror codemirror-code codemirror-lines".split()
+)
+"""Classes of what holds lines of code that are no ``<pre>``."""
+_TABLES = frozenset("highlighttable codehilitetable lntable rouge-table hljs-ln crayon-table processedcode".split())
+_emoji = re.compile(r"emoji|smil", re.IGNORECASE).search
+
+
+@lru_cache(4_096)
+def has_code_class(name: str) -> bool:
+    """Return True if :func:`code_block` may find something by this class attribute."""
+    return _marked(name) is not None or has_number_class(name)
+
+
+def code_block(element: _Element, guess: Guess | None = None) -> CodeBlock | None:
+    """Return the code that an element is, :data:`TWIN` (no text) for one to be dropped, None if it is neither.
+
+    To be asked for elements of :data:`CODE_TAGS` and those with :func:`has_code_class`, before what is in them.
+    ``guess`` names the language of code whose page does not.
+    """
+    found = _found(element)
+    if found is None or found.text == "" or found.language is not None or guess is None:
+        return found
+    language = guess(found.text)
+    return CodeBlock(found.text, language, "guess") if language else found
+
+
+def code_of_lines(runs: Runs) -> CodeBlock | None:
+    """Return the code of a paragraph that is nothing but inline code with line breaks between, None for any other."""
+    lines: list[str] = [""]
+    for run in runs:
+        if type(run) is LineBreak:
+            lines.append("")
+        elif type(run) is Code:
+            lines[-1] += run.text
+        elif type(run) is not Text or not run.text.isspace():
+            return None
+    return CodeBlock("\n".join(lines)) if len(lines) > 1 and "".join(lines) else None
+
+
+def _found(element: _Element) -> CodeBlock | None:
+    tag = element.tag
+    if tag in _PRE:
+        return _preformatted(element)
+    if tag == "table":
+        return _block(element) if _is_code_table(element) else None
+    if tag == "code":
+        return _loose_code(element)
+    name = element.get("class") or ""
+    tokens = frozenset(name.lower().split())
+    if is_numbers(element) and has_number_class(name):
+        return TWIN
+    if _is_rendered_twin(element, tokens):
+        return TWIN
+    if tokens & _WHOLE:
+        return _whole(element, tokens)
+    inner = _sole_code(element)
+    return None if inner is None else _preformatted(inner) if inner.tag in _PRE else _block(inner)
+
+
+def _block(element: _Element) -> CodeBlock:
+    text = code_text(element)
+    return CodeBlock(text, *language_of(element)) if text else TWIN
+
+
+def _preformatted(element: _Element) -> CodeBlock | None:
+    """Return the code of a ``<pre>``, None if it holds a part of a page rather than code."""
+    if is_numbers(element) and _stands_beside_code(element):
+        return TWIN
+    # One in another that is a part of a page is code, or each of many in each other would be searched to its end.
+    if next(element.iterancestors(*_PRE), None) is None:
+        if next(element.iter(*_PROSE), None) is not None:
+            return None
+        image = next(element.iter("img"), None)
+        if image is not None and not _emoji(image.get("class") or ""):
+            return None
+        table = next(element.iter("table"), None)
+        if table is not None and not _is_code_table(table):
+            return None
+    return _block(element)
+
+
+def _stands_beside_code(element: _Element) -> bool:
+    """Return True for the numbers in a cell of their own, or right before the code."""
+    parent = element.getparent()
+    if parent is None:
+        return False
+    following = element.getnext()
+    return parent.tag in ("td", "th") or is_numbers(parent) or (following is not None and following.tag in _PRE)
+
+
+def _loose_code(element: _Element) -> CodeBlock | None:
+    """Return the code of a ``<code>`` without a ``<pre>`` if it has lines."""
+    if next(element.iterancestors(*_PRE, "code"), None) is not None:
+        return None
+    if element.find("pre") is not None or element.find("br") is not None or element.find("table") is not None:
+        return _block(element)
+    name = element.get("class") or ""
+    if (
+        name
+        and ("hljs" in name or "language-" in name)
+        and "\n" in "".join(str(text) for text in element.itertext()).strip()
+    ):
+        return _block(element)
+    return None
+
+
+def _whole(element: _Element, tokens: frozenset[str]) -> CodeBlock | None:
+    found = _block(element)
+    if "syntaxhighlighter" in tokens and found.language is None:
+        language = next(
+            (normalised(token) for token in (element.get("class") or "").split() if token.lower() not in _STATES), ""
+        )
+        found = CodeBlock(found.text, language or None, "class" if language else None)
+    elif "crayon-syntax" in tokens and found.language is None:
+        labels = (node for node in islice(element.iter("span"), 20) if "crayon-language" in (node.get("class") or ""))
+        language = normalised("".join(label.text or "" for label in labels))
+        found = CodeBlock(found.text, language or None, "attribute" if language else None)
+    return found
+
+
+_STATES = frozenset("syntaxhighlighter nogutter notranslate ie collapsed printing show".split())
+
+
+def _is_rendered_twin(element: _Element, tokens: frozenset[str]) -> bool:
+    """Return True for what Enlighter draws beside the ``<pre>`` that it hides."""
+    if not any(token.startswith("enlighter-") for token in tokens):
+        return False
+    return any(
+        node is not None and node.tag == "pre" and "EnlighterJSRAW" in (node.get("class") or "")
+        for node in (element.getnext(), element.getprevious())
+    )
+
+
+def _is_code_table(table: _Element) -> bool:
+    """Return True for a table whose first row shows that it is code with its line numbers."""
+    tokens = frozenset((table.get("class") or "").lower().split())
+    first = next((node for node in islice(table.iter(), 12) if node.tag == "tr"), None)
+    if first is None:
+        return False
+    if tokens & _TABLES:
+        return True
+    cells = [cell for cell in islice(first, 4) if cell.tag in ("td", "th")]
+    if not cells:
+        return False
+    names = [(cell.get("class") or "").lower() for cell in cells]
+    if "blob-code" in names[-1] or "crayon-code" in names[-1] or "hljs-ln-code" in names[-1]:
+        return True
+    if len(cells) == 2 and is_numbers(cells[0]):
+        return any(node.tag in _PRE or node.tag == "code" for node in islice(cells[1].iter(), 8))
+    return False
+
+
+def _sole_code(wrapper: _Element) -> _Element | None:
+    """Return the one block of code in a wrapper that holds nothing else to read, None if there is none or more."""
+    found: _Element | None = None
+    todo = [wrapper]
+    looked = 0
+    while todo:
+        node = todo.pop()
+        looked += 1
+        if looked > MAX_AROUND or (node.text and not node.text.isspace()):
+            return None
+        for child in node:
+            if child.tail and not child.tail.isspace():
+                return None
+            if not isinstance(child.tag, str) or is_tool(child) or is_numbers(child):
+                continue
+            if child.tag in _PRE or (child.tag == "table" and _is_code_table(child)):
+                if found is not None:
+                    return None
+                found = child
+            elif child.tag in ("img", "code", "table"):
+                return None
+            else:
+                todo.append(child)
+    return found

@@ -1,0 +1,216 @@
+"""The lines of code, without the numbers that generators put beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, cast
+
+from lxml import etree
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_LINES = frozenset("tr li div p dd dt".split())
+_FRAMES = frozenset("table thead tbody tfoot tr ol ul".split())
+_UNSEEN = frozenset("script style template textarea button svg clipboard-copy caption colgroup select".split())
+_LINE_CLASSES = frozenset("line code-line token-line codeline view-line cm-line hljs-line code_line".split())
+_TOOLS = frozenset(
+    "copy copy-btn copybtn copy-button code-copy code-copy-button btn-clipboard toolbar crayon-toolbar "
+    "enlighter-toolbar enlighter-toolbar-top enlighter-toolbar-bottom toolbar-item zeroclipboard-container "
+    "codemirror-gutters bar tools crayon-info crayon-plain-wrap".split()
+)
+
+_SKIPPED = -1
+
+_number_class = re.compile(
+    r"(?:.*[-_])?(?:source-)?line[-_]?(?:no|nos|nr|num|nums|number|numbers|numbering|nodiv)(?:[-_].*)?"
+    r"|(?:.*[-_])?gutter(?:[-_].*)?|lnt?|blob-num|blob-num-.*|crayon-nums?(?:-.*)?|hljs-ln-n(?:umbers)?|numbers|de1-num",
+    re.IGNORECASE,
+).fullmatch
+_digits = re.compile(r"[\s\d.:|]*").fullmatch
+_numbered = re.compile(r"[ \t]*(\d{1,5})(?:[:|](?=\s|$)|(?=[ \t]|$))").match
+_basic = re.compile(r"(?:PRINT|GOTO|GOSUB|LET|REM|INPUT|NEXT|RETURN|DATA|READ|DIM|END|CLS|FOR|IF|POKE|STOP)\b").match
+_code_mark = re.compile(r"[(){}\[\];=<>]|:$|^(?:(?:import|from|package|use|end|else|return)\b|#|//|--)").search
+
+
+@lru_cache(4_096)
+def has_number_class(name: str) -> bool:
+    """Return True if a class attribute is one of line numbers, or of a block that can have them."""
+    return any(_number_class(token) for token in name.split())
+
+
+def is_numbers(element: _Element) -> bool:
+    """Return True for an element with the numbers of lines, one or all of them, and nothing else."""
+    name = element.get("class") or ""
+    if (name and has_number_class(name)) or "data-line-number" in element.attrib or "data-linenos" in element.attrib:
+        return all(map(_digits, _texts(element)))
+    following = element.getnext()
+    if following is None or not (element.tag == "td" or _leads_line(element, following)):
+        return False
+    found = False
+    for text in _texts(element):
+        if not _digits(text):
+            return False
+        found = found or not text.isspace()
+    return found
+
+
+def _leads_line(element: _Element, following: _Element) -> bool:
+    """Return True for a number before the ``<div>`` of its line."""
+    return element.tag == "span" and following.tag == "div" and not element.tail and element.getprevious() is None
+
+
+def is_tool(element: _Element) -> bool:
+    """Return True for buttons and labels that a generator puts on code."""
+    if element.tag in _UNSEEN:
+        return True
+    tokens = (element.get("class") or "").lower().split()
+    return not _TOOLS.isdisjoint(tokens) or ("lang" in tokens and element.tag == "span")
+
+
+def code_text(root: _Element) -> str:
+    """Return the code in an element: without line numbers, and without blank lines at both ends.
+
+    Takes time linear in the element.
+    """
+    text = _Lines(root).text()
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\xa0", " ").replace("\u200b", "").rstrip()
+    lines = [line if line and not line.isspace() else "" for line in text.split("\n")]
+    first = next((i for i, line in enumerate(lines) if line), len(lines))
+    return without_numbers("\n".join(lines[first:]))
+
+
+class _Lines:
+    """One pass over the nodes of a piece of code."""
+
+    def __init__(self, root: _Element) -> None:
+        self._root = root
+        self._pieces: list[str] = []
+        self._written = 0
+        self._open = False  # there is something in the line
+        self._lines: list[
+            tuple[int, bool]
+        ] = []  # of the elements that are lines: where they begin, if lines are in them
+        text = "".join(_texts(root))
+        breaks = root.findall(".//br")
+        # A line break of its own before the one in the text is what an editor made of it.
+        self._double = len(breaks) > 1 and all((br.tail or "\n")[:1] in "\r\n" for br in breaks) and "\n" in text
+        self._spans = not breaks and "\n" not in text.strip("\n")
+
+    def text(self) -> str:
+        walk = etree.iterwalk(self._root, events=("start", "end", "comment", "pi"))
+        for event, node in walk:
+            if event == "start":
+                if node is not self._root and (is_tool(node) or is_numbers(node)):
+                    walk.skip_subtree()
+                    self._lines.append((_SKIPPED, False))  # lxml reports its end all the same
+                    continue
+                self._enter(node)
+            elif event == "end":
+                if self._lines and self._lines[-1][0] == _SKIPPED:
+                    self._lines.pop()
+                else:
+                    self._leave(node)
+                self._tail(node)
+            else:
+                self._tail(node)
+        return "".join(self._pieces)
+
+    def _enter(self, node: _Element) -> None:
+        if self._is_line(node):
+            if self._open:
+                self._write("\n")
+            if self._lines:
+                self._lines[-1] = (self._lines[-1][0], True)
+            self._lines.append((self._written, False))
+        elif node.tag == "br" and not self._double:
+            self._write("\n")
+        elif node.tag == "img":
+            self._write(node.get("alt") or "")
+        text = node.text
+        if text and not (text.isspace() and (node.tag in _FRAMES or (len(node) and self._is_line(node[0])))):
+            self._write(text)
+
+    def _leave(self, node: _Element) -> None:
+        if not self._is_line(node):
+            return
+        start, has_lines = self._lines.pop()
+        if self._open or (not has_lines and self._written == start):
+            self._write("\n")
+
+    def _tail(self, node: _Element) -> None:
+        tail = node.tail
+        if not tail or node is self._root:
+            return
+        if tail.isspace():
+            parent = node.getparent()
+            if self._is_line(node) or (parent is not None and parent.tag in _FRAMES):
+                return
+        self._write(tail)
+
+    def _write(self, text: str) -> None:
+        if text:
+            self._pieces.append(text)
+            self._written += len(text)
+            self._open = text[-1] != "\n"
+
+    def _is_line(self, node: _Element) -> bool:
+        if node is self._root:
+            return False
+        if node.tag in _LINES:
+            return True
+        return bool(
+            self._spans
+            and node.tag in ("span", "code", "pre")
+            and (
+                node.get("data-line") is not None
+                or not _LINE_CLASSES.isdisjoint((node.get("class") or "").lower().split())
+                or "CodeMirror-line" in (node.get("class") or "")
+            )
+        )
+
+
+def without_numbers(code: str) -> str:
+    """Return code without the numbers that begin each of its lines, if they count them: not those of BASIC.
+
+    They have to go up by one, and what is behind them has to look like code, for a table of figures can have them too.
+    """
+    lines = code.split("\n")
+    if len(lines) < 3 or not lines[0].lstrip()[:1].isdigit():
+        return code
+    ends: list[int] = []
+    rests: list[str] = []
+    number = -1
+    for line in lines:
+        found = _numbered(line)
+        if found is None or (number >= 0 and int(found[1]) != number + 1):
+            return code
+        number = int(found[1])
+        ends.append(found.end())
+        rests.append(line[found.end() :])
+    if not _is_code(rests):
+        return code
+    columns = [end + len(rest) - len(rest.lstrip()) for end, rest in zip(ends, rests, strict=True) if rest.strip()]
+    column = min(columns)
+    if all(end < column or not rest.strip() for end, rest in zip(ends, rests, strict=True)):
+        return "\n".join(line[column:] for line in lines)
+    gap = min(len(rest) - len(rest.lstrip()) for rest in rests if rest.strip())
+    return "\n".join(rest[gap:] for rest in rests)
+
+
+def _is_code(rests: list[str]) -> bool:
+    """Return True if lines are rather those of a program than the rows of a table, or of a program that has numbers."""
+    filled = [rest for rest in rests if rest.strip()]
+    if not filled or 2 * sum(_basic(rest.strip()) is not None for rest in filled) >= len(filled):
+        return False
+    indents = {len(rest) - len(rest.lstrip()) for rest in filled}
+    marked = sum(_code_mark(rest.strip()) is not None for rest in filled)
+    return 2 * marked >= len(filled) or (marked > 0 and (len(indents) > 1 or len(filled) < len(rests)))
+
+
+def _texts(element: _Element) -> Iterator[str]:
+    return cast("Iterator[str]", element.itertext())

@@ -1,0 +1,101 @@
+"""The content list as plain JSON values, and back. ``content_list.schema.json`` describes them.
+
+An item or run is an object with its ``type``; what has its default value is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, Field, fields
+from typing import Any, cast, get_args
+
+from scrapy_dripper.output.items import Cell, Footnote, Footnotes, Item, Items, List, ListItem, Run, Table
+
+_PARTS = (Cell, ListItem, Footnote)
+_ITEMS = {one.type: one for one in get_args(Item)}
+_RUNS = {one.type: one for one in get_args(Run)}
+_Fields = tuple[tuple[str, Any, Callable[[Any], Any]], ...]
+
+
+class ContentError(ValueError):
+    """A value is no content list."""
+
+
+def to_json(items: Sequence[Item]) -> list[dict[str, Any]]:
+    """Return items as dicts, lists, strings, numbers and booleans."""
+    return [_encode(item) for item in items]
+
+
+def from_json(values: Sequence[Any]) -> Items:
+    """Return the items that :func:`to_json` made these values of. Raise :exc:`ContentError` for anything else."""
+    try:
+        return cast("Items", _items(values))
+    except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
+        raise ContentError(f"not a content list ({type(error).__name__}: {error})") from None
+
+
+def _encode(value: Any) -> Any:
+    kind = type(value)
+    known = _FIELDS.get(kind)
+    if known is None:
+        return [_encode(one) for one in value] if kind is tuple else value
+    encoded: dict[str, Any] = {} if kind in _PARTS else {"type": kind.type}
+    for name, default, _ in known:
+        one = getattr(value, name)
+        if one != default:
+            encoded[name] = one if type(one) is str else _encode(one)
+    return encoded
+
+
+def _decode(kind: Any, value: Any) -> Any:
+    values = dict(value)
+    if kind not in _PARTS:
+        del values["type"]
+    return kind(**{name: decode(values.pop(name)) for name, _, decode in _FIELDS[kind] if name in values}, **values)
+
+
+def _tuple_of(decode: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def decode_all(values: Any) -> Any:
+        if not isinstance(values, (list, tuple)):
+            raise TypeError(f"expected a list (got {type(values).__name__})")
+        return tuple(decode(value) for value in values)
+
+    return decode_all
+
+
+_items = _tuple_of(lambda value: _decode(_ITEMS[value["type"]], value))
+_runs = _tuple_of(lambda value: _decode(_RUNS[value["type"]], value))
+
+
+def _part(kind: type) -> Callable[[Any], Any]:
+    return lambda value: _decode(kind, value)
+
+
+_DECODERS: dict[str, Callable[[Any], Any]] = {
+    "items": _items,
+    "runs": _runs,
+    "caption": _runs,
+    "terms": _tuple_of(_runs),
+    "rows": _tuple_of(_tuple_of(_part(Cell))),
+    "notes": _tuple_of(_part(Footnote)),
+}
+
+
+def _default(field: Field[Any]) -> Any:
+    return None if field.default is MISSING else field.default
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, (str, int)):
+        return value
+    raise TypeError(f"expected a string, a number or a boolean (got {type(value).__name__})")
+
+
+def _fields_of(kind: Any) -> _Fields:
+    decoders = _DECODERS | {"items": _tuple_of(_part(ListItem))} if kind is List else _DECODERS
+    return tuple((field.name, _default(field), decoders.get(field.name, _plain)) for field in fields(kind))
+
+
+_FIELDS: dict[Any, _Fields] = {
+    kind: _fields_of(kind) for kind in {*_ITEMS.values(), *_RUNS.values(), *_PARTS, Table, Footnotes}
+}

@@ -1,0 +1,256 @@
+"""Formulas that stand as LaTeX in the text of a page, between delimiters that MathJax or KaTeX look for.
+
+``\\(..\\)``, ``\\[..\\]`` and the environments of amsmath say by themselves that they are formulas. Dollars do not:
+most are money, and some are variables of a shell. So without a word from the page (:class:`Notation`) what is between
+two of them has to look like a formula.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from scrapy_dripper.output import asciimath
+from scrapy_dripper.output.items import Emphasis, Formula, LineBreak, Run, Runs, Strong, Sub, Sup, Text
+
+MAX_LENGTH = 10_000
+"""Characters of a formula between delimiters."""
+MAX_INLINE = 1_000
+"""The same between single dollars or backticks."""
+
+Span: TypeAlias = "tuple[int, int, Formula]"
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """What the scripts of a page say of how formulas are written in its text."""
+
+    dollars: bool = False
+    """``$..$`` is a formula."""
+    asciimath: bool = False
+    """Backticks hold AsciiMath."""
+
+
+NOTATION = Notation()
+_DISPLAY = frozenset({"\\[", "$$", "[tex]", "[latex]"})
+_CLOSING = {
+    "\\(": "\\)", "\\[": "\\]", "$$": "$$", "$": "$", "`": "`",
+    "[tex]": "[/tex]", "[itex]": "[/itex]", "[latex]": "[/latex]", "[math]": "[/math]",
+}  # fmt: skip
+_OPAQUE = "\ufffc"  # in the place of a run that can be no part of a formula
+
+_environments = (
+    r"(?:equation|align|alignat|gather|multline|flalign|eqnarray|displaymath|math|aligned|gathered|split|dcases|cases"
+    r"|[pbvBV]?matrix|array)\*?"
+)
+_may_begin = re.compile(r"[\\$`]|\[[iltm]", re.IGNORECASE).search
+_delimiter = re.compile(
+    rf"\\(?:[()\[\]]|(?:begin|end)\{{{_environments}\}}|[\\$`])|\$+|`+|\[/?(?:i?tex|latex|math)\]", re.IGNORECASE
+).finditer
+_environment = re.compile(r"\\(begin|end)(\{.*\})", re.IGNORECASE).fullmatch
+_alone = re.compile(r"\{(?:equation|align|alignat|gather|multline|flalign|eqnarray|displaymath|math)\*?\}").fullmatch
+
+_tex = re.compile(
+    r"\\[A-Za-z]{2,}|\\[,;!{}|]|(?:(?<![^\W_])[A-Za-z]|[})\]])[_^](?:\{|\\|[^\W_](?![^\W_])|[-+(*])|\d\^[{\d]"
+).search
+_words = re.compile(r"[^\W\d_]{2,}").findall
+_names = frozenset(
+    "sin cos tan cot sec csc log ln lg exp lim min max sup inf mod gcd lcm det dim ker deg arg sgn var cov dx dy dz dt "
+    "ab ac bc abc cd xy xz yz pq ax bx by mn ij nk mc kx nx iff".split()
+)
+_letter = re.compile(r"[A-Za-z]").search
+_amount = re.compile(r"\s*[-+]?\d[\d.,]*\s*(?:[kKmMbBtT]n?|mil\w*|bil\w*|USD|[-–—%]|$)?(?![A-Za-z\\^_(=+*])").match
+_dangling = re.compile(r"(?:[-+=<>*/,;:&|(\[{]|\.\.)\Z").search
+_prose = re.compile(r"\A[a-z]{3,}[\s,.;:]*\Z|[\"“”]|\b[a-z]{3,}\s+[a-z]{2}").search
+
+_dollar_setting = re.compile(
+    r"inlineMath['\"]?\s*:\s*(?:\{\s*['\"]?\[\+\]['\"]?\s*:\s*)?\[[^\]]{0,60}\[\s*['\"]\\?\$['\"]"
+    r"|inlineMath['\"]?\s*:\s*(?:\{\s*['\"]?\[\+\]['\"]?\s*:\s*)?\[\s*\[[^\]]{0,60}\]\s*,\s*\[\s*['\"]\$['\"]"
+    r"|left['\"]?\s*:\s*['\"]\$['\"]"
+).search
+_asciimath_setting = re.compile(
+    r"AM_(?:HTMLorMML|CHTML|SVG)|asciimath2jax|input/asciimath|ASCIIMathML\.js", re.I
+).search
+
+
+def notation(scripts: Iterable[str]) -> Notation:
+    """Return what scripts, their text and their URLs, say of how the page writes formulas to MathJax or KaTeX."""
+    dollars = ascii_math = False
+    for script in scripts:
+        if "$" in script and not dollars:
+            dollars = _dollar_setting(script) is not None
+        ascii_math = ascii_math or _asciimath_setting(script) is not None
+    return Notation(dollars, ascii_math)
+
+
+def looks_like_formula(tex: str) -> bool:
+    """Return True if this is rather a formula than prose, an amount of money or a variable of a shell."""
+    if _tex(tex):
+        return True
+    if not _letter(tex) or not tex.isascii() or _amount(tex) or _dangling(tex):
+        return False
+    return all(word in _names or (len(word) < 4 and word.isupper()) for word in _words(tex))
+
+
+def split_delimiters(text: str, notation: Notation = NOTATION) -> list[str | tuple[str, bool]]:
+    """Return a text cut into plain text and formulas, each as its LaTeX and whether it is on display."""
+    parts: list[str | tuple[str, bool]] = []
+    end = 0
+    for start, stop, formula in spans(text, notation):
+        if start > end:
+            parts.append(text[end:start])
+        parts.append((formula.latex, formula.display))
+        end = stop
+    if end < len(text) or not parts:
+        parts.append(text[end:])
+    return parts
+
+
+def join_formulas(runs: Runs, notation: Notation = NOTATION) -> Runs:
+    """Return the runs of one line with the formulas that go over several of them.
+
+    A formula on display has line breaks in it, and one that a Markdown converter took for text has lost its
+    underscores to emphasis: they are put back.
+    """
+    if not any(type(run) is Text and _may_begin(run.text) is not None for run in runs):
+        return runs
+    pieces = [_source(run) for run in runs]
+    whole = "".join(pieces)
+    found = list(spans(whole, notation))
+    if not found:
+        return runs
+    joined: list[Run] = []
+    at = 0
+    todo: Iterator[Span | None] = iter([*found, None])
+    span = next(todo)
+    for run, piece in zip(runs, pieces, strict=True):
+        begin, end = at, at + len(piece)
+        while span is not None and span[1] <= begin and span[0] < begin:
+            span = next(todo)
+        if type(run) is not Text:
+            if span is None or not (span[0] < begin and end <= span[1]):
+                joined.append(run)
+            at = end
+            continue
+        while span is not None and span[0] < end:
+            if begin < span[0]:
+                joined.append(Text(whole[begin : span[0]]))
+            if span[0] >= at:
+                joined.append(span[2])
+            begin = min(end, max(begin, span[1]))
+            if span[1] > end:
+                break
+            span = next(todo)
+        if begin < end:
+            joined.append(Text(whole[begin:end]))
+        at = end
+    return tuple(joined)
+
+
+def _source(run: Run) -> str:
+    """Return what a run can have been in a formula."""
+    if type(run) is Text:
+        return run.text
+    if type(run) is LineBreak:
+        return "\n"
+    if type(run) in (Emphasis, Strong, Sub, Sup) and all(type(inner) is Text for inner in run.runs):  # type: ignore[union-attr]
+        inner = "".join(inner.text for inner in run.runs)  # type: ignore[union-attr]
+        before, after = {Emphasis: ("_", "_"), Strong: ("__", "__"), Sub: ("_{", "}"), Sup: ("^{", "}")}[type(run)]
+        return inner if "\\(" in inner or "$" in inner else f"{before}{inner}{after}"
+    return _OPAQUE
+
+
+def spans(text: str, notation: Notation = NOTATION) -> Iterator[Span]:
+    """Yield where the formulas of a text begin and end, with their delimiters, and what they are."""
+    if _may_begin(text) is None:
+        return
+    marks = [(found.start(), found.end(), found[0].lower()) for found in _delimiter(text)]
+    closes = _next_marks(marks)
+    partners = _environments_of(marks)
+    i = 0
+    while i < len(marks):
+        start = marks[i][0]
+        if i in partners:
+            j = partners[i]
+            formula = _environment_formula(text[start : marks[j][1]])
+        else:
+            j = closes[i]
+            formula = _formula(text, marks, i, j, notation) if j else None
+        if formula is None:
+            i += 1
+        else:
+            yield start, marks[j][1], formula
+            i = j + 1
+
+
+def _next_marks(marks: list[tuple[int, int, str]]) -> list[int]:
+    """Return for each mark the number of the next one that closes it, 0 for none."""
+    following: dict[str, int] = {}
+    closes = [0] * len(marks)
+    for i in range(len(marks) - 1, -1, -1):
+        mark = marks[i][2]
+        closes[i] = following.get(_CLOSING.get(mark, ""), 0)
+        following[mark] = i
+    return closes
+
+
+def _environments_of(marks: list[tuple[int, int, str]]) -> dict[int, int]:
+    """Return which ``\\begin`` belongs to which ``\\end``."""
+    partners: dict[int, int] = {}
+    open_: list[tuple[int, str]] = []
+    for i, (_, _, mark) in enumerate(marks):
+        found = _environment(mark)
+        if found is None:
+            continue
+        if found[1] == "begin":
+            open_.append((i, found[2]))
+        elif open_ and open_[-1][1] == found[2]:
+            partners[open_.pop()[0]] = i
+    return partners
+
+
+def _environment_formula(tex: str) -> Formula | None:
+    if _OPAQUE in tex or len(tex) > MAX_LENGTH or not _alone(tex[6 : tex.index("}") + 1].lower()):
+        return None
+    return Formula(" ".join(tex.split(" ")).strip(), "delimiters", not tex.lower().startswith("\\begin{math}"))
+
+
+def _formula(text: str, marks: list[tuple[int, int, str]], i: int, j: int, notation: Notation) -> Formula | None:
+    """Return the formula between marks i and j, None if there is none."""
+    mark = marks[i][2]
+    begin, end = marks[i][1], marks[j][0]
+    if mark in ("$", "`"):
+        return _between_single(text, begin, end, mark, notation) if end - begin <= MAX_INLINE else None
+    if end - begin > MAX_LENGTH:
+        return None
+    tex = text[begin:end]
+    inner = tex.strip()
+    if not inner or _OPAQUE in inner:
+        return None
+    if mark == "$$" and not notation.dollars and not looks_like_formula(inner):
+        return None
+    if inner != tex and _prose(inner) and not _tex(inner):  # of regular expressions, or options of a shell
+        return None
+    return Formula(inner, "delimiters", mark in _DISPLAY)
+
+
+def _between_single(text: str, begin: int, end: int, mark: str, notation: Notation) -> Formula | None:
+    """Return what is between two dollars or two backticks as a formula, if it is one."""
+    tex = text[begin:end]
+    inner = tex.strip()
+    if not inner or _OPAQUE in inner or "\n\n" in inner:
+        return None
+    if mark == "`":
+        return Formula(asciimath.latex(inner), "asciimath") if notation.asciimath else None
+    if inner.startswith("latex ") and _tex(inner):  # WordPress
+        return Formula(inner[6:].strip(), "delimiters")
+    before, after = text[begin - 2 : begin - 1] if begin > 1 else "", text[end + 1 : end + 2]
+    if before.isalnum() or after.isdigit():  # US$5, and $5-$6
+        return None
+    if notation.dollars and inner == tex and not (_amount(inner) and " " in inner):
+        return Formula(inner, "delimiters")
+    if (inner != tex and not notation.dollars) or after.isalpha() or not looks_like_formula(inner):
+        return None
+    return Formula(inner, "delimiters")

@@ -1,0 +1,290 @@
+"""Main-HTML to Markdown through html2text: the canonical form of the papers on main content."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import zip_longest
+from typing import TypeAlias
+from urllib.parse import urljoin
+
+import html2text
+from html2text.elements import ListElement
+
+MAX_DEPTH = 10
+"""Quotes in quotes, and lists in lists, that are shown as such: html2text begins each line with all their marks."""
+
+MAX_BASE_URL = 4_096
+"""Characters of a base URL that relative links are resolved against: each of them carries a copy of it."""
+
+_WITHOUT_MARKS = frozenset(
+    "article aside button caption center cite figcaption figure font footer form header html label main nav picture "
+    "section small source span sub summary sup svg tbody tfoot thead time use path video wbr".split()
+)
+
+_LT = "&dripperlt;"  # no entity of HTML, so it reaches handle_entityref alone
+_mark = re.compile(r"&lt;(?=[A-Za-z/!?<])").sub  # a tag can follow that html2text writes nothing for
+_live = re.compile(r"<(?=[A-Za-z/!?])").sub
+_white_space = re.compile(r"\s{2,}").sub
+_fine_automatic_link = re.compile(r"[^\s\"'<>`]+").fullmatch
+_start_number = re.compile(r"\s*-?[0-9]{1,9}\s*").fullmatch
+_blank_lines = re.compile(r"\A(?:[^\S\n]*\n)+").sub
+_ticks = re.compile(r"`+").findall
+
+
+def markdown(html: str, base_url: str = "", links: bool = True) -> str:
+    """Return HTML as Markdown with absolute links and lines that are not wrapped; a renderer finds no HTML in it.
+
+    ``links=False`` keeps the text of links alone. ``base_url`` is what relative links resolve against. What cannot be
+    resolved stays as it is written. Markdown is at most some ten times as long as its HTML: where it would be more, it
+    has no quotes, no lists and no absolute links.
+    """
+    marked = _mark(_LT, html)
+    if len(base_url) > MAX_BASE_URL:
+        base_url = ""
+    try:
+        writer = _Writer(base_url, MAX_DEPTH, 100_000 + 10 * len(html))
+        writer.ignore_links = not links
+        written = writer.handle(marked)
+    except _TooLongError:
+        writer = _Writer("", 0, None)
+        writer.ignore_links = not links
+        written = writer.handle(marked)
+    written = written.replace(_LT, "&lt;")
+    return _blank_lines("", written).rstrip() if writer.begins_with_code else written.strip()
+
+
+_Attributes: TypeAlias = "dict[str, str | None]"
+
+
+class _TooLongError(Exception):
+    """More Markdown than the page is worth."""
+
+
+class _Writer(html2text.HTML2Text):
+    """html2text in linear time and bounded space, with text that stays text."""
+
+    def __init__(self, base_url: str, max_depth: int, limit: int | None) -> None:
+        # html2text resolves URLs without catching what urljoin raises, so it gets them resolved.
+        super().__init__(baseurl="", bodywidth=0)
+        self.unicode_snob = True  # the page's own characters rather than ASCII look-alikes
+        self.mark_code = False
+        self.pad_tables = False
+        self.single_line_break = False
+        self.emphasis_mark = "*"
+        self.use_automatic_links = True
+        self._base_url = base_url
+        self._max_depth = max_depth
+        self._limit = limit
+        self._written = 0
+        self._depths = dict.fromkeys(("blockquote", "list", "pre", "code"), 0)
+        self._items: list[str] = []  # the indents of code in the list items that are open
+        self._list_indent = ""  # the deepest of the list that ended last
+        self._list_end = 0  # where in outtextlist that was
+        self._borrowed = False  # the code that is open is in no list, but Markdown has it in one
+        self._begun = False
+        self.begins_with_code = False
+        self._block = 0  # where in outtextlist the Markdown block begins
+        self._codes: list[int] = []  # where in outtextlist inline code of the block begins and ends
+        self._live_code = False  # the block has inline code that would be HTML if it were not code
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_tag(tag, {name: value or "" for name, value in attrs}, start=True)
+
+    def handle_tag(self, tag: str, attrs: _Attributes, start: bool) -> None:
+        if tag in _WITHOUT_MARKS and self.maybe_automatic_link is None:
+            self.current_tag, self.lastWasList = tag, False  # all that html2text would do, after some 40 comparisons
+            return
+        handler = _HANDLERS.get(tag)
+        if handler is None:
+            super().handle_tag(tag, attrs, start)
+        else:
+            handler(self, tag, attrs, start)
+        if self.p_p == 2 and not self.code and not self.astack:
+            self._end_block()
+
+    def handle_charref(self, c: str) -> None:
+        if c.lower().lstrip("x0") in ("60", "3c"):
+            self.handle_entityref(_LT[1:-1])
+        else:
+            super().handle_charref(c)
+
+    def handle_entityref(self, c: str) -> None:
+        if c == _LT[1:-1]:
+            self.handle_data("<" if self.pre or self.code else "&lt;", True)
+            self._live_code |= self.code
+        else:
+            super().handle_entityref(c)
+
+    def handle_data(self, data: str, entity_char: bool = False) -> None:
+        if self.pre:
+            # Markdown ends lines, and so code, at these too.
+            data = data.replace("\r\n", "\n").replace("\r", "\n")
+            if self._limit is not None:
+                prefix = self.blockquote + len(self.list_code_indent) + 5
+                if self._written + data.count("\n") * prefix > self._limit:
+                    raise _TooLongError
+        else:
+            # The regexes of html2text take time quadratic in white space; to them, line breaks matter.
+            data = _white_space(lambda run: "\n" if "\n" in run[0] else " ", data)
+            if "<" in data and not self.code:
+                data = _live("&lt;", data)
+        if self.maybe_automatic_link is not None and not _fine_automatic_link(data):
+            self.maybe_automatic_link = ""  # unlike any data, so a common link
+        if self.abbr_data is not None and len(self.abbr_data) > 1_000:
+            self.abbr_title = self.abbr_data = None  # it grows by copies
+        super().handle_data(data, entity_char)
+
+    def outtextf(self, s: str) -> None:
+        self._written += len(s)
+        if self._limit is not None and self._written > self._limit:
+            raise _TooLongError
+        super().outtextf(s)
+
+    def finish(self) -> str:
+        self.close()
+        self._end_block()
+        written: str = super().finish()
+        return written
+
+    def _end_block(self) -> None:
+        """Make sure that no inline code of the block comes to be HTML, for backticks that pair in other ways."""
+        out = self.outtextlist
+        if self._live_code:
+            spans = list(zip_longest(self._codes[::2], self._codes[1::2], fillvalue=len(out)))
+            block = "".join(out[self._block :])
+            safe = (
+                _ticks(block) == ["`"] * (2 * len(spans))
+                and "\\`" not in block
+                and not any(_ends_code("".join(out[start:end])) for start, end in spans)
+            )
+            for start, end in [] if safe else spans:
+                code = _live("&lt;", "".join(out[start:end]))
+                out[start:end] = [code, *[""] * (end - start - 1)]
+        self._codes.clear()
+        self._live_code = False
+        self._block = len(out)
+
+    def _enter(self, name: str, start: bool) -> int:
+        """Return how deep in elements of that name the one is that starts or ends here, from 1."""
+        depth = self._depths[name]
+        self._depths[name] = depth + 1 if start else max(0, depth - 1)
+        return depth + start
+
+    def _quote(self, tag: str, attrs: _Attributes, start: bool) -> None:
+        fits = self._enter("blockquote", start) <= self._max_depth
+        super().handle_tag(tag if fits else "div", attrs, start)
+
+    def _list(self, tag: str, attrs: _Attributes, start: bool) -> None:
+        if not _start_number(attrs.get("start") or ""):
+            attrs.pop("start", None)
+        fits = self._enter("list", start) <= self._max_depth
+        if start and self.startpre:
+            self.startpre = self.start = False  # html2text would begin the list, and so the code, without indent
+        super().handle_tag(tag if fits else "span", attrs, start)
+        if not self.list:
+            self._list_end = len(self.outtextlist)
+
+    def _item(self, tag: str, attrs: _Attributes, start: bool) -> None:
+        if not self._max_depth:
+            super().handle_tag("div", attrs, start)
+            return
+        super().handle_tag(tag, attrs, start)
+        if start:
+            # Of ten and more, html2text indents code too little to be code.
+            digits = sum(len(str(one.num)) - 1 for one in self.list if one.name == "ol")
+            self._items.append(self.list_code_indent + " " * digits)
+        elif self._items:
+            # To Markdown, what comes behind an inner list is in its last item, unless it is indented less.
+            self._list_indent = max(self._items.pop(), self._list_indent, key=len)
+            if self._items:
+                self._items[-1] = max(self._items[-1], self._list_indent, key=len)
+            self._list_end = len(self.outtextlist)
+        self.list_code_indent = self._items[-1] if self._items else ""
+
+    def _pre(self, tag: str, attrs: _Attributes, start: bool) -> None:
+        if self._enter("pre", start) > 1:
+            return  # the end of the inner one would be the end of all
+        if start and not self._begun:
+            self._begun = len(self.outtextlist) > 100 or any(piece.strip() for piece in self.outtextlist)
+            self.begins_with_code |= not self._begun
+        super().handle_tag(tag, attrs, start)
+        if start and self.start and self.list:
+            # html2text would put the first line behind the mark of the item, where it is no code.
+            self.start = False
+            self.p_p = 1
+        elif start and not self.list and self._list_indent:
+            # Right behind a list, code is code only as a part of its last item.
+            if len(self.outtextlist) - self._list_end < 10 and not "".join(self.outtextlist[self._list_end :]).strip():
+                self.list.append(ListElement("ul", 0))
+                self.list_code_indent = self._list_indent
+                self._borrowed = True
+            else:
+                self._list_indent = ""
+        elif not start and self._borrowed:
+            self.list.clear()
+            self.list_code_indent = ""
+            self._borrowed = False
+            self._list_end = len(self.outtextlist)
+
+    def _code(self, tag: str, attrs: _Attributes, start: bool) -> None:
+        if not self.pre:
+            if self._enter("code", start) > 1:
+                return  # html2text would take the start of the inner one for the end of the outer one
+            if start:
+                self._codes.append(len(self.outtextlist))
+        super().handle_tag(tag, attrs, start)
+        if not self.pre and not start:
+            self._codes.append(len(self.outtextlist))
+
+    def _anchor(self, tag: str, attrs: _Attributes, start: bool) -> None:
+        written = attrs.get("href")
+        if written is not None and not written.startswith("#"):
+            attrs["href"] = self._absolute(written)
+        if attrs.get("title"):
+            attrs["title"] = _as_text(attrs["title"])
+        super().handle_tag(tag, attrs, start)
+        if self.maybe_automatic_link is not None:
+            self.maybe_automatic_link = written
+
+    def _image(self, tag: str, attrs: _Attributes, start: bool) -> None:
+        if attrs.get("src") is not None:
+            attrs["src"] = self._absolute(attrs["src"] or "")
+        if attrs.get("alt"):
+            attrs["alt"] = _as_text(attrs["alt"])
+        super().handle_tag(tag, attrs, start)
+
+    def _abbreviation(self, tag: str, attrs: _Attributes, start: bool) -> None:
+        if attrs.get("title"):
+            attrs["title"] = _as_text(attrs["title"])
+        super().handle_tag(tag, attrs, start)
+
+    def _absolute(self, url: str) -> str:
+        with suppress(ValueError):  # such as https://[your-domain]/
+            url = urljoin(self._base_url, url)
+        return url.replace(_LT, "%3C").replace("<", "%3C")
+
+
+def _as_text(value: str | None) -> str:
+    return _live("&lt;", (value or "").replace(_LT, "<"))
+
+
+def _ends_code(span: str) -> bool:
+    """Return True if a span of inline code is none to Markdown: empty, over several lines, over cells of a table."""
+    return "\n" in span or "|" in span or not span.strip("` ")
+
+
+_HANDLERS: dict[str, Callable[[_Writer, str, _Attributes, bool], None]] = {
+    "blockquote": _Writer._quote,
+    "ul": _Writer._list,
+    "ol": _Writer._list,
+    "li": _Writer._item,
+    "pre": _Writer._pre,
+    "code": _Writer._code,
+    "kbd": _Writer._code,
+    "tt": _Writer._code,
+    "a": _Writer._anchor,
+    "img": _Writer._image,
+    "abbr": _Writer._abbreviation,
+}

@@ -1,0 +1,219 @@
+"""Images, videos and sounds: which of the addresses that a page gives is the real one.
+
+Pages load images late: ``src`` is then a placeholder, and the address stands in an attribute of the script that loads
+it, in a ``<noscript>`` twin, or in a list of candidates.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import cast
+from urllib.parse import urlsplit
+
+from lxml import etree
+
+from scrapy_dripper.output.items import Audio, Image, Items, Paragraph, Runs, Table, Video
+from scrapy_dripper.output.table_html import table_html
+
+Resolve = Callable[[str], str]
+"""Gives the absolute URL of one that is relative to the page. It may not raise."""
+
+LAZY_SOURCES = (
+    "data-src", "data-lazy-src", "data-original", "data-lazy", "data-original-src", "data-litespeed-src",
+    "data-orig-src", "data-actualsrc", "data-echo", "data-img-src", "data-ezsrc", "data-cfsrc", "data-ll-src",
+    "data-flickity-lazyload", "data-defer-src",
+)  # fmt: skip
+"""Attributes in which scripts that load images late keep the address."""
+
+LAZY_SOURCE_SETS = (
+    "data-srcset", "data-lazy-srcset", "data-original-set", "data-litespeed-srcset", "data-ezsrcset", "data-cfsrcset",
+)  # fmt: skip
+
+VIDEO_HOSTS = frozenset(
+    "youtube.com youtube-nocookie.com youtu.be vimeo.com dailymotion.com dai.ly bilibili.com twitch.tv wistia.com "
+    "wistia.net ted.com loom.com vidyard.com brightcove.net jwplatform.com jwplayer.com kaltura.com streamable.com "
+    "rumble.com odysee.com v.qq.com youku.com nicovideo.jp rutube.ru tiktok.com cloudflarestream.com videopress.com "
+    "panopto.com archive.org sproutvideo.com mediadelivery.net".split()
+)
+AUDIO_HOSTS = frozenset(
+    "soundcloud.com spotify.com bandcamp.com mixcloud.com anchor.fm podbean.com buzzsprout.com libsyn.com "
+    "simplecast.com megaphone.fm transistor.fm audioboom.com spreaker.com acast.com podcasts.apple.com deezer.com "
+    "captivate.fm omny.fm".split()
+)
+"""Sites whose frames are players. The frames of other sites hold advertisements, maps and forms."""
+
+PLAYERS = frozenset({"video", "audio", "iframe", "lite-youtube", "amp-youtube", "youtube-video"})
+"""Tags that :func:`player` knows."""
+
+FIGURE_CLASSES = frozenset({"wp-caption", "thumb", "thumbinner", "gallery-item", "gallerybox"})
+"""Classes of elements that are figures to WordPress and MediaWiki."""
+
+_CAPTION_CLASSES = frozenset({"wp-caption-text", "wp-caption-dd", "thumbcaption", "gallerytext", "gallery-caption"})
+_EMOJI_CLASSES = frozenset({"emoji", "twemoji", "emojione", "joypixels", "wp-smiley", "smiley", "emoticon"})
+
+_other_scheme = re.compile(r"(?!https?:|ftp:)[a-z][a-z0-9+.-]*:", re.I).match
+_template = re.compile(r"[\[{]|\$\{|<%|%7B%7B", re.I).match
+_placeholder = re.compile(
+    r"(?:(?:blank|spacer|placeholder|lazy|lazy-?load(?:ing)?|loading|(?:pre|ajax-?)loader|transparent|dummy|1x1|1px)"
+    r"(?:[-_.](?:\d+(?:x\d+)?|[0-9a-f]{8,}|image|img|pixel|square|default|bg|gif))*\.(?:gif|png|svg|webp|jpe?g)"
+    r"|(?:(?:space|pixel|trans|clear|empty|gr[ae]y|white|dot|null|none|loader|spinner)\d*|[a-z])\.(?:gif|svg))",
+    re.I,
+).fullmatch
+_image_file = re.compile(r"[^\s{}\"<>]+\.(?:jpe?g|png|gif|webp|avif)(?:[?#]\S*)?", re.I).fullmatch
+_size = re.compile(r"[-_]\d{2,5}x\d{2,5}(?=\.\w+$)|-scaled(?=\.\w+$)").sub
+_pixels = re.compile(r"\s*0*[01](?:\.\d+)?\s*(?:px)?\s*").fullmatch
+_candidates = re.compile(r"([^\s,](?:\S*[^\s,])?)(?:,|([^,]*))").finditer
+_descriptor = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)[wxh]\b").match
+
+
+def image(element: etree._Element, resolve: Resolve) -> Image | None:
+    """Return the image of an ``<img>`` or ``<picture>``, None for a placeholder or a pixel that counts visits.
+
+    The address is the first that there is of: an attribute of :data:`LAZY_SOURCES`; the largest candidate of one of
+    :data:`LAZY_SOURCE_SETS`; ``src``; the largest candidate of ``srcset``, then of the ``<source>`` elements; any
+    ``data-`` attribute that names an image file. Data URIs, placeholders by their names and templates are no addresses.
+    """
+    img, sources = element, []
+    if element.tag == "picture":
+        found = next(element.iter("img"), None)
+        sources = list(element.iter("source"))
+        img = element if found is None else found
+    attributes = _attributes(img)
+    if _pixels(attributes.get("width", "")) or _pixels(attributes.get("height", "")):
+        return None
+    address = next(_addresses(attributes, [_attributes(source) for source in sources]), None)
+    if address is None:
+        return None
+    alt, title = (" ".join(attributes.get(name, "").split()) for name in ("alt", "title"))
+    return Image(resolve(address), alt, title)
+
+
+def _attributes(element: etree._Element) -> dict[str, str]:
+    return dict(cast("list[tuple[str, str]]", element.items()))
+
+
+def _addresses(img: dict[str, str], sources: list[dict[str, str]]) -> Iterator[str]:
+    """Yield the addresses of an image, the best first."""
+    lazy = any(name.startswith("data-") for name in img)
+    if lazy:
+        yield from _usable(img.get(name, "") for name in LAZY_SOURCES)
+        yield from _usable(largest(img.get(name, "")) for name in LAZY_SOURCE_SETS)
+    yield from _usable((img.get("src", ""), largest(img.get("srcset", ""))))
+    for source in sources:
+        yield from _usable(largest(source.get(name, "")) for name in (*LAZY_SOURCE_SETS, "srcset"))
+    if lazy:
+        yield from _usable(value for name, value in img.items() if name[:5] == "data-" and _image_file(value))
+
+
+def _usable(addresses: Iterable[str]) -> Iterator[str]:
+    for written in addresses:
+        address = written.strip()
+        path, question, _ = address.partition("?")
+        name = path.partition("#")[0].rpartition("/")[2]
+        if (name or question) and not (_other_scheme(address) or _template(address) or _placeholder(name)):
+            yield address
+
+
+def largest(candidates: str) -> str:
+    """Return the URL of the largest image of a ``srcset`` (HTML standard, 4.8.4.2.1): by width, height or density."""
+    best, best_size = "", -1.0
+    for candidate in _candidates(candidates):
+        descriptor = _descriptor(candidate[2] or "")
+        size = float(descriptor[1]) if descriptor else 1.0
+        if size > best_size:
+            best, best_size = candidate[1], size
+    return best
+
+
+def same_image(one: Image, other: Image) -> bool:
+    """Return True if two images side by side are one: a late one and its ``<noscript>`` twin, in any size."""
+    return one.src == other.src or _stem(one.src) == _stem(other.src)
+
+
+def _stem(url: str) -> str:
+    return _size("", url.partition("?")[0].partition("#")[0])
+
+
+def emoji(element: etree._Element) -> str:
+    """Return the characters that an ``<img>`` stands for, nothing if it is a picture."""
+    alt = element.get("alt", "").strip()
+    if not alt or len(alt) > 16:
+        return ""
+    if not _EMOJI_CLASSES.isdisjoint(element.get("class", "").split()):
+        return alt
+    return alt if all(character >= "\u2190" and not character.isalnum() for character in alt) else ""
+
+
+def player(element: etree._Element, resolve: Resolve) -> Video | Audio | None:
+    """Return the video or the sound of an element of :data:`PLAYERS`, None if it is something else.
+
+    Of the frames of a page, only those of :data:`VIDEO_HOSTS` and :data:`AUDIO_HOSTS` are players.
+    """
+    tag = element.tag
+    title = " ".join((element.get("title") or element.get("aria-label") or "").split())
+    if tag in ("lite-youtube", "amp-youtube", "youtube-video"):
+        number = element.get("videoid") or element.get("data-videoid")
+        title = title or " ".join(element.get("playlabel", "").split())
+        return Video(f"https://www.youtube.com/watch?v={number}", title=title) if number else None
+    elements = [element, *element.iter("source")] if tag in ("video", "audio") else [element]
+    written = (one.get(name, "") for one in elements for name in (*LAZY_SOURCES, "src"))
+    address = next(_usable(written), None)
+    if address is None:
+        return None
+    src = resolve(address)
+    if tag == "iframe":
+        host = _site(src, VIDEO_HOSTS | AUDIO_HOSTS)
+        if host is None:
+            return None
+        return Audio(src, title) if host in AUDIO_HOSTS else Video(src, title=title)
+    if tag == "audio":
+        return Audio(src, title)
+    poster = next(_usable((element.get("poster", ""), element.get("data-poster", ""))), "")
+    return Video(src, resolve(poster) if poster else "", title)
+
+
+def _site(url: str, sites: frozenset[str]) -> str | None:
+    """Return which of the sites a URL is of."""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return None
+    parts = host.split(".")
+    names = (".".join(parts[i:]) for i in range(max(0, len(parts) - 4), len(parts)))
+    return next((name for name in names if name in sites), None)
+
+
+def is_figure(element: etree._Element) -> bool:
+    """Return True for a ``<figure>`` and what WordPress and MediaWiki have in its place."""
+    return element.tag == "figure" or not FIGURE_CLASSES.isdisjoint(element.get("class", "").split())
+
+
+def caption_of(figure: etree._Element) -> etree._Element | None:
+    """Return the caption of a figure: its child, or its child's child, that is one by its tag or class."""
+    for child in figure:
+        if _is_caption(child):
+            return child
+        for inner in child:
+            if _is_caption(inner) and not is_figure(child):
+                return inner
+    return None
+
+
+def _is_caption(element: etree._Element) -> bool:
+    return element.tag == "figcaption" or not _CAPTION_CLASSES.isdisjoint(element.get("class", "").split())
+
+
+def captioned(items: Items, caption: Runs) -> Items:
+    """Return what is in a figure with its caption: on the one image, player or table in it, else as a paragraph."""
+    if not caption:
+        return items
+    if len(items) == 1:
+        item = items[0]
+        if isinstance(item, (Image, Video, Audio)) and not item.caption:
+            return (replace(item, caption=caption),)
+        if isinstance(item, Table) and not item.caption:
+            table = replace(item, caption=caption)
+            return (table if table.simple else replace(table, html=table_html(table)),)
+    return (*items, Paragraph(caption))

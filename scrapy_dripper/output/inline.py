@@ -1,0 +1,254 @@
+"""One line of text as it grows: white space collapses, formats open and close, neighbours join."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from enum import IntEnum
+from itertools import groupby
+from typing import TypeAlias
+
+from scrapy_dripper.output.delimiters import NOTATION, Notation, join_formulas
+from scrapy_dripper.output.items import (
+    Code,
+    Deleted,
+    Emphasis,
+    FootnoteMark,
+    Image,
+    LineBreak,
+    Link,
+    Run,
+    Runs,
+    Strong,
+    Sub,
+    Sup,
+    Text,
+)
+
+MAX_FORMATS = 12
+"""Formats in each other: those further in are not kept, their text is."""
+
+Format: TypeAlias = "type[Emphasis | Strong | Deleted | Sub | Sup | Link]"
+
+_BREAK = LineBreak()
+_JOINED = (Strong, Emphasis, Deleted)
+_CJK = "[\u2e80-\u312f\u31a0-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]"
+_cjk = re.compile(_CJK).match
+_line_in_cjk = re.compile(f"(?<={_CJK})[^\\S\\n]*\\n\\s*(?={_CJK})").sub
+_apart = re.compile(r"[\w:;,!?)\]][\w$€£¥]").match
+_invisible = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\\s]*").fullmatch
+_word = re.compile(r"\w").search
+
+
+class Gap(IntEnum):
+    """What is between what was written and what comes; the greater wins."""
+
+    NOTHING = 0
+    LOOSE = 1
+    """A space between words: elements that pages set apart by style sheet."""
+    LINE = 2
+    """A space, unless both sides are CJK (CSS Text 3, 4.1.3): a line break of the source."""
+    SPACE = 3
+    BREAK = 4
+    BREAKS = 5
+    """An empty line."""
+
+
+class _Code(str):
+    """A piece of inline code."""
+
+    __slots__ = ()
+
+
+_Buffer: TypeAlias = "list[str | Run]"
+
+
+class Line:
+    """Collects runs. White space waits until something follows it, so it never begins or ends a line or a format."""
+
+    __slots__ = ("_code", "_code_begun", "_last", "_notation", "_outer", "_runs", "begun", "gap")
+
+    def __init__(self, notation: Notation = NOTATION) -> None:
+        self._notation = notation
+        self._runs: _Buffer = []
+        self._outer: list[tuple[Format, tuple[str, ...], _Buffer]] = []  # open formats, each with the buffer around it
+        self._code = 0
+        self._code_begun = False
+        self._last = ""
+        self.begun = False
+        """True if there is something in the line."""
+        self.gap = Gap.NOTHING
+
+    # ------------------------------------------------------------------ content
+    def text(self, text: str) -> None:
+        """Add text, its white space collapsed."""
+        words = text.split()
+        if not words:
+            if self.begun and self.gap < Gap.SPACE:
+                self.gap = Gap.SPACE
+            return
+        joined = " ".join(words)
+        after = Gap.SPACE if text[-1].isspace() else Gap.NOTHING
+        before = Gap.SPACE if text[0].isspace() else Gap.NOTHING
+        if "\n" in text and not text.isascii():
+            joined = " ".join(_line_in_cjk("", text).split())
+            before = Gap.LINE if before and "\n" in text[: len(text) - len(text.lstrip())] else before
+            after = Gap.LINE if after and "\n" in text[len(text.rstrip()) :] else after
+        if self.begun:
+            if self.gap < before:
+                self.gap = before
+            if self.gap:
+                self._fill(joined)
+        self.begun = True
+        self.gap = after
+        self._last = joined
+        if self._code:
+            self._code_begun = True
+            self._runs.append(_Code(joined))
+        else:
+            self._runs.append(joined)
+
+    def run(self, run: Run) -> None:
+        """Add a run that is whole."""
+        if self.gap and self.begun:
+            self._fill("")
+        self.begun = True
+        self.gap = Gap.NOTHING
+        self._last = ""
+        self._runs.append(run)
+
+    def image(self, image: Image, same: Callable[[Image, Image], bool]) -> None:
+        """Add an image, unless it is the same as the one that it stands behind."""
+        before = self._runs[-1] if self._runs else None
+        if type(before) is not Image or not same(before, image):
+            self.run(image)
+
+    def separate(self, gap: Gap) -> None:
+        """Make sure that what follows does not touch what is there."""
+        if self.begun and self.gap < gap:
+            self.gap = gap
+
+    def _fill(self, following: str) -> None:
+        gap = self.gap
+        if gap < Gap.SPACE:
+            before, after = self._last[-1:], following[:1]
+            if gap is Gap.LINE:
+                if _cjk(before) and _cjk(after):
+                    return
+            elif before and after and (not _apart(before + after) or _cjk(before) or _cjk(after)):
+                return
+        runs = self._runs
+        if self._code and self._code_begun and gap < Gap.BREAK and runs and type(runs[-1]) is _Code:
+            runs.append(_Code(" "))
+            return
+        i = len(self._outer)
+        while i and not runs:  # white space belongs outside of a format that begins
+            i -= 1
+            runs = self._outer[i][2]
+        if gap < Gap.BREAK:
+            runs.append(" ")
+        else:
+            runs.append(_BREAK)
+            if gap is Gap.BREAKS:
+                runs.append(_BREAK)
+
+    # ------------------------------------------------------------------ formats
+    def open(self, form: Format, *arguments: str) -> bool:
+        """Open a format; return False if it is not kept, and so needs no :meth:`close`.
+
+        ``arguments`` are those of a link: its URL, and its title if there is one. Links and emphasis of the same kind
+        do not go into each other, and in code there are links only.
+        """
+        outer = self._outer
+        if len(outer) >= MAX_FORMATS or (self._code and form is not Link):
+            return False
+        if form is not Sub and form is not Sup and any(one[0] is form for one in outer):
+            return False
+        outer.append((form, arguments, self._runs))
+        self._runs = []
+        return True
+
+    def close(self) -> None:
+        """Close the format that was opened last."""
+        form, arguments, outer = self._outer.pop()
+        runs = self._runs
+        self._runs = outer
+        if runs:
+            outer.extend(_formatted(form, arguments, merged(runs, self._notation)))
+
+    def open_code(self) -> None:
+        """Take what follows for code, until :meth:`close_code`."""
+        self._code += 1
+        if self._code == 1:
+            self._code_begun = False
+
+    def close_code(self) -> None:
+        """End the code."""
+        self._code -= 1
+
+    def cut(self) -> _Buffer:
+        """Return what is in the innermost format so far, and take it out."""
+        runs, self._runs = self._runs, []
+        return runs
+
+    # ------------------------------------------------------------------ the end
+    def take(self) -> Runs:
+        """Return the runs and begin anew. Formats stay open: what follows is in them too."""
+        if self._outer:
+            runs = self._runs
+            for form, arguments, outer in reversed(self._outer):
+                if runs:
+                    outer.extend(_formatted(form, arguments, merged(runs, self._notation)))
+                runs = outer
+            self._outer = [(form, arguments, []) for form, arguments, _ in self._outer]
+        else:
+            runs = self._runs
+        self._runs = []
+        self.begun = False
+        self.gap = Gap.NOTHING
+        self._last = ""
+        if len(runs) == 1 and type(runs[0]) is str and _invisible(runs[0]):
+            return ()
+        return merged(runs, self._notation) if runs else ()
+
+
+def _formatted(form: Format, arguments: tuple[str, ...], runs: Runs) -> Iterable[str | Run]:
+    """Return what a format with content amounts to."""
+    if form is Link:
+        href, title = arguments
+        return (Link(href, runs, title),)
+    if form is Sup:
+        marks = [run for run in runs if type(run) is FootnoteMark]
+        if marks and not any(_word(run.text) for run in runs if type(run) is Text):
+            return marks  # without the brackets that the page puts around them
+    elif all(type(run) is Image or type(run) is FootnoteMark for run in runs):
+        return runs
+    return (form(runs),)  # type: ignore[arg-type, call-arg]
+
+
+def merged(buffer: _Buffer, notation: Notation) -> Runs:
+    """Return runs: pieces of text joined, formats of the same kind that touch made one, formulas cut out of text."""
+    if len(buffer) == 1 and type(buffer[0]) is str:
+        text = buffer[0]
+        return join_formulas((Text(text),), notation)
+    runs: list[Run] = []
+    for kind, group in groupby(buffer, type):
+        if kind is str:
+            runs.append(Text("".join(group)))  # type: ignore[arg-type]
+        elif kind is _Code:
+            runs.append(Code("".join(group)))  # type: ignore[arg-type]
+        elif kind in _JOINED:
+            runs.append(_joined(kind, list(group), notation))  # type: ignore[arg-type]
+        else:
+            runs.extend(group)  # type: ignore[arg-type]
+    return join_formulas(tuple(runs), notation)
+
+
+def _joined(kind: Callable[[Runs], Run], group: list[Strong | Emphasis | Deleted], notation: Notation) -> Run:
+    if len(group) == 1:
+        return group[0]
+    pieces: _Buffer = []
+    for one in group:
+        for run in one.runs:
+            pieces.append(run.text if type(run) is Text else _Code(run.text) if type(run) is Code else run)
+    return kind(merged(pieces, notation))

@@ -1,0 +1,215 @@
+"""What the tags within a line do in the walk of a :class:`~scrapy_dripper.output.reader.Reader`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from lxml import etree
+
+from scrapy_dripper.output.images import emoji, image, same_image
+from scrapy_dripper.output.inline import Format, Gap
+from scrapy_dripper.output.items import (
+    Deleted,
+    Emphasis,
+    FootnoteMark,
+    Link,
+    Ruby,
+    Run,
+    Strong,
+    Sub,
+    Sup,
+    Text,
+)
+from scrapy_dripper.output.math import MATH_TAGS, formula, has_math_class
+from scrapy_dripper.output.mathml_tree import inner_text
+from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
+
+_self_link = re.compile(r"headerlink|anchor|hash-link|permalink|header-link|heading-link|direct-link", re.I).search
+_edit_link = re.compile(r"(?:^|\s)mw-editsection(?:\s|$)").search
+_header_link = re.compile(r"headerlink|hash-link|anchorjs-link|header-anchor|heading-anchor|header-link").search
+_word = re.compile(r"\w").search
+
+
+def inline(reader: Reader, _element: etree._Element) -> Leave:
+    """Enter an element that is written as what is in it."""
+    if reader.loose:
+        reader.touch()
+    return None
+
+
+def _format(form: Format) -> Enter:
+    def enter(reader: Reader, _element: etree._Element) -> Leave:
+        reader.touch()
+        return reader.line.close if reader.line.open(form) else None
+
+    return enter
+
+
+def _span(reader: Reader, element: etree._Element) -> Leave:
+    if reader.loose:
+        reader.touch()
+    name = element.get("class")
+    if name:
+        if has_math_class(name) and add_formula(reader, element):
+            return skip
+        if reader.title and _edit_link(name):
+            return skip
+        if reader.in_note and reader.footnotes.leads_back(element, None):
+            return skip
+        if reader.is_caption(element):
+            return skip
+    return None
+
+
+def _anchor(reader: Reader, element: etree._Element) -> Leave:
+    reader.touch()
+    href = element.get("href")
+    if not href:
+        return None
+    if href[0] == "#":
+        name = element.get("class")
+        if name and _header_link(name) and not _word(inner_text(element)):
+            return skip
+        if reader.in_note and reader.footnotes.leads_back(element, href):
+            return skip
+        if reader.title:
+            return None if _word(inner_text(element)) and not _is_self_link(element) else skip
+        if href == "#":
+            return None
+        label = reader.footnotes.label(element, href)
+        if label is not None:
+            reader.line.run(FootnoteMark(label))
+            return skip
+    elif reader.title and _is_self_link(element):
+        return skip
+    url = reader.resolve(href)
+    if not url or not reader.line.open(Link, url, element.get("title") or ""):
+        return None
+    return reader.line.close
+
+
+def _is_self_link(element: etree._Element) -> bool:
+    """Return True for the sign beside a title that links to the title."""
+    name = element.get("class")
+    if not name or not _self_link(name):
+        return False
+    text = inner_text(element).strip()
+    return not _word(text) or text.lower() in ("link", "permalink", "anchor", "direct link")
+
+
+def code_tag(reader: Reader, element: etree._Element) -> Leave:
+    """Take what is in an element for code."""
+    reader.touch()
+    name = element.get("class")
+    if name and has_math_class(name) and add_formula(reader, element):
+        return skip
+    reader.line.open_code()
+    return reader.line.close_code
+
+
+def _quotation(reader: Reader, _element: etree._Element) -> Leave:
+    reader.touch()
+    reader.line.text("\u201c")
+
+    def leave() -> None:
+        reader.line.gap = Gap.NOTHING
+        reader.line.text("\u201d")
+
+    return leave
+
+
+def _line_break(reader: Reader, _element: etree._Element) -> Leave:
+    line = reader.line
+    if reader.flat:
+        line.separate(Gap.SPACE)
+    elif line.gap < Gap.BREAK:
+        line.separate(Gap.BREAK)
+    elif reader.in_cell:
+        line.separate(Gap.BREAKS)
+    else:
+        reader.flush()
+    return None
+
+
+def _ruby(reader: Reader, element: etree._Element) -> Leave:
+    reader.touch()
+    if reader.in_ruby:
+        return None
+    outer, flat = reader.line, reader.flat
+    line = reader.line = reader.new_line()
+    reader.flat, reader.in_ruby = True, 1
+    line.text(element.text or "")
+    parts: list[Run] = []
+    for child in element:
+        if child.tag in ("rt", "rtc"):
+            base, reading = line.take(), "".join(inner_text(child).split())
+            parts += [Ruby(base, reading)] if base and reading else base
+        elif isinstance(child.tag, str) and child.tag != "rp":
+            reader.walk(child)
+        line.text(child.tail or "")
+    parts += line.take()
+    reader.line, reader.flat, reader.in_ruby = outer, flat, 0
+    for part in parts:
+        if type(part) is Text:
+            outer.text(part.text)
+        else:
+            outer.run(part)
+    return skip
+
+
+def add_formula(reader: Reader, element: etree._Element) -> bool:
+    """Add the formula that an element is; return False if it is none."""
+    found = formula(element)
+    if found is None:
+        return False
+    if found.latex:
+        reader.line.run(found)
+    return True
+
+
+def _math(reader: Reader, element: etree._Element) -> Leave:
+    reader.touch()
+    return skip if add_formula(reader, element) else None
+
+
+def _script(reader: Reader, element: etree._Element) -> Leave:
+    add_formula(reader, element)
+    return skip
+
+
+def image_tag(reader: Reader, element: etree._Element) -> Leave:
+    """Add the image that an element is."""
+    if element.tag == "picture" and any(child.tag not in ("img", "source") for child in element):
+        return None
+    if add_formula(reader, element):
+        return skip
+    character = emoji(element)
+    if _word(character):  # the name of one
+        character = ""
+    found = None if character else image(element, reader.resolve)
+    if character:
+        reader.line.text(character)
+    elif found is not None:
+        reader.line.image(found, same_image)
+    return skip
+
+
+ENTER: dict[Any, Enter] = {
+    **dict.fromkeys(("input", "wbr", "rp", "source", "track"), lambda _reader, _element: skip),
+    **dict.fromkeys(("code", "kbd", "samp", "tt"), code_tag),
+    **dict.fromkeys(("em", "i", "var", "dfn"), _format(Emphasis)),
+    **dict.fromkeys(("strong", "b"), _format(Strong)),
+    **dict.fromkeys(("del", "s", "strike"), _format(Deleted)),
+    **dict.fromkeys(("img", "image", "picture"), image_tag),
+    "sub": _format(Sub),
+    "sup": _format(Sup),
+    "span": _span,
+    "a": _anchor,
+    "q": _quotation,
+    "br": _line_break,
+    "ruby": _ruby,
+    **dict.fromkeys(MATH_TAGS - {"img", "script"}, _math),
+    "script": _script,
+}
+"""By tag, how an element of a line begins."""

@@ -1,0 +1,57 @@
+"""Complex tables as simple ones: a cell that spans others is repeated in them, what is in a cell becomes one line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scrapy_dripper.output.items import Cell, Formula, Image, Items, Paragraph, Run, Runs, Table, Text, Title
+from scrapy_dripper.output.text import plain_text
+
+MAX_REPEATED = 10_000
+"""Cells of a table that are repeated; further ones stand once."""
+
+
+def linear(table: Table) -> Table:
+    """Return a table as a simple one. Of several header rows the first stays one."""
+    above: dict[int, tuple[Cell, int]] = {}  # by column, the cell that spans the row from above, and for how many rows
+    rows: list[tuple[Cell, ...]] = []
+    left = MAX_REPEATED
+    for row in table.rows:
+        cells: list[Cell] = []
+        for cell in (*row, None):
+            while len(cells) in above:
+                spanning, more = above.pop(len(cells))
+                if more > 1:
+                    above[len(cells)] = spanning, more - 1
+                cells.append(spanning)
+            if cell is None:
+                break
+            line = Cell((Paragraph(_line(cell.items)),) if cell.items else (), header=cell.header)
+            repeated = cell.rowspan * cell.colspan
+            left -= repeated if repeated > 1 else 0
+            columns, more = (cell.colspan, cell.rowspan - 1) if left >= 0 else (1, 0)
+            for _ in range(columns):
+                if more:
+                    above[len(cells)] = line, more
+                cells.append(line)
+        rows.append(tuple(cells))
+    return replace(table, rows=tuple(rows), header_rows=min(table.header_rows, 1), simple=True, html="")
+
+
+def _line(items: Items) -> Runs:
+    """Return items as one line."""
+    runs: list[Run] = []
+    for item in items:
+        part: Runs
+        if isinstance(item, (Paragraph, Title)):
+            part = item.runs
+        elif isinstance(item, Formula):
+            part = (replace(item, display=False),)
+        elif isinstance(item, Image):
+            part = (replace(item, caption=()), *item.caption)
+        else:
+            text = " ".join(plain_text((item,)).split())
+            part = (Text(text),) if text else ()
+        if part:
+            runs += (Text(" "), *part) if runs else part
+    return tuple(runs)

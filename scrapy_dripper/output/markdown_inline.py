@@ -1,0 +1,245 @@
+"""Runs of text to Markdown: CommonMark 0.31 with the strikethrough of GFM, formulas in dollar signs, footnote marks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Literal
+from unicodedata import category
+
+from scrapy_dripper.output.items import (
+    Code,
+    Deleted,
+    Emphasis,
+    FootnoteMark,
+    Formula,
+    Image,
+    LineBreak,
+    Link,
+    Ruby,
+    Run,
+    Runs,
+    Strong,
+    Sub,
+    Sup,
+    Text,
+)
+
+Links = Literal["keep", "drop", "citations"]
+
+_special = re.compile(r"[\\`*_\[\]<&$~]").search
+# What would be a mark where it stands. Of the rest of a line's beginning, line_start knows.
+_MARKS = r"""[`$]
+    | \\(?=[!-/:-@\[-`{-~]|\Z)
+    | \*(?:(?<!\s\*)|(?!\s))
+    | (?<!\w)_+ | _+(?!\w)
+    | <(?=[A-Za-z/!?])
+    | &(?=\#?\w{1,32};)
+    | ~(?=~|\Z) | (?<=\S)~
+    | """
+_marks = re.compile(_MARKS + r"\](?=[(:]) | \[(?=\^)", re.VERBOSE).sub
+_marks_and_brackets = re.compile(_MARKS + r"[\[\]]", re.VERBOSE).sub
+_mark_at_end = re.compile(r"\][(:]|\[\^|<[A-Za-z/!?]|&[#\w]").match
+_line_start = re.compile(
+    r"(?P<number>\d{1,9})(?=[.)](?:\s|\Z))|(?:[-+*:](?=\s|\Z)|\#{1,6}(?=\s|\Z)|>|~~~|=+\s*\Z|-[-\s]*\Z|[|:][-|:\s]*\Z|"
+    r"\[[ xX]\](?=\s|\Z))"
+).match
+_not_in_url = re.compile(r"[\s<>\\\x00-\x1f\x7f]|&(?=#?\w{1,32};)").sub
+_url_special = re.compile(r"[\s<>\\()&\x00-\x1f\x7f]").search
+_automatic = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>\\\"`]+").fullmatch
+_ticks = re.compile(r"`+").findall
+_first_word = re.compile(r"(?P<edge>(?:[^\w\s]|_)*)[^\W_]").match
+_last_word = re.compile(r"[^\W_](?P<edge>(?:[^\w\s]|_)*)\Z").search
+
+_FIRST: dict[type, str] = {
+    Code: "`", Formula: "$", Link: "[", Image: "!", FootnoteMark: "[", LineBreak: "\n",
+    Emphasis: "*", Strong: "*", Deleted: "~", Sub: "<", Sup: "<",
+}  # fmt: skip
+
+
+class InlineWriter:
+    """Writes runs. Collects the URLs of links, if they are to be citations."""
+
+    def __init__(self, links: Links = "keep") -> None:
+        self.links = links
+        self.break_ = "\\\n"
+        self.citations: dict[str, int] = {}
+        """URL and title, as a reference has them, to their number."""
+        self._escape_brackets = links == "citations"
+        self._writers: dict[type, Callable[[Any, str, str], str]] = {
+            Text: self._text,
+            Code: self._code,
+            Formula: self._formula,
+            Link: self._link,
+            Emphasis: lambda run, before, after: self._format(run.runs, "*", "em", before, after),
+            Strong: lambda run, before, after: self._format(run.runs, "**", "strong", before, after),
+            Deleted: lambda run, before, after: self._format(run.runs, "~~", "del", before, after),
+            Sub: lambda run, _before, _after: f"<sub>{self.runs(run.runs, '>', '<')}</sub>",
+            Sup: lambda run, _before, _after: f"<sup>{self.runs(run.runs, '>', '<')}</sup>",
+            Ruby: lambda run, before, _after: f"{self.runs(run.runs, before, '(')}({self._escaped(run.reading)})",
+            LineBreak: lambda _run, _before, _after: self.break_,
+            FootnoteMark: lambda run, _before, _after: f"[^{run.label}]",
+            Image: lambda run, _before, _after: self.image(run),
+        }
+
+    def paragraph(self, runs: Runs) -> str:
+        """Return runs as a block of lines. No line begins like a list, a title or another block."""
+        written = self.runs(runs)
+        if "\n" in written:
+            return "\n".join(map(line_start, written.split("\n")))
+        return line_start(written)
+
+    def line(self, runs: Runs, line_break: str = " ") -> str:
+        """Return runs as one line, which is not the beginning of a block."""
+        saved, self.break_ = self.break_, line_break
+        written = self.runs(runs)
+        self.break_ = saved
+        return written
+
+    def runs(self, runs: Runs, before: str = "", after: str = "") -> str:
+        """Return runs that stand between two characters, which are empty at the ends of a line."""
+        if len(runs) == 1:
+            run = runs[0]
+            return self._writers[type(run)](run, before, after)
+        pieces: list[str] = []
+        last = len(runs) - 1
+        for i, run in enumerate(runs):
+            following = after if i == last else self._first(runs[i + 1])
+            piece = self._writers[type(run)](run, before, following)
+            if not piece:
+                continue
+            if pieces:
+                if before == "!" and piece[0] == "[":
+                    pieces[-1] = pieces[-1][:-1] + "\\!"
+                elif piece[0] == ":" and type(runs[i - 1]) is FootnoteMark:
+                    piece = "\\" + piece
+            pieces.append(piece)
+            before = piece[-1]
+        return "".join(pieces)
+
+    def _first(self, run: Run) -> str:
+        """Return the first character of a run, or one of its kind."""
+        if isinstance(run, Text):
+            return run.text[:1]
+        if isinstance(run, Ruby) or (isinstance(run, Link) and self.links == "drop"):
+            return self._first(run.runs[0])
+        return _FIRST[type(run)]
+
+    # ------------------------------------------------------------------ runs
+    def _text(self, run: Text, _before: str, after: str) -> str:
+        text = self._escaped(run.text)
+        if after and _mark_at_end(text[-1] + after) and text[-2:-1] != "\\":
+            return f"{text[:-1]}\\{text[-1]}"
+        return text
+
+    def _escaped(self, text: str) -> str:
+        if _special(text):
+            return (_marks_and_brackets if self._escape_brackets else _marks)(_escape, text)
+        return text
+
+    def _code(self, run: Code, _before: str, _after: str) -> str:
+        text = run.text
+        if "`" not in text:
+            return f"`{text}`"
+        fence = "`" * (max(map(len, _ticks(text))) + 1)
+        space = " " if text[0] == "`" or text[-1] == "`" else ""
+        return f"{fence}{space}{text}{space}{fence}"
+
+    def _formula(self, run: Formula, _before: str, _after: str) -> str:
+        return f"${' '.join(run.latex.split())}$"
+
+    def _link(self, run: Link, before: str, after: str) -> str:
+        if self.links == "drop":
+            return self.runs(run.runs, before, after)
+        if self.links == "keep" and len(run.runs) == 1:
+            only = run.runs[0]
+            if type(only) is Text and only.text == run.href and not run.title and _automatic(run.href):
+                return f"<{run.href}>"
+        saved, self._escape_brackets = self._escape_brackets, True
+        text = self.runs(run.runs, "[", "]")
+        self._escape_brackets = saved
+        return f"[{text}]{self.target(run.href, run.title)}"
+
+    def target(self, href: str, title: str) -> str:
+        """Return what follows the text of a link: its URL, or its number."""
+        if self.links == "keep":
+            return f"({destination(href, title)})"
+        return f"[{self.citations.setdefault(destination(href, title), len(self.citations) + 1)}]"
+
+    def image(self, image: Image) -> str:
+        """Return an image without its caption, in the link around it."""
+        saved, self._escape_brackets = self._escape_brackets, True
+        written = f"![{self._escaped(image.alt)}]({destination(image.src, image.title)})"
+        self._escape_brackets = saved
+        if image.href and self.links != "drop":
+            return f"[{written}]{self.target(image.href, '')}"
+        return written
+
+    def _format(self, runs: Runs, mark: str, tag: str, before: str, after: str) -> str:
+        """Return text in emphasis. Where the marks would not be marks (CommonMark 6.2), they are HTML tags."""
+        inner = self.runs(runs, before, after)
+        if not inner or inner.isspace():
+            return inner
+        # Punctuation at the edges can stand outside: **Note**:text.
+        start = end = 0
+        if not _can_open(before, inner[0], mark):
+            start = self._punctuation(runs[0], _first_word)
+        if not _can_open(after, inner[-1], mark):
+            end = self._punctuation(runs[-1], _last_word)
+        lead, inner, trail = inner[:start], inner[start : len(inner) - end], inner[len(inner) - end :]
+        if not (_can_open(lead[-1:] or before, inner[0], mark) and _can_open(trail[:1] or after, inner[-1], mark)):
+            return f"{lead}<{tag}>{inner}</{tag}>{trail}"
+        return f"{lead}{mark}{inner}{mark}{trail}"
+
+    def _punctuation(self, run: Run, word: Callable[[str], re.Match[str] | None]) -> int:
+        """Return how many characters of punctuation a run at the edge of a format is written with."""
+        found = word(self._escaped(run.text)) if type(run) is Text else None
+        return len(found["edge"]) if found else 0
+
+
+def _can_open(outside: str, inside: str, mark: str) -> bool:
+    """Return True if a mark can stand between two characters; what is empty is the end of the line."""
+    if outside == mark[0] or inside.isspace():
+        return False
+    return not _is_punctuation(inside) or not outside or outside.isspace() or _is_punctuation(outside)
+
+
+def _is_punctuation(character: str) -> bool:
+    return not character.isalnum() and not character.isspace() and category(character)[0] in "PS"
+
+
+def _escape(match: re.Match[str]) -> str:
+    text = match[0]
+    return "\\" + text if len(text) == 1 else "".join("\\" + one for one in text)
+
+
+def line_start(line: str) -> str:
+    """Return a line that is text also where a block can begin."""
+    match = _line_start(line)
+    if match is None:
+        return line
+    i = len(match["number"] or "")
+    return f"{line[:i]}\\{line[i:]}"
+
+
+def destination(url: str, title: str = "") -> str:
+    """Return what stands in the parentheses of a link."""
+    if _url_special(url):
+        url = _not_in_url(_percent, url)
+        if "(" in url or ")" in url:
+            depth = 0
+            for character in url:
+                depth += (character == "(") - (character == ")")
+                if not 0 <= depth < 30:
+                    break
+            if depth:
+                url = url.replace("(", "%28").replace(")", "%29")
+    if not title:
+        return url
+    quoted = " ".join(title.split()).replace("\\", "\\\\").replace('"', '\\"').replace("<", "&lt;")
+    return f'{url or "<>"} "{quoted}"'
+
+
+def _percent(match: re.Match[str]) -> str:
+    character = match[0]
+    return "&amp;" if character == "&" else "".join(f"%{byte:02X}" for byte in character.encode())

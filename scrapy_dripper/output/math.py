@@ -1,0 +1,350 @@
+"""Formulas of a page: where they are, and the LaTeX that they were written as.
+
+Generators show a formula two or three times: as MathML, as boxes of a style sheet, as a picture, as a preview while
+scripts load. All but one are twins, and a twin is a :class:`Formula` without LaTeX. The LaTeX is the author's wherever
+a page carries it, in an annotation, an attribute or a script; only else it is made from MathML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from scrapy_dripper.output import asciimath
+from scrapy_dripper.output.delimiters import Notation, join_formulas, looks_like_formula, notation, split_delimiters
+from scrapy_dripper.output.items import Formula
+from scrapy_dripper.output.math_images import formula_of_image
+from scrapy_dripper.output.math_sources import TWIN, attribute_of, first_math, from_math, from_source, parsed
+from scrapy_dripper.output.mathml_tree import inner_text, is_blank
+from scrapy_dripper.output.tex_source import clean, undelimited
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+__all__ = [
+    "MATH_TAGS",
+    "TWIN",
+    "Notation",
+    "formula",
+    "has_math_class",
+    "join_formulas",
+    "notation",
+    "split_delimiters",
+]
+
+MATH_TAGS = frozenset(
+    "math script img mjx-container math-renderer d-math amp-mathml tex-math math-field mjx-assistive-mml".split()
+)
+"""Tags that :func:`formula` knows by themselves."""
+
+_marked = re.compile(
+    r"math|katex|mathjax|mjx|tex\b|latex|ltx_eq|formula|equation|eqn\b|arithmatex|AMrendered", re.IGNORECASE
+).search
+_TWIN_CLASSES = frozenset({"katex-html", "MathJax_Preview", "MathJax_Error"})
+_MATHJAX_2 = frozenset(
+    "MathJax MathJax_Display MathJax_SVG MathJax_SVG_Display MathJax_CHTML MathJax_PHTML MathJax_MathML mjx-chtml "
+    "MJXc-display MathJax_PHTML_Display MathJax_MathML_Display".split()
+)
+_KATEX = frozenset({"katex", "katex-display", "katex-mathml", "katex--inline", "katex--display", "katex-block"})
+_WRITTEN = frozenset(
+    "math maths math-tex mathjax-tex math-container math-inline math-block math-display math-expression arithmatex "
+    "ztext-math ql-formula tex latex katex-error js-inline-math js-display-math formula equation inline-formula "
+    "display-formula mathquill-embedded-latex mathjax_process tex-math inline-math display-math math-latex".split()
+)
+_DISPLAYED = frozenset(
+    "display display-formula display-math math-display math-block katex-display katex--display katex-block "
+    "js-display-math MathJax_Display".split()
+)
+_STYLES = frozenset({"em", "i", "sub", "sup", "strong", "b", "br", "wbr"})
+_STYLE_TEX = {"em": ("_", "_"), "i": ("_", "_"), "strong": ("__", "__"), "b": ("__", "__"), "sub": ("_{", "}"),
+              "sup": ("^{", "}"), "br": ("\n", ""), "wbr": ("", "")}  # fmt: skip
+_number = re.compile(r"\s*\(?\s*([0-9A-Za-z.*']{1,12})\s*\)?\s*").fullmatch
+
+
+@lru_cache(4_096)
+def has_math_class(name: str) -> bool:
+    """Return True if :func:`formula` may find something by this class attribute."""
+    return _marked(name) is not None
+
+
+def formula(element: _Element) -> Formula | None:
+    """Return the formula that an element is, :data:`TWIN` (no LaTeX) for one to be dropped, None if it is neither.
+
+    To be asked for elements of :data:`MATH_TAGS` and those with :func:`has_math_class`, before what is in them. It
+    never raises, and looks at the element, what is in it and its next siblings only.
+    """
+    by_tag = _BY_TAG.get(element.tag) if isinstance(element.tag, str) else None
+    if by_tag is not None:
+        return by_tag(element)
+    if isinstance(element.tag, str) and element.tag.endswith(":math"):
+        return _math(element)
+    name = element.get("class")
+    if not name:
+        return None
+    tokens = frozenset(name.split())
+    if tokens & _KATEX:
+        return _katex(element, tokens)
+    if tokens & _MATHJAX_2:
+        return _mathjax_2(element, tokens)
+    if tokens & _TWIN_CLASSES:
+        return _preview(element, tokens)
+    if "mwe-math-element" in tokens:
+        return _wikipedia(element, name)
+    if "ltx_equation" in tokens or "ltx_equationgroup" in tokens:
+        return _latexml(element)
+    if tokens & _WRITTEN:
+        return _written(element, tokens)
+    return None
+
+
+# ---------------------------------------------------------------------- MathML
+def _math(element: _Element) -> Formula:
+    display = element.get("display") == "block" or element.get("mode") == "display"
+    return from_math(element, display or _in_display(element))
+
+
+def _in_display(element: _Element) -> bool:
+    parent = element.getparent()
+    return parent is not None and _has(parent, _DISPLAYED)
+
+
+def _has(element: _Element, classes: frozenset[str]) -> bool:
+    return not classes.isdisjoint((element.get("class") or "").split())
+
+
+# ---------------------------------------------------------------------- generators
+def _katex(element: _Element, tokens: frozenset[str]) -> Formula | None:
+    display = not _DISPLAYED.isdisjoint(tokens) or _in_display(element)
+    math = first_math(element)
+    if math is not None:
+        return from_math(math, display or math.get("display") == "block", "katex")
+    source = attribute_of(element)
+    return from_source(source, display, "katex") if source else None
+
+
+def _wikipedia(element: _Element, name: str) -> Formula | None:
+    math = first_math(element)
+    display = "-block" in name or "display" in name
+    if math is not None:
+        return from_math(math, display or math.get("display") == "block", "wikipedia")
+    image = next((node for node in islice(element.iter(), 16) if node.tag == "img"), None)
+    source = image.get("alt") if image is not None else None
+    return from_source(source, display, "wikipedia") if source else None
+
+
+def _mathjax_2(element: _Element, tokens: frozenset[str]) -> Formula | None:
+    if _script_behind(element) is not None:
+        return TWIN
+    parent = element.getparent()
+    if parent is not None and _has(parent, _MATHJAX_2) and _script_behind(parent) is not None:
+        return TWIN
+    display = not _DISPLAYED.isdisjoint(tokens) or any("isplay" in token for token in tokens)
+    frame = element
+    for _ in range(2):  # the display, and the frame in it
+        source = frame.get("data-mathml")
+        if source:
+            math = parsed(source)
+            if math is not None:
+                return from_math(math, display or math.get("display") == "block", "mathjax2")
+        children = list(islice(frame.iterchildren(reversed=True), 1))
+        if not children:
+            break
+        last = children[0]
+        if "MJX_Assistive_MathML" in (last.get("class") or ""):
+            math = first_math(last)
+            if math is not None:
+                return from_math(math, display or math.get("display") == "block", "mathjax2")
+        frame = last
+    return None
+
+
+def _mathjax_3(element: _Element) -> Formula | None:
+    display = element.get("display") in ("true", "block")
+    for child in element.iterchildren():
+        if child.tag == "mjx-assistive-mml":
+            math = first_math(child)
+            if math is not None:
+                return from_math(math, display or math.get("display") == "block", "mathjax3")
+        elif child.tag == "mjx-math" and child.get("data-latex"):
+            return from_source(child.get("data-latex") or "", display, "mathjax3")
+    source = attribute_of(element)
+    return from_source(source, display, "mathjax3") if source else None
+
+
+def _preview(element: _Element, tokens: frozenset[str]) -> Formula | None:
+    """Return TWIN for what is shown beside a formula; a preview without one is the formula."""
+    if "katex-html" in tokens:
+        before = element.getprevious()
+        return TWIN if before is not None and "katex-mathml" in (before.get("class") or "") else None
+    if _script_behind(element) is not None or _rendered_behind(element) or is_blank(element):
+        return TWIN
+    text = element.text or ""
+    return from_source(text, False, "mathjax2") if not len(element) and looks_like_formula(text) else None
+
+
+def _siblings_behind(element: _Element) -> list[_Element]:
+    """Return the next three siblings with no text before them."""
+    found: list[_Element] = []
+    while len(found) < 3 and not (element.tail or "").strip():
+        following = element.getnext()
+        if following is None:
+            break
+        element = following
+        found.append(element)
+    return found
+
+
+def _script_behind(element: _Element) -> _Element | None:
+    return next((node for node in _siblings_behind(element) if _is_math_script(node)), None)
+
+
+def _rendered_behind(element: _Element) -> bool:
+    return any(_has(node, _MATHJAX_2) for node in _siblings_behind(element))
+
+
+def _is_math_script(element: _Element) -> bool:
+    return (element.get("type") or "").strip().lower().startswith("math/")
+
+
+def _script(element: _Element) -> Formula | None:
+    """Return the formula in a script of MathJax 2; TWIN for all other scripts, which nobody sees."""
+    kind, _, mode = (element.get("type") or "").strip().lower().partition(";")
+    source = inner_text(element)
+    display = "display" in mode
+    if kind == "math/tex":
+        return from_source(source, display, "mathjax2")
+    if kind == "math/asciimath":
+        return Formula(asciimath.latex(source), "asciimath", display)
+    if kind == "math/mml":
+        math = parsed(source)
+        return from_math(math, display or math.get("display") == "block", "mathjax2") if math is not None else TWIN
+    return TWIN
+
+
+# ---------------------------------------------------------------------- written out
+def _custom(element: _Element) -> Formula | None:
+    """Return the formula of a custom element, such as ``<d-math>``."""
+    display = element.get("block") is not None or element.get("display") in ("block", "true") or _in_display(element)
+    if "display" in (element.get("class") or ""):
+        display = True
+    found = from_source(attribute_of(element) or inner_text(element), display, "delimiters")
+    return replace(found, display=False) if element.get("inline") is not None else found
+
+
+def _assistive(element: _Element) -> Formula | None:
+    math = first_math(element)
+    return from_math(math, math.get("display") == "block", "mathjax3") if math is not None else TWIN
+
+
+def _written(element: _Element, tokens: frozenset[str]) -> Formula | None:
+    """Return the formula of an element whose text is LaTeX, as that of Pandoc, Sphinx and many editors."""
+    display = not _DISPLAYED.isdisjoint(tokens)
+    if "katex-error" in tokens:
+        return from_source(inner_text(element), display, "katex")
+    source = attribute_of(element) or (element.get("data-value") if "ql-formula" in tokens else None)
+    if source:
+        return from_source(source, display, "annotation")
+    found = _text_of(element)
+    if found is None:
+        return _picture(element) if element.tag == "div" and "math" in tokens else None
+    source, number, styled = found
+    tex, displayed = undelimited(clean(source))
+    if displayed is None and (styled or not looks_like_formula(tex) or len(tex) > 2_000):
+        single = len(tex) == 1 and tex.isalpha() and not styled
+        if not single and not (_sphinx(tokens) and tex and not styled):
+            return None
+    display = displayed if displayed is not None else display or (element.tag == "div" and "math" in tokens)
+    if number:
+        tex += f" \\tag{{{number}}}"
+    return Formula(tex, "delimiters", display)
+
+
+def _picture(element: _Element) -> Formula | None:
+    """Return the formula of a division with its picture and its number, as Sphinx has them."""
+    made: Formula | None = None
+    number = ""
+    for node in islice(element.iter(), 12):
+        found = _number(node.text or "") if "eqno" in (node.get("class") or "") else None
+        if found:
+            number = f" \\tag{{{found[1]}}}"
+        elif node.tag == "img":
+            made = formula_of_image(node)
+        elif node.tag not in ("div", "p", "a") or (node.tag != "a" and (node.text or "").strip()):
+            return None
+    return replace(made, latex=made.latex + number, display=True) if made is not None else None
+
+
+def _sphinx(tokens: frozenset[str]) -> bool:
+    return "math" in tokens and ("inline" in tokens or "display" in tokens or "notranslate" in tokens)
+
+
+def _text_of(element: _Element) -> tuple[str, str, bool] | None:
+    """Return the text of an element, the number of its equation, and whether it is styled; None if there is more."""
+    pieces = [element.text or ""]
+    number = ""
+    styled = False
+    for child in islice(element.iterchildren(), 200):
+        tag = child.tag
+        name = child.get("class") or "" if isinstance(tag, str) else ""
+        if not isinstance(tag, str) or tag == "wbr":
+            pass
+        elif "eqno" in name or "equation-number" in name:
+            found = _number(child.text or "")
+            number = found[1] if found else ""
+        elif tag in _STYLES and not len(child):
+            before, after = _STYLE_TEX[tag]
+            pieces += [before, child.text or "", after]
+            styled = styled or tag != "br"
+        elif not (tag == "a" and "headerlink" in name):
+            return None
+        pieces.append(child.tail or "")
+    return "".join(pieces), number, styled
+
+
+def _latexml(element: _Element) -> Formula | None:
+    """Return an equation, or a group of them, that LaTeXML lays out as a table with its number in the last cell."""
+    if element.tag != "table":
+        return None
+    rows: list[str] = []
+    numbered = False
+    for row in islice(element.iter("tr"), 200):
+        cells: list[str] = []
+        number = ""
+        for cell in row.iterchildren("td", "th"):
+            name = cell.get("class") or ""
+            if "ltx_intertext" in name:
+                return None
+            if "eqno" in name:
+                found = _number(inner_text(cell))
+                number = f" \\tag{{{found[1]}}}" if found else ""
+            elif "_pad" not in name:
+                tex = " ".join(from_math(math, True).latex for math in cell.iter("math"))
+                cells.append(tex.removeprefix("\\displaystyle").strip())
+        if not any(cells):
+            continue
+        rows.append((" & ".join(cells) + number).strip())
+        numbered = numbered or bool(number)
+    if not rows:
+        return None
+    if len(rows) == 1 and len(cells) == 1:
+        return Formula(rows[0], "alttext", True)
+    name = "align" if numbered else "aligned"
+    return Formula(f"\\begin{{{name}}} " + " \\\\ ".join(rows) + f" \\end{{{name}}}", "alttext", True)
+
+
+_BY_TAG: dict[str, Callable[[_Element], Formula | None]] = {
+    "math": _math,
+    "script": _script,
+    "img": lambda element: formula_of_image(element),
+    "mjx-container": _mathjax_3,
+    "mjx-assistive-mml": _assistive,
+    "math-renderer": _custom,
+    "d-math": _custom,
+    "amp-mathml": _custom,
+    "tex-math": _custom,
+    "math-field": _custom,
+}

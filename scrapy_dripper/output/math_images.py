@@ -1,0 +1,87 @@
+"""Formulas that are pictures: their LaTeX is in the text for those who cannot see them, or in the URL."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, unquote_plus
+
+from scrapy_dripper.output.delimiters import looks_like_formula
+from scrapy_dripper.output.items import Formula
+from scrapy_dripper.output.math_sources import from_math, parsed
+from scrapy_dripper.output.tex_source import clean, undelimited
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_CLASSES = frozenset(
+    "latex latexcenter tex math mathtex mwe-math-fallback-image-inline mwe-math-fallback-image-display latex-image "
+    "ql-img-inline-formula ql-img-displayed-equation quicklatex-auto-format equation_image eeimg ee_img Wirisformula "
+    "math-latex texrender latex_image wp-latex".split()
+)
+_DISPLAYED = frozenset({"latexcenter", "ql-img-displayed-equation", "mwe-math-fallback-image-display"})
+_query = re.compile(
+    r"latex\.php\?(?:[^#]*?&)?latex=(?P<form1>[^&#]+)|zhihu\.com/equation\?(?:[^#]*?&)?tex=(?P<form2>[^&#]+)"
+    r"|codecogs\.com/(?:[a-z]+\.latex|[a-z]+\.image|eq\.latex|gif\.download|png\.download)\?(?P<raw1>.+)"
+    r"|(?:mime|math)tex\.cgi\?(?P<raw2>.+)|[?&]cht=tx&(?:[^#]*?&)?chl=(?P<form3>[^&#]+)"
+    r"|render/math\?(?:[^#]*?&)?math=(?P<form4>[^&#]+)|math\.(?:now\.sh|vercel\.app)/?\?(?:[^#]*?&)?from=(?P<form5>[^&#]+)"
+    r"|i\.upmath\.me/(?:svg|png|svgb)/(?P<raw3>.+)|/equation_images/(?P<twice>[^?#]+)",
+    re.IGNORECASE,
+).search
+_settings = re.compile(
+    r"^(?:\\(?:inline|dpi\{\d+\}|bg_?\w+|fg_\w+|(?:tiny|small|large|Large|LARGE|huge|Huge)\b|color\{\w+\}|bg\{\w+\})\s*)+"
+).sub
+_label = re.compile(r"LaTeX:\s*", re.IGNORECASE).match
+
+
+def formula_of_image(element: _Element) -> Formula | None:
+    """Return the formula that an ``<img>`` is a picture of, None if it is one of something else."""
+    tokens = (element.get("class") or "").split()
+    math = parsed(element.get("data-mathml") or "") if "Wirisformula" in tokens else None
+    if math is not None:
+        return from_math(math, math.get("display") == "block")
+    source = element.get("src") or element.get("data-src") or ""
+    known = not _CLASSES.isdisjoint(tokens) or element.get("eeimg") is not None
+    query = _query(source) if "?" in source or "upmath" in source or "equation_images" in source else None
+    if not known and query is None:
+        return None
+    written = element.get("data-equation-content") or element.get("data-latex") or element.get("data-tex")
+    alternative = (element.get("alt") or "").strip()
+    label = _label(alternative)
+    if label:
+        alternative = alternative[label.end() :]
+    if not written and (query is None or (alternative and looks_like_formula(alternative))):
+        written = alternative
+    if not written and query is not None:
+        written = _from_url(query)
+    if not written:
+        return None
+    tex, displayed = undelimited(_settings("", clean(written)).strip())
+    if not tex or (displayed is None and query is None and not looks_like_formula(tex) and len(tex) > 1 and " " in tex):
+        return None
+    is_wide = element.get("eeimg") == "2" or (_is_zhihu(source) and alternative.endswith("\\\\"))
+    display = displayed if displayed is not None else is_wide or not _DISPLAYED.isdisjoint(tokens) or _in_block(element)
+    if "mwe-math" in " ".join(tokens):
+        return Formula(clean(written.strip("$"), wikipedia=True), "wikipedia", display)
+    return Formula(tex.removesuffix("\\\\").strip(), "image", display)
+
+
+def _from_url(query: re.Match[str]) -> str:
+    name = query.lastgroup or ""
+    value = query[name]
+    if name == "twice":
+        return unquote(unquote(value))
+    tex = unquote_plus(value) if name.startswith("form") else unquote(value)
+    return tex.replace("&space;", " ").replace("&plus;", "+").replace("&hash;", "#")
+
+
+def _is_zhihu(source: str) -> bool:
+    return "zhihu.com/equation" in source
+
+
+def _in_block(element: _Element) -> bool:
+    """Return True for the picture in ``<div class="math">`` of Sphinx."""
+    parent = element.getparent()
+    if parent is not None and parent.tag == "p":
+        parent = parent.getparent()
+    return parent is not None and parent.tag == "div" and "math" in (parent.get("class") or "").split()

@@ -1,0 +1,173 @@
+"""Tables that Markdown has no marks for, as HTML: no attributes but spans, links and images."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+from scrapy_dripper.output.items import (
+    Audio,
+    Cell,
+    Code,
+    CodeBlock,
+    Deleted,
+    Emphasis,
+    FootnoteMark,
+    Footnotes,
+    Formula,
+    Image,
+    Item,
+    Items,
+    LineBreak,
+    Link,
+    List,
+    Paragraph,
+    Quote,
+    Ruby,
+    Rule,
+    Run,
+    Runs,
+    Strong,
+    Sub,
+    Sup,
+    Table,
+    Text,
+    Title,
+    Video,
+)
+
+_TAGS: dict[type, str] = {Emphasis: "em", Strong: "strong", Deleted: "del", Sub: "sub", Sup: "sup"}
+_before_blank_line = re.compile(r"[\r\n](?=[ \t]*[\r\n])").sub
+
+
+def table_html(table: Table, links: bool = True) -> str:
+    """Return a table as HTML without blank lines, for these end HTML in Markdown (CommonMark 4.6).
+
+    Formulas are written in dollar signs, as in Markdown; the dollar signs of the text are character references.
+    ``links=False`` leaves the text of links alone.
+    """
+    return _Writer(links).table(table)
+
+
+class _Writer:
+    """Items to HTML."""
+
+    def __init__(self, links: bool) -> None:
+        self.links = links
+
+    def table(self, table: Table, line_break: str = "\n") -> str:
+        lines = ["<table>"]
+        if table.caption:
+            lines.append(f"<caption>{self.runs(table.caption)}</caption>")
+        head, body = table.rows[: table.header_rows], table.rows[table.header_rows :]
+        for tag, rows in (("thead", head), ("tbody", body)):
+            if rows:
+                lines += [f"<{tag}>", *map(self.row, rows), f"</{tag}>"]
+        lines.append("</table>")
+        return line_break.join(lines)
+
+    def row(self, cells: Sequence[Cell]) -> str:
+        return f"<tr>{''.join(map(self.cell, cells))}</tr>"
+
+    def cell(self, cell: Cell) -> str:
+        tag = "th" if cell.header else "td"
+        colspan = f' colspan="{cell.colspan}"' if cell.colspan > 1 else ""
+        rowspan = f' rowspan="{cell.rowspan}"' if cell.rowspan > 1 else ""
+        return f"<{tag}{colspan}{rowspan}>{self.content(cell.items)}</{tag}>"
+
+    def content(self, items: Items) -> str:
+        """Return the content of a cell or a list item: a single paragraph needs no tags."""
+        if len(items) == 1 and isinstance(items[0], Paragraph):
+            return self.runs(items[0].runs)
+        if len(items) == 1 and isinstance(items[0], (Image, Formula)) and not getattr(items[0], "caption", ()):
+            return self.run(items[0])
+        if len(items) == 2 and isinstance(items[0], Paragraph) and isinstance(items[1], List):
+            return f"{self.runs(items[0].runs)}{self.item(items[1])}"
+        return "".join(map(self.item, items))
+
+    def item(self, item: Item) -> str:
+        match item:
+            case Paragraph():
+                return f"<p>{self.runs(item.runs)}</p>"
+            case Title():
+                return f"<h{item.level}>{self.runs(item.runs)}</h{item.level}>"
+            case CodeBlock():
+                language = f' class="language-{_value(item.language)}"' if item.language else ""
+                code = _before_blank_line("&#10;", _text(item.text))
+                return f"<pre><code{language}>{code}</code></pre>"
+            case Formula():
+                return f"<p>{self.run(item)}</p>"
+            case Table():
+                return self.table(item, line_break="")
+            case List():
+                return self.list(item)
+            case Image():
+                return self.figure(self.run(item), item.caption)
+            case Video() | Audio():
+                return self.figure(self.link(item.src, _text(item.title or item.src)), item.caption)
+            case Quote():
+                return f"<blockquote>{''.join(map(self.item, item.items))}</blockquote>"
+            case Rule():
+                return "<hr>"
+            case Footnotes():
+                notes = (f"<li>{self.content(note.items)}</li>" for note in item.notes)
+                return f"<ol>{''.join(notes)}</ol>"
+
+    def list(self, item: List) -> str:
+        entries = []
+        for entry in item.items:
+            if item.kind == "definition":
+                entries += [f"<dt>{self.runs(term)}</dt>" for term in entry.terms]
+                entries.append(f"<dd>{self.content(entry.items)}</dd>" if entry.items else "")
+            else:
+                entries.append(f"<li>{self.content(entry.items)}</li>")
+        tag = {"unordered": "ul", "ordered": "ol", "definition": "dl"}[item.kind]
+        start = f' start="{item.start}"' if item.start != 1 else ""
+        return f"<{tag}{start}>{''.join(entries)}</{tag}>"
+
+    def figure(self, content: str, caption: Runs) -> str:
+        return f"<p>{content}</p>" + (f"<p>{self.runs(caption)}</p>" if caption else "")
+
+    def runs(self, runs: Runs) -> str:
+        return "".join(map(self.run, runs))
+
+    def run(self, run: Run) -> str:
+        match run:
+            case Text():
+                return _text(run.text)
+            case Emphasis() | Strong() | Deleted() | Sub() | Sup():
+                tag = _TAGS[type(run)]
+                return f"<{tag}>{self.runs(run.runs)}</{tag}>"
+            case Link():
+                return self.link(run.href, self.runs(run.runs), run.title)
+            case Code():
+                return f"<code>{_text(run.text)}</code>"
+            case Formula():
+                marks = "$$" if run.display else "$"
+                return f"{marks}{_before_blank_line('&#10;', escape(run.latex, quote=False))}{marks}"
+            case Image():
+                title = f' title="{_value(run.title)}"' if run.title else ""
+                image = f'<img src="{_value(run.src)}" alt="{_value(run.alt)}"{title}>'
+                return self.link(run.href, image) if run.href else image
+            case LineBreak():
+                return "<br>"
+            case Ruby():
+                return f"<ruby>{self.runs(run.runs)}<rt>{_text(run.reading)}</rt></ruby>"
+            case FootnoteMark():
+                return f"[^{_text(run.label)}]"
+
+    def link(self, href: str, content: str, title: str = "") -> str:
+        if not self.links:
+            return content
+        attribute = f' title="{_value(title)}"' if title else ""
+        return f'<a href="{_value(href)}"{attribute}>{content}</a>'
+
+
+def _text(text: str) -> str:
+    return escape(text, quote=False).replace("$", "&#36;")
+
+
+def _value(value: str) -> str:
+    """Return the value of an attribute."""
+    return escape(value).replace("\r", "&#13;").replace("\n", "&#10;")

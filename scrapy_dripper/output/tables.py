@@ -1,0 +1,268 @@
+"""Tables: their header rows, and whether they hold data or only set out the page.
+
+All decisions are made on what the cells hold, not on their markup, so each cell is read once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from lxml import etree
+
+from scrapy_dripper.output.items import (
+    Audio,
+    Cell,
+    Code,
+    CodeBlock,
+    Footnotes,
+    Formula,
+    Image,
+    Item,
+    Items,
+    LineBreak,
+    Link,
+    List,
+    Paragraph,
+    Quote,
+    Rule,
+    Run,
+    Runs,
+    Strong,
+    Table,
+    Text,
+    Title,
+    Video,
+)
+from scrapy_dripper.output.table_grid import Placed, Reader, read_grid
+from scrapy_dripper.output.table_html import table_html
+
+MAX_NESTING = 4
+"""Data tables in data tables. A table around more of them is layout: each is written once for each table around it."""
+
+MAX_CHARS, MAX_CHARS_UNMARKED = 3_000, 600
+"""Characters in a cell of data, in a table with a header or a caption, and in one without. A longer cell is layout."""
+
+_digit = re.compile(r"\d").search
+_list_mark = re.compile(
+    r"[•·●○◦▪■□–—*-]|\(?(?:\d{1,3}|[a-zA-Z]|[ivxlc]{1,6})[.)]|\[\d{1,3}\]|\d{1,3}(?:\.\d{1,3})+"
+).fullmatch
+
+
+def table(element: etree._Element, read: Reader) -> Items:
+    """Return a ``<table>`` as items: one :class:`Table`, or what is in its cells if it only sets out the page.
+
+    ``read`` is called once for each cell. Text that stands in the table but in no cell comes first, as in browsers.
+    Rows and columns without content are dropped, and spans shrink with them; ``<tfoot>`` goes to the end. A first row
+    of one cell over all columns, above two rows or more, is the caption of a table that has no other.
+    """
+    found = read_grid(element, read)
+    grid, sections, caption = found.rows, found.sections, _line(found.caption)
+    if not caption and _begins_with_caption(grid):
+        grid, sections, caption = grid[1:], sections[1:], _line(grid[0][0].items)
+    header_rows = _header_rows(grid, sections)
+    if grid and not _is_layout(element, grid, header_rows, caption):
+        return (*found.strays, _table(grid, header_rows, caption))
+    return (*found.strays, *((Paragraph(caption),) if caption else ()), *_unwrapped(grid))
+
+
+# ---------------------------------------------------------------------- what is what
+def _header_rows(grid: Sequence[Sequence[Placed]], sections: Sequence[str]) -> int:
+    """Return the number of header rows: those of ``<thead>``, else of header cells only, else one of labels."""
+    n = 0
+    while n < len(grid) and sections[n] == "thead":
+        n += 1
+    if not n:
+        while n < len(grid) and all(cell.header for cell in grid[n] if cell.items):
+            n += 1
+    if n:
+        if len(grid[0]) > 1:  # a header cell of the first row may reach down beside rows of common cells
+            n = max(n, *(cell.rowspan for cell in grid[0]))
+        return n if n < len(grid) else 1
+    if len(grid) > 1 and len(grid[0]) > 1 and not any(cell.header for cell in grid[0]):
+        return int((_is_bold(grid[0]) and not _is_bold(grid[1])) or _is_above_numbers(grid))
+    return 0
+
+
+def _is_above_numbers(grid: Sequence[Sequence[Placed]]) -> bool:
+    """Return True if the first of three rows or more has no numbers, and a column under it has nothing else.
+
+    Of two columns, the first often names what the second says: three are needed.
+    """
+    width = len(grid[0])
+    if len(grid) < 3 or width < 3 or any(cell.colspan > 1 or cell.rowspan > 1 for row in grid for cell in row):
+        return False
+    if any(not cell.items or _has_digit(cell.items) or _exceeds(cell.items, 60) for cell in grid[0]):
+        return False
+    columns: list[list[Placed]] = [[] for _ in grid[0]]
+    for row in grid[1:]:
+        for cell in row[:width]:
+            if cell.items:
+                columns[cell.column].append(cell)
+    return any(len(column) > 1 and all(_has_digit(cell.items) for cell in column) for column in columns)
+
+
+def _begins_with_caption(grid: Sequence[Sequence[Placed]]) -> bool:
+    if len(grid) < 3 or len(grid[0]) != 1 or grid[0][0].rowspan > 1:
+        return False
+    first = grid[0][0]
+    width = max(cell.column + cell.colspan for row in grid for cell in row)
+    return first.colspan == width > 1 and len(first.items) == 1 and isinstance(first.items[0], (Paragraph, Title))
+
+
+def _is_bold(row: Sequence[Placed]) -> bool:
+    return all(
+        isinstance(item, Paragraph) and all(isinstance(run, (Strong, LineBreak)) for run in item.runs)
+        for cell in row
+        for item in cell.items
+    )
+
+
+def _is_layout(element: etree._Element, grid: Sequence[Sequence[Placed]], header_rows: int, caption: Runs) -> bool:
+    """Return True if a table has no rows and columns of data but sets out what is in it."""
+    role = element.get("role")
+    if role in ("presentation", "none"):
+        return True
+    cells = [cell for row in grid for cell in row if cell.items]
+    marked = bool(header_rows or caption or role in ("table", "grid") or any(cell.header for cell in cells))
+    if len(cells) < 2 or _nesting(cells) >= MAX_NESTING:
+        return True
+    columns = {cell.column for cell in cells}
+    if len(grid) == 1 or len(columns) == 1:
+        # A box with a title bar has a header too.
+        return not marked or (len(columns) == 1 and len(cells) < 3)
+    limit = MAX_CHARS if marked else MAX_CHARS_UNMARKED
+    if any(_exceeds(cell.items, limit) for cell in cells):
+        return True
+    return not marked and (
+        any(isinstance(item, (Title, Quote, Rule, Table, Video, Footnotes)) for cell in cells for item in cell.items)
+        or all(isinstance(item, Image) for cell in cells for item in cell.items)
+        or (len(columns) == 2 and all(_list_mark(_plain(row[0].items)) for row in grid))
+    )
+
+
+def _nesting(cells: Iterable[Placed]) -> int:
+    """Return how many data tables are in each other in the cells, at most."""
+    deepest = 0
+    open_items = [(item, 1) for cell in cells for item in cell.items]
+    while open_items:
+        item, depth = open_items.pop()
+        if isinstance(item, Table):
+            deepest = max(deepest, depth)
+            depth += 1
+        open_items += [(one, depth) for one in _within(item)]
+    return deepest
+
+
+def _texts(items: Items) -> Iterator[str]:
+    """Yield the pieces of text in items, in no order, and a space for each item or run without a text of its own."""
+    open_parts: list[Item | Run] = list(items)
+    while open_parts:
+        part = open_parts.pop()
+        if isinstance(part, (Text, Code, CodeBlock)):
+            yield part.text
+        elif isinstance(part, Formula):
+            yield part.latex
+        elif isinstance(part, (List, Table, Quote, Footnotes)):
+            open_parts += _within(part)
+            yield " "
+        else:
+            open_parts += getattr(part, "runs", ())
+            yield " "
+
+
+def _exceeds(items: Items, limit: int) -> bool:
+    """Return True if items have more characters than a limit."""
+    return any(chars > limit for chars in accumulate(map(len, _texts(items))))
+
+
+def _has_digit(items: Items) -> bool:
+    return any(map(_digit, _texts(items)))
+
+
+def _plain(items: Items) -> str:
+    """Return the text of a cell that is one paragraph of plain text, else nothing."""
+    if len(items) == 1 and isinstance(items[0], Paragraph) and len(items[0].runs) == 1:
+        run = items[0].runs[0]
+        return run.text.strip() if isinstance(run, Text) else ""
+    return ""
+
+
+# ---------------------------------------------------------------------- what comes out
+def _unwrapped(grid: Sequence[Sequence[Placed]]) -> list[Item]:
+    """Return what is in the cells of a layout table, row by row. A list mark joins the paragraph beside it."""
+    items: list[Item] = []
+    for row in grid:
+        cells = [cell.items for cell in row if cell.items]
+        first = cells[1][0] if len(cells) == 2 else None
+        if isinstance(first, Paragraph) and _list_mark(_plain(cells[0])):
+            items.append(Paragraph((Text(_plain(cells[0]) + " "), *first.runs)))
+            items += cells[1][1:]
+        else:
+            items += [item for cell in cells for item in cell]
+    return items
+
+
+def _table(grid: Sequence[Sequence[Placed]], header_rows: int, caption: Runs) -> Table:
+    simple = header_rows <= 1 and all(
+        cell.rowspan == cell.colspan == 1 and all(_fits_a_line(item) for item in cell.items)
+        for row in grid
+        for cell in row
+    )
+    rows = []
+    width = max(len(row) for row in grid)
+    for r, row in enumerate(grid):
+        cells = []
+        for cell in row:
+            items = (Paragraph(_line(cell.items)),) if simple and cell.items else cell.items
+            cells.append(Cell(items, cell.rowspan, cell.colspan, cell.header or r < header_rows))
+        if simple:
+            cells += [Cell((), header=r < header_rows)] * (width - len(cells))
+        rows.append(tuple(cells))
+    made = Table(tuple(rows), header_rows, caption, simple)
+    return made if simple else replace(made, html=table_html(made))
+
+
+def _fits_a_line(item: Item) -> bool:
+    if isinstance(item, CodeBlock):
+        return "\n" not in item.text
+    return isinstance(item, (Paragraph, Title, Formula, Image))
+
+
+def _line(items: Sequence[Item]) -> Runs:
+    """Return items as the runs of one paragraph, a line each."""
+    runs: list[Run] = []
+    open_items = list(reversed(items))
+    while open_items:
+        item = open_items.pop()
+        line: Runs = ()
+        if isinstance(item, (Paragraph, Title)):
+            line = item.runs
+        elif isinstance(item, Image):
+            image = replace(item, caption=(), href="")
+            line = (Link(item.href, (image,)) if item.href else image,)
+            line += (LineBreak(), *item.caption) if item.caption else ()
+        elif isinstance(item, Formula):
+            line = (replace(item, display=False),)
+        elif isinstance(item, CodeBlock):
+            line = (Code(item.text),)
+        elif isinstance(item, (Video, Audio)):
+            line = (Link(item.src, item.caption or (Text(item.title or item.src),)),)
+        else:
+            open_items += reversed(_within(item))
+        if line:
+            runs += (LineBreak(), *line) if runs else line
+    return tuple(runs)
+
+
+def _within(item: Item) -> list[Item]:
+    """Return the items that an item holds."""
+    if isinstance(item, List):
+        return [one for entry in item.items for one in (*map(Paragraph, entry.terms), *entry.items)]
+    if isinstance(item, Table):
+        return [one for row in item.rows for cell in row for one in cell.items]
+    if isinstance(item, Footnotes):
+        return [one for note in item.notes for one in note.items]
+    return list(item.items) if isinstance(item, Quote) else []

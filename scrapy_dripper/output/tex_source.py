@@ -1,0 +1,68 @@
+"""LaTeX as pages carry it, made fit for Markdown: comments, delimiters and blank lines are taken away."""
+
+from __future__ import annotations
+
+import re
+
+_comment = re.compile(r"(?<!\\)%[^\n]*\n[ \t]*").sub
+_cdata = re.compile(r"%?\s*<!\[CDATA\[\s*|\s*%?\s*\]\]>").sub
+_blank_lines = re.compile(r"[ \t\r]*\n\s*").sub
+_styled = re.compile(r"\{\s*\\(?:displaystyle|textstyle)\b\s*(.*)\}", re.DOTALL).fullmatch
+_DELIMITED = (
+    ("\\(", "\\)", False), ("\\[", "\\]", True), ("$$", "$$", True), ("$", "$", False), ("[tex]", "[/tex]", True),
+    ("[itex]", "[/itex]", False),
+)  # fmt: skip
+
+
+def clean(source: str, wikipedia: bool = False) -> str:
+    """Return LaTeX without comments and blank lines; with ``wikipedia`` also without the style that it puts around."""
+    tex = source.replace("\r\n", "\n").replace("\xa0", " ").replace("\u200b", "")
+    if "<![" in tex:
+        tex = _cdata("", tex)
+    if "%" in tex and "\n" in tex:
+        tex = _comment("", tex)
+    if "\n" in tex:
+        tex = _blank_lines("\n", tex)
+    tex = tex.strip()
+    if wikipedia:
+        found = _styled(tex)
+        if found and _whole(tex):
+            tex = found[1].strip()
+    return without_open_end(tex)
+
+
+def without_open_end(tex: str) -> str:
+    """Return LaTeX without a backslash, and so without a space that it escapes, at its end."""
+    tex = tex.strip()
+    while (len(tex) - len(tex.rstrip("\\"))) % 2:
+        tex = tex[:-1].rstrip()
+    return tex
+
+
+def undelimited(tex: str) -> tuple[str, bool | None]:
+    """Return LaTeX without delimiters around it, and whether they say that it is on display; None for no delimiters."""
+    for opening, closing, display in _DELIMITED:
+        if tex.startswith(opening) and tex.endswith(closing) and len(tex) >= len(opening) + len(closing):
+            inner = tex[len(opening) : -len(closing)]
+            plain = inner.replace("\\$", "") if opening[0] == "$" else inner
+            if opening not in plain and closing not in plain:
+                return without_open_end(inner), display
+    return tex, None
+
+
+def _whole(tex: str) -> bool:
+    """Return True if the first brace is closed by the last."""
+    depth = 0
+    escaped = False
+    for i, char in enumerate(tex):
+        if escaped:
+            escaped = False
+        elif char == "\\":
+            escaped = True
+        elif char == "{":
+            depth += 1
+        elif char == "}":
+            depth -= 1
+            if depth == 0 and i < len(tex) - 1:
+                return False
+    return depth == 0

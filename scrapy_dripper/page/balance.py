@@ -1,0 +1,114 @@
+"""Write out the end tags that a document forgets, so that an element ends at its own end tag whatever is open in it.
+
+libxml2 ignores ``</header>`` as long as a ``<div>`` in the header is open: the rest of the page is then in the header,
+and gone with it where headers are dropped. Around 1 % of pages have that. Browsers end the header there, and so did
+the parser that made the pages which the published weights were trained on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from scrapy_dripper.page.tags import VOID
+
+_VOID = VOID | {
+    "area", "base", "basefont", "br", "col", "frame", "hr", "img", "input", "isindex", "link", "menuitem", "meta",
+    "nextid", "param", "spacer",
+}  # fmt: skip
+_OPTIONAL = frozenset("p li dd dt option optgroup tr td th thead tbody tfoot".split())
+"""Tags that may go without an end tag. The parser knows where they end: often before the element around them does."""
+_RAW = ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
+_raw_end = {tag: re.compile(rf"</{tag}(?=[\s/>])", re.I) for tag in _RAW}
+_start = re.compile(r"<(?:!--|(/?)([a-zA-Z][^\s/>]*))").search
+_inside = re.compile(r"""=\s*(["'])|>""").search
+
+
+def balanced(text: str) -> str:
+    """Return a document with an end tag for each element that ends with the element around it, in linear time.
+
+    Elements that need no end tag get none, and end tags of elements that are not open are taken out.
+    """
+    out: list[str] = []
+    open_tags = _OpenTags()
+    done = 0
+    for start, end, tag, is_end in _tags(text):
+        if not is_end:
+            open_tags.start(tag)
+            continue
+        out.append(text[done:start])
+        forgotten = open_tags.end(tag)
+        done = end if forgotten is None else start
+        out += [f"</{name}>" for name in forgotten or () if name not in _OPTIONAL]
+    out.append(text[done:])
+    return "".join(out)
+
+
+class _OpenTags:
+    """The tags of the elements that are open."""
+
+    def __init__(self) -> None:
+        self.stack: list[str] = []
+        self.count: Counter[str] = Counter()
+
+    def start(self, tag: str) -> None:
+        self.stack.append(tag)
+        self.count[tag] += 1
+
+    def end(self, tag: str) -> list[str] | None:
+        """Close an element; return the tags of those in it that were open still, None if there is no such element."""
+        if not self.count[tag]:
+            return None
+        inner: list[str] = []
+        while True:
+            last = self.stack.pop()
+            self.count[last] -= 1
+            if last == tag:
+                return inner
+            inner.append(last)
+
+
+def _tags(text: str) -> Iterator[tuple[int, int, str, bool]]:
+    """Yield start, end and name of each tag that starts or ends an element, and whether it ends it."""
+    position = 0
+    while True:
+        token = _start(text, position)
+        if token is None:
+            return
+        if not token[2]:
+            position = text.find("-->", token.end() - 2) + 3
+            if position == 2:  # the comment has no end
+                return
+            continue
+        tag, is_end = token[2].lower(), bool(token[1])
+        position = end = _tag_end(text, token.end())
+        if end < 0:
+            return
+        if not is_end:
+            if tag in _VOID or _closes_itself(text, token.end(), end):
+                continue
+            if tag in _raw_end:
+                raw = _raw_end[tag].search(text, end)
+                if raw is None:
+                    return
+                position = raw.start()
+        yield token.start(), end, tag, is_end
+
+
+def _tag_end(text: str, position: int) -> int:
+    """Return where a tag ends, -1 if it does not. A quotation mark counts behind an equals sign only."""
+    while True:
+        found = _inside(text, position)
+        if found is None:
+            return -1
+        if found[1] is None:
+            return found.end()
+        position = text.find(found[1], found.end()) + 1
+        if position == 0:
+            return -1
+
+
+def _closes_itself(text: str, start: int, end: int) -> bool:
+    """Return True for ``<br/>``, False for ``<a href=x/>``, where the slash is part of the value."""
+    return text[end - 2] == "/" and (end - 2 == start or text[end - 3] in " \t\n\r\f\"'/")

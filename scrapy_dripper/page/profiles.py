@@ -1,0 +1,128 @@
+"""The profiles: ways to cut the same document into blocks, and the way of labels from one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.page.balance import balanced
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.page import NOBODY, Ints, Page
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.v1_0 import cut_v1
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+_NODE_WEIGHT = 1e-3  # of an image, in characters: it decides where there is no text
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The rules that make a page of a document; its simplified HTML follows from the page."""
+
+    name: str
+    parse: Callable[[str], HtmlElement]
+    """Text to tree. Raises :exc:`~scrapy_dripper.page.errors.PageError`."""
+    cut: Callable[[HtmlElement, str], Page]
+    """Tree and URL to page."""
+
+
+PROFILES: dict[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        Profile("native", parse, cut),
+        Profile("v1.0", lambda text: parse(balanced(text)), cut_v1),
+    )
+}
+"""The profiles by the names that a model's manifest gives them."""
+
+
+def native_copy(page: Page) -> tuple[Page, Ints]:
+    """Return a copy of the page, cut by the profile ``native``, and the number in ``page`` of each node of the copy.
+
+    The tree of ``page`` stays as it is; it must be whole, as profiles other than ``native`` leave it.
+    """
+    root = deepcopy(page.tree.nodes[0])
+    number = {node: i for i, node in zip(range(len(page.tree.nodes)), root.iter(), strict=False)}
+    copy = cut(root, page.url)
+    # Of a page with too many nodes the copy can have more of them: taking some out makes room.
+    nodes = np.array([number[node] for node in copy.tree.nodes if node in number], dtype=np.int32)
+    while number:  # inner nodes first: in the other order lxml takes quadratic time to free what the cut has taken out
+        number.popitem()
+    return copy, nodes
+
+
+def carry(
+    values: npt.NDArray[Any], from_page: Page, to_page: Page, nodes: Ints | None = None
+) -> npt.NDArray[np.float32]:
+    """Return for each block of ``to_page`` the mean of the values of the blocks of ``from_page`` that share its text.
+
+    ``values`` has shape (n,), labels or probabilities, for the n blocks of ``from_page``; the result is float32 of
+    shape (m,) for the m blocks of ``to_page``, weighted by characters. ``nodes`` is the number in ``to_page`` of each
+    node of ``from_page``, as :func:`native_copy` returns it; by default both have the same nodes. What is part of a gap
+    in ``from_page``, such as an image, counts as the lower of the values around it; so does a block that shares
+    nothing. Raises ValueError if ``nodes`` cannot be those of the two pages.
+    """
+    source, target = from_page.tree, to_page.tree
+    size = len(target.nodes)
+    if nodes is None:
+        nodes = np.arange(size, dtype=np.int32)
+    if len(nodes) > len(source.nodes) or (len(nodes) and nodes[-1] >= size):
+        raise ValueError(f"{len(nodes)} nodes are not those of a page with {len(source.nodes)} in one with {size}")
+    text, tail, own = (np.full(size, NOBODY, dtype=np.int32) for _ in range(3))
+    k = len(nodes)
+    text[nodes], tail[nodes], own[nodes] = source.text_owner[:k], source.tail_owner[:k], source.self_owner[:k]
+    _resolve_tails(text, tail, nodes, target.parent, target.end)
+
+    chars = [len(t.strip()) if t else 0 for node in target.nodes for t in (node.text, node.tail)]
+    weight = np.array([*chars[::2], *chars[1::2], *([_NODE_WEIGHT] * size)])
+    owner = np.concatenate([target.text_owner, target.tail_owner, target.self_owner])
+    value = _values_by_owner(values)[np.concatenate([text, tail, own])]
+    used = (owner >= 0) & (weight > 0) & ~np.isnan(value)
+    n = len(to_page.blocks)
+    total = np.bincount(owner[used], weight[used], minlength=n)
+    mean = np.bincount(owner[used], (weight * value)[used], minlength=n) / np.where(total > 0, total, 1)
+    return _filled(mean, total > 0).astype(np.float32)
+
+
+def _resolve_tails(text: Ints, tail: Ints, nodes: Ints, parent: Ints, end: Ints) -> None:
+    """Set the owner of the tails of nodes that one page has taken out, each of which joined the text before it."""
+    size = len(parent)
+    gone = np.ones(size, dtype=np.bool_)
+    gone[nodes] = False
+    above = np.maximum(parent, 0)
+    gone[0] = False
+    previous = np.full(size + 1, -1, dtype=np.int64)
+    has_next = (end < end[above]) & (parent >= 0)
+    previous[end[has_next]] = np.flatnonzero(has_next)
+    for i in np.flatnonzero(gone & ~gone[above]).tolist():
+        before = previous[i]
+        tail[i] = tail[before] if before >= 0 else text[parent[i]]
+
+
+def _values_by_owner(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the value of each owner, indexed by the owner columns: blocks from the front, gaps from the back."""
+    n = len(values)
+    result = np.full(2 * n + 2, np.nan)
+    if n:
+        result[:n] = values
+        gaps = np.full(n + 1, result[:n].min())
+        gaps[1:n] = np.minimum(result[: n - 1], result[1:n])
+        result[n : 2 * n + 1] = gaps[::-1]  # gap k is owner -2 - k
+    return result
+
+
+def _filled(values: npt.NDArray[np.float64], known: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    """Return the values with the unknown ones replaced by the lower of the known ones on both sides, 0 without any."""
+    if not known.any():
+        return np.zeros(len(values))
+    at = np.flatnonzero(known)
+    place = np.searchsorted(at, np.arange(len(values)), side="right")
+    left, right = at[np.maximum(place - 1, 0)], at[np.minimum(place, len(at) - 1)]
+    return np.where(known, values, np.minimum(values[left], values[right]))

@@ -1,0 +1,358 @@
+"""Cut a tree into the blocks that the published Qwen3 weights were trained on: the profile ``v1.0``.
+
+The rules are those of MinerU-HTML 1.0 (https://github.com/opendatalab/MinerU-HTML; Dripper paper, 3.2), on which what
+the weights read depends to the byte; ``docs/profiles.md`` lists them. Here they are two passes over the nodes, and a
+block is its nodes: labels find their way back without a look at the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from lxml.html.defs import block_tags
+
+from scrapy_dripper.page.blocks import MAX_NODES, _head, _math_settings
+from scrapy_dripper.page.nodes import Nodes
+from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree
+from scrapy_dripper.page.tags import KINDS, PLAYERS, TAGS, UNSEEN, Kind
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+DROPPED = frozenset("head header footer nav aside style script noscript link meta iframe frame".split())
+"""Tags that the profile takes out of the page, with all that is in them and the text right behind them."""
+
+DROPPED_NAMES = frozenset({"nav", "footer", "header"})
+"""Classes, and parts of an id between hyphens, for which it takes an element out in the same way."""
+
+INLINE = frozenset(
+    "a abbr acronym b basefont bdo big blink br button cccode-inline ccmath-inline cite code dd dfn dt em font i img "
+    "input kbd label li map mark marked-tail marked-text nobr object optgroup option pic q s samp select small span "
+    "strike strong sub sup svg textarea time u var".split()
+)
+"""Tags that are part of a run. All others are blocks, cells in layout tables only."""
+
+LISTS = frozenset({"ul", "ol", "dl"})
+"""Tags of which the first and the last item are shown, or the first and the last group of items."""
+
+_DATA_PARTS = frozenset({"caption", "th", "thead", "tfoot", "colgroup", "col"})
+_NOBODY = np.int32(NOBODY)
+_THEMSELVES = frozenset(tag for tag, kind in KINDS.items() if kind in (Kind.MEDIA, Kind.BREAK)) | PLAYERS | {"hr"}
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class V1Page(Page):
+    """A page cut by the profile ``v1.0``.
+
+    Block k is shown to the model as an element ``tag[k]`` with the class and id of node ``blocks.context[k]``, the text
+    ``lead[k]`` and, of the nodes ``first[k]`` up to ``last[k]``, those that are ``shown``. Of the tree's columns,
+    ``flags`` knows tags only.
+    """
+
+    tag: list[str]
+    lead: list[str]
+    first: Ints
+    last: Ints
+    """One past the last node."""
+    shown: npt.NDArray[np.bool_]
+    """Of each node: False for what is taken out of the page, and for the middle of a list."""
+    ellipsis: npt.NDArray[np.bool_]
+    """Of each node: True where the middle of a list is left out before it."""
+
+
+def cut_v1(root: HtmlElement, url: str = "") -> V1Page:
+    """Return the page of a parsed document, cut by the profile ``v1.0``. The tree stays as it is.
+
+    Of a document with more than :data:`~scrapy_dripper.page.blocks.MAX_NODES` elements only the first are looked at,
+    and the page is truncated.
+    """
+    return _Cutter(root).page(url)
+
+
+class _Container:
+    """An element that has blocks, while it is open: its next child, and the run that is being collected."""
+
+    __slots__ = ("after", "first", "last", "lead", "next", "node")
+
+    def __init__(self, node: int, lead: str | None) -> None:
+        self.node = node
+        self.next = node + 1
+        self.begin(lead, -1)
+
+    def begin(self, lead: str | None, after: int) -> None:
+        """Begin a run with the text at the beginning of the container, or with the one behind node ``after``."""
+        self.lead = lead.strip() if lead else ""
+        self.after = after
+        self.first = self.last = self.next
+
+
+class _Cutter:
+    """The state of a pass: what each node is, and the columns being filled."""
+
+    def __init__(self, root: HtmlElement) -> None:
+        self.nodes = nodes = Nodes(root, MAX_NODES)
+        m = len(nodes)
+        self.dropped, self.seen = self._visible()
+        self.is_block, self.has_blocks = self._blocks()
+        self.shown = [not dropped for dropped in self.dropped]
+        self.ellipsis = [False] * m
+        self.block_start, self.block_end = [0] * m, [0] * m
+        self.text_owner, self.tail_owner, self.self_owner = [NOBODY] * m, [NOBODY] * m, [NOBODY] * m
+        self.numbers: dict[tuple[int, str], int] = {}  # of a block of text only, by its container and text
+        self.tag: list[str] = []
+        self.lead: list[str] = []
+        self.range: list[tuple[int, int]] = []
+        self.text: list[str] = []
+        self.context: list[int] = []
+        self.leaf: list[int] = []
+
+    def page(self, url: str) -> V1Page:
+        self._walk()
+        nodes = self.nodes
+        title, base_url = _head(nodes.node[0], url)
+        ranges = np.array(self.range, dtype=np.int32).reshape(-1, 2)
+        tree = self._tree()
+        return V1Page(
+            url=url,
+            base_url=base_url,
+            title=title,
+            tree=tree,
+            blocks=self._columns(tree),
+            truncated=nodes.truncated,
+            scripts=_math_settings([node for node in nodes.node if node.tag == "script"]),
+            tag=self.tag,
+            lead=self.lead,
+            first=ranges[:, 0],
+            last=ranges[:, 1],
+            shown=np.array(self.shown),
+            ellipsis=np.array(self.ellipsis),
+        )
+
+    def _tree(self) -> Tree:
+        nodes = self.nodes
+        seen = np.array(self.seen)
+        parent = _ints(nodes.parent)
+        around = seen[np.maximum(parent, 0)]
+        itself = (seen & np.array([tag in _THEMSELVES for tag in nodes.tag])) | (around & self._silent())
+        return Tree(
+            nodes=nodes.node,
+            parent=parent,
+            end=_ints(nodes.end),
+            tag=_ints([TAGS.get(tag, 0) for tag in nodes.tag]),
+            signature=_ints(nodes.signature),
+            names=[f"{name} {i}" if i else name for name, i in zip(nodes.name, nodes.id, strict=True)],
+            flags=_ints(nodes.flags),
+            depth=_ints(nodes.depth),
+            block_start=_ints(self.block_start),
+            block_end=_ints(self.block_end),
+            text_owner=np.where(seen, _ints(self.text_owner), _NOBODY),
+            tail_owner=np.where(around, _ints(self.tail_owner), _NOBODY),
+            self_owner=np.where(itself, _ints(self.self_owner), _NOBODY),
+        )
+
+    def _silent(self) -> npt.NDArray[np.bool_]:
+        """Return whether each node is content without text, of which the model knows nothing: a formula, a frame."""
+        silent = np.zeros(len(self.nodes), dtype=np.bool_)
+        for i, (node, tag) in enumerate(zip(self.nodes.node, self.nodes.tag, strict=True)):
+            if tag == "script":
+                silent[i] = node.get("type", "").strip().lower().startswith("math/")
+            elif tag == "iframe":
+                silent[i] = len(node) == 0 and bool(node.get("src") or node.get("data-src"))
+        return silent
+
+    def _columns(self, tree: Tree) -> Blocks:
+        n = len(self.text)
+        owner = np.concatenate([tree.text_owner, tree.tail_owner])
+        chars = np.array([len(text.strip()) if text else 0 for text in (*self.nodes.text, *self.nodes.tail)])
+        flags = np.concatenate([tree.flags, tree.flags[np.maximum(tree.parent, 0)]])
+
+        def count(owners: Ints, mask: npt.NDArray[np.bool_], weights: npt.NDArray[np.int64] | None = None) -> Ints:
+            mask &= (owners >= 0) & (owners < n)
+            return np.bincount(owners[mask], None if weights is None else weights[mask], minlength=n).astype(np.int32)
+
+        behind = np.where(tree.self_owner < NOBODY, -2 - tree.self_owner, tree.self_owner)  # a gap's is the next block
+        return Blocks(
+            text=self.text,
+            context=_ints(self.context),
+            leaf=_ints(self.leaf),
+            links=count(tree.text_owner, tree.tag == TAGS["a"]),
+            link_chars=count(owner, flags & Flag.LINK != 0, chars),
+            bold_chars=count(owner, flags & Flag.STRONG != 0, chars),
+            images=count(behind, tree.tag == TAGS["img"]),
+        )
+
+    # ------------------------------------------------------------------ what each node is
+    def _visible(self) -> tuple[list[bool], list[bool]]:
+        """Return whether each node is taken out of the page, and whether its text is text of the page."""
+        nodes = self.nodes
+        dropped, seen = [False] * len(nodes), [True] * len(nodes)
+        for i, (tag, p) in enumerate(zip(nodes.tag, nodes.parent, strict=True)):
+            if p < 0:
+                continue
+            dropped[i] = dropped[p] or tag in DROPPED
+            if tag != "body":  # without it there would be no page
+                dropped[i] |= _has_dropped_name(nodes.name[i], nodes.id[i], nodes.node[i].get("style", ""))
+            seen[i] = seen[p] and not dropped[i] and tag not in UNSEEN and nodes.tag[p] not in ("video", "audio")
+        return dropped, seen
+
+    def _blocks(self) -> tuple[list[bool], list[bool]]:
+        """Return whether each node is a block, and whether one of its children is."""
+        nodes, m = self.nodes, len(self.nodes)
+        parts = [
+            not dropped and (tag in _DATA_PARTS or node.get("headers") is not None)
+            for node, tag, dropped in zip(nodes.node, nodes.tag, self.dropped, strict=True)
+        ]
+        before = [0, *accumulate(parts)]
+        is_block = [tag not in INLINE for tag in nodes.tag]
+        has_blocks = [False] * m
+        in_data = [False] * m  # the table around is one of data
+        for i, (tag, p) in enumerate(zip(nodes.tag, nodes.parent, strict=True)):
+            if i == 0:
+                continue
+            in_data[i] = in_data[p]
+            if nodes.tag[p] == "table":
+                get = nodes.node[p].get
+                in_data[i] = before[nodes.end[p]] > before[p + 1] or bool(
+                    get("summary") or get("role") == "table" or get("data-table")
+                )
+            if tag in ("td", "th"):
+                is_block[i] = not in_data[i]
+            if is_block[i] and not self.dropped[i]:
+                has_blocks[p] = True
+        return is_block, has_blocks
+
+    # ------------------------------------------------------------------ the pass
+    def _walk(self) -> None:
+        nodes = self.nodes
+        open_containers = [_Container(0, nodes.text[0])]
+        while open_containers:
+            here = open_containers[-1]
+            child = here.next
+            if child >= nodes.end[here.node]:
+                self._flush(here)
+                self.block_end[here.node] = len(self.text)
+                open_containers.pop()
+                continue
+            here.next = nodes.end[child]
+            if self.dropped[child] or not self.is_block[child]:
+                here.last = here.next
+                continue
+            self._flush(here)
+            here.begin(nodes.tail[child], child)
+            if self.has_blocks[child]:
+                self.block_start[child] = len(self.text)
+                open_containers.append(_Container(child, nodes.text[child]))
+            else:
+                owner = self._number(child, nodes.text[child] or "", child + 1, nodes.end[child])
+                self._own(owner, child, nodes.end[child])
+                self.block_end[child] = len(self.text)
+
+    def _flush(self, run: _Container) -> None:
+        if run.lead or run.last > run.first:
+            owner = self._number(run.node, run.lead, run.first, run.last)
+            self._own(owner, run.first, run.last)
+            if run.after < 0:
+                self.text_owner[run.node] = owner
+            else:
+                self.tail_owner[run.after] = owner
+
+    def _own(self, owner: int, first: int, last: int) -> None:
+        size = last - first
+        before = owner if owner >= 0 else -2 - owner
+        self.block_start[first:last] = self.block_end[first:last] = [before] * size  # as of nodes without blocks
+        for column in (self.text_owner, self.tail_owner, self.self_owner):
+            column[first:last] = [owner] * size
+
+    def _number(self, node: int, lead: str, first: int, last: int) -> int:
+        """Return the number of a leaf or a run, a new one if it is a new block; that of the gap if it is no block."""
+        nodes = self.nodes
+        children = [child for child in nodes.children(first, last) if not self.dropped[child]]
+        shown = node, lead, first, last
+        if nodes.tag[node] in ("body", "html") and len(children) == 1 and not lead.strip():
+            child = children[0]
+            if not (nodes.tail[child] or "").strip():
+                shown = child, nodes.text[child] or "", child + 1, nodes.end[child]
+        if self._is_empty(*shown):
+            return -2 - len(self.text)
+        number = len(self.text)
+        if not children and self.numbers.setdefault((node, lead), number) < number:
+            return self.numbers[node, lead]  # the same words again in one container have no number of their own
+        self.tag.append(self._tag(*shown))
+        self.lead.append(shown[1])
+        self.range.append(shown[2:])
+        self.context.append(shown[0])
+        text, leaf = nodes.read(node, lead, first, last, self.seen)
+        self.text.append(text)
+        self.leaf.append(leaf)
+        return number
+
+    def _tag(self, node: int, lead: str, first: int, last: int) -> str:  # noqa: ARG002 - what is shown of a block
+        tag = self.nodes.tag[node]
+        if tag not in ("body", "html"):
+            return tag
+        kept = (t for t, gone in zip(self.nodes.tag[first:last], self.dropped[first:last], strict=True) if not gone)
+        return "span" if block_tags.isdisjoint(kept) else "div"
+
+    def _is_empty(self, node: int, lead: str, first: int, last: int) -> bool:
+        """Leave out the middle of lists; return True if there is no text and no image in the rest."""
+        self._shorten(node, first, last)
+        empty = not lead.strip() and not self._is_image(node)
+        i = first
+        while i < last:
+            if self.shown[i]:
+                self._shorten(i, i + 1, self.nodes.end[i])
+                empty = empty and self._is_blank(i)
+                i += 1
+            else:
+                i = self.nodes.end[i]
+        return empty
+
+    def _is_blank(self, i: int) -> bool:
+        if self.ellipsis[i]:
+            return False
+        if self.nodes.tag[i] == "img":
+            return not self._is_image(i)  # the text behind it does not count
+        text, tail = self.nodes.text[i], self.nodes.tail[i]
+        return not (text and text.strip()) and not (tail and tail.strip())
+
+    def _is_image(self, i: int) -> bool:
+        return self.nodes.tag[i] == "img" and bool(image_source(self.nodes.node[i].get("src", "")))
+
+    def _shorten(self, node: int, first: int, last: int) -> None:
+        """Show of a list, of which the children are a slice, its first and last item or group only."""
+        nodes, tag = self.nodes, self.nodes.tag[node]
+        if tag not in LISTS:
+            return
+        items = [child for child in nodes.children(first, last) if not self.dropped[child]]
+        terms = [i for i, item in enumerate(items) if nodes.tag[item] == "dt"]
+        if len(items) <= 2 or (tag == "dl" and len(terms) < 2):
+            return
+        hidden, final = items[1:-1], items[-1]
+        if tag == "dl":
+            hidden, final = items[: terms[0]] + items[terms[1] : terms[-1]], items[terms[-1]]
+        self.ellipsis[final] = True
+        for item in hidden:
+            self.shown[item : nodes.end[item]] = [False] * (nodes.end[item] - item)
+
+
+def image_source(src: str) -> str:
+    """Return the ``src`` that the profile shows of an image, empty for none and for an image in the URL itself."""
+    src = src.strip()
+    return "" if src.startswith("data:image/") else src
+
+
+def _has_dropped_name(name: str, identity: str, style: str) -> bool:
+    if name and not DROPPED_NAMES.isdisjoint(name.split()):
+        return True
+    if identity and not DROPPED_NAMES.isdisjoint(identity.strip().split("-")):
+        return True
+    return "display: none" in style or "display:none" in style
+
+
+def _ints(values: Sequence[int]) -> Ints:
+    return np.array(values, dtype=np.int32)

@@ -1,0 +1,289 @@
+"""Code in pages: blocks, their lines without numbers, their language."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import html
+
+from scrapy_dripper.output.code import TWIN, code_block, code_of_lines, has_code_class
+from scrapy_dripper.output.code_lines import without_numbers
+from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Text
+from scrapy_dripper.output.language_guess import magika_guess
+
+
+def first(markup: str) -> CodeBlock | None:
+    """Return the code of the first element."""
+    return code_block(html.fragment_fromstring(f"<div>{markup}</div>")[0])
+
+
+def text(markup: str) -> str:
+    found = first(markup)
+    assert found is not None
+    return found.text
+
+
+@pytest.mark.parametrize(
+    ("markup", "code"),
+    [
+        ("<pre>a</pre>", "a"),
+        ("<pre>\n\n  a\n\n\tb  c\n</pre>", "  a\n\n\tb  c"),
+        ("<pre>a\r\nb\rc</pre>", "a\nb\nc"),
+        ("<pre>a&nbsp;=&nbsp;1</pre>", "a = 1"),
+        ("<pre>a<br>b<br><br>c</pre>", "a\nb\n\nc"),
+        ("<pre>a<br>\nb<br>\nc</pre>", "a\nb\nc"),
+        ("<pre><div>a</div><div></div><div>b</div></pre>", "a\n\nb"),
+        ("<pre><ol><li>a</li>\n<li></li>\n<li>b</li></ol></pre>", "a\n\nb"),
+        ("<pre><code><span class=line>a</span><span class=line>b</span></code></pre>", "a\nb"),
+        ("<pre><code><span class=line>a</span>\n<span class=line>b</span></code></pre>", "a\nb"),
+        ("<pre>a<button>Copy</button>\nb<script>x</script></pre>", "a\nb"),
+        ("<pre>a <img class='emoji' alt=':)'> b</pre>", "a :) b"),
+        ("<pre>a<!-- no -->b</pre>", "ab"),
+        ("<pre>&lt;b&gt; &amp;amp;</pre>", "<b> &amp;"),
+        ("<pre>a<pre>b</pre>c</pre>", "abc"),
+        ("<pre> \n </pre>", ""),
+    ],
+)
+def test_lines(markup: str, code: str) -> None:
+    """Indents and blank lines as they are, none at the ends; what is a line on the screen is one."""
+    assert text(markup) == code
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<pre><span class=lineno>1</span>a\n<span class=lineno>2</span>\n<span class=lineno>3</span>  b</pre>",
+        "<pre><span class=ln>1</span>a\n<span class=ln>2</span>\n<span class=ln>3</span>  b</pre>",
+        "<pre>a\n\n  b<span class=line-numbers-rows><span>1</span><span>2</span><span>3</span></span></pre>",
+        "<table class=highlighttable><tr><td class=linenos><pre>1\n2\n3</pre></td><td><pre>a\n\n  b</pre></td></tr>"
+        "</table>",
+        "<table><tr><td><pre>1\n2\n3</pre></td><td><pre>a\n\n  b</pre></td></tr></table>",
+        "<table class=lntable><tr><td><pre><span class=lnt>1\n</span><span class=lnt>2\n</span></pre></td>"
+        "<td><pre>a\n\n  b</pre></td></tr></table>",
+        "<table class=highlight><tr><td class=blob-num data-line-number=1></td><td class=blob-code>a</td></tr>"
+        "<tr><td class=blob-num>2</td><td class=blob-code>\n</td></tr>"
+        "<tr><td class=blob-num>3</td><td class=blob-code>  b</td></tr></table>",
+        "<div class=syntaxhighlighter><table><tr><td class=gutter><div class=line>1</div><div class=line>2</div></td>"
+        "<td class=code><div class=container><div class=line>a</div><div class=line>&nbsp;</div>"
+        "<div class=line><code>&nbsp;&nbsp;</code><code>b</code></div></div></td></tr></table></div>",
+        "<pre><div><span>1</span><div>a</div></div><div><span>2</span><div></div></div>"
+        "<div><span>3</span><div>  b</div></div></pre>",
+        "<div class=language-x><span class=lang>x</span><pre>a\n\n  b</pre><div class=line-numbers-wrapper>1<br>2</div>"
+        "</div>",
+    ],
+)
+def test_line_numbers(markup: str) -> None:
+    """Numbers beside code go, in whatever they stand."""
+    assert text(markup) == "a\n\n  b"
+
+
+@pytest.mark.parametrize(
+    ("code", "without"),
+    [
+        ("1 if a:\n2     b()\n3 c()", "if a:\n    b()\nc()"),
+        (" 9  f(x)\n10    y;\n11\n12  z", "f(x)\n  y;\n\nz"),
+        ("7: a = 1\n8: b = 2\n9: c = 3", "a = 1\nb = 2\nc = 3"),
+        ("1\ta();\n2\t\tb();\n3\tc();", "a();\n\tb();\nc();"),
+        ("98 f()\n99   g()\n100 h()", "f()\n  g()\nh()"),
+    ],
+)
+def test_numbers_in_the_text(code: str, without: str) -> None:
+    """Numbers that go up by one before code go, with their padding."""
+    assert without_numbers(code) == without
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        '10 PRINT "A"\n20 GOTO 10\n30 END',
+        "1 LET A=1\n2 PRINT A\n3 GOTO 2",
+        "1 0.5 3\n2 0.6 4\n3 0.7 5",
+        "1. a;\n2. b;\n3. c;",
+        "1 a;\n2 b;",
+        "1 a;\n3 b;\n4 c;",
+        "1 a;\nb;\n2 c;",
+        "1\n2\n3",
+        "",
+    ],
+)
+def test_numbers_that_are_code(code: str) -> None:
+    """BASIC, figures, steps and what only begins with a number stay."""
+    assert without_numbers(code) == code
+
+
+@pytest.mark.parametrize(
+    ("markup", "language", "by"),
+    [
+        ("<pre><code class='language-js'>a</code></pre>", "javascript", "class"),
+        ("<pre class='lang-py'>a</pre>", "python", "class"),
+        ("<pre><code class='language-Brainfuck'>a</code></pre>", "brainfuck", "class"),
+        ("<pre class='brush: c#; gutter: false'>a</pre>", "csharp", "brush"),
+        ("<pre data-syntaxhighlighter-params='brush: bash; theme: x'>a</pre>", "bash", "brush"),
+        ("<pre class='hljs go'>a</pre>", "go", "class"),
+        ("<pre class='sourceCode r'>a</pre>", "r", "class"),
+        ("<pre class='r'>a</pre>", None, None),
+        ("<pre class='lang:default decode:true'>a</pre>", None, None),
+        ("<pre><code data-lang='toml'>a</code></pre>", "toml", "attribute"),
+        ("<pre data-enlighter-language='generic'>a</pre>", None, None),
+        ("<pre lang='ruby'>a</pre>", "ruby", "attribute"),
+        ("<pre lang='en'>a</pre>", None, None),
+        ("<pre class='language-none'>a</pre>", None, None),
+        ("<pre class='wide'>a</pre>", None, None),
+        ("<div class='highlight highlight-source-c++'><pre>a</pre></div>", "cpp", "class"),
+        (
+            "<div class='highlight-ipython3 notranslate'><div class='highlight'><pre>a</pre></div></div>",
+            "python",
+            "class",
+        ),
+        ("<div class='highlight-default notranslate'><div class='highlight'><pre>a</pre></div></div>", None, None),
+        ("<div class='mw-highlight mw-highlight-lang-lua'><pre>a</pre></div>", "lua", "class"),
+        ("<figure class='highlight rust'><pre>a</pre></figure>", "rust", "class"),
+        ("<div class='language-en code'><pre>a</pre></div>", None, None),
+        ("<div class='language-switcher code'><pre>a</pre></div>", None, None),
+        ("<div class='syntaxhighlighter  jscript'><div class=line>a</div></div>", "javascript", "class"),
+    ],
+)
+def test_language(markup: str, language: str | None, by: str | None) -> None:
+    """What the page says, by the name that is well known; what is no language is none."""
+    assert first(markup) == CodeBlock("a", language, by)
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<div class='highlight'><p>Words.</p><pre>a</pre></div>",
+        "<div class='code'><pre>a</pre><pre>b</pre></div>",
+        "<div class='code-review'>Words only.</div>",
+        "<div class='code'><table><tr><td>1</td><td>one</td></tr></table></div>",
+        "<table class='highlight'><tr><td>1</td><td>one</td></tr></table>",
+        "<table><tr><td>1</td><td>one</td></tr></table>",
+        "<pre><h2>Title</h2>text</pre>",
+        "<pre>text <img src='/a.png'></pre>",
+        "<code>x = 1</code>",
+        "<code>x\n= 1</code>",
+        "<p>text</p>",
+    ],
+)
+def test_no_code(markup: str) -> None:
+    """Words in a wrapper, tables of figures and parts of pages are no code blocks."""
+    assert first(markup) is None
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<div class='line-numbers'>1\n2</div>",
+        "<div class='enlighter-default'><div>a</div></div><pre class='EnlighterJSRAW'>a</pre>",
+        "<pre></pre>",
+        "<pre class='lineno'>1\n2</pre><pre>a\nb</pre>",
+    ],
+)
+def test_twins(markup: str) -> None:
+    """Numbers that stand apart and what a script draws beside the code are dropped."""
+    assert first(markup) == TWIN
+
+
+def test_code_without_pre() -> None:
+    """A code tag with lines is a block."""
+    assert first("<code>a<br>b</code>") == CodeBlock("a\nb")
+    assert first("<code><pre>a</pre></code>") == CodeBlock("a")
+    assert first("<code class='hljs'>a\nb</code>") == CodeBlock("a\nb")
+
+
+def test_code_of_lines() -> None:
+    """A paragraph of nothing but inline code, line by line, is a block."""
+    lines = (Code("a"), LineBreak(), Text(" "), Code("b"), LineBreak(), LineBreak(), Code("c"))
+    assert code_of_lines(lines) == CodeBlock("a\nb\n\nc")
+    assert code_of_lines((Code("a"), LineBreak(), Text("b"))) is None
+    assert code_of_lines((Code("a"),)) is None
+
+
+def test_guess() -> None:
+    """A guess is asked for where the page says nothing, and only then."""
+    pre, named = (html.fragment_fromstring(f"<pre class='{name}'>a</pre>") for name in ("", "lang-go"))
+    assert code_block(pre, lambda code: "sql") == CodeBlock("a", "sql", "guess")
+    assert code_block(pre, lambda code: None) == CodeBlock("a")
+    assert code_block(named, lambda code: "sql") == CodeBlock("a", "go", "class")
+
+
+def test_guess_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks for a guess without the extra is told which one to install."""
+    monkeypatch.setitem(sys.modules, "magika", None)
+    with pytest.raises(ImportError, match=r"pip install scrapy-dripper\[guess\]"):
+        magika_guess()
+
+
+@pytest.mark.parametrize(
+    ("code", "score", "label", "language"),
+    [
+        ("x" * 50, 0.9, "python", "python"),
+        ("x" * 50, 0.5, "python", None),
+        ("x" * 50, 0.9, "txt", None),
+        ("x", 1, "c", None),
+    ],
+)
+def test_guess_is_careful(
+    monkeypatch: pytest.MonkeyPatch, code: str, score: float, label: str, language: str | None
+) -> None:
+    """A guess that is not sure, or of a few characters, is none."""
+    result = SimpleNamespace(ok=True, score=score, output=SimpleNamespace(label=label, is_text=True))
+    model = SimpleNamespace(identify_bytes=lambda data: result)
+    monkeypatch.setitem(sys.modules, "magika", SimpleNamespace(Magika=lambda: model))
+    assert magika_guess()(code) == language
+
+
+def test_magika() -> None:
+    """The real model knows a program."""
+    pytest.importorskip("magika", reason="needs the extra [guess]")
+    assert magika_guess()('#include <stdio.h>\n\nint main(void) {\n    printf("%d\\n", 1);\n    return 0;\n}\n') == "c"
+
+
+@pytest.mark.parametrize("name", ["highlight", "language-js", "brush: js", "crayon-syntax", "blob-num", "gutter"])
+def test_classes(name: str) -> None:
+    """The classes of highlighters lead to a look at the element."""
+    assert has_code_class(name)
+    assert not has_code_class("content main text-center")
+
+
+WORDS = st.sampled_from(["a", "b = 1;", "\n", "  ", "\t", "1", "2 ", "x\ny\n", "{", ""])
+TAGS = st.sampled_from("pre code span div table tbody tr td ol li br p b button img h2 listing a samp".split())
+CLASSES = st.sampled_from(
+    ["", "", "highlight", "line", "lineno", "gutter", "language-js", "hljs-ln", "blob-num", "linenos", "copy", "code",
+     "syntaxhighlighter js", "crayon-syntax", "enlighter-default", "lntable", "CodeMirror", "brush:"]
+)  # fmt: skip
+
+
+@st.composite
+def markups(draw: st.DrawFn, depth: int = 0) -> str:
+    tag = draw(TAGS)
+    if tag in ("br", "img"):
+        return f"<{tag}>{draw(WORDS)}"
+    inner = "".join(draw(markups(depth + 1)) for _ in range(draw(st.integers(0, 4 if depth < 4 else 0))))
+    return f"<{tag} class='{draw(CLASSES)}'>{draw(WORDS)}{inner}</{tag}>{draw(WORDS)}"
+
+
+@given(markups())
+def test_any_markup_property(markup: str) -> None:
+    """Any element gives code or none without raising, and code is characters of the element, in order."""
+    root = html.fragment_fromstring(markup, create_parent=True)
+    for element in root.iter():
+        found = code_block(element)
+        if found is not None:
+            characters = iter("".join(element.itertext()))
+            assert all(char in characters for char in found.text if not char.isspace())
+            assert found.text == found.text.strip("\n")
+
+
+@given(st.lists(st.text(st.sampled_from("ab {}();\t<&1"), max_size=12), min_size=1, max_size=8))
+def test_plain_code_is_exact_property(lines: list[str]) -> None:
+    """Code without markup and numbers is there to the character, but for blanks at its end and in blank lines."""
+    element = html.Element("pre")
+    code = "\n".join(["x", *lines])
+    element.text = code
+    found = code_block(element)
+    assert found is not None
+    assert found.text == "\n".join(line if line.strip() else "" for line in code.rstrip().split("\n"))

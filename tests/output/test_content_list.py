@@ -1,0 +1,388 @@
+"""Main-HTML to items."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from lxml import etree
+
+from scrapy_dripper.output.content_list import content_list, only
+from scrapy_dripper.output.items import (
+    Audio,
+    Code,
+    CodeBlock,
+    Emphasis,
+    Footnote,
+    FootnoteMark,
+    Footnotes,
+    Formula,
+    Image,
+    Item,
+    Items,
+    LineBreak,
+    Link,
+    List,
+    ListItem,
+    Paragraph,
+    Quote,
+    Ruby,
+    Rule,
+    Run,
+    Strong,
+    Sub,
+    Sup,
+    Table,
+    Text,
+    Title,
+    Video,
+)
+from scrapy_dripper.page.parse import parse
+
+URL = "https://example.org/a/b"
+
+
+def items(body: str, url: str = URL) -> Items:
+    return content_list(parse(f"<html><body>{body}</body></html>"), url)
+
+
+def runs(body: str) -> tuple[Run, ...]:
+    """Return the runs of the only paragraph."""
+    (item,) = items(body)
+    assert isinstance(item, Paragraph)
+    return item.runs
+
+
+def paragraph(text: str) -> Paragraph:
+    return Paragraph((Text(text),))
+
+
+def titles(body: str) -> list[str]:
+    """Return the titles as levels and texts, and other items by their type."""
+    return [
+        f"{item.level} {''.join(run.text for run in item.runs if isinstance(run, (Text, Code)))}"
+        if isinstance(item, Title)
+        else item.type
+        for item in items(body)
+    ]
+
+
+# ---------------------------------------------------------------------- lines
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<p>a \n\t b</p>", (Text("a b"),)),
+        ("<p>a<b>b</b>c</p>", (Text("a"), Strong((Text("b"),)), Text("c"))),
+        ("<p>a<b> b </b>c</p>", (Text("a "), Strong((Text("b"),)), Text(" c"))),
+        ("<p> <i> a</i> </p>", (Emphasis((Text("a"),)),)),
+        ("<p><b>a</b><b>b</b></p>", (Strong((Text("ab"),)),)),
+        ("<p><b>a</b> <strong>b</strong></p>", (Strong((Text("a"),)), Text(" "), Strong((Text("b"),)))),
+        ("<p><b>a<b>b</b></b></p>", (Strong((Text("ab"),)),)),
+        ("<p><b><i>a</i></b></p>", (Strong((Emphasis((Text("a"),)),)),)),
+        ("<p>H<sub>2</sub>O<sup>+</sup></p>", (Text("H"), Sub((Text("2"),)), Text("O"), Sup((Text("+"),)))),
+        ("<p>a<b></b><i> </i>b</p>", (Text("a b"),)),
+        ("<p><code> a <b>b</b>c</code></p>", (Code("a bc"),)),
+        ("<p><code><a href=/x>F</a>()</code></p>", (Link("https://example.org/x", (Code("F"),)), Code("()"))),
+        ("<p><kbd>Ctrl</kbd>+<kbd>C</kbd></p>", (Code("Ctrl"), Text("+"), Code("C"))),
+        ("<p>a<br>b<br></p>", (Text("a"), LineBreak(), Text("b"))),
+        ("<p><b>a<br></b>b</p>", (Strong((Text("a"),)), LineBreak(), Text("b"))),
+        ("<p>say <q>yes</q>.</p>", (Text("say \u201cyes\u201d."),)),
+        ("<p><ins>a</ins> <u>b</u> <mark>c</mark> <small>d</small></p>", (Text("a b c d"),)),
+    ],
+)
+def test_runs(html: str, expected: tuple[Run, ...]) -> None:
+    """White space collapses and stands outside of formats; formats that touch are one."""
+    assert runs(html) == expected
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<a href=/1>one</a><a href=/2>two</a>", "one two"),
+        ("<span>Price:</span><span>$5</span>", "Price: $5"),
+        ("<span>weave</span><span>(</span><span>x</span>", "weave(x"),
+        ("<span>中</span><span>文</span>", "中文"),
+        ("<b>a</b><i>b</i>", "ab"),
+        ("日本\n語", "日本語"),
+        ("日本\n<b>語</b>", "日本語"),
+        ("日本\nword", "日本 word"),
+        ("a\u00a0b", "a b"),
+    ],
+)
+def test_spaces(html: str, expected: str) -> None:
+    """Links side by side do not glue, as on the page; between CJK characters no space is invented."""
+    assert "".join(etree_text(run) for run in runs(f"<p>{html}</p>")) == expected
+
+
+def etree_text(run: Run) -> str:
+    return run.text if isinstance(run, (Text, Code)) else "".join(map(etree_text, getattr(run, "runs", ())))
+
+
+@pytest.mark.parametrize(
+    ("href", "expected"),
+    [
+        ("http://e.org/x", "http://e.org/x"),
+        ("/x?a=1", "https://example.org/x?a=1"),
+        ("x", "https://example.org/a/x"),
+        ("../x", "https://example.org/x"),
+        ("//e.org/x", "https://e.org/x"),
+        ("?q", "https://example.org/a/b?q"),
+        ("#part", "https://example.org/a/b#part"),
+        (" /x ", "https://example.org/x"),
+        ("mailto:a@e.org", "mailto:a@e.org"),
+        ("https://[your-domain]/", "https://[your-domain]/"),
+        ("//[z", "//[z"),
+    ],
+)
+def test_urls(href: str, expected: str) -> None:
+    """They are absolute where they can be resolved."""
+    (run,) = runs(f"<p><a href='{href}'>x</a></p>")
+    assert isinstance(run, Link)
+    assert run.href == expected
+
+
+@pytest.mark.parametrize("href", ["", "#", "javascript:x()", " java\tscript:x()", "data:text/html,x"])
+def test_links_that_are_none(href: str) -> None:
+    assert runs(f"<p><a href='{href}'>x</a></p>") == (Text("x"),)
+
+
+def test_url_of_the_page_that_is_none() -> None:
+    (item,) = items("<p><a href='/x'>x</a></p>", "http://[x")
+    assert item == Paragraph((Link("/x", (Text("x"),)),))
+
+
+def test_a_link_around_blocks_is_in_each_of_them() -> None:
+    link = Link("https://example.org/x", (Text("T"),))
+    assert items("<a href=/x><h3>T</h3><p>T</p></a>") == (Title(3, (link,)), Paragraph((link,)))
+
+
+def test_ruby() -> None:
+    html = "<p>漢<ruby>字<rp>(</rp><rt>じ</rt><rp>)</rp>読<rt>よ</rt></ruby>む</p>"
+    expected = (Text("漢"), Ruby((Text("字"),), "じ"), Ruby((Text("読"),), "よ"), Text("む"))
+    assert runs(html) == expected
+
+
+# ---------------------------------------------------------------------- blocks
+def test_lines_of_a_poem_and_its_stanzas() -> None:
+    expected = (Text("one"), LineBreak(), Text("two"))
+    assert items("<p>one<br>two<br><br>one<br>\ntwo</p>") == (Paragraph(expected), Paragraph(expected))
+
+
+def test_empty_lines_in_a_layout_table_part_paragraphs() -> None:
+    html = "<table role=presentation><tr><td>one<br><br>two</td></tr></table>"
+    assert items(html) == (paragraph("one"), paragraph("two"))
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<h2>T</h2>", ["2 T"]),
+        ("<h2><b>T</b></h2>", ["2 T"]),
+        ("<h2><div>T</div><div>U</div></h2>", ["2 T U"]),
+        ("<h2>T<p>a</p><p>b</p></h2>", ["2 T", "paragraph", "paragraph"]),
+        ("<h2>T<ul><li>a</ul></h2>", ["2 T", "list"]),
+        ("<h2>T<pre>a</pre></h2>", ["2 T", "code"]),
+        ("<h2>T<table><tr><th>a<th>b<tr><td>c<td>d</table></h2>", ["2 T", "table"]),
+        ("<h2><img src=i.png></h2>", ["image"]),
+        ("<h2></h2>", []),
+        ("<h2>T <a class=headerlink href=#t>¶</a></h2>", ["2 T"]),
+        ("<h2>T<a class=anchor href=#t aria-hidden=true>#</a></h2>", ["2 T"]),
+        ("<h2>T <a class=permalink href=/page#t>Permalink</a></h2>", ["2 T"]),
+        ("<h2>T <span class=mw-editsection>[<a href=/e>edit</a>]</span></h2>", ["2 T"]),
+        ("<h2><a href=#t>T</a></h2>", ["2 T"]),
+        ("<h2><code>f</code></h2>", ["2 f"]),
+    ],
+)
+def test_titles(html: str, expected: list[str]) -> None:
+    """A title is one line; what cannot be in one ends it; the signs that link to it are no part of it."""
+    assert titles(html) == expected
+
+
+def test_lists() -> None:
+    html = "<ul><li>a<ol start=3><li>b</ol><li><p>c</p><p>d</p></ul>"
+    inner = List("ordered", (ListItem((paragraph("b"),)),), 3)
+    expected = List("unordered", (ListItem((paragraph("a"), inner)), ListItem((paragraph("c"), paragraph("d")))))
+    assert items(html) == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("html", "texts"),
+    [
+        ("<ul>a<li>b</ul>", ["a", "b"]),
+        ("<ul><li></li><li>b</ul>", ["b"]),
+        ("<ul><div><li>a<li>b</div></ul>", ["a", "b"]),
+        ("<ul><p>a</p><li>b</ul>", ["a", "b"]),
+    ],
+)
+def test_lists_as_they_are_found(html: str, texts: list[str]) -> None:
+    """Text between items is an item, empty ones are none, wrappers do not matter."""
+    (item,) = items(html)
+    assert item == List("unordered", tuple(ListItem((paragraph(text),)) for text in texts))
+
+
+def test_a_list_between_items_belongs_to_the_one_before() -> None:
+    (item,) = items("<ul><li>a</li><ul><li>b</li></ul><li>c</li></ul>")
+    inner = List("unordered", (ListItem((paragraph("b"),)),))
+    assert item == List("unordered", (ListItem((paragraph("a"), inner)), ListItem((paragraph("c"),))))
+
+
+def test_definition_lists() -> None:
+    html = "<dl><dt>a</dt><dt>b<dd>1<dd><p>2</p><pre>x</pre><div><dt>c<dd>3</div><dt>d</dl>"
+    expected = (
+        ListItem((paragraph("1"),), ((Text("a"),), (Text("b"),))),
+        ListItem((paragraph("2"), CodeBlock("x"))),
+        ListItem((paragraph("3"),), ((Text("c"),),)),
+        ListItem((), ((Text("d"),),)),
+    )
+    assert items(html) == (List("definition", expected),)
+
+
+def test_quotes_rules_and_details() -> None:
+    html = "<blockquote>q<blockquote>r</blockquote></blockquote><hr><details><summary>s</summary>t</details>"
+    expected = (
+        Quote((paragraph("q"), Quote((paragraph("r"),)))),
+        Rule(),
+        Paragraph((Strong((Text("s"),)),)),
+        paragraph("t"),
+    )
+    assert items(html) == expected
+
+
+def test_code_and_formulas() -> None:
+    html = "<pre><code class=language-python>x = 1\n</code></pre><p>so \\(a_1\\) and $$b$$ or $5</p>"
+    code, before, display, after = items(html)
+    assert code == CodeBlock("x = 1", "python", "class")
+    assert before == Paragraph((Text("so "), Formula("a_1", "delimiters"), Text(" and")))
+    assert display == Formula("b", "delimiters", True)
+    assert after == paragraph("or $5")
+
+
+def test_scripts_say_how_formulas_are_written() -> None:
+    """Single dollars are formulas, whatever is between them, where the page has set up MathJax so."""
+    script = "MathJax = {tex: {inlineMath: [['$', '$']]}}"
+    tree = parse("<p>the $very best$ of</p>")
+    assert content_list(tree) == (paragraph("the $very best$ of"),)
+    (item,) = content_list(tree, scripts=[script])
+    assert item == Paragraph((Text("the "), Formula("very best", "delimiters"), Text(" of")))
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<img src=i.png alt=a>", [Image("https://example.org/a/i.png", "a")]),
+        ("<p>x <img src=i.png> y</p>", [Paragraph((Text("x "), Image("https://example.org/a/i.png"), Text(" y")))]),
+        ("<a href=/x><img src=/i.png></a>", [Image("https://example.org/i.png", href="https://example.org/x")]),
+        ("<img data-src=/i.png src=b.gif><p><img src=/i.png alt=a></p>", [Image("https://example.org/i.png", "a")]),
+        (
+            "<figure><a href=/x><img src=/i.png></a><figcaption>c <b>d</b></figcaption></figure>",
+            [Image("https://example.org/i.png", "", "", (Text("c "), Strong((Text("d"),))), "https://example.org/x")],
+        ),
+        ("<figure><pre>x</pre><figcaption>c</figcaption></figure>", [CodeBlock("x"), paragraph("c")]),
+        ("<figure><figcaption>c</figcaption>y<pre>x</pre></figure>", [paragraph("c"), paragraph("y"), CodeBlock("x")]),
+        ("<figure>y<figcaption>c</figcaption><pre>x</pre></figure>", [paragraph("y"), paragraph("c"), CodeBlock("x")]),
+        ("<figure><figcaption>c</figcaption></figure>", [paragraph("c")]),
+        ("<picture><source srcset=/s.webp><img src=/i.png></picture>", [Image("https://example.org/i.png")]),
+        (
+            "<picture><img src=/i.png><figcaption>c</figcaption></picture>",
+            [Image("https://example.org/i.png", caption=(Text("c"),))],
+        ),
+        ("<video src=/v.mp4 title=t></video>", [Video("https://example.org/v.mp4", title="t")]),
+        ("<audio><source src=/s.mp3></audio>", [Audio("https://example.org/s.mp3")]),
+        (
+            "<iframe data-src=https://www.youtube.com/embed/x title=t></iframe>",
+            [Video("https://www.youtube.com/embed/x", title="t")],
+        ),
+        ("<iframe src=https://ads.example.org/></iframe>", []),
+    ],
+)  # fmt: skip
+def test_media(html: str, expected: list[Item]) -> None:
+    """Images in a line stay there, others are items; figures give their captions; twins are one."""
+    assert list(items(html)) == expected
+
+
+# ---------------------------------------------------------------------- footnotes
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p>a<sup><a href=#fn1 id=r1>1</a></sup></p><hr><ol><li id=fn1>n <a href=#r1>↩</a></li></ol>",
+        "<p>a<sup>[<a href=#cite_note-1>1</a>]</sup></p><ol class=references><li id=cite_note-1>"
+        "<span class=mw-cite-backlink><a href=#cite_ref-1>^</a></span> n</li></ol>",
+        "<p>a<a href=#_ftn1 name=_ftnref1>[1]</a></p><p><a href=#_ftnref1 name=_ftn1>[1]</a> n</p>",
+        "<p>a<sup><a href=#fn1>1</a></sup></p><div id=fn1><p>n <a href=#fnref1 class=backref>back</a></p></div>",
+    ],
+)
+def test_footnotes(html: str) -> None:
+    """Marks know their notes; the links back, brackets and rules between are gone."""
+    expected = (Paragraph((Text("a"), FootnoteMark("1"))), Footnotes((Footnote("1", (paragraph("n"),)),)))
+    assert items(html) == expected
+
+
+def test_notes_without_a_mark_are_in_the_list_too() -> None:
+    html = "<p>a<sup><a href=#fn2>2</a></sup></p><ol><li id=fn1>n</li><li id=fn2>m</li></ol>"
+    notes = (Footnote("1", (paragraph("n"),)), Footnote("2", (paragraph("m"),)))
+    assert items(html)[1] == Footnotes(notes)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p>see <a href=#part>1</a></p><div id=part>text</div>",
+        "<p>a<sup><a href=#fn1>1</a></sup></p>",
+        "<p>a<sup><a href=#top>the long way up</a></sup></p><p id=top>text</p>",
+    ],
+)
+def test_links_within_the_page_that_are_no_footnotes(html: str) -> None:
+    """Those that lead to no note, or whose text is no mark."""
+    found = items(html)
+    assert not any(isinstance(item, Footnotes) for item in found)
+    assert "Link(" in repr(found)
+
+
+# ---------------------------------------------------------------------- depth and size
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<blockquote>" * 500 + "x",
+        "<ul><li>" * 500 + "x",
+        "<dl><dt>a<dd>" * 500 + "x",
+        "<figure><img src=i.png><figcaption>" * 500 + "x",
+        "<table><tr><td>a<td>" * 100 + "x",
+        "<ruby>" * 500 + "x",
+        "<b><i><s><sub>" * 400 + "x",
+    ],
+)
+def test_nesting_is_bounded(html: str) -> None:
+    """Whatever is in whatever, the text is there, and what comes out can be walked by recursion."""
+    found = repr(items(html))
+    assert "x')" in found
+    depth = most = 0
+    for bracket in re.findall(r"[()]", found):
+        depth += 1 if bracket == "(" else -1
+        most = max(most, depth)
+    assert most < 200
+
+
+def test_a_tree_that_is_no_html() -> None:
+    """Comments, processing instructions and tags nobody knows are no obstacle."""
+    tree = etree.fromstring("<x>a<!-- b --><?c d?><y-z>e</y-z><o:p xmlns:o='o'>f</o:p></x>")
+    assert content_list(tree) == (paragraph("a"), paragraph("e"), paragraph("f"))
+
+
+# ---------------------------------------------------------------------- types
+def test_only_some_types() -> None:
+    html = "<h2>T</h2><p>a <img src=i.png></p><ul><li>c<pre>d</pre></ul><blockquote>e</blockquote><pre>f</pre>"
+    found = items(html)
+    assert [item.type for item in only(found, ("title", "code"))] == ["title", "code"]
+    assert only(found, ("paragraph",)) == (paragraph("a "),)
+    assert only(found, ("list", "paragraph"))[1:] == (List("unordered", (ListItem((paragraph("c"),)),)),)
+    assert only(found, ("quote", "paragraph"))[1:] == (Quote((paragraph("e"),)),)
+    assert only(found, [item.type for item in found] + ["image"]) == found
+
+
+def test_the_types_of_the_setting_are_those_of_the_items() -> None:
+    from typing import get_args
+
+    from scrapy_dripper.config import CONTENT_TYPES
+
+    assert set(CONTENT_TYPES) == {kind.type for kind in get_args(Item)}
+    assert Table.type in CONTENT_TYPES

@@ -1,0 +1,257 @@
+"""Images and players: the real address, or none."""
+
+from __future__ import annotations
+
+from urllib.parse import urljoin
+
+import lxml.html
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+
+from scrapy_dripper.output.images import (
+    LAZY_SOURCES,
+    PLAYERS,
+    caption_of,
+    captioned,
+    emoji,
+    image,
+    is_figure,
+    largest,
+    player,
+    same_image,
+)
+from scrapy_dripper.output.items import Audio, Cell, Image, Items, Paragraph, Runs, Table, Text, Video
+
+PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACw="
+
+
+def element(html: str) -> etree._Element:
+    return lxml.html.fragment_fromstring(html)
+
+
+def resolve(url: str) -> str:
+    return urljoin("https://example.org/a/b", url)
+
+
+def src(html: str) -> str | None:
+    found = image(element(html), resolve)
+    return None if found is None else found.src
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ("src=/i.png", "https://example.org/i.png"),
+        ("src='//cdn.example.com/i.png'", "https://cdn.example.com/i.png"),
+        ("src=/photo?id=3", "https://example.org/photo?id=3"),
+        ("src='/a b.png'", "https://example.org/a b.png"),
+        # What loads late comes before what is there already: that may be a small blurred copy.
+        ("src=/small.jpg data-src=/i.png", "https://example.org/i.png"),
+        (f"src={PIXEL} data-original=/i.png", "https://example.org/i.png"),
+        ("data-lazy-src=/i.png data-src=''", "https://example.org/i.png"),
+        (f"src={PIXEL} data-srcset='/1.png 1x, /2.png 2x'", "https://example.org/2.png"),
+        (f"src={PIXEL} srcset='/1.png 100w, /2.png 200w'", "https://example.org/2.png"),
+        ("src=/i.png srcset='/1.png 100w, /2.png 200w'", "https://example.org/i.png"),
+        (f"src={PIXEL} data-unheard-of='/i.png?w=3'", "https://example.org/i.png?w=3"),
+        (f"src={PIXEL} data-src={PIXEL} data-page='/about.html'", None),
+        # No addresses.
+        ("", None),
+        ("src=''", None),
+        ("src='/'", None),
+        (f"src={PIXEL}", None),
+        ("src=about:blank", None),
+        ("src=blob:https://example.org/1", None),
+        ("src='javascript:x()'", None),
+        ("src='{{ item.src }}'", None),
+        ("src='${src}'", None),
+        # Placeholders by their names, and pictures of about the same names.
+        ("src=/img/spacer.gif", None),
+        ("src=/img/blank.png?v=2", None),
+        ("src=/img/1x1.png", None),
+        ("src=/img/lazy-load.svg", None),
+        ("src=/img/placeholder-800x600.jpg", None),
+        ("src=/img/loader.gif", None),
+        ("src=/img/pixel.jpg", "https://example.org/img/pixel.jpg"),
+        ("src=/img/spinner.jpg", "https://example.org/img/spinner.jpg"),
+        ("src=/img/blanket.png", "https://example.org/img/blanket.png"),
+        ("src=/img/blank-form.png", "https://example.org/img/blank-form.png"),
+        ("src=/img/f1.gif", "https://example.org/img/f1.gif"),
+        # Pixels that count visits.
+        ("src=/count.php?i=1 width=1 height=1", None),
+        ("src=/count.php?i=1 height=0", None),
+        ("src=/line.png width=100% height=10", "https://example.org/line.png"),
+    ],
+)
+def test_address(attributes: str, expected: str | None) -> None:
+    """The first usable one in the order that the docstring gives."""
+    assert src(f"<img {attributes}>") == expected
+
+
+def test_lazy_attributes() -> None:
+    """Each of them is known, and more so than ``src``."""
+    assert {src(f"<img src=/small.jpg {name}=/i.png>") for name in LAZY_SOURCES} == {"https://example.org/i.png"}
+
+
+def test_picture() -> None:
+    """Of a ``<picture>`` the ``<img>``, or the largest candidate of the first source that has one."""
+    sources = "<source srcset=''><source srcset='/1.webp 1x, /2.webp 2x'><source srcset=/3.jpg>"
+    assert src(f"<picture>{sources}<img src=/i.png></picture>") == "https://example.org/i.png"
+    assert src(f"<picture>{sources}<img src={PIXEL}></picture>") == "https://example.org/2.webp"
+    assert src(f"<picture>{sources}</picture>") == "https://example.org/2.webp"
+    found = image(element(f"<picture>{sources}<img alt=' a\n b' title=t></picture>"), resolve)
+    assert found == Image("https://example.org/2.webp", "a b", "t")
+
+
+@pytest.mark.parametrize(
+    ("candidates", "expected"),
+    [
+        ("", ""),
+        ("a.png", "a.png"),
+        ("a.png, b.png 2x", "b.png"),
+        ("a.png 300w,b.png 1200w, c.png 600w", "b.png"),
+        ("a.png 1.5x, b.png 1x", "a.png"),
+        ("a.png 10w 20h, b.png 30w 5h", "b.png"),
+        ("/w_1,h_2/a.png 100w, /w_3,h_4/b.png 200w", "/w_3,h_4/b.png"),
+        ("a.png, b.png", "a.png"),
+        (" \n a.png   2x\n,\n b.png 3x ,", "b.png"),
+        ("a.png huge, b.png 0x", "a.png"),
+        (",", ""),
+    ],
+)
+def test_largest(candidates: str, expected: str) -> None:
+    """Commas within URLs do not end them; equal candidates go by order."""
+    assert largest(candidates) == expected
+
+
+@given(st.text(st.sampled_from("a, 12xwh.\n"), max_size=40))
+def test_largest_is_of_the_candidates(candidates: str) -> None:
+    """Whatever is written, the answer is a part of it."""
+    assert largest(candidates) in candidates
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("/a/i.jpg", "/a/i.jpg", True),
+        ("/a/i.jpg?w=300", "/a/i.jpg#x", True),
+        ("/a/i-300x200.jpg", "/a/i-scaled.jpg", True),
+        ("/a/i.jpg", "/b/i.jpg", False),
+        ("/a/i-1.jpg", "/a/i-2.jpg", False),
+    ],
+)
+def test_same_image(one: str, other: str, same: bool) -> None:
+    """The size of an image is no part of what it is."""
+    assert same_image(Image(one), Image(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ("alt=🎉 src=/1f389.svg", "🎉"),
+        ("alt=' ✅ '", "✅"),
+        ("class='wp-smiley x' alt=':-)'", ":-)"),
+        ("alt=':-)'", ""),
+        ("alt='A party 🎉'", ""),
+        ("alt=猫", ""),
+        ("class=emoji", ""),
+    ],
+)
+def test_emoji(attributes: str, expected: str) -> None:
+    """An image that stands for a character is that character."""
+    assert emoji(element(f"<img {attributes}>")) == expected
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<video src=/v.mp4 poster=/p.jpg title=T></video>", Video("/v.mp4", "/p.jpg", "T")),
+        ("<video poster=data:image/png;base64,AA><source src=/v.webm><source src=/v.mp4></video>", Video("/v.webm")),
+        ("<video src='blob:https://example.org/1'></video>", None),
+        ("<audio><source src=/a.mp3></audio>", Audio("/a.mp3")),
+        ("<audio></audio>", None),
+        (
+            "<iframe src='https://www.youtube.com/embed/x' title=T></iframe>",
+            Video("https://www.youtube.com/embed/x", title="T"),
+        ),
+        (
+            "<iframe src=about:blank data-src='//player.vimeo.com/video/1'></iframe>",
+            Video("//player.vimeo.com/video/1"),
+        ),
+        (
+            "<iframe src='https://w.soundcloud.com/player/?url=x'></iframe>",
+            Audio("https://w.soundcloud.com/player/?url=x"),
+        ),
+        ("<iframe src='https://ads.example.net/x'></iframe>", None),
+        ("<iframe src='https://notyoutube.com/x'></iframe>", None),
+        ("<iframe src='http://[x/'></iframe>", None),
+        ("<iframe src=/page></iframe>", None),
+        (
+            "<lite-youtube videoid=x playlabel='Play: T'></lite-youtube>",
+            Video("https://www.youtube.com/watch?v=x", title="Play: T"),
+        ),
+        ("<amp-youtube data-videoid=x></amp-youtube>", Video("https://www.youtube.com/watch?v=x")),
+        ("<lite-youtube></lite-youtube>", None),
+    ],
+)
+def test_player(html: str, expected: Video | Audio | None) -> None:
+    """Videos and sounds with an address, and frames of sites that have players."""
+    found = element(html)
+    assert found.tag in PLAYERS
+    assert player(found, str) == expected
+
+
+CAPTION: Runs = (Text("c"),)
+TABLE = Table(((Cell(()),),), simple=False, html="<table>")
+
+
+@pytest.mark.parametrize(
+    ("html", "caption"),
+    [
+        ("<figure><img src=x><figcaption>c</figcaption></figure>", "figcaption"),
+        ("<figure><div><img src=x><figcaption>c</figcaption></div></figure>", "figcaption"),
+        ("<div class='wp-caption x'><img src=x><p class=wp-caption-text>c</p></div>", "p"),
+        ("<div class=thumb><div class=thumbinner><img src=x><div class=thumbcaption>c</div></div></div>", None),
+        ("<div class=thumbinner><img src=x><div class=thumbcaption>c</div></div>", "div"),
+        ("<dl class=gallery-item><dt><img src=x></dt><dd class=wp-caption-text>c</dd></dl>", "dd"),
+        ("<figure><figure><figcaption>inner</figcaption></figure></figure>", None),
+        ("<figure><img src=x></figure>", None),
+    ],
+)
+def test_caption_of(html: str, caption: str | None) -> None:
+    """The caption that is the figure's own, not that of a figure in it."""
+    figure = element(html)
+    found = caption_of(figure)
+    assert is_figure(figure)
+    assert (None if found is None else found.tag) == caption
+
+
+def test_common_elements_are_no_figures() -> None:
+    """Names are compared whole."""
+    assert not is_figure(element("<div class='thumbs wp-caption-text'></div>"))
+    assert not is_figure(element("<p></p>"))
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ((Image("i.png"),), (Image("i.png", caption=CAPTION),)),
+        ((Video("v.mp4"),), (Video("v.mp4", caption=CAPTION),)),
+        ((Table((), 0),), (Table((), 0, CAPTION),)),
+        ((Image("i.png"), Image("j.png")), (Image("i.png"), Image("j.png"), Paragraph(CAPTION))),
+        ((Image("i.png", caption=(Text("own"),)),), (Image("i.png", caption=(Text("own"),)), Paragraph(CAPTION))),
+        ((), (Paragraph(CAPTION),)),
+    ],
+)
+def test_captioned(items: Items, expected: Items) -> None:
+    """A caption goes to what it can only belong to, and is never lost."""
+    assert captioned(items, CAPTION) == expected
+    assert captioned(items, ()) == items
+
+
+def test_caption_of_a_complex_table_is_in_its_html() -> None:
+    """The HTML of a table is whole."""
+    (table,) = captioned((TABLE,), CAPTION)
+    assert isinstance(table, Table)
+    assert "<caption>c</caption>" in table.html

@@ -1,0 +1,289 @@
+"""The content list to Markdown."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from scrapy_dripper.output.content_list import content_list
+from scrapy_dripper.output.items import Code, CodeBlock, Formula, Image, Item, Link, Paragraph, Run, Strong, Text, Title
+from scrapy_dripper.output.markdown import markdown
+from scrapy_dripper.page.parse import parse
+
+URL = "https://example.org/a/b"
+
+
+def written(body: str, **options: str) -> str:
+    return markdown(content_list(parse(f"<html><body>{body}</body></html>"), URL), **options)  # type: ignore[arg-type]
+
+
+def line(*runs: Run) -> str:
+    return markdown((Paragraph(runs),))
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<h2>Title</h2><p>Text</p>", "## Title\n\nText"),
+        ("<p>a<br>b</p>", "a\\\nb"),
+        ("<h3>a<br>b</h3>", "### a b"),
+        ("<p><b>b</b> <i>i</i> <del>d</del></p>", "**b** *i* ~~d~~"),
+        ("<p>H<sub>2</sub>O, x<sup>2</sup></p>", "H<sub>2</sub>O, x<sup>2</sup>"),
+        ("<p><a href='/x' title='t \"q\"'>link</a></p>", '[link](https://example.org/x "t \\"q\\"")'),
+        ("<p><a href='https://e.org/'>https://e.org/</a></p>", "<https://e.org/>"),
+        ("<p><a href=/x><img src=/i.png alt=a></a></p>", "[![a](https://example.org/i.png)](https://example.org/x)"),
+        ("<figure><img src=/i.png alt=a><figcaption>c</figcaption></figure>", "![a](https://example.org/i.png)\n\nc"),
+        ("<p>" + "word " * 100 + "</p>", ("word " * 100).strip()),
+        ("<p>é—“q”</p>", "é—“q”"),
+        ("<pre>a\n\n  b</pre>", "```\na\n\n  b\n```"),
+        ("<pre class=language-python>```\n</pre>", "````python\n```\n````"),
+        ("<p>a</p><hr><p>b</p>", "a\n\n---\n\nb"),
+        ("<blockquote><p>a</p><blockquote>b</blockquote></blockquote>", "> a\n>\n> > b"),
+        ("<p>so \\(a_1\\)</p><p>\\[b\\]</p>", "so $a_1$\n\n$$\nb\n$$"),
+        ("<p><ruby>字<rt>じ</rt></ruby></p>", "字(じ)"),
+        ("<details><summary>s</summary><p>t</p></details>", "**s**\n\nt"),
+        ("<video src=/v.mp4 title=t></video>", "[t](https://example.org/v.mp4)"),
+        ("<video src=/v.mp4></video>", "<https://example.org/v.mp4>"),
+        ("<p>a<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1><p>n</p><p>m</p></li></ol>", "a[^1]\n\n[^1]: n\n\n    m"),
+        ("", ""),
+    ],
+)
+def test_markdown(html: str, expected: str) -> None:
+    assert written(html) == expected
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<ul><li>a<li>b</ul>", "- a\n- b"),
+        ("<ol start=9><li>a<li>b<ul><li>c</ul></ol>", "9. a\n10. b\n    - c"),
+        ("<ul><li>a<ol><li>b</ol><li>c</ul>", "- a\n  1. b\n- c"),
+        ("<ul><li>a<ol start=3><li>b</ol></ul>", "- a\n\n  3. b"),
+        ("<ul><li><p>a</p><p>b</p><li>c</ul>", "- a\n\n  b\n\n- c"),
+        ("<ul><li>a<pre>x\n\n y</pre><li>c</ul>", "- a\n\n  ```\n  x\n\n   y\n  ```\n\n- c"),
+        ("<ul><li><blockquote>q</blockquote></ul>", "- > q"),
+        ("<ul><li>a</ul><ul><li>b</ul><ul><li>c</ul>", "- a\n\n* b\n\n- c"),
+        ("<ol><li>a</ol><ol><li>b</ol>", "1. a\n\n1) b"),
+        ("<ul><li>a<hr></ul>", "- a\n\n  ___"),
+        ("<dl><dt>t<dd>d<dd>e</dl>", "t\n: d\n: e"),
+        ("<dl><dt>t</dt><dd><p>d</p><p>e</p></dd><dt>u</dt><dd>f</dl>", "t\n: d\n\n  e\n\nu\n: f"),
+        ("<dl><dt>t<dd><pre>x</pre></dl>", "t\n:\n\n  ```\n  x\n  ```"),
+    ],
+)
+def test_lists(html: str, expected: str) -> None:
+    """What is in an item is indented by its mark; lists side by side stay two; terms have colons."""
+    assert written(html) == expected
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<tr><th>a<th>b<tr><td>1<td>2", "| a | b |\n| --- | --- |\n| 1 | 2 |"),
+        ("<tr><td>1<td>2<tr><td>3<td>4", "|  |  |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"),
+        ("<caption>c</caption><tr><th>a<th>b<tr><td>1<td>2", "c\n\n| a | b |\n| --- | --- |\n| 1 | 2 |"),
+        ("<tr><th>a<th>b<tr><td>x|y<td><code>a|b</code>", "| a | b |\n| --- | --- |\n| x\\|y | `a\\|b` |"),
+        ("<tr><th>a<th>b<tr><td>1<br>2<td>\\(x\\)", "| a | b |\n| --- | --- |\n| 1<br>2 | $x$ |"),
+    ],
+)
+def test_tables(html: str, expected: str) -> None:
+    assert written(f"<table>{html}</table>") == expected
+
+
+def test_complex_tables() -> None:
+    """HTML, or as a simple table in which cells that span others are repeated."""
+    html = "<table><tr><th>a<th colspan=2>b<tr><td rowspan=2>1<td>2<td>3<tr><td><ul><li>x<li>y</ul><td>5</table>"
+    assert written(html).startswith("<table>")
+    assert '<th colspan="2">b</th>' in written(html)
+    assert written(html, complex_tables="linear") == (
+        "| a | b | b |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n| 1 | x y | 5 |"
+    )
+
+
+def test_links() -> None:
+    """They are kept, dropped with their text kept, or numbered, each URL once."""
+    html = "<p><a href=/x>one</a> <b><a href=/y>two</a></b> [z] <a href=/x>three</a></p><a href=/x><img src=/i.png></a>"
+    image = "![](https://example.org/i.png)"
+    assert written(html, links="drop") == f"one **two** [z] three\n\n{image}"
+    assert written(html, links="citations") == (
+        f"[one][1] **[two][2]** \\[z\\] [three][1]\n\n[{image}][1]\n\n"
+        "[1]: https://example.org/x\n[2]: https://example.org/y"
+    )
+
+
+def test_links_of_players_and_tables_can_be_dropped() -> None:
+    table = "<table><tr><th>a<th>b<tr><td rowspan=2><a href=/x>1</a><td>2<tr><td>3</table>"
+    html = table + "<video src=/v.mp4 title=t></video>"
+    assert "href" in written(html)
+    assert "href" not in written(html, links="drop")
+    assert written(html, links="drop").endswith("\n\nt")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2 * 3 * 4", "2 * 3 * 4"),
+        ("*a*", "\\*a\\*"),
+        ("snake_case_name", "snake_case_name"),
+        ("_a_ __init__", "\\_a\\_ \\_\\_init\\_\\_"),
+        ("`a`", "\\`a\\`"),
+        ("$5 and $6", "\\$5 and \\$6"),
+        ("a < b <3", "a < b <3"),
+        ("<b> </b> <!-- <?x", "\\<b> \\</b> \\<!-- \\<?x"),
+        ("&amp; & &c", "\\&amp; & &c"),
+        ("C:\\dir \\* \\", "C:\\dir \\\\\\* \\\\"),
+        ("[a] [b](c)", "[a] [b\\](c)"),
+        ("[a]: b", "[a\\]: b"),
+        ("[^1]", "\\[^1]"),
+        ("~5 km ~~x~~", "~5 km \\~\\~x\\~\\~"),
+        ("# a", "\\# a"),
+        ("#a", "#a"),
+        ("- a", "\\- a"),
+        ("-a", "-a"),
+        ("+ a", "\\+ a"),
+        ("* a", "\\* a"),
+        ("> a", "\\> a"),
+        ("1. a", "1\\. a"),
+        ("1.5 a", "1.5 a"),
+        ("2020) a", "2020\\) a"),
+        ("---", "\\---"),
+        ("===", "\\==="),
+        ("[ ] a", "\\[ ] a"),
+        ("~~~", "\\~\\~\\~"),
+        ("| - |", "\\| - |"),
+        (": a", "\\: a"),
+        ("a # b", "a # b"),
+    ],
+)
+def test_text_stays_text(text: str, expected: str) -> None:
+    """What would be a mark where it stands is escaped; what would be none is left alone."""
+    assert line(Text(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        ((Strong((Text("Note:"),)), Text("text")), "**Note**:text"),
+        ((Text("a"), Strong((Text("“b”"),)), Text("c")), "a“**b**”c"),
+        ((Text("中"), Strong((Text("（强）"),)), Text("文")), "中（**强**）文"),
+        ((Text("a"), Strong((Text("b"),)), Text("c")), "a**b**c"),
+        ((Text("a"), Strong((Code("b"),)), Text("c")), "a<strong>`b`</strong>c"),
+        ((Text("a "), Strong((Code("b"),)), Text(".")), "a **`b`**."),
+        ((Text("Hi!"), Link("/x", (Text("b"),))), "Hi\\![b](/x)"),
+        ((Link("/x", (Text("[a] ]"),)),), "[\\[a\\] \\]](/x)"),
+        ((Link("/x (1", (Text("a"),)),), "[a](/x%20%281)"),
+        ((Link("/x_(1)", (Text("a"),)),), "[a](/x_(1))"),
+        ((Link("/x&lt;=<>", (Text("a"),)),), "[a](/x&amp;lt;=%3C%3E)"),
+        ((Image("/i", "a]*b", 't"'),), '![a\\]\\*b](/i "t\\"")'),
+        ((Code("`a"),), "`` `a ``"),
+        ((Code("a``b`c"),), "```a``b`c```"),
+        ((Formula("a\n b", "mathml"),), "$a b$"),
+    ],
+)
+def test_runs(runs: tuple[Run, ...], expected: str) -> None:
+    """Emphasis that Markdown has no marks for is HTML; URLs, alternative texts and code keep their characters."""
+    assert line(*runs) == expected
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (Title(1, (Text("C #"),)), "# C \\#"),
+        (Title(1, (Text("1. a"),)), "# 1. a"),
+        (CodeBlock("a\n\n````\nb", "c++"), "`````c++\na\n\n````\nb\n`````"),
+        (CodeBlock("a", "x `y"), "```xy\na\n```"),
+        (Formula("a\n\n\nb", "mathml", True), "$$\na\nb\n$$"),
+    ],
+)
+def test_items(item: Item, expected: str) -> None:
+    assert markdown((item,)) == expected
+
+
+IMG = "&lt;img src=x onerror=a()&gt;"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<p>{IMG}</p>",
+        f"<p>&lt;<span>{IMG[4:]}</span></p>",
+        f"<p>`<code>{IMG}</code></p>",
+        f"<p><code>{IMG}`</code></p>",
+        f"<p>\\<code>{IMG}</code></p>",
+        f"<code>x<p>{IMG}</p></code>",
+        "<p><code>a<br>&lt;div onerror=a()&gt;</code></p>",
+        f"<table><tr><td>a</td><td>b</td></tr><tr><td>x</td><td><code>a|{IMG}</code></td></tr></table>",
+        f"<table><tr><td rowspan=2>{IMG}<td>{IMG}<tr><td><pre>{IMG}\n\n{IMG}</pre></table>",
+        f"<pre>{IMG}</pre>",
+        f"<pre>a&#13;{IMG}</pre>",
+        f"<pre>```\n{IMG}\n```\n\n{IMG}</pre>",
+        f"<ul><li><pre>```\n{IMG}</pre></li></ul>",
+        f"<ul><li>a<ul><li>b</li></ul><pre>{IMG}</pre></li></ul>",
+        f"<ul><li>a</li></ul><pre>{IMG}</pre><pre>{IMG}</pre>",
+        f"<ol start=9><li>a</li><li>b<pre>{IMG}</pre></li></ol>",
+        f"<dl><dt>{IMG}<dd><pre>{IMG}</pre></dl>",
+        f"<a href='x {IMG}'>t</a>",
+        f"<a href='x' title='\" {IMG}'>t</a>",
+        f"<img src='a b' alt='{IMG}'>",
+        f"<h2>{IMG}</h2><figure><img src=i><figcaption>{IMG}</figcaption></figure>",
+        "<a href='a://img src=x onerror=a()'>a://img src=x onerror=a()</a>",
+        "<p>]</p><p>[a<b>](x &lt;img onerror=a()&gt;)</b></p>",
+    ],
+)
+def test_a_renderer_finds_no_html(html: str) -> None:
+    """Text of the page never becomes an element, wherever it is and whatever is around it."""
+    renderer = pytest.importorskip("markdown_it").MarkdownIt("commonmark", {"html": True}).enable("table")
+    rendered = renderer.render(written(html))
+    without_attributes = re.sub(r'(?:alt|title|href|src)="[^"]*"', "", rendered)
+    assert "onerror" in html
+    assert not re.search(r"<[^>]*onerror", without_attributes)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p>" + "- \n1. \n+ \n" * 100_000 + "</p>",
+        "<p>" + "*_" * 300_000 + "</p>",
+        "<p>" + "[" * 300_000 + "](" * 200_000 + "</p>",
+        "<p>" + "$a_1 " * 100_000 + "</p>",
+        "<p>" + "`" * 300_000 + "</p>",
+        "<p>a<b>" + "!" * 300_000 + "</b>b</p>",
+        "<p>" + "a<b>!!</b>" * 30_000 + "</p>",
+        "<p>" + "中\n" * 200_000 + "</p>",
+    ],
+)
+def test_marks_take_linear_time(html: str) -> None:
+    """These take minutes or hours where anything is quadratic."""
+    assert len(written(html)) < 5 * len(html)
+
+
+@pytest.mark.parametrize(
+    ("start", "content", "end"),
+    [
+        ("<blockquote>", "<pre>a" + "\na" * 50_000 + "</pre>", "</blockquote>"),
+        ("<blockquote>", "a<br>" * 10_000, "</blockquote>"),
+        ("<ul><li>", "<li>x</li>" * 5_000, "</li></ul>"),
+        ("<ul><li>a", "", "</li></ul>"),
+        ("<blockquote><ol start=999999998><li>", "<pre>a" + "\na" * 50_000 + "</pre>", "</li></ol></blockquote>"),
+    ],
+)
+def test_nesting_is_bounded(start: str, content: str, end: str) -> None:
+    """Lines in a thousand quotes or lists do not begin with a thousand marks."""
+    html = start * 1_000 + content + end * 1_000
+    result = written(html)
+    assert len(result) < 100_000 + 10 * len(html)
+    assert re.sub(r"\W", "", result)
+
+
+def test_base_url_is_bounded() -> None:
+    """An absurd base URL is not copied to each link."""
+    tree = parse("<a href=x>y</a> " * 20_000)
+    assert len(markdown(content_list(tree, "http://e.org/" + "a/" * 1_000_000))) < 20_000 * 20
+
+
+def test_depth_that_is_shown() -> None:
+    """Common nesting stays, deeper text is kept at the last level."""
+    assert "> > > b" in written("<blockquote>" * 3 + "<p>a</p><p>b</p>" + "</blockquote>" * 3)
+    deep = written("<blockquote>" * 20 + "<p>a</p><p>b</p>" + "</blockquote>" * 20)
+    assert "> " * 10 + "b" in deep
+    assert "> " * 11 not in deep

@@ -1,0 +1,192 @@
+"""What holds for any page: nothing raises, nothing is lost or moved, and what is written can be read again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, get_args
+
+import lxml.html
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from lxml import etree
+
+from scrapy_dripper.config import CONTENT_TYPES, Config
+from scrapy_dripper.output import write
+from scrapy_dripper.output.content_json import ContentError, from_json, to_json
+from scrapy_dripper.output.content_list import content_list, only
+from scrapy_dripper.output.items import Formula, Item, Items, Run
+from scrapy_dripper.output.markdown import markdown
+from scrapy_dripper.output.text import plain_text
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.parse import parse
+from tests.html_strategies import documents
+
+_words = re.compile(r"\w+").findall
+_inline = frozenset("a b i em strong del s sub sup code span img".split())
+_TAGS = "p p p div span b b i em strong del a code h2 ul ol li blockquote td tr table dl dt dd pre sub sup q br hr img"
+
+_marks = st.text(st.sampled_from("ab1*_`[]()<>#+-.!|\\$~&: \n'\"=中（）é"), max_size=14).map(
+    lambda text: text.replace("&", "&amp;").replace("<", "&lt;")
+)
+
+
+def _element(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    def build(tag: str, inner: list[str]) -> str:
+        if tag in ("br", "hr"):
+            return f"<{tag}>"
+        if tag == "img":
+            return "<img src=/i.png alt='a*b]'>"
+        return f"<{tag} href='/x y(z'>{''.join(inner)}</{tag}>"
+
+    return st.builds(build, st.sampled_from(_TAGS.split()), st.lists(children, max_size=5))
+
+
+def pages_of_marks() -> st.SearchStrategy[str]:
+    """Return pages whose text is full of what Markdown takes for marks."""
+    return st.lists(st.recursive(_marks, _element, max_leaves=20), min_size=1, max_size=4).map(
+        lambda parts: f"<html><body>{''.join(parts)}</body></html>"
+    )
+
+
+pages = st.one_of(documents(), pages_of_marks())
+
+
+def text_of(tree: etree._Element) -> str:
+    """Return what a reader sees; what is no part of a line does not glue."""
+    pieces: list[str] = []
+    for event, element in etree.iterwalk(tree, events=("start", "end")):
+        if element.tag not in _inline:
+            pieces.append(" ")
+        pieces.append((element.text if event == "start" else element.tail) or "")
+    return "".join(pieces)
+
+
+def rendered(written: str) -> str:
+    """Return the text of what a renderer makes of Markdown."""
+    renderer = pytest.importorskip("markdown_it").MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    return text_of(lxml.html.fragment_fromstring(renderer.render(written), create_parent="div"))
+
+
+def has_formulas(items: Items) -> bool:
+    return Formula.__name__ + "(" in repr(items)
+
+
+def whole(html: str) -> tuple[Page, np.ndarray[Any, np.dtype[np.bool_]]]:
+    page = cut(parse(html), "https://example.org/")
+    return page, np.ones(len(page.blocks), dtype=np.bool_)
+
+
+@given(pages)
+def test_rendered_markdown_has_the_words_of_the_text(html: str) -> None:
+    """In their order, whatever their characters mean to Markdown."""
+    items = only(content_list(parse(html), "https://example.org/"), set(CONTENT_TYPES) - {"video", "audio"})
+    if not has_formulas(items):  # they are for another renderer
+        assert _words(rendered(markdown(items))) == _words(plain_text(items))
+
+
+@given(documents())
+def test_text_is_that_of_the_blocks(html: str) -> None:
+    """Nothing is lost, added or moved on the way through the content list.
+
+    But for what stands in a table and in no cell, which comes before the table as in browsers, and for what generators
+    put around code.
+    """
+    assume(not re.search("<(?:pre|code|xmp|listing)", html))
+    page, main = whole(html)
+    found = write(page, main, Config())
+    if not has_formulas(found.content):
+        got, expected = ("".join(_words(text)) for text in (found.text, "\n".join(page.blocks.text)))
+        assert sorted(got) == sorted(expected)
+        assert got == expected or page.tree.nodes[0].find(".//table") is not None
+
+
+@given(pages, st.sampled_from(["keep", "drop", "citations"]), st.sampled_from(["html", "linear"]))
+def test_no_option_makes_writing_fail(html: str, links: str, tables: str) -> None:
+    page, main = whole(html)
+    for writer in ("dripper", "html2text"):
+        found = write(page, main, Config(markdown=writer, links=links, complex_tables=tables))
+        assert found.main_html
+
+
+@cache
+def validator() -> Any:
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads(files("scrapy_dripper.output").joinpath("content_list.schema.json").read_text("utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+@given(pages)
+def test_json_round_trip(html: str) -> None:
+    items = content_list(parse(html), "https://example.org/")
+    assert from_json(json.loads(json.dumps(to_json(items)))) == items
+
+
+@given(pages)
+def test_json_is_as_the_schema_says(html: str) -> None:
+    validator().validate(to_json(content_list(parse(html), "https://example.org/")))
+
+
+EVERYTHING = """<h2>T</h2><p>a <b>b</b> <i>c</i> <del>d</del> <code>e</code> H<sub>2</sub><sup>2</sup>
+<a href=/x title=t>f</a><br>g <ruby>字<rt>じ</rt></ruby> <img src=/i.png alt=h> \\(x\\)
+<sup><a href=#fn1>1</a></sup></p><hr><pre class=language-c>i</pre><p>\\[y\\]</p>
+<table><caption>c</caption><tr><th>a<th colspan=2>b<tr><td>1<td>2<td>3</table>
+<ol start=2><li>a<ul><li>b</ul></ol><dl><dt>t<dd>d</dl><figure><img src=/j.png><figcaption>k</figcaption></figure>
+<video src=/v.mp4 poster=/p.png title=l></video><audio src=/s.mp3></audio><blockquote>q</blockquote>
+<ol><li id=fn1>n</li></ol>"""
+
+
+def everything() -> Items:
+    return content_list(parse(EVERYTHING), "https://example.org/")
+
+
+def types(value: object) -> set[str]:
+    """Return the types of all items and runs."""
+    if isinstance(value, dict):
+        own = {value["type"]} if "type" in value else set()
+        return own.union(*(types(one) for one in value.values()))
+    return set[str]().union(*(types(one) for one in value)) if isinstance(value, list) else set()
+
+
+def test_every_type_in_json() -> None:
+    """The schema knows all of them, and they come back as they were."""
+    values = to_json(everything())
+    assert types(values) == {kind.type for kind in (*get_args(Item), *get_args(Run))}
+    validator().validate(values)
+    assert from_json(values) == everything()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [{"type": "chart"}],
+        [{"type": "paragraph"}],
+        [{"type": "paragraph", "runs": [{"type": "title", "level": 1, "runs": []}]}],
+        [{"type": "rule", "width": 3}],
+        [{"type": "code", "text": ["x"]}],
+        [{"type": "quote", "items": {}}],
+        ["text"],
+        [None],
+        "paragraph",
+        None,
+    ],
+)
+def test_json_that_is_no_content_list(values: Sequence[Any]) -> None:
+    with pytest.raises(ContentError):
+        from_json(values)
+    with pytest.raises(Exception, match=r"."):
+        validator().validate(values)
+
+
+def test_text_has_formulas_and_captions_but_no_alternative_texts() -> None:
+    text = plain_text(everything())
+    assert text.splitlines()[:3] == ["T", "a b c d e H22 f", "g 字(じ)  x [1]"]
+    assert "k" in text.splitlines()
+    assert "h" not in text.splitlines()

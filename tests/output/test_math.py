@@ -1,0 +1,166 @@
+"""Formulas in pages: which elements are one, which show one again, and what LaTeX they were written as."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import html
+
+from scrapy_dripper.output.items import Formula
+from scrapy_dripper.output.math import MATH_TAGS, TWIN, formula, has_math_class
+
+MATHML = "<math><msup><mi>x</mi><mn>2</mn></msup></math>"
+ANNOTATED = (
+    "<math><semantics><msup><mi>x</mi><mn>2</mn></msup>"
+    '<annotation encoding="application/x-tex">x^{2}</annotation></semantics></math>'
+)
+
+
+def first(markup: str) -> Formula | None:
+    """Return the formula of the first element."""
+    return formula(html.fragment_fromstring(f"<div>{markup}</div>")[0])
+
+
+@pytest.mark.parametrize(
+    ("markup", "latex", "origin", "display"),
+    [
+        (MATHML, "x^2", "mathml", False),
+        (MATHML.replace("<math>", "<math display='block'>"), "x^2", "mathml", True),
+        (ANNOTATED, "x^{2}", "annotation", False),
+        (ANNOTATED.replace("x^{2}<", "x^{2<"), "x^2", "mathml", False),
+        (ANNOTATED.replace("x-tex", "mathml+xml"), "x^2", "mathml", False),
+        ("<math class='ltx_Math' alttext='x_{1}%&#10;+y'><mi>z</mi></math>", "x_{1}+y", "alttext", False),
+        ("<math alttext='x squared'><mi>z</mi></math>", "z", "mathml", False),
+        ("<math alttext='\\frac{a}{b}'><mi>z</mi></math>", r"\frac{a}{b}", "alttext", False),
+        (f"<span class='katex'><span class='katex-mathml'>{ANNOTATED}</span></span>", "x^{2}", "katex", False),
+        (f"<span class='katex-display'><span class='katex'>{ANNOTATED}</span></span>", "x^{2}", "katex", True),
+        ("<span class='katex-error'>\\foo</span>", r"\foo", "katex", False),
+        ("<script type='math/tex'>x</script>", "x", "mathjax2", False),
+        ("<script type='math/tex; mode=display'>% <![CDATA[\nx %]]></script>", "x", "mathjax2", True),
+        ("<script type='math/asciimath'>sqrt x</script>", r"\sqrt{x}", "asciimath", False),
+        (f"<script type='math/mml'>{MATHML}</script>", "x^2", "mathjax2", False),
+        ("<span class='MathJax' data-mathml='<math><mi>x</mi></math>'><nobr>x</nobr></span>", "x", "mathjax2", False),
+        (f"<div class='MathJax_Display'><span class='MathJax'><nobr>x2</nobr>"
+         f"<span class='MJX_Assistive_MathML'>{MATHML}</span></span></div>", "x^2", "mathjax2", True),
+        (f"<mjx-container display='true'><mjx-math></mjx-math><mjx-assistive-mml>{MATHML}</mjx-assistive-mml>"
+         "</mjx-container>", "x^2", "mathjax3", True),
+        ("<mjx-container><mjx-math data-latex='x^2'></mjx-math></mjx-container>", "x^2", "mathjax3", False),
+        (f"<span class='mwe-math-element'><span>{ANNOTATED.replace('x^{2}<', '{&#92;displaystyle x^{2}}<')}</span>"
+         "<img alt='no'></span>", "x^{2}", "wikipedia", False),
+        ("<span class='mwe-math-element-block mwe-math-element'><img alt='{\\displaystyle x}'></span>", "x",
+         "wikipedia", True),
+        ("<span class='math inline'>\\(x\\)</span>", "x", "delimiters", False),
+        ("<span class='math display'>\\[x\\]</span>", "x", "delimiters", True),
+        ("<span class='math inline'>x_1</span>", "x_1", "delimiters", False),
+        ("<span class='math-container'>$\\$5$</span>", r"\$5", "delimiters", False),
+        ("<div class='math'><span class='eqno'>(2)</span>\\[x\\]</div>", r"x \tag{2}", "delimiters", True),
+        ("<span class='ztext-math' data-tex='x'><span>y</span></span>", "x", "annotation", False),
+        ("<d-math block>x</d-math>", "x", "delimiters", True),
+        ("<amp-mathml inline data-formula='\\[x\\]'></amp-mathml>", "x", "delimiters", False),
+        ("<math-renderer class='js-display-math'>$$x$$</math-renderer>", "x", "delimiters", True),
+        ("<img class='latex' alt='$x$'>", "x", "image", False),
+        ("<img src='https://latex.codecogs.com/svg.latex?%5Clarge%20x^2'>", "x^2", "image", False),
+        ("<img src='https://s0.wp.com/latex.php?latex=a+%2B+b&bg=fff'>", "a + b", "image", False),
+        ("<img src='https://www.zhihu.com/equation?tex=x' alt='x' eeimg='2'>", "x", "image", True),
+        ("<img class='mwe-math-fallback-image-inline' alt='{\\displaystyle x}'>", "x", "wikipedia", False),
+        ("<img class='Wirisformula' alt='x' data-mathml='«math»«msup»«mi»x«/mi»«mn»2«/mn»«/msup»«/math»'>", "x^2",
+         "mathml", False),
+        ("<x:math><mi>x</mi></x:math>", "x", "mathml", False),
+    ],
+)  # fmt: skip
+def test_formula(markup: str, latex: str, origin: str, display: bool) -> None:
+    """The author's LaTeX wherever the page has it, and where it came from."""
+    assert first(markup) == Formula(latex, origin, display)
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<p>x</p>",
+        "<span class='texhtml'><i>x</i></span>",
+        "<span class='math inline'><em>x</em><sup>2</sup></span>",
+        "<div class='math'>Lessons for grade three.</div>",
+        "<div class='math'><p>one</p><p>two</p></div>",
+        "<div class='formula'>Formula One starts on Sunday</div>",
+        "<div class='equation-list'><p>a</p></div>",
+        "<img src='/cat.jpg' alt='x^2'>",
+        "<img class='latex' alt='a glove of latex'>",
+        "<span class='katex'>no source</span>",
+        "<table class='ltx_equation'><tr><td>no formula</td></tr></table>",
+    ],
+)
+def test_no_formula(markup: str) -> None:
+    """Words stay words, pictures pictures."""
+    assert first(markup) is None
+
+
+SCRIPT = "<script type='math/tex'>x</script>"
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        f"<span class='MathJax_Preview'>x</span>{SCRIPT}",
+        f"<span class='MathJax_Preview'>x</span> <span class='MathJax'>x</span>{SCRIPT}",
+        f"<span class='MathJax'><span>x</span></span>{SCRIPT}",
+        f"<div class='MathJax_Display'><span class='MathJax'>x</span></div>{SCRIPT}",
+        "<span class='MathJax_Preview'></span>",
+        "<script>var x = '$y$';</script>",
+        "<script type='math/tex'> </script>",
+        "<math></math>",
+    ],
+)
+def test_twins(markup: str) -> None:
+    """What shows a formula again has no LaTeX, so it is dropped."""
+    found = first(markup)
+    assert found is not None
+    assert found.latex == ""
+
+
+def test_preview_without_formula() -> None:
+    """Text between keeps a preview from being the twin of a later formula; alone, it is the formula."""
+    markup = f"<span class='MathJax_Preview'>\\theta</span> and {SCRIPT}"
+    assert first(markup) == Formula(r"\theta", "mathjax2")
+
+
+def test_no_open_end() -> None:
+    """LaTeX never ends in a backslash, which would escape the delimiter behind it."""
+    assert first("<script type='math/tex'>x \\ </script>") == Formula("x", "mathjax2")
+    assert first("<img class='latex' alt='x\\'>") == Formula("x", "image")
+
+
+@pytest.mark.parametrize("name", ["katex", "MathJax_SVG", "math inline", "ql-formula", "ltx_equation", "tex", "latex"])
+def test_classes(name: str) -> None:
+    """The classes of generators lead to a look at the element."""
+    assert has_math_class(name)
+    assert not has_math_class("content main text-center")
+
+
+NAMES = (
+    "katex katex-display katex-html katex-error MathJax MathJax_Preview MathJax_Display MJX_Assistive_MathML math "
+    "display inline mwe-math-element ltx_equation ltx_equationgroup ltx_eqn_eqno eqno ql-formula latex formula x"
+).split()
+ELEMENTS = [*sorted(MATH_TAGS), "span", "div", "p", "table", "tr", "td", "mi", "annotation", "em", "br", "a:math"]
+VALUES = st.sampled_from(
+    r"x \(x\) $ }{ «math» <math> \ block math/tex math/mml true \[ é application/x-tex codecogs.com/gif.latex?%".split()
+)
+KEYS = "alt src type data-mathml data-tex display encoding alttext block eeimg data-latex".split()
+
+
+@st.composite
+def markups(draw: st.DrawFn, depth: int = 0) -> str:
+    tag = draw(st.sampled_from(ELEMENTS))
+    keys = draw(st.lists(st.sampled_from(KEYS), max_size=3, unique=True))
+    attributes = "".join(f" {key}='{draw(VALUES)}'" for key in keys)
+    classes = " ".join(draw(st.lists(st.sampled_from(NAMES), max_size=2)))
+    inner = "".join(draw(markups(depth + 1)) for _ in range(draw(st.integers(0, 3 if depth < 3 else 0))))
+    return f"<{tag} class='{classes}'{attributes}>{draw(VALUES)}{inner}</{tag}>{draw(st.sampled_from(['', ' ', 'x']))}"
+
+
+@given(markups())
+def test_any_markup_property(markup: str) -> None:
+    """Any element gives a formula or none, without raising, and never one that ends in a backslash."""
+    for element in html.fragment_fromstring(markup, create_parent=True).iter():
+        found = formula(element)
+        assert found is None or found == TWIN or not (len(found.latex) - len(found.latex.rstrip("\\"))) % 2

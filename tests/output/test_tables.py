@@ -1,0 +1,429 @@
+"""Tables: spans, header rows, what is layout, and what is too much."""
+
+from __future__ import annotations
+
+import lxml.html
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+from markdown_it import MarkdownIt
+
+from scrapy_dripper.output.content_list import content_list
+from scrapy_dripper.output.items import (
+    Cell,
+    Code,
+    CodeBlock,
+    Deleted,
+    Emphasis,
+    FootnoteMark,
+    Formula,
+    Image,
+    Item,
+    Items,
+    LineBreak,
+    Link,
+    List,
+    ListItem,
+    Paragraph,
+    Quote,
+    Ruby,
+    Rule,
+    Runs,
+    Strong,
+    Sub,
+    Table,
+    Text,
+    Title,
+    Video,
+)
+from scrapy_dripper.output.markdown import markdown
+from scrapy_dripper.output.table_grid import MAX_SPANNED
+from scrapy_dripper.output.table_html import table_html
+from scrapy_dripper.output.tables import MAX_NESTING, table
+from scrapy_dripper.page.parse import parse
+
+
+def read(element: etree._Element) -> Items:
+    """Read a cell as the content list does, as far as these tests go."""
+    items: list[Item] = []
+    if element.text and element.text.strip():
+        items.append(Paragraph((Text(element.text.strip()),)))
+    for child in element:
+        text = " ".join("".join(child.itertext()).split())
+        if child.tag == "table":
+            items += table(child, read)
+        elif child.tag == "b":
+            items.append(Paragraph((Strong((Text(text),)),)))
+        elif child.tag == "h3":
+            items.append(Title(3, (Text(text),)))
+        elif child.tag == "blockquote":
+            items.append(Quote((Paragraph((Text(text),)),)))
+        elif child.tag == "img":
+            items.append(Image(child.get("src", "")))
+        elif child.tag == "pre":
+            items.append(CodeBlock("".join(child.itertext())))
+        elif text:
+            items.append(Paragraph((Text(text),)))
+        if child.tail and child.tail.strip():
+            items.append(Paragraph((Text(child.tail.strip()),)))
+    return tuple(items)
+
+
+def items_of(html: str) -> Items:
+    return table(lxml.html.fragment_fromstring(html), read)
+
+
+def made(html: str) -> Table:
+    """Return the one data table that HTML comes to."""
+    (found,) = items_of(html)
+    assert isinstance(found, Table)
+    return found
+
+
+def plain(items: Items) -> str:
+    """Return the text of a cell."""
+    return "/".join("".join(getattr(run, "text", "") for run in getattr(item, "runs", ())) for item in items)
+
+
+def shown(found: Table) -> list[list[str]]:
+    """Return the cells of a table: its text, ``rowspan x colspan`` where it spans, ``#`` if it is a header."""
+    return [
+        [
+            plain(cell.items)
+            + (f" {cell.rowspan}x{cell.colspan}" if cell.rowspan * cell.colspan > 1 else "")
+            + ("#" if cell.header else "")
+            for cell in row
+        ]
+        for row in found.rows
+    ]
+
+
+def row(*cells: str, tag: str = "td") -> str:
+    return "<tr>" + "".join(cell if cell.startswith("<t") else f"<{tag}>{cell}</{tag}>" for cell in cells) + "</tr>"
+
+
+# ---------------------------------------------------------------------- the grid
+def test_plain_table() -> None:
+    """One row of headers, then cells; a row that is too short is filled up."""
+    found = made(f"<table>{row('a', 'b', tag='th')}{row('1', '2')}{row('3')}</table>")
+    assert shown(found) == [["a#", "b#"], ["1", "2"], ["3", ""]]
+    assert (found.header_rows, found.simple, found.html) == (1, True, "")
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        # Rows and columns without content go, and spans shrink with them.
+        (row("a", "", "b") + row("", "", "") + row("c", " ", "d"), [["a", "b"], ["c", "d"]]),
+        (row("<td colspan=3>a</td>", "b") + row("c", "", "", "d"), [["a", "b"], ["c", "d"]]),
+        (row("<td rowspan=3>a</td>", "b") + row("") + row("c"), [["a 2x1", "b"], ["c"]]),
+        # A cell of nothing that reaches into rows with content holds its place.
+        (row("<td rowspan=2></td>", "<td></td>") + row("a") + row("b", "c"), [["", "a"], ["b", "c"]]),
+        # Spans end with the table, and rowspans with their section.
+        (row("<td rowspan=65534>a</td>", "<td colspan=1000>b</td>") + row("c"), [["a 2x1", "b"], ["c"]]),
+        (f"<tbody>{row('<td rowspan=9>a</td>', 'b')}</tbody><tbody>{row('c', 'd')}</tbody>", [["a", "b"], ["c", "d"]]),
+        (row("<td rowspan=0>a</td>", "b") + row("c"), [["a 2x1", "b"], ["c"]]),
+        # A span that is no number is 1, as is a colspan of 0.
+        (row("<td colspan=x rowspan=-2>a</td>", "<td colspan=0>b</td>") + row("c", "d"), [["a", "b"], ["c", "d"]]),
+        (row("<td colspan='2 '>a</td>", "b") + row("c", "d", "e"), [["a 1x2", "b"], ["c", "d", "e"]]),
+    ],
+)
+def test_grid(rows: str, expected: list[list[str]]) -> None:
+    """Cells stand where browsers place them."""
+    assert shown(made(f"<table>{rows}</table>")) == expected
+
+
+def test_foot_is_last() -> None:
+    """``<tfoot>`` may come first in the page, and is shown last."""
+    html = f"<table><tfoot>{row('sum', '3')}</tfoot><tbody>{row('a', '1')}{row('b', '2')}</tbody></table>"
+    assert shown(made(html)) == [["a", "1"], ["b", "2"], ["sum", "3"]]
+
+
+def test_text_outside_of_cells() -> None:
+    """What stands in a table but in no cell comes before it, and the rows of a form are rows."""
+    html = f"<table>one<form>{row('a', 'b')}two{row('c', 'd')}</form><p>three</p></table>"
+    element = lxml.html.fragment_fromstring(html)
+    *before, found = table(element, read)
+    assert sorted(plain((item,)) for item in before) == ["one", "three", "two"]
+    assert isinstance(found, Table)
+    assert shown(found) == [["a", "b"], ["c", "d"]]
+
+
+# ---------------------------------------------------------------------- headers
+@pytest.mark.parametrize(
+    ("rows", "header_rows"),
+    [
+        (f"<thead>{row('a', 'b')}</thead><tbody>{row('1', '2')}</tbody>", 1),
+        (f"<thead>{row('a', 'b')}{row('c', 'd')}</thead>{row('1', '2')}", 2),
+        (f"<thead>{row('', '')}</thead>{row('a', 'b', tag='th')}{row('1', '2')}", 1),
+        (row("a", "b", tag="th") + row("<th>1</th>", "2"), 1),
+        (row("<td></td>", "<th>b</th>") + row("<th>1</th>", "2"), 1),
+        (row("<th rowspan=2>a</th>", "<th colspan=2>b</th>") + row("c", "d") + row("1", "2", "3"), 2),
+        (row("<td scope=col>a</td>", "<td role=columnheader>b</td>") + row("1", "2"), 1),
+        (row("<b>a</b>", "<b>b</b>") + row("1", "2"), 1),
+        (row("<b>a</b>", "<b>b</b>") + row("<b>c</b>", "<b>d</b>"), 0),
+        (row("<b>a</b>", "b") + row("1", "2"), 0),
+        (row("<th>a</th>", "1") + row("<th>b</th>", "2"), 0),
+        (row("shoe", "price", "for") + row("a", "$165", "trail") + row("b", "$90", "road"), 1),
+        (row("shoe", "price", "for") + row("a", "$165", "trail") + row("b", "sold out", "road"), 0),
+        (row("a", "$165", "trail") + row("b", "$90", "road") + row("c", "$80", "road"), 0),
+        (row("name", "Ida") + row("phone", "555") + row("box", "17"), 0),
+        (row("a", "b") + row("1", "2"), 0),
+        (row("a", "b", tag="th") + row("c", "d", tag="th"), 1),
+        (f"<thead>{row('a', 'b')}{row('1', '2')}</thead>", 1),
+    ],
+)
+def test_header_rows(rows: str, header_rows: int) -> None:
+    """``<thead>``, rows of ``<th>``, a first row in bold; a column of ``<th>`` makes no header row."""
+    found = made(f"<table>{rows}</table>")
+    assert found.header_rows == header_rows
+    assert all(cell.header for cell in found.rows[0]) or not header_rows
+
+
+def test_caption() -> None:
+    """The caption is the table's, wherever the page has it."""
+    found = made(f"<table>{row('a', 'b')}{row('c', 'd')}<caption>Prices</caption></table>")
+    assert found.caption == (Text("Prices"),)
+
+
+@pytest.mark.parametrize(
+    ("rows", "caption", "header_rows"),
+    [
+        (row("<th colspan=2>Prices</th>") + row("a", "b", tag="th") + row("c", "d"), "Prices", 1),
+        (row("<td colspan=2><h3>Prices</h3></td>") + row("<th>a</th>", "b") + row("<th>c</th>", "d"), "Prices", 0),
+        (row("<th colspan=2>Prices</th>") + row("a", "b"), "", 1),
+        (row("<th colspan=2>Prices</th>", "e") + row("a", "b", "f") + row("c", "d", "g"), "", 0),
+        (row("<td colspan=2><img src=i.png></td>") + row("a", "b") + row("c", "d"), "", 0),
+    ],
+)
+def test_first_row_as_caption(rows: str, caption: str, header_rows: int) -> None:
+    """One cell of text over all columns, above two rows or more, says what the table is."""
+    found = made(f"<table>{rows}</table>")
+    assert plain((Paragraph(found.caption),)) == caption
+    assert found.header_rows == header_rows
+    assert len(found.rows) == (2 if caption else rows.count("<tr>"))
+
+
+# ---------------------------------------------------------------------- layout
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<table></table>", []),
+        (f"<table>{row('', '')}</table>", []),
+        (f"<table><caption>Nothing</caption>{row('')}</table>", ["Nothing"]),
+        (f"<table>{row('alone')}</table>", ["alone"]),
+        (f"<table>{row('a', 'b')}</table>", ["a", "b"]),
+        (f"<table>{row('a')}{row('b')}{row('c')}</table>", ["a", "b", "c"]),
+        (f"<table role=presentation>{row('a', 'b', tag='th')}{row('c', 'd')}</table>", ["a", "b", "c", "d"]),
+        (f"<table>{row('Warning', tag='th')}{row('Hot!')}</table>", ["Warning", "Hot!"]),
+        (f"<table>{row('a', '<h3>b</h3>')}{row('c', 'd')}</table>", ["a", "b", "c", "d"]),
+        (f"<table>{row('a', 'b')}{row('c', 'long ' * 200)}</table>", ["a", "b", "c", ("long " * 200).strip()]),
+        (f"<table>{row('1.', 'first')}{row('2.', 'second')}</table>", ["1. first", "2. second"]),
+        (f"<table>{row('•', 'first')}{row('(ii)', 'second<p>more</p>')}</table>", ["• first", "(ii) second", "more"]),
+    ],
+)
+def test_layout(html: str, expected: list[str]) -> None:
+    """A table that only sets out the page is what is in its cells."""
+    items = items_of(html)
+    assert not any(isinstance(item, Table) for item in items)
+    assert [plain((item,)) for item in items] == expected
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<table>{row('a', 'b')}{row('c', 'd')}</table>",
+        f"<table>{row('a', 'b', tag='th')}</table>",
+        f"<table>{row('a', 'b', tag='th')}{row('<h3>c</h3>', 'd')}</table>",
+        f"<table>{row('a', 'b', tag='th')}{row('c', 'long ' * 200)}</table>",
+        f"<table>{row('Name', tag='th')}{row('Ida')}{row('Ole')}</table>",
+        f"<table role=grid>{row('a', 'b')}{row('c', '<blockquote>d</blockquote>')}</table>",
+        f"<table>{row('1', 'first')}{row('2', 'second')}</table>",
+    ],
+)
+def test_data(html: str) -> None:
+    """Rows and columns are data, and so is what has headers."""
+    assert any(isinstance(item, Table) for item in items_of(html))
+
+
+def test_nested_tables() -> None:
+    """A data table stays in its cell, so deep; around more it is layout."""
+    html = f"<table>{row('a', 'b', tag='th')}{row('c', 'd')}</table>"
+    for _ in range(MAX_NESTING + 1):
+        html = f"<table>{row('a', 'b', tag='th')}{row('c', f'<td>{html}</td>')}</table>"
+    items = items_of(html)
+    assert plain(items[:3]) == "a/b/c"
+    depth = 0
+    while isinstance(items[-1], Table):
+        depth += 1
+        items = items[-1].rows[-1][-1].items
+    assert depth == MAX_NESTING
+
+
+# ---------------------------------------------------------------------- what Markdown can hold
+def test_blocks_in_a_simple_cell() -> None:
+    """Paragraphs, headings, images and code of one line become lines of one paragraph."""
+    cells = row("<p>one</p><p>two</p>", "<h3>x</h3><img src=i.png><pre>y</pre>")
+    found = made(f"<table>{row('a', 'b', tag='th')}{cells}</table>")
+    assert found.simple
+    assert found.rows[1][0].items == (Paragraph((Text("one"), LineBreak(), Text("two"))),)
+    assert found.rows[1][1].items == (Paragraph((Text("x"), LineBreak(), Image("i.png"), LineBreak(), Code("y"))),)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<table>{row('a', '<blockquote>b</blockquote>', tag='th')}{row('c', 'd')}</table>",
+        f"<table>{row('a', 'b', tag='th')}{row('c', '<pre>d&#10;e</pre>')}</table>",
+        f"<table>{row('<th colspan=2>a</th>')}{row('c', 'd')}</table>",
+        f"<table><thead>{row('a', 'b')}{row('c', 'd')}</thead>{row('1', '2')}</table>",
+    ],
+)
+def test_complex_tables_have_html(html: str) -> None:
+    """Spans, blocks and two header rows are more than Markdown can hold."""
+    found = made(html)
+    assert not found.simple
+    assert found.html == table_html(found)
+
+
+# ---------------------------------------------------------------------- HTML
+def cell_html(*items: Item, links: bool = True) -> str:
+    """Return the HTML of a table's only cell."""
+    html = table_html(Table(((Cell(items),),), simple=False), links)
+    return html.removeprefix("<table>\n<tbody>\n<tr><td>").removesuffix("</td></tr>\n</tbody>\n</table>")
+
+
+def test_html_of_a_table() -> None:
+    """Head, body, caption and spans, a row a line."""
+    found = made(
+        "<table class=x><caption>Sizes</caption><tr><th rowspan=2>a</th><th colspan=2>b</th></tr>"
+        "<tr><th>c</th><th>d</th></tr><tr><td>1</td><td>2</td><td>3</td></tr></table>"
+    )
+    assert found.html == (
+        "<table>\n<caption>Sizes</caption>\n<thead>\n"
+        '<tr><th rowspan="2">a</th><th colspan="2">b</th></tr>\n<tr><th>c</th><th>d</th></tr>\n</thead>\n'
+        "<tbody>\n<tr><td>1</td><td>2</td><td>3</td></tr>\n</tbody>\n</table>"
+    )
+
+
+RUNS: list[tuple[Runs, str]] = [
+    ((Text("a <b> & $5"),), "a &lt;b&gt; &amp; &#36;5"),
+    ((Code("a<b"), LineBreak(), Formula("a<b", "mathml")), "<code>a&lt;b</code><br>$a&lt;b$"),
+    ((Link('/x?a&b"', (Emphasis((Text("e"),)),), "t"),), '<a href="/x?a&amp;b&quot;" title="t"><em>e</em></a>'),
+    ((Strong((Deleted((Sub((Text("s"),)),)),)),), "<strong><del><sub>s</sub></del></strong>"),
+    ((Image("i.png", 'a"b', "t"),), '<img src="i.png" alt="a&quot;b" title="t">'),
+    ((Link("/x\n\ny", (Text("a"),), "b\n\nc"),), '<a href="/x&#10;&#10;y" title="b&#10;&#10;c">a</a>'),
+    ((Ruby((Text("漢"),), "かん"), FootnoteMark("1")), "<ruby>漢<rt>かん</rt></ruby>[^1]"),
+]
+
+
+@pytest.mark.parametrize(("runs", "html"), RUNS)
+def test_html_of_runs(runs: Runs, html: str) -> None:
+    """Safe inline tags; text is text."""
+    assert cell_html(Paragraph(runs)) == html
+
+
+@pytest.mark.parametrize(
+    ("items", "html"),
+    [
+        ((Paragraph((Text("a"),)), Paragraph((Text("b"),))), "<p>a</p><p>b</p>"),
+        ((Title(2, (Text("a"),)), Rule()), "<h2>a</h2><hr>"),
+        ((CodeBlock("a<b\n\n \nc", "c"),), '<pre><code class="language-c">a&lt;b&#10;&#10; \nc</code></pre>'),
+        ((Formula("x", "mathml", True),), "$$x$$"),
+        (
+            (Paragraph((Text("on:"),)), List("ordered", (ListItem((Paragraph((Text("a"),)),)),), start=3)),
+            'on:<ol start="3"><li>a</li></ol>',
+        ),
+        (
+            (
+                List(
+                    "definition",
+                    (
+                        ListItem(
+                            (Paragraph((Text("d"),)),),
+                            ((Text("t"),),),
+                        ),
+                    ),
+                ),
+            ),
+            "<dl><dt>t</dt><dd>d</dd></dl>",
+        ),
+        ((Quote((Paragraph((Text("q"),)),)),), "<blockquote><p>q</p></blockquote>"),
+        ((Image("i.png", caption=(Text("c"),)),), '<p><img src="i.png" alt=""></p><p>c</p>'),
+        ((Video("v.mp4", title="v"),), '<p><a href="v.mp4">v</a></p>'),
+    ],
+)
+def test_html_of_items(items: Items, html: str) -> None:
+    """Blocks in a cell stay blocks."""
+    assert cell_html(*items) == html
+
+
+def test_html_without_links() -> None:
+    """The text of a link stays."""
+    assert cell_html(Paragraph((Link("/x", (Text("a"),)),)), links=False) == "a"
+
+
+# ---------------------------------------------------------------------- too much
+def test_span_bombs() -> None:
+    """Spans cover so many slots together; the rest count as 1, and no cell is lost."""
+    cells = "".join(f"<td rowspan=65534 colspan=1000>{number}</td>" for number in range(100))
+    found = items_of(f"<table><tr><th>a</th><th>b</th></tr>{f'<tr>{cells}</tr>' * 100}</table>")[0]
+    assert isinstance(found, Table)
+    assert sum(len(row) for row in found.rows) == 2 + 100 * 100
+    assert sum(cell.rowspan * cell.colspan for row in found.rows for cell in row) <= MAX_SPANNED + 10_002
+
+
+_tag = st.sampled_from("table tr td th thead tbody tfoot caption b p h3 img pre col form".split())
+_span = st.sampled_from(["", " rowspan=2", " colspan=3", " rowspan=0", " colspan=1000", " rowspan=65534"])
+_words = st.sampled_from(["", "word ", "two words "])
+
+
+@given(st.lists(st.tuples(_tag, _span, _words, st.booleans()), max_size=40))
+def test_any_markup(parts: list[tuple[str, str, str, bool]]) -> None:
+    """No markup raises, no word is lost or doubled, and rows fit the grid that the spans make."""
+    html = "".join(f"<{tag}{span}>{words}" + (f"</{tag}>" if closed else "") for tag, span, words, closed in parts)
+    element = lxml.html.fragment_fromstring(f"<table><tr><td>first {html}</table>", create_parent="div")[0]
+    items = table(element, read)
+    assert words_of(items) == len(" ".join(element.itertext()).split())
+
+
+_block = st.sampled_from("ul li blockquote div dl dt dd figure figcaption code a br p".split())
+_attributes = st.sampled_from(["", " href='/x' title='a\n\nb'", " src=/i.png alt='a | b\n\nc'", " class=highlight"])
+_marks = st.sampled_from(["", "a|b ", "$5 $6", "*", "&lt;b>", "`", "two\n\nlines"])
+
+
+@given(st.lists(st.tuples(st.one_of(_tag, _block), st.one_of(_span, _attributes), _marks), max_size=30))
+def test_a_renderer_finds_every_table(parts: list[tuple[str, str, str]]) -> None:
+    """Whatever is in the cells, Markdown has as many tables as the content list, and none comes apart."""
+    html = "<table><tr><td>first" + "".join(f"<{tag}{attributes}>{text}" for tag, attributes, text in parts)
+    content = content_list(parse(html), "https://example.org/")
+    rendered = lxml.html.fragment_fromstring(
+        MarkdownIt("commonmark").enable("table").render(markdown(content)), create_parent="div"
+    )
+    assert len(rendered.xpath(".//table[not(ancestor::table)]")) == sum(tables_in(item) for item in content)
+    assert not [text for text in rendered.itertext() if "<t" in text or "</t" in text]
+
+
+def tables_in(item: Item) -> int:
+    """Return the number of tables in an item that are in no other table."""
+    if isinstance(item, List):
+        return sum(tables_in(inner) for entry in item.items for inner in entry.items)
+    if isinstance(item, Quote):
+        return sum(map(tables_in, item.items))
+    return int(isinstance(item, Table))
+
+
+def words_of(items: Items) -> int:
+    n = 0
+    for item in items:
+        if isinstance(item, Table):
+            n += sum(words_of(cell.items) for row in item.rows for cell in row)
+            n += words_of((Paragraph(item.caption),))
+        elif isinstance(item, (Paragraph, Title)):
+            for run in item.runs:
+                inner = run.runs if isinstance(run, Strong) else (run,)
+                n += sum(len(one.text.split()) for one in inner if isinstance(one, (Text, Code)))
+        elif isinstance(item, CodeBlock):
+            n += len(item.text.split())
+    return n

@@ -1,0 +1,345 @@
+"""What right means for each structure: checks that any Markdown of the same page can pass, whoever wrote it.
+
+Each structure is a small page, ``NAME.html`` beside this file. ``right`` looks at the Markdown and at what a reader
+gets of it; ``partly`` says that the content is still there, though not as what it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.structured.measures import Rendered
+
+HERE = Path(__file__).parent
+BASE_URL = "https://example.org/guide/page.html"
+
+Check = Callable[[Rendered], object]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A structure that Markdown should keep."""
+
+    name: str
+    title: str
+    right: Check
+    partly: Check
+
+    @property
+    def html(self) -> str:
+        return (HERE / f"{self.name}.html").read_text(encoding="utf-8")
+
+    def verdict(self, markdown: str) -> str:
+        """Return ``yes``, ``part`` or ``no``."""
+        rendered = Rendered(markdown)
+        return "yes" if self.right(rendered) else "part" if self.partly(rendered) else "no"
+
+
+def _never(_: Rendered) -> bool:
+    return False
+
+
+def _formulas(*latex: str, text: str) -> Check:
+    """The formulas and nothing but them, and the text around them unbroken."""
+    wanted = ["".join(one.split()) for one in latex]
+
+    def check(page: Rendered) -> bool:
+        plain = " ".join(re.sub(r"\$+[^$]*\$+|\\+[(\[].*?\\+[)\]]", "@", page.text).split())
+        return page.formulas == wanted and plain == text
+
+    return check
+
+
+def _code(*lines: str, language: str = "") -> Check:
+    """One code block with exactly these lines, and its language if it is known; no table, no number beside it."""
+
+    def check(page: Rendered) -> bool:
+        pres = page.find(".//pre")
+        names = [code.get("class", "") for code in page.find(".//pre/code")]
+        known = not language or any(name in (f"language-{language}", language) for name in names)
+        return page.codes == ["\n".join(lines)] and len(pres) == 1 and not page.tables and known
+
+    return check
+
+
+def _has(*pieces: str) -> Check:
+    """The pieces of text, in this order."""
+
+    def check(page: Rendered) -> bool:
+        at = 0
+        for piece in pieces:
+            at = page.text.find(piece, at)
+            if at < 0:
+                return False
+        return True
+
+    return check
+
+
+def _cells(*rows: str) -> Check:
+    """One table with these rows; cells are split at ``;``."""
+
+    def check(page: Rendered) -> bool:
+        if len(page.tables) != 1:
+            return False
+        found = [
+            [" ".join(cell.text_content().split()) for cell in row if cell.tag in ("td", "th")]
+            for row in page.tables[0].iter("tr")
+        ]
+        return found == [row.split(";") for row in rows]
+
+    return check
+
+
+def _all(*checks: Check) -> Check:
+    return lambda page: all(check(page) for check in checks)
+
+
+def _is(markdown: str) -> Check:
+    """Text that holds a piece of Markdown as it is."""
+    return lambda page: markdown in page.markdown
+
+
+def _paths(*paths: str) -> Check:
+    """An element for each XPath."""
+    return lambda page: all(page.find(path) for path in paths)
+
+
+def _images(*urls: str) -> Check:
+    return lambda page: [image.get("src") for image in page.find(".//img")] == list(urls)
+
+
+def _caption(page: Rendered) -> bool:
+    """The image, and its caption apart from it and from the text."""
+    alone = page.texts("./p[not(.//img)]") + page.texts(".//figcaption")
+    image = page.find('.//img[@src="https://example.org/mill.jpg"]')
+    return bool(image) and page.text == "Before. The mill at dawn After." and "The mill at dawn" in alone
+
+
+def _table_caption(page: Rendered) -> bool:
+    """The caption apart from the text and out of the rows, and no row for it."""
+    rows = _cells("Tea;Price", "Green;4")(page)
+    apart = "Prices of tea" in page.texts("./*") or "Prices of tea" in page.texts(".//caption")
+    return bool(rows) and apart
+
+
+def _padded(page: Rendered) -> bool:
+    """Every value under its header."""
+    rows = [[" ".join(cell.text_content().split()) for cell in row] for row in page.find(".//tr")]
+    columns = [row.index(value) for row in rows for value in ("2022", "12") if value in row]
+    return len(columns) == 2 and columns[0] == columns[1]
+
+
+def _definitions(page: Rendered) -> bool:
+    """Terms and definitions that can be told apart: ``<dl>``, ``: `` lines, or nested under their terms."""
+    if len(page.find(".//dt")) == 2 and len(page.find(".//dd")) == 2:
+        return True
+    lines = [line.strip() for line in page.markdown.splitlines() if line.strip()]
+    if len(lines) != 4:
+        return False
+    marked = [bool(re.match(r"(?::\s+|\s{2,})\S", line)) for line in page.markdown.splitlines() if line.strip()]
+    terms = [line.strip("*_: ") for line in lines[::2]]
+    return terms == ["Warp", "Weft"] and marked == [False, True, False, True] and not page.codes
+
+
+def _joined(page: Rendered) -> bool:
+    text = "".join(page.tree.itertext()).strip()
+    return text == "这是重要的链接和文字。" and bool(page.find(".//a"))
+
+
+FEATURES = (
+    Feature("katex-inline", "KaTeX, inline", _formulas("x+1", text="The sum @ is odd."), _never),
+    Feature("katex-display", "KaTeX, display", _formulas("a^2=b", text="We know that @ holds for all."), _never),
+    Feature(
+        "mathjax2-script", "MathJax 2 script", _formulas("x+1", text="The sum @ is odd."), _has("The sum x+1 is odd.")
+    ),
+    Feature(
+        "mathjax3-assistive",
+        "MathJax 3 assistive MathML",
+        _formulas("x+1", text="The sum @ is odd."),
+        lambda page: page.text.replace(" ", "") == "Thesumx+1isodd.",
+    ),
+    Feature(
+        "mathml-bare",
+        "MathML without annotation",
+        lambda page: (
+            len(page.formulas) == 2
+            and page.formulas[0] == r"\sqrt{x+1}"
+            and page.formulas[1] in (r"\sum_{i=0}^{n}i", r"\sum_{i=0}^ni", r"\sum\limits_{i=0}^{n}i")
+        ),
+        _never,
+    ),
+    Feature(
+        "wikipedia-math",
+        "Wikipedia: hidden MathML and an image",
+        lambda page: (
+            page.formulas in (["x+1"], [r"{\displaystylex+1}"], [r"\displaystylex+1"]) and not page.find(".//img")
+        ),
+        lambda page: "x+1" in page.markdown and page.markdown.count("x+1") == 1,
+    ),
+    Feature(
+        "delimiters-in-text",
+        r"`\( \)` and `$$` in text",
+        _formulas("x+1", "a^2=b_1", text="The sum @ is odd. @ holds."),
+        _all(_has("x+1"), _is("a^2")),
+    ),
+    Feature("asciimath", "AsciiMath in backticks", lambda page: page.formulas == [r"\sqrt{x+1}"], _never),
+    Feature(
+        "latex-image",
+        "image of a formula",
+        _formulas("x+1", text="The sum @ is odd."),
+        lambda page: page.find('.//img[@alt="x+1"]'),
+    ),
+    Feature(
+        "prices",
+        "prices are not math",
+        lambda page: not page.formulas and page.text == "It costs $5, and $7 with a case." and r"\$5" in page.markdown,
+        lambda page: page.text == "It costs $5, and $7 with a case.",
+    ),
+    Feature(
+        "code-with-language",
+        "code with `language-` class",
+        _code("def f(x):", "    return x < 1", "", "print(f(2))", language="python"),
+        _all(_paths("./pre"), _has("def f(x): return x < 1 print(f(2))")),
+    ),
+    Feature(
+        "code-brush",
+        "code with `brush:` class",
+        lambda page: (
+            _code("if (a && b) {", "  go();", "}", language="js")(page)
+            or _code("if (a && b) {", "  go();", "}", language="javascript")(page)
+        ),
+        _code("if (a && b) {", "  go();", "}"),
+    ),
+    Feature("pygments-line-numbers", "Pygments line number table", _code("if a:", "    go()"), _never),
+    Feature("github-blob", "GitHub line number table", _code("if a:", "    go()"), _never),
+    Feature(
+        "inline-line-numbers",
+        "line numbers within `<pre>`",
+        _code("if a:", "    go()", "else:", "    stop()", "end()"),
+        _never,
+    ),
+    Feature(
+        "basic-listing",
+        "numbers that are code (BASIC)",
+        _code('10 PRINT "HELLO"', "20 GOTO 10", "30 END"),
+        _has('10 PRINT "HELLO"', "20 GOTO 10"),
+    ),
+    Feature(
+        "simple-table",
+        "table with a pipe in a cell",
+        _cells("Name;Shape", "pipe;a|b", "bar;c"),
+        _has("pipe", "a", "b", "bar"),
+    ),
+    Feature("table-caption", "table caption", _table_caption, _has("Before. ", "Prices of tea", "Green")),
+    Feature(
+        "marks-in-cells",
+        "link and bold in a cell",
+        _paths('.//table//a[@href="https://example.org/wren"]', ".//table//strong"),
+        _paths(".//table//*[contains(., 'Wren')]"),
+    ),
+    Feature("spans", "rowspan and colspan", _paths('.//table//*[@rowspan="2"]', './/table//*[@colspan="2"]'), _padded),
+    Feature(
+        "nested-table",
+        "table in a table",
+        lambda page: len(page.find(".//table//table//tr")) == 2 and len(page.find(".//table//table//tr/*")) == 4,
+        lambda page: page.tables and _has("Build", "one", "core", "two", "none")(page),
+    ),
+    Feature(
+        "math-in-table",
+        "formula in a table",
+        lambda page: len(page.tables) == 1 and page.formulas == ["a^2"] and page.text.count("a") == 4,
+        _never,
+    ),
+    Feature(
+        "nested-lists",
+        "lists in lists",
+        lambda page: page.texts("./ul/li/ol/li") == ["Rip saw", "Tenon saw"] and len(page.find("./ul/li")) == 2,
+        _has("Saws", "Rip saw", "Tenon saw", "Planes"),
+    ),
+    Feature("ordered-start", "`<ol start>`", _paths('./ol[@start="3"]/li[2]'), _has("Sand.", "Paint.")),
+    Feature(
+        "paragraphs-in-items",
+        "two paragraphs in an item",
+        lambda page: (
+            len(page.find("./ol")) == 1 and page.texts("./ol/li[1]/p") == ["First, the wood.", "It must be dry."]
+        ),
+        _has("First, the wood.", "It must be dry.", "Second"),
+    ),
+    Feature(
+        "code-in-items",
+        "code in an item",
+        lambda page: (
+            page.codes == ["pip install loom\nloom"]
+            and len(page.find("./ol[1]/li")) == 2
+            and page.find("./ol/li[1]/pre")
+        ),
+        _has("Install:", "pip install loom loom", "Weave."),
+    ),
+    Feature("definition-list", "definition list", _definitions, _has("Warp", "along", "Weft", "across")),
+    Feature("figure", "figure with caption", _caption, _all(_paths(".//img"), _has("The mill at dawn"))),
+    Feature("lazy-image", "lazy image", _images("https://example.org/mill.jpg"), _is("https://example.org/mill.jpg")),
+    Feature(
+        "relative-urls",
+        "relative URLs",
+        _all(_paths('.//a[@href="https://example.org/tour.html"]'), _images("https://example.org/mill.jpg")),
+        _paths('.//*[@href="https://example.org/tour.html" or @src="https://example.org/mill.jpg"]'),
+    ),
+    Feature(
+        "noscript-twin",
+        "image with a `<noscript>` twin",
+        _images("https://example.org/mill.jpg"),
+        lambda page: "https://example.org/mill.jpg" in [image.get("src") for image in page.find(".//img")],
+    ),
+    Feature(
+        "players",
+        "video, audio, embedded player",
+        _all(_is("https://example.org/v.mp4"), _is("https://example.org/a.mp3"), _is("https://www.youtube.com/embed/")),
+        lambda page: any(url in page.markdown for url in ("v.mp4", "a.mp3", "youtube.com")),
+    ),
+    Feature(
+        "links",
+        "links",
+        _paths('.//a[@href="https://example.org/a_b" and .="the tour"]', './/a[@href="https://example.org/x"]'),
+        _has("See the tour, more."),
+    ),
+    Feature("emphasis", "emphasis", _paths('.//em[.="very"]', './/strong[.="loud"]'), _has("It is very loud.")),
+    Feature(
+        "deleted", "deleted text", _paths('.//*[self::s or self::del][.="seven"]'), _has("The price is seven five.")
+    ),
+    Feature(
+        "sub-and-sup",
+        "subscript and superscript",
+        lambda page: page.find('.//sub[.="2"]') and page.find('.//sup[.="2"]'),
+        lambda page: "H~2~O" in page.markdown or "x^2" in page.markdown,
+    ),
+    Feature(
+        "quote-and-rule",
+        "quotation and rule",
+        _paths("./blockquote[normalize-space()='Measure twice.']", "./hr"),
+        _has("He wrote: Measure twice. The end."),
+    ),
+    Feature(
+        "literal-tags",
+        "tags as text",
+        lambda page: _has("The tag <b> makes bold.", "<hr>")(page) and not page.find(".//b") and not page.find(".//hr"),
+        _is("The tag <b> makes bold."),
+    ),
+    Feature(
+        "escaping",
+        "marks as text",
+        lambda page: page.texts("./p") == ["# not a heading", "*not* emphasis, _not_ either", "1. not a list"],
+        lambda page: any(text in page.texts("./p") for text in ("# not a heading", "*not* emphasis, _not_ either")),
+    ),
+    Feature("heading-anchor", "heading anchor", lambda page: page.texts("./h2") == ["Setup"], _paths("./h2")),
+    Feature(
+        "ruby",
+        "ruby",
+        lambda page: re.fullmatch("これは漢字[（(]かんじ[）)]です。", page.text) or page.find(".//ruby/rt"),
+        _has("漢字"),
+    ),
+    Feature("cjk-joins", "Chinese without spaces", _joined, _has("重要", "链接", "文字")),
+)

@@ -1,0 +1,162 @@
+"""How near one Markdown is to another: text, code, formulas and tables, each by itself.
+
+A renderer for CommonMark and GitHub's tables says what is code and what is a table, so any way to write them counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import lxml.html
+from apted import APTED
+from apted import Config as Costs
+from lxml.html import HtmlElement
+from markdown_it import MarkdownIt
+from rapidfuzz.distance import Levenshtein
+
+_renderer = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+_code = re.compile(r"(?ms)^ {0,12}(`{3,}|~{3,}).*?^ {0,12}\1|(`+)(?!`).+?(?<!`)\2(?!`)")
+_formula = re.compile(
+    r"(?<![\\$])\$\$(?P<a>.+?)\$\$|(?<![\\$])\$(?P<b>[^$\s](?:[^$]*?[^$\s\\])?)\$(?!\d)"
+    r"|\\{1,2}\((?P<c>.+?)\\{1,2}\)|\\{1,2}\[(?P<d>.+?)\\{1,2}\]",
+    re.S,
+)
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A Markdown document and what a reader gets of it."""
+
+    markdown: str
+
+    @cached_property
+    def tree(self) -> HtmlElement:
+        """The HTML that it renders to, in a ``<div>``."""
+        return lxml.html.fragment_fromstring(_renderer.render(self.markdown), create_parent="div")
+
+    def find(self, path: str) -> list[HtmlElement]:
+        """Return elements by XPath."""
+        return list(self.tree.xpath(path))
+
+    def texts(self, path: str) -> list[str]:
+        """Return the text of elements, white space collapsed."""
+        return [" ".join(one.text_content().split()) for one in self.find(path)]
+
+    @cached_property
+    def text(self) -> str:
+        """All text, white space collapsed; elements side by side do not glue."""
+        return " ".join(" ".join(self.tree.itertext()).split())
+
+    @cached_property
+    def codes(self) -> list[str]:
+        """Code blocks as written, without the line break at the end."""
+        return [one.text_content().strip("\n") for one in self.find(".//pre")]
+
+    @cached_property
+    def formulas(self) -> list[str]:
+        """LaTeX in any of the usual delimiters, outside of code, without white space."""
+        found = _formula.finditer(_code.sub(" ", self.markdown))
+        return ["".join("".join(group or "" for group in match.groups()).split()) for match in found]
+
+    @cached_property
+    def tables(self) -> list[HtmlElement]:
+        """Tables that are in no other table."""
+        return self.find(".//table[not(ancestor::table)]")
+
+
+def edit_similarity(one: str, other: str) -> float:
+    """Return 1 - Levenshtein distance / length of the longer text; 1 for two empty texts."""
+    return float(Levenshtein.normalized_similarity(one, other))
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the tree that stands for the tables of a page."""
+
+    tag: str
+    text: str = ""
+    spans: tuple[str, str] = ("1", "1")
+    children: tuple[Node, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return 1 + sum(child.size for child in self.children)
+
+
+class _Costs(Costs):  # type: ignore[misc]
+    """Edits cost 1, a change of text its share of the characters (Zhong et al. 2020, PubTabNet)."""
+
+    def rename(self, node1: Node, node2: Node) -> float:
+        if node1.tag != node2.tag or node1.spans != node2.spans:
+            return 1.0
+        return 1.0 - edit_similarity(node1.text, node2.text)
+
+    def children(self, node: Node) -> Sequence[Node]:
+        return node.children
+
+
+def teds(one: Sequence[HtmlElement], other: Sequence[HtmlElement]) -> float:
+    """Return the tree edit distance similarity of the tables of two pages: 1 - distance / nodes of the larger tree.
+
+    Header cells count as cells, groups of rows do not count, and neither do rows without text: Markdown must write an
+    empty header where a page has none.
+    """
+    first, second = (Node("page", children=tuple(map(_table, tables))) for tables in (one, other))
+    if not first.children and not second.children:
+        return 1.0
+    distance = float(APTED(first, second, _Costs()).compute_edit_distance())
+    return 1.0 - distance / (max(first.size, second.size) - 1)
+
+
+def _table(table: HtmlElement) -> Node:
+    rows = (row for row in table.iter("tr") if next(row.iterancestors("table")) is table)
+    return Node("table", children=tuple(_row(row) for row in rows if row.text_content().strip() or _has_image(row)))
+
+
+def _has_image(row: HtmlElement) -> bool:
+    return next(row.iter("img"), None) is not None
+
+
+def _row(row: HtmlElement) -> Node:
+    return Node("tr", children=tuple(_cell(cell) for cell in row if cell.tag in ("td", "th")))
+
+
+def _cell(cell: HtmlElement) -> Node:
+    nested = [one for one in cell.iter("table") if next(one.iterancestors("td", "th")) is cell]
+    text = "" if nested else " ".join(" ".join(cell.itertext()).split())
+    spans = (cell.get("rowspan", "1"), cell.get("colspan", "1"))
+    return Node("td", text, spans, tuple(map(_table, nested)))
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How near a Markdown is to the gold: None where neither has the structure."""
+
+    text: float
+    code: float | None
+    formula: float | None
+    table: float | None
+
+
+def compare(markdown: str, gold: str) -> Scores:
+    """Return the similarities of a Markdown to the gold one."""
+    ours, right = Rendered(markdown), Rendered(gold)
+    return Scores(
+        text=edit_similarity(ours.text, right.text),
+        code=_joined(ours.codes, right.codes),
+        formula=_joined(ours.formulas, right.formulas),
+        table=teds(ours.tables, right.tables) if ours.tables or right.tables else None,
+    )
+
+
+def _joined(ours: Sequence[str], right: Sequence[str]) -> float | None:
+    return edit_similarity("\n".join(ours), "\n".join(right)) if ours or right else None
+
+
+def mean(values: Iterable[float | None]) -> float:
+    """Return the mean of the values that there are."""
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers else 1.0

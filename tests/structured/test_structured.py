@@ -1,0 +1,155 @@
+"""Pages in the markup of real generators, from their HTML to Markdown, beside the Markdown that is right.
+
+README.md in this folder says how the pages are made. What the figures of :mod:`tests.structured.measures` mean is
+tested here too, for a measure that is wrong proves nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.output import write
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.parse import parse
+
+pytest.importorskip("apted", reason="the measures need the extra [evaluate]")
+pytest.importorskip("rapidfuzz", reason="the measures need the extra [evaluate]")
+
+from tests.structured.features.checks import BASE_URL, FEATURES, Feature
+from tests.structured.measures import Rendered, compare, edit_similarity, mean, teds
+
+HERE = Path(__file__).parent
+PAGES = sorted(page for page in HERE.glob("*/*.html") if page.with_suffix(".md").exists())
+
+
+def written(html: str) -> str:
+    """Return our Markdown of a page of which all is main content."""
+    page = cut(parse(f"<html><body>{html}</body></html>"), BASE_URL)
+    return write(page, np.ones(len(page.blocks), dtype=np.bool_), Config()).markdown
+
+
+def name(page: Path) -> str:
+    return f"{page.parent.name}/{page.stem}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_page(page: Path) -> None:
+    """The Markdown is the gold, to the character."""
+    gold = page.with_suffix(".md").read_text(encoding="utf-8")
+    assert written(page.read_text(encoding="utf-8")) + "\n" == gold
+
+
+def test_set_is_large_enough() -> None:
+    """At least 80 pages, and every page has its gold."""
+    assert len(PAGES) >= 80
+    assert {page.stem for page in HERE.glob("*/*.md")} == {page.stem for page in PAGES}
+
+
+def test_similarity_to_gold() -> None:
+    """The bars that hold should pages of the set ever differ from their gold."""
+    scores = [
+        compare(written(page.read_text(encoding="utf-8")), page.with_suffix(".md").read_text(encoding="utf-8"))
+        for page in PAGES
+    ]
+    assert mean(score.text for score in scores) >= 0.97
+    assert mean(score.code for score in scores) >= 0.97
+    assert mean(score.formula for score in scores) >= 0.97
+    assert mean(score.table for score in scores) >= 0.95
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
+def test_feature(feature: Feature) -> None:
+    """Every row of the table of structures is right."""
+    ours = written(feature.html)
+    assert feature.verdict(ours) == "yes", ours
+
+
+def test_every_feature_has_a_page() -> None:
+    """42 rows, each with its HTML."""
+    assert len(FEATURES) == 42
+    assert {feature.name for feature in FEATURES} == {page.stem for page in (HERE / "features").glob("*.html")}
+
+
+def test_documented_table_is_this_one() -> None:
+    """docs/structures.md has a row for each feature, and ours is right in all; benchmarks/structures.py writes it."""
+    lines = (HERE.parents[1] / "docs" / "structures.md").read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    first = next(number for number, row in enumerate(rows) if row[0] == FEATURES[0].title)
+    documented = rows[first : first + len(FEATURES)]
+    assert [row[:2] for row in documented] == [[feature.title, "yes"] for feature in FEATURES]
+
+
+@pytest.mark.parametrize(
+    ("markdown", "verdict"),
+    [
+        ("", "no"),
+        ("The sum x+1 is odd.", "no"),
+        ("The sum x+1$x+1$ is odd.", "no"),
+        ("The sum $x+2$ is odd.", "no"),
+        ("The sum\n\n$x+1$\n\nis odd.", "yes"),
+        (r"The sum \\(x+1\\) is odd.", "yes"),
+    ],
+)
+def test_checks_see_what_is_wrong(markdown: str, verdict: str) -> None:
+    """A check is as hard on us as on others."""
+    feature = next(feature for feature in FEATURES if feature.name == "katex-inline")
+    assert feature.verdict(markdown) == verdict
+
+
+GFM = "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"
+
+
+def test_teds_of_equal_tables() -> None:
+    """The same table is the same as GFM and as HTML, with head or without."""
+    html = (
+        "<table><tr><td>a</td><td>b</td></tr><tr><td>1</td><td>2</td></tr>"
+        "<tr><td>3</td><td>4</td></tr><tr><td></td><td> </td></tr></table>"
+    )
+    assert teds(Rendered(GFM).tables, Rendered(html).tables) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("markdown", "similarity"),
+    [
+        ("no table", 0.0),
+        (GFM.replace("4", "9"), 1 - 1 / 10),  # one of ten nodes: a table, three rows, six cells
+        ("| a | b |\n| --- | --- |\n| 1 | 2 |", 1 - 3 / 10),
+        ("| a |\n| --- |\n| 1 |\n| 3 |", 1 - 3 / 10),
+        (f"{GFM}\n\n{GFM}", 1 - 10 / 20),
+    ],
+)
+def test_teds_of_unequal_tables(markdown: str, similarity: float) -> None:
+    """Each node that is missing, added or changed costs its share of the larger tree."""
+    assert teds(Rendered(markdown).tables, Rendered(GFM).tables) == pytest.approx(similarity)
+
+
+def test_teds_sees_spans() -> None:
+    """A cell over two columns is not a cell over one."""
+    wide = "<table><tr><td colspan=2>a</td></tr><tr><td>b</td><td>c</td></tr></table>"
+    assert teds(Rendered(wide).tables, Rendered(wide.replace(" colspan=2", "")).tables) == pytest.approx(1 - 1 / 6)
+
+
+@pytest.mark.parametrize(
+    ("markdown", "formulas"),
+    [
+        (r"It costs \$5 and \$7.", []),
+        ("$x + 1$ and $$\ny\n$$", ["x+1", "y"]),
+        ("`$HOME` and\n\n```\n$a$ $b$\n```", []),
+        ("costs $5, or $7", []),
+        ("\\\\(x+1\\\\) \\[y\\]", ["x+1", "y"]),
+    ],
+)
+def test_formulas_of_a_markdown(markdown: str, formulas: list[str]) -> None:
+    """Prices and code are not math; backslashes may be doubled."""
+    assert Rendered(markdown).formulas == formulas
+
+
+def test_edit_similarity() -> None:
+    """One edit of four characters is a quarter; nothing equals nothing."""
+    assert edit_similarity("abcd", "abcx") == 0.75
+    assert edit_similarity("", "") == 1.0
+    assert edit_similarity("abc", "") == 0.0
