@@ -1,0 +1,266 @@
+"""What the Qwen3 loop costs: forward passes, positions and CPU time, and the proof that it changes no label.
+
+    python benchmarks/decode.py                     passes and positions against the quality of the draft
+    python benchmarks/decode.py --prove             labels against those of one token at a time
+    python benchmarks/decode.py --time FOLDER       CPU time of each way to decode, beside a bare prefill
+    python benchmarks/decode.py --pages FOLDER      passes on real pages, with the tagger's drafts
+
+The first two run on the small random models of the tests, the others on a prepared model of yours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from corpus import DEFAULT, sample
+from decode_plot import Line, draw
+from equality import MOST_BLOCKS, Prover, naive
+from report import heading, publish, table
+from tqdm import tqdm
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.qwen3.grammar import FORMATS, Grammar
+from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Task, decode
+from scrapy_dripper.engines.qwen3.passes import open_passes
+from scrapy_dripper.engines.qwen3.prepared import load_prepared
+from scrapy_dripper.engines.qwen3.prompt import Prompt
+from scrapy_dripper.engines.qwen3.session import open_session
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.extractor import Extractor
+
+HERE = Path(__file__).parent
+PREPARED = HERE.parent / "tests" / "engines" / "qwen3" / "prepared"
+RESULTS = HERE / "results"
+PACKAGES = ("onnxruntime", "numpy", "tokenizers")
+
+BLOCKS = (20, 60, 200)
+ACCURACIES = (0.5, 0.8, 0.9, 0.95, 0.98, 1.0)
+
+
+class Bench:
+    """A prepared model with random prompts."""
+
+    def __init__(self, folder: Path, answer: str | None = None, threads: int = 1) -> None:
+        prepared = load_prepared(folder)
+        tokenizer = prepared.tokenizer()
+        self.grammar, self.prompt = Grammar(tokenizer, answer or prepared.answer), Prompt(tokenizer, prepared.prompt)
+        self.passes = open_passes(open_session(prepared, "auto", threads), prepared, self.prompt.shared)
+        self.vocabulary = prepared.vocab_size
+        self.chance = np.random.default_rng(0)
+
+    def task(self, n: int, tokens: int) -> Task:
+        """Return a random prompt of so many tokens with n blocks to label."""
+        page = self.chance.integers(3, self.vocabulary, size=tokens - len(self.prompt.shared))
+        prompt = np.concatenate([self.prompt.shared, page])
+        return Task(prompt, self.grammar.answer(n), np.zeros(n, dtype=np.bool_), self.grammar.main, self.grammar.other)
+
+    def begin(self, task: Task, *, shared: bool = True) -> int:
+        """Make room for a prompt and all of its answer."""
+        return self.passes.begin([len(task) + 1], shared=shared)
+
+    def drafted(self, task: Task, labels: np.ndarray, accuracy: float) -> Task:
+        """Return the task with a draft of which so many labels, to the nearest whole one, are right."""
+        wrong = np.zeros(len(labels), dtype=np.bool_)
+        wrong[self.chance.permutation(len(labels))[: round(len(labels) * (1 - accuracy))]] = True
+        return Task(task.prompt, task.answer, labels ^ wrong, task.main, task.other)
+
+
+# ---------------------------------------------------------------------- passes
+@dataclass(frozen=True)
+class Cost:
+    """Means over pages, of passes and of positions beyond the prompt."""
+
+    passes: float
+    positions: float
+
+
+def measure(bench: Bench, n: int, repeats: int) -> tuple[Cost, Cost, dict[float, Cost]]:
+    """Return what one token at a time, chunks, and drafts of each accuracy cost."""
+    found: dict[object, list[Decoded]] = {}
+    size = 0
+    for _ in range(repeats):
+        task = bench.task(n, 300)
+        size = len(task.prompt)
+        one = naive(bench.passes, task, bench.begin(task, shared=False))
+        found.setdefault("naive", []).append(one)
+        found.setdefault("chunked", []).extend(decode(bench.passes, [task], bench.begin(task, shared=False), 0))
+        for accuracy in ACCURACIES:
+            drafted = bench.drafted(task, one.main, accuracy)
+            (two,) = decode(bench.passes, [drafted], bench.begin(task, shared=False))
+            if not np.array_equal(one.main, two.main):
+                raise SystemExit("the labels differ: see --prove")
+            found.setdefault(accuracy, []).append(two)
+    cost = {
+        key: Cost(sum(one.passes for one in ones) / repeats, sum(one.positions - size for one in ones) / repeats)
+        for key, ones in found.items()
+    }
+    return cost["naive"], cost["chunked"], {accuracy: cost[accuracy] for accuracy in ACCURACIES}
+
+
+def drafts(arguments: argparse.Namespace) -> str:
+    """Return the table of passes and positions, and write the plot."""
+    rows: list[list[str]] = []
+    lines: list[Line] = []
+    for answer in ("json", "compact"):
+        bench = Bench(arguments.model, answer)
+        for n in tqdm(BLOCKS, desc=answer, unit="size"):
+            one, chunked, drafted = measure(bench, n, arguments.repeats)
+            rows += [
+                [answer, str(n), "(a) one token at a time", "-", f"{one.passes:.1f}", f"{one.positions:.0f}"],
+                [answer, str(n), "(b) forced runs as chunks", "-", f"{chunked.passes:.1f}", f"{chunked.positions:.0f}"],
+            ]
+            rows += [
+                [answer, str(n), "(c) draft", f"{accuracy:.2f}", f"{cost.passes:.1f}", f"{cost.positions:.0f}"]
+                for accuracy, cost in drafted.items()
+            ]
+            if answer == "json":
+                name = f"{n} blocks"
+                lines.append(Line(name, [(x, y.passes, y.positions) for x, y in drafted.items()], chunked.passes))
+    draw(lines, RESULTS / "decode.svg" if arguments.output is None else arguments.output.with_suffix(".svg"))
+    head = ["answer", "blocks", "way", "draft right", "passes", "positions beyond the prompt"]
+    return f"Random model, prompts of 300 tokens, means of {arguments.repeats} pages\n\n" + table(head, rows)
+
+
+# ---------------------------------------------------------------------- proof
+def prove(arguments: argparse.Namespace) -> str:
+    """Return how many pages had the same labels whichever way they were decoded."""
+    rows = []
+    for folder in arguments.folders or sorted(PREPARED.iterdir()):
+        for answer in FORMATS:
+            prover = Prover(folder, answer, arguments.seed)
+            with tqdm(total=arguments.cases, desc=f"{prover.attention} {answer}", unit="page") as bar:
+                for proof in prover.prove(arguments.cases, arguments.most_blocks):
+                    bar.update(min(proof.pages, arguments.cases) - bar.n)
+            rows.append(
+                [
+                    prover.attention,
+                    answer,
+                    f"{proof.pages:,}",
+                    f"{proof.choices:,}",
+                    f"{proof.main / proof.choices:.2f}",
+                    str(proof.chunked),
+                    str(proof.drafted),
+                    f"{proof.passes / proof.pages:.1f}",
+                    f"{proof.smallest:.1e}",
+                ]
+            )
+    head = ["graph", "answer", "pages", "labels", "main", "(b) differs", "(c) differs", "(c) passes", "least margin"]
+    about = (
+        f"Labels against (a), one token at a time: batches of 1 to 5 pages, 1 to {arguments.most_blocks} blocks, "
+        "drafts from all wrong to all right"
+    )
+    return f"{about}\n\n{table(head, rows)}"
+
+
+# ---------------------------------------------------------------------- time
+def timed(call: Callable[[], Decoded | None]) -> tuple[float, float, Decoded | None]:
+    """Return the CPU and wall seconds of a call, and what it returned."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    result = call()
+    return time.process_time() - cpu, time.perf_counter() - wall, result
+
+
+def timing(arguments: argparse.Namespace) -> str:
+    """Return the CPU time of each way to decode one page, as a ratio to reading its prompt alone."""
+    bench = Bench(arguments.time, threads=arguments.threads)
+    task = bench.task(arguments.blocks, arguments.tokens)
+
+    def prefill() -> None:
+        bench.begin(task, shared=False)
+        bench.passes.forward([Chunk(0, 0, task.prompt, np.array([len(task.prompt) - 1]))])
+
+    def run(drafted: Task, lookahead: int | None = None) -> Decoded:
+        return decode(bench.passes, [drafted], bench.begin(task, shared=False), lookahead)[0]
+
+    prefill()
+    labels = run(task).main
+    ways: dict[str, Callable[[], Decoded | None]] = {"bare prefill": prefill}
+    for accuracy in (1.0, 0.95, 0.9, 0.75):
+        ways[f"(c) draft, {accuracy:.2f} right"] = partial(run, bench.drafted(task, labels, accuracy))
+    ways["(b) forced runs as chunks"] = partial(run, task, 0)
+    times: dict[str, list[tuple[float, float, Decoded | None]]] = {name: [] for name in ways}
+    for _ in tqdm(range(arguments.repeats), unit="round"):
+        for name, call in ways.items():
+            times[name].append(timed(call))
+    slow = "(a) one token at a time"
+    times[slow] = [timed(lambda: naive(bench.passes, task, bench.begin(task, shared=False)))]
+    bare = float(np.median([cpu for cpu, _, _ in times["bare prefill"]]))
+    rows = []
+    for name, ones in times.items():
+        cpu, wall = (float(np.median([one[i] for one in ones])) for i in (0, 1))
+        result = ones[0][2]
+        if result is not None and not np.array_equal(result.main, labels):
+            raise SystemExit("the labels differ: see --prove")
+        passes, positions = (result.passes, result.positions) if result else (1, len(task.prompt))
+        rows.append([name, str(passes), f"{positions:,}", f"{cpu:.2f}", f"{wall:.2f}", f"{cpu / bare:.2f}"])
+    prepared = load_prepared(arguments.time)
+    about = (
+        f"{prepared.name}, {prepared.attention}, {prepared.dtype}: a prompt of {len(task.prompt):,} tokens, "
+        f"{arguments.blocks} blocks, {bench.grammar.length(arguments.blocks):,} tokens of answer; medians of "
+        f"{arguments.repeats} rounds, (a) once"
+    )
+    return about + "\n\n" + table(["way", "passes", "positions", "CPU s", "wall s", "ratio"], rows)
+
+
+# ---------------------------------------------------------------------- real pages
+def pages(arguments: argparse.Namespace) -> str:
+    """Return what real pages cost with the tagger's drafts."""
+    chosen, _ = sample(arguments.data, arguments.cases, arguments.seed)
+    extractor = Extractor(Config(engine="qwen3", model=str(arguments.pages), oversize="window", fallback="none"))
+    work: Counter[str] = Counter()
+    passes: list[int] = []
+    blocks: list[int] = []
+    for page in tqdm(chosen, unit="page"):
+        (extraction,) = extractor.extract([Document(page.path.read_bytes())])
+        if extraction.source == extractor.engine.name:
+            work.update(extraction.work)
+            blocks.append(extraction.blocks)
+            passes.append(round(extraction.work["passes"] / extraction.work["windows"]))
+    extractor.close()
+    if not passes:
+        raise SystemExit("no page could be labelled")
+    counts = Counter(passes)
+    rows = [[str(k), str(counts[k]), f"{counts[k] / len(passes):.2f}"] for k in sorted(counts)]
+    about = (
+        f"{len(passes)} pages with {int(np.median(blocks))} blocks in the median, {work['windows']} prompts\n"
+        f"{work['draft_kept'] / work['draft']:.3f} of the tagger's labels kept, {work['passes'] / work['windows']:.2f} "
+        f"passes and {work['positions'] / work['windows']:,.0f} positions a prompt"
+    )
+    return about + "\n\n" + table(["passes of a prompt", "pages", "share"], rows)
+
+
+def main() -> None:
+    """Run one benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--prove", action="store_true", help="compare labels")
+    parser.add_argument("--time", type=Path, metavar="FOLDER", help="measure CPU time with a prepared model")
+    parser.add_argument("--pages", type=Path, metavar="FOLDER", help="decode real pages with a prepared model")
+    parser.add_argument("--model", type=Path, default=PREPARED / "gqa", help="prepared model for the first table")
+    parser.add_argument("--folders", type=Path, nargs="+", metavar="FOLDER", help="prepared models to prove with")
+    parser.add_argument("--cases", type=int, default=500, help="pages, for --prove and --pages")
+    parser.add_argument("--most-blocks", type=int, default=MOST_BLOCKS, help="blocks of a page, for --prove")
+    parser.add_argument("--tokens", type=int, default=3000, help="tokens of a prompt, for --time")
+    parser.add_argument("--blocks", type=int, default=40, help="blocks of a page, for --time")
+    parser.add_argument("--threads", type=int, default=1, help="for --time")
+    parser.add_argument("--repeats", type=int, default=5, help="pages of a kind, or rounds of --time")
+    parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of *.html, for --pages")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, help="where the report goes; by default results/decode*.txt")
+    arguments = parser.parse_args()
+    runs = {"prove": arguments.prove, "time": arguments.time, "pages": arguments.pages}
+    name = next((name for name, asked in runs.items() if asked), "")
+    run = {"": drafts, "prove": prove, "time": timing, "pages": pages}[name]
+    report = run(arguments)
+    path = arguments.output or RESULTS / f"decode{'-' + name if name else ''}.txt"
+    publish(f"{heading('decode.py', PACKAGES)}\n\n{report}", path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Labels of the Qwen3 loop against those of decoding one token at a time, on random prompts, answers and drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
+from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Model, Task, decode
+from scrapy_dripper.engines.qwen3.passes import Passes, open_passes
+from scrapy_dripper.engines.qwen3.prepared import load_prepared
+from scrapy_dripper.engines.qwen3.prompt import Prompt
+from scrapy_dripper.engines.qwen3.session import open_session
+
+MOST_BLOCKS = 300
+ACCURACIES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
+
+
+def naive(model: Model, task: Task, start: int = 0) -> Decoded:
+    """Decode one token at a time, as greedy decoding under a grammar does. The draft plays no part."""
+    answer, n = task.answer, len(task.answer)
+    places = set(answer.places.tolist())
+    labels, margins = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.float32)
+    chunk, position, passes, k = task.prompt[start:], start, 0, 0
+    for place in range(len(answer.ids)):
+        (logits,) = model.forward([Chunk(0, position, chunk, np.array([len(chunk) - 1]))])
+        position += len(chunk)
+        passes += 1
+        token = answer.ids[place]
+        if place in places:
+            main, other = logits[0]
+            labels[k], margins[k] = main > other, main - other
+            token = task.main if labels[k] else task.other
+            k += 1
+        chunk = np.array([token], dtype=np.int64)
+    return Decoded(labels, margins, passes, position - start, int((labels == task.draft).sum()))
+
+
+@dataclass
+class Proof:
+    """What was compared, and how it came out."""
+
+    pages: int = 0
+    choices: int = 0
+    chunked: int = 0
+    """Pages with another label when each forced run is one pass."""
+    drafted: int = 0
+    """Pages with another label when a draft is verified."""
+    passes: int = 0
+    """Of the drafted pages."""
+    main: int = 0
+    smallest: float = np.inf
+    """Smallest difference between the logits of main and other that decided about a label."""
+
+
+class Prover:
+    """A prepared model under random cases of one answer format."""
+
+    def __init__(self, folder: Path, answer: str, seed: int) -> None:
+        prepared = load_prepared(folder)
+        tokenizer = prepared.tokenizer()
+        self.attention = prepared.attention
+        self.grammar, self.prompt = Grammar(tokenizer, answer), Prompt(tokenizer, prepared.prompt)
+        self.passes: Passes = open_passes(open_session(prepared, "auto", 1), prepared, self.prompt.shared)
+        self.vocabulary, self.context = prepared.vocab_size, prepared.context
+        self.chance = np.random.default_rng(seed)
+
+    def prove(self, pages: int, most_blocks: int = MOST_BLOCKS) -> Iterator[Proof]:
+        """Compare at least so many pages, in batches of one to five; yield the same count of it all after each."""
+        proof = Proof()
+        size = 0
+        while proof.pages < pages:
+            size = size % 5 + 1
+            shared = bool(self.chance.random() < 0.5)
+            tasks = [self._task(most_blocks, shared) for _ in range(size)]
+            expected = [naive(self.passes, task, self._begin([task], shared)) for task in tasks]
+            drafted = [self._drafted(task, one.main) for task, one in zip(tasks, expected, strict=True)]
+            chunked, verified = (
+                decode(self.passes, drafted, self._begin(tasks, shared), lookahead) for lookahead in (0, None)
+            )
+            for one, by_chunks, by_draft in zip(expected, chunked, verified, strict=True):
+                proof.pages += 1
+                proof.choices += len(one.main)
+                proof.chunked += not np.array_equal(one.main, by_chunks.main)
+                proof.drafted += not np.array_equal(one.main, by_draft.main)
+                proof.passes += by_draft.passes
+                proof.main += int(one.main.sum())
+                proof.smallest = min(proof.smallest, float(np.abs(one.margins).min()))
+            yield proof
+
+    def _begin(self, tasks: list[Task], shared: bool) -> int:
+        return self.passes.begin([len(task) + 1 for task in tasks], shared=shared)
+
+    def _task(self, most_blocks: int, shared: bool) -> Task:
+        n = int(np.exp(self.chance.uniform(0, np.log(most_blocks + 1))))
+        answer = self.grammar.answer(n)
+        most = min(400, self.context - len(answer.ids) - len(self.prompt.shared))
+        page = self.chance.integers(3, self.vocabulary, size=self.chance.integers(5, most))
+        prompt: Ids = np.concatenate([self.prompt.shared, page]) if shared else page
+        return Task(prompt, answer, np.zeros(n, dtype=np.bool_), self.grammar.main, self.grammar.other)
+
+    def _drafted(self, task: Task, labels: npt.NDArray[np.bool_]) -> Task:
+        wrong = self.chance.random(len(labels)) >= self.chance.choice(ACCURACIES)
+        return Task(task.prompt, task.answer, labels ^ wrong, task.main, task.other)

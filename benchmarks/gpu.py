@@ -1,0 +1,326 @@
+"""Speed of the Qwen3 engine on an NVIDIA GPU, with a random model of the published one's shape, beside transformers.
+
+    pip install -e '.[export]' && pip uninstall -y onnxruntime && pip install -e '.[gpu]'
+    python benchmarks/gpu.py                 builds the model in .cache/gpu, runs, writes results/gpu.txt
+    python benchmarks/gpu.py --toy           the same on a CPU with a tiny model: does the script work?
+
+Pages are as long, and have as many blocks, as the development pages have for the published weights (lengths.json, made
+by --measure), scaled to the median of 3,109 tokens that the Dripper paper reports. Random weights cost what trained
+ones do; only how good drafts are cannot be seen with them, so --wrong of their labels are made wrong on purpose.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from equality import naive
+from random_model import SIZES, Size, write_checkpoint
+from report import heading, publish, table
+from tqdm import tqdm
+
+from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
+from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Task, decode
+from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
+from scrapy_dripper.engines.qwen3.session import free_cuda_memory
+from scrapy_dripper.engines.tagger import Tagger
+
+HERE = Path(__file__).parent
+LENGTHS = HERE / "lengths.json"
+MEDIAN = 3109  # tokens of a prompt, Dripper paper
+PACKAGES = ("onnxruntime", "numpy", "tokenizers", "torch", "transformers")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One way to decode some pages: seconds, forward passes, and pages it was measured on."""
+
+    seconds: float
+    passes: int
+    pages: int
+
+    @property
+    def rate(self) -> float:
+        """Pages per second."""
+        return self.pages / self.seconds
+
+
+def measure_lengths(folder: Path, size: int) -> None:
+    """Write the characters and blocks of a sample of pages, as the published weights read them."""
+    from corpus import sample
+
+    from scrapy_dripper.config import Config
+    from scrapy_dripper.extraction import Document
+    from scrapy_dripper.page import PageError, read
+    from scrapy_dripper.page.simplify import simplify
+
+    chosen, _ = sample(folder, size, 0)
+    found = []
+    for one in tqdm(chosen, unit="page"):
+        try:
+            blocks = simplify(read(Document(one.path.read_bytes()), Config(), "v1.0"), 200)
+        except PageError:
+            continue
+        found.append([sum(map(len, blocks)), len(blocks)])
+    LENGTHS.write_text(json.dumps(sorted(found)) + "\n", encoding="utf-8")
+
+
+class Bench:
+    """The engine, and random pages for it."""
+
+    def __init__(self, prepared: Prepared, pages: int, scale: float, threads: int) -> None:
+        self.prepared = prepared
+        self.engine = Qwen3Engine(prepared, _NoTagger(), threads=threads)
+        self.passes, self.prefix = self.engine._passes, self.engine._prompt.shared
+        self.chance = np.random.default_rng(0)
+        lengths = json.loads(LENGTHS.read_text(encoding="utf-8"))
+        per_token = statistics.median(chars for chars, _ in lengths) / MEDIAN
+        every = [lengths[i * len(lengths) // pages] for i in range(pages)]
+        self.tasks = [self._task(chars / per_token * scale, max(1, round(n * scale))) for chars, n in every]
+        self.chance.shuffle(self.tasks)  # type: ignore[arg-type]
+
+    def _task(self, tokens: float, n: int) -> Task:
+        grammar = self.engine._grammar
+        while grammar.length(n) > self.prepared.context // 4:
+            n = n * 3 // 4
+        most = self.prepared.context - grammar.length(n) - 1
+        size = int(min(max(tokens, len(self.prefix) + 8), most)) - len(self.prefix)
+        page = self.chance.integers(3, min(500, self.prepared.vocab_size), size=size)
+        prompt = np.concatenate([self.prefix, page])
+        return Task(prompt, grammar.answer(n), np.zeros(n, dtype=np.bool_), grammar.main, grammar.other)
+
+    def begin(self, task: Task) -> int:
+        """Make room for a page that is decoded alone, and forget the prefix."""
+        return self.passes.begin([len(task) + 1], shared=False)
+
+    # ------------------------------------------------------------------ the ways
+    def prefill(self, task: Task) -> int:
+        """Read a prompt, and nothing else."""
+        self.begin(task)
+        self.passes.forward([Chunk(0, 0, task.prompt, np.array([len(task.prompt) - 1]))])
+        return 1
+
+    def one_at_a_time(self, task: Task) -> int:
+        """(a)"""
+        return naive(self.passes, task, self.begin(task)).passes
+
+    def chunked(self, task: Task) -> int:
+        """(b)"""
+        return decode(self.passes, [task], self.begin(task), 0)[0].passes
+
+    def drafted(self, task: Task) -> int:
+        """(c)"""
+        return decode(self.passes, [task], self.begin(task))[0].passes
+
+    def run(self, call: Callable[[Task], int], tasks: Sequence[Task], what: str) -> Run:
+        """Time one way over pages, one after the other."""
+        call(tasks[0])
+        start, passes = time.perf_counter(), 0
+        for task in tqdm(tasks, desc=what, unit="page"):
+            passes += call(task)
+        return Run(time.perf_counter() - start, passes, len(tasks))
+
+    def production(self, tasks: Sequence[Task], batch: int) -> Run:
+        """Time the engine itself: pages in batches, packed, behind the shared prefix."""
+        self.engine.decode(tasks[:batch])
+        start, passes = time.perf_counter(), 0
+        for i in tqdm(range(0, len(tasks), batch), desc="engine", unit="batch"):
+            for answer in self.engine.decode(tasks[i : i + batch]):
+                if not isinstance(answer, Decoded):
+                    raise SystemExit(f"a page could not be decoded: {answer}")
+                passes += answer.passes
+        return Run(time.perf_counter() - start, passes, len(tasks))
+
+    def draft(self, wrong: float) -> None:
+        """Give every page a draft of which so many labels are wrong."""
+        for i, task in enumerate(tqdm(self.tasks, desc="labels", unit="page")):
+            (right,) = decode(self.passes, [task], self.begin(task))
+            flip = self.chance.random(len(task.answer)) < wrong
+            self.tasks[i] = Task(task.prompt, task.answer, right.main ^ flip, task.main, task.other)
+
+
+class _NoTagger:
+    name, profile, limits = "tagger", "native", Tagger.limits
+
+    def label(self, pages: Any) -> Any:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        pass
+
+
+def flops(size: Size, tokens: int) -> float:
+    """Return the floating-point operations of a prefill, attention over half of the square, no head."""
+    heads = size.heads * size.head_dim
+    weights = size.hidden * (2 * heads + 2 * size.kv_heads * size.head_dim) + 3 * size.hidden * size.intermediate
+    return size.layers * (2.0 * weights * tokens + 2.0 * heads * tokens**2)
+
+
+def generated(checkpoint: Path, tasks: Sequence[Task], device: str) -> Run:
+    """Time transformers: ``generate`` with a logits processor that allows what the grammar does."""
+    import torch
+    from transformers import AutoModelForCausalLM, LogitsProcessor, LogitsProcessorList
+
+    dtype = torch.float16 if device == "cuda" else torch.float32
+    model = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=dtype).to(device).eval()
+
+    class Forced(LogitsProcessor):
+        def __init__(self, task: Task) -> None:
+            self.task, self.places = task, set(task.answer.places.tolist())
+
+        def __call__(self, input_ids: Any, scores: Any) -> Any:
+            k = input_ids.shape[1] - len(self.task.prompt)
+            allowed = [self.task.main, self.task.other] if k in self.places else [int(self.task.answer.ids[k])]
+            masked = torch.full_like(scores, float("-inf"))
+            masked[:, allowed] = scores[:, allowed]
+            return masked
+
+    def one(task: Task) -> int:
+        ids = torch.tensor(task.prompt[None], device=device)
+        n = len(task.answer.ids)
+        with torch.no_grad():
+            model.generate(
+                ids,
+                attention_mask=torch.ones_like(ids),
+                max_new_tokens=n,
+                min_new_tokens=n,
+                do_sample=False,
+                logits_processor=LogitsProcessorList([Forced(task)]),
+                pad_token_id=0,
+            )
+        return n
+
+    one(tasks[0])
+    start = time.perf_counter()
+    passes = sum(one(task) for task in tqdm(tasks, desc="transformers", unit="page"))
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return Run(time.perf_counter() - start, passes, len(tasks))
+
+
+def build(folder: Path, size: str, device: str) -> tuple[Path, Path]:
+    """Return a random checkpoint of a size and its prepared folder; they are made if they are not there."""
+    checkpoint, prepared = folder / size, folder / f"{size}-{device}"
+    if not (checkpoint / "config.json").is_file():
+        print(f"writing a random {size} checkpoint to {checkpoint}")
+        write_checkpoint(checkpoint, SIZES[size], 0)
+    if not (prepared / "manifest.json").is_file():
+        from scrapy_dripper.engines.qwen3.export.build import Request, export
+
+        export(Request(model=str(checkpoint), out=prepared, device=device), print)
+    return checkpoint, prepared
+
+
+def measure(arguments: argparse.Namespace) -> str:
+    """Build, run and return the report."""
+    size, device = ("tiny", "cpu") if arguments.toy else ("qwen3-0.6b", "cuda")
+    checkpoint, folder = build(arguments.folder, size, device)
+    free = free_cuda_memory() if device == "cuda" else None
+    bench = Bench(load_prepared(folder), arguments.pages, 0.1 if arguments.toy else 1.0, arguments.threads)
+    bench.draft(arguments.wrong)
+    tasks = bench.tasks
+    few = sorted(tasks, key=len)[:: max(1, len(tasks) // arguments.few)][: arguments.few]
+
+    names = {
+        "bare": "bare prefill",
+        "engine": f"(c) engine, batches of {arguments.batch}, shared prefix",
+        "c": "(c) one page at a time",
+        "b": "(b) forced runs as chunks",
+        "a": "(a) one token at a time",
+        "generate": "transformers generate",
+    }
+    runs = {
+        "bare": bench.run(bench.prefill, tasks, "prefill"),
+        "engine": bench.production(tasks, arguments.batch),
+        "c": bench.run(bench.drafted, tasks, "(c)"),
+        "b": bench.run(bench.chunked, few, "(b)"),
+        "a": bench.run(bench.one_at_a_time, few, "(a)"),
+    }
+    bare_few, c_few = bench.run(bench.prefill, few, "prefill"), bench.run(bench.drafted, few, "(c)")
+    used = None if free is None else free - (free_cuda_memory() or 0)
+    bench.passes.release()
+    bench.engine.close()
+    if not arguments.no_transformers:
+        runs["generate"] = generated(checkpoint, few, device)
+
+    shape = SIZES[size]
+    peak = arguments.peak * 1e12
+    floor = {
+        False: sum(flops(shape, len(task.prompt)) for task in tasks) / peak,
+        True: sum(flops(shape, len(task.prompt)) for task in few) / peak,
+    }
+    rows = []
+    for key, run in runs.items():
+        subset = run.pages != len(tasks)
+        rows.append(
+            [
+                names[key],
+                str(run.pages),
+                f"{run.rate:.2f}",
+                f"{1000 * run.seconds / run.pages:.1f}",
+                f"{run.passes / run.pages:.1f}",
+                f"{1000 * run.seconds / run.passes:.2f}",
+                f"{run.seconds / (bare_few if subset else runs['bare']).seconds:.2f}",
+                f"{floor[subset] / run.seconds:.1%}",
+            ]
+        )
+    head = ["way", "pages", "pages/s", "ms/page", "passes", "ms/pass", "x prefill", "of FLOP floor"]
+    tokens = [len(task.prompt) for task in tasks]
+    about = (
+        f"{size}, {bench.prepared.dtype}, {_device_name(device)}; prompts of {statistics.median(tokens):,.0f} tokens "
+        f"in the median, {statistics.mean(tokens):,.0f} on average, {max(tokens):,} at most; "
+        f"{statistics.mean(len(task.answer) for task in tasks):.0f} blocks a page, {arguments.wrong:.0%} of the draft "
+        f"wrong; (a), (b) and transformers on {len(few)} pages, with ratios on those"
+    )
+    memory = "" if used is None else f"\nMemory of the device that the engine took: {used / 2**30:.1f} GiB"
+    bars = [
+        ("(c) at most 1.3 x bare prefill", runs["c"].seconds / runs["bare"].seconds, lambda x: x <= 1.3),
+        ("(c) at least 10 x (a)", runs["a"].seconds / c_few.seconds, lambda x: x >= 10),
+        ("engine at least 20 pages/s", runs["engine"].rate, lambda x: x >= 20),
+        ("prefill over 40 % of the FLOP floor", floor[False] / runs["bare"].seconds, lambda x: x > 0.4),
+    ]
+    verdict = [[name, f"{value:.2f}", "yes" if holds(value) else "no"] for name, value, holds in bars]
+    toy = "\n\nA toy on a CPU: it shows that the script runs, and says nothing of speed." if arguments.toy else ""
+    return f"{about}{memory}\n\n{table(head, rows)}\n\n{table(['bar', 'measured', 'holds'], verdict)}{toy}"
+
+
+def _device_name(device: str) -> str:
+    if device == "cpu":
+        return "CPU"
+    import torch
+
+    return str(torch.cuda.get_device_name(0))
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--toy", action="store_true", help="a tiny model on the CPU")
+    parser.add_argument("--measure", type=Path, metavar="FOLDER", help="write lengths.json from a folder of *.html")
+    parser.add_argument("--folder", type=Path, default=HERE.parent / ".cache" / "gpu", help="where models are built")
+    parser.add_argument("--pages", type=int, default=240, help="prompts")
+    parser.add_argument("--few", type=int, default=12, help="prompts for the slow ways")
+    parser.add_argument("--batch", type=int, default=32, help="pages of a call of the engine")
+    parser.add_argument("--wrong", type=float, default=0.1, help="share of the draft's labels that are wrong")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--peak", type=float, default=790.0, help="the device's TFLOP/s in half precision (H200: 790)")
+    parser.add_argument("--no-transformers", action="store_true", help="leave transformers out")
+    parser.add_argument("--output", type=Path, default=HERE / "results" / "gpu.txt")
+    arguments = parser.parse_args()
+    if arguments.measure is not None:
+        measure_lengths(arguments.measure, 240)
+        return
+    packages = [name for name in PACKAGES if name != "onnxruntime" or arguments.toy]
+    packages += [] if arguments.toy else ["onnxruntime-gpu"]
+    publish(f"{heading('gpu.py', packages)}\n\n{measure(arguments)}", arguments.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""Random models of the Qwen3 architecture, in any size, with a tokenizer of their own: for tests and benchmarks.
+
+    python benchmarks/random_model.py FOLDER [--size tiny|base|qwen3-0.6b] [--seed 0]
+    scrapy-dripper export FOLDER PREPARED [--exporter genai|optimum]
+
+The first writes a checkpoint as transformers reads it, with its recipe; it needs torch and transformers, of the extra
+[export] or [export-optimum]. The prepared folders of the tests are the size tiny, seed 1, by both exporters. Nothing is
+learnt in random weights but everything is connected: labels depend on the page and on the labels before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from scrapy_dripper.engines.qwen3.export.recipe import Recipe
+from scrapy_dripper.engines.qwen3.grammar import FORMATS, MAIN, OTHER
+
+PROMPT = "Here is a web page in numbered blocks. Say which blocks are main and which are other.\n\n{html}\n\nLabels:\n"
+"""Prompt template for these models."""
+
+# How Qwen's tokenizers split text: words with at most one sign before them, single digits, signs, white space.
+_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+ROPE_THETA = 1_000_000.0
+_TEXT = """The harbour was quiet in the morning, and the boats came back with the tide before the market opened.
+A recipe for bread needs flour, water, salt and time; the oven has to be hot when the loaf goes in.
+Home About Contact Privacy Terms Subscribe to our newsletter Share this article Read more Related posts Comments
+<div class="content" _item_id="1"><p>text</p></div><ul><li><a>link</a></li></ul><h1></h1><span></span><td></td>
+{"1":"main","2":"other"} {"1": "main", "2": "other"} 1main2other3main
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Dimensions of a model."""
+
+    layers: int
+    hidden: int
+    intermediate: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    vocabulary: int
+    context: int
+
+
+SIZES = {
+    "tiny": Size(2, 32, 64, 4, 2, 16, 512, 4096),
+    "base": Size(12, 512, 1536, 8, 4, 64, 16_384, 32_768),
+    "qwen3-0.6b": Size(28, 1024, 3072, 16, 8, 128, 151_936, 32_768),
+}
+"""Sizes by name: for tests, about 45 million weights, and those of the published model."""
+
+
+def train_tokenizer(vocabulary: int) -> Tokenizer:
+    """Return a byte-level BPE tokenizer that splits text as Qwen's do, of at most so many tokens."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_SPLIT), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([_TEXT] * 2, trainer)
+    return tokenizer
+
+
+def write_checkpoint(folder: Path, size: Size, seed: int) -> None:
+    """Write a random checkpoint, in single precision, with its tokenizer."""
+    import torch
+    from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = train_tokenizer(min(size.vocabulary, 512))
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>"
+    ).save_pretrained(folder)
+    torch.manual_seed(seed)
+    config = Qwen3Config(
+        vocab_size=size.vocabulary,
+        hidden_size=size.hidden,
+        intermediate_size=size.intermediate,
+        num_hidden_layers=size.layers,
+        num_attention_heads=size.heads,
+        num_key_value_heads=size.kv_heads,
+        head_dim=size.head_dim,
+        max_position_embeddings=size.context,
+        rope_theta=ROPE_THETA,
+        tie_word_embeddings=True,
+        initializer_range=size.hidden**-0.5,
+        bos_token_id=0,
+        eos_token_id=2,
+        pad_token_id=0,
+    )
+    model = Qwen3ForCausalLM(config).eval()
+    with torch.no_grad():
+        for layer in model.model.layers:
+            layer.self_attn.q_norm.weight.fill_(3.0)  # attention that looks at some tokens more than at others
+    _balance(model, tokenizer)
+    model.save_pretrained(folder)
+    # transformers 5 writes the base of the rotary embedding where transformers 4 does not look for it.
+    stored = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps({**stored, "rope_theta": ROPE_THETA}, indent=2), encoding="utf-8")
+    Recipe("native", None, PROMPT, "json").write(folder)
+
+
+def _balance(model: Any, tokenizer: Tokenizer) -> None:
+    """Take what the states before labels have in common out of the difference between the two labels.
+
+    It would decide for one label nearly everywhere.
+    """
+    import torch
+
+    main, other = (tokenizer.encode(f'":"{label}').ids[-1] for label in (MAIN, OTHER))
+    chance = random.Random(0)
+    texts = []
+    for answer in FORMATS.values():
+        labels = [chance.choice((MAIN, OTHER)) for _ in range(60)]
+        texts.append(torch.tensor([tokenizer.encode(_TEXT + answer.text(labels)).ids]))
+    rows = model.get_input_embeddings().weight
+    with torch.no_grad():
+        for _ in range(8):  # the rows are inputs too, so the states move with them
+            means = []
+            for text in texts:
+                labelled = (text[0] == main) | (text[0] == other)
+                states = model.model(text).last_hidden_state[0, :-1]
+                means.append(states[labelled[1:]].mean(0))
+            common = torch.stack(means)
+            difference = rows[main] - rows[other]
+            rows[main] -= torch.linalg.pinv(common) @ (common @ difference)
+
+
+def main() -> None:
+    """Write a checkpoint from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--size", choices=SIZES, default="tiny")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    write_checkpoint(arguments.folder, SIZES[arguments.size], arguments.seed)
+
+
+if __name__ == "__main__":
+    main()

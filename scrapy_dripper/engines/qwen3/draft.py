@@ -1,0 +1,49 @@
+"""The tagger's labels of a page, as a guess for the Qwen3 loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.engines.base import Engine, Labels
+from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.profiles import carry, native_copy
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """What the tagger says of a page."""
+
+    labels: Labels
+    """For the page's own blocks, whatever profile cut them."""
+    confidence: float
+    """Mean probability, over the tagger's blocks, that its label is right, 0 to 1."""
+
+
+def drafts(tagger: Engine, pages: Sequence[Page], profile: str) -> list[Draft]:
+    """Return the tagger's labels of pages that a profile has cut; of a page that it cannot label, other throughout.
+
+    The tagger reads native blocks: of a page in another profile it gets a copy of its own, and the labels find their
+    way back over the pieces of text that the blocks share.
+    """
+    copies = [(page, None) if profile == "native" else native_copy(page) for page in pages]
+    found = []
+    for page, (copy, nodes), labels in zip(pages, copies, tagger.label([copy for copy, _ in copies]), strict=True):
+        if not isinstance(labels, Labels):
+            n = len(page.blocks)
+            found.append(Draft(Labels(np.zeros(n, dtype=np.float32), np.zeros(n, dtype=np.bool_)), 0.0))
+            continue
+        confidence = _confidence(labels)
+        if nodes is not None:
+            probabilities = carry(labels.probabilities, copy, page, nodes)
+            labels = Labels(probabilities, carry(labels.main, copy, page, nodes) > 0.5)
+        found.append(Draft(labels, confidence))
+    return found
+
+
+def _confidence(labels: Labels) -> float:
+    p: npt.NDArray[np.float32] = np.where(labels.main, labels.probabilities, 1 - labels.probabilities)
+    return float(p.mean()) if len(p) else 0.0

@@ -1,0 +1,257 @@
+"""The way from a checkpoint to a prepared folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+from tqdm import tqdm
+
+from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.qwen3.export import ExportError
+from scrapy_dripper.engines.qwen3.export.checkpoint import (
+    ARCHITECTURE,
+    BYTES,
+    LONGEST_CONTEXT,
+    TOKENIZER,
+    Checkpoint,
+    check_room,
+    hashes,
+    open_checkpoint,
+    sha256,
+)
+from scrapy_dripper.engines.qwen3.export.exporters import COPIES, GENAI, check_exporter, run_exporter, versions
+from scrapy_dripper.engines.qwen3.export.recipe import Recipe, find_recipe
+from scrapy_dripper.engines.qwen3.grammar import MAIN, OTHER, Grammar
+from scrapy_dripper.engines.qwen3.prepared import FORMAT, MANIFEST, VERSION, Prepared, load_prepared
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to export, and how. None is for what follows from the rest."""
+
+    model: str
+    out: Path
+    exporter: str = GENAI
+    device: str | None = None
+    """``cuda`` or ``cpu``; None for ``cuda`` where onnxruntime can use a GPU."""
+    dtype: str | None = None
+    """``float16`` or ``float32``; None for half precision on a GPU."""
+    profile: str | None = None
+    truncate_chars: int | None = None
+    prompt: Path | None = None
+    answer: str | None = None
+    context: int | None = None
+    validate: bool = True
+
+
+def export(request: Request, say: Say) -> Prepared:
+    """Write a prepared folder and return it. It is there whole and checked, or not at all.
+
+    Raise :exc:`ExportError`, saying what to do, if it cannot be made; what can be known is checked before the work.
+    """
+    check_exporter(request.exporter)
+    device, dtype = _decided(request)
+    out = request.out
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ExportError(f"{out} is there already: remove it, or name another folder")
+    checkpoint = open_checkpoint(request.model, say)
+    if request.exporter == GENAI and checkpoint.head_dim % 16:
+        raise ExportError(
+            f"{checkpoint.name} has heads of {checkpoint.head_dim} channels, and GroupQueryAttention takes "
+            "multiples of 16: use --exporter optimum"
+        )
+    recipe = find_recipe(
+        checkpoint.folder,
+        {
+            "profile": request.profile,
+            "truncate_chars": request.truncate_chars,
+            "prompt_file": request.prompt,
+            "answer": request.answer,
+        },
+    )
+    tokenizer = Tokenizer.from_file(str(checkpoint.folder / TOKENIZER))
+    if recipe.answer is not None:
+        Grammar(tokenizer, recipe.answer)  # raises where the tokenizer does not fit
+    needs = checkpoint.needs(dtype, COPIES[request.exporter])
+    say(
+        f"{checkpoint.name}: {checkpoint.parameters / 1e6:,.1f} million parameters in {checkpoint.layers} layers, to "
+        f"{dtype} for {device} with {request.exporter}; profile {recipe.profile}, a prompt of "
+        f"{len(recipe.prompt):,} characters. This takes {needs} for a while."
+    )
+    out.parent.mkdir(parents=True, exist_ok=True)
+    check_room(needs, out.parent)
+    request = replace(request, device=device, dtype=dtype)
+    with _part(out) as part:
+        prepared = _write(part, request, checkpoint, recipe, tokenizer, say)
+        if out.is_dir():
+            out.rmdir()
+        part.rename(out)
+    return replace(prepared, folder=out)
+
+
+def check(folder: Path, say: Say, device: str = "auto") -> None:
+    """Check a prepared folder: its files, its tokenizer, and its graph against the logits that the export noted.
+
+    Needs neither PyTorch nor the checkpoint. Raise :exc:`ExportError` or
+    :exc:`~scrapy_dripper.engines.base.ModelError` for what is wrong.
+    """
+    from scrapy_dripper.engines.qwen3.export.validate import compare, stored_checks
+
+    prepared = load_prepared(folder)
+    say(f"{folder}: {prepared.name}, {prepared.dtype} for {prepared.device}; files, labels and manifest are right")
+    comparison = compare(prepared, stored_checks(prepared), device)
+    say(str(comparison))
+    if not comparison.passed:
+        raise ExportError(f"the graph in {folder} does not answer as its checkpoint does: export it again")
+
+
+def _decided(request: Request) -> tuple[str, str]:
+    """Return device and data type. Raise :exc:`ExportError` for a GPU that is not there, or a graph that none makes."""
+    gpu = request.device != "cpu" and cuda_works()
+    if request.device == "cuda" and request.validate and not gpu:
+        raise ExportError(
+            "--device cuda, but onnxruntime finds no GPU here to try the graph on: export on the machine with the GPU, "
+            "or add --no-validate, and run 'scrapy-dripper export --check OUT' there"
+        )
+    device = request.device or ("cuda" if gpu else "cpu")
+    dtype = request.dtype or ("float16" if device == "cuda" else "float32")
+    if (request.exporter, dtype, device) == (GENAI, "float16", "cpu"):
+        raise ExportError(
+            "the exporter 'genai' makes graphs in half precision for GPUs only: use --dtype fp32, or --device cuda"
+        )
+    return device, dtype
+
+
+def cuda_works() -> bool:
+    """Return True if onnxruntime can run a graph on a GPU."""
+    import onnxruntime
+    from onnx import TensorProto, helper
+
+    provider = "CUDAExecutionProvider"
+    if provider not in onnxruntime.get_available_providers():
+        return False
+    if hasattr(onnxruntime, "preload_dlls"):
+        onnxruntime.preload_dlls()
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "probe", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=[provider])
+    return provider in session.get_providers()
+
+
+@contextmanager
+def _part(out: Path) -> Iterator[Path]:
+    """Yield a folder beside ``out``, which is gone in the end unless it was renamed."""
+    part = Path(tempfile.mkdtemp(prefix=f".{out.name}.part-", dir=out.parent))
+    part.chmod(0o755)
+    try:
+        yield part
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _write(
+    part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe, tokenizer: Tokenizer, say: Say
+) -> Prepared:
+    """Fill a folder with a prepared model and compare it with its checkpoint."""
+    from scrapy_dripper.engines.qwen3.export.head import cut_head, graph_shape, load_graph, save_graph
+    from scrapy_dripper.engines.qwen3.export.reference import Reference, scores_text
+    from scrapy_dripper.engines.qwen3.export.validate import compare, to_json
+
+    dtype, device = request.dtype or "", request.device or ""
+    context = request.context or min(checkpoint.positions, LONGEST_CONTEXT)
+
+    try:
+        reference = Reference(checkpoint.folder)
+    except Exception as error:  # of transformers, safetensors or torch
+        raise ExportError(f"PyTorch cannot load {checkpoint.folder} ({error}): restore the checkpoint") from None
+    answer = recipe.answer
+    if answer is None:
+        answer, scores = reference.best_answer(tokenizer, recipe.prompt, context)
+        say(f"answer format {answer}, the likeliest (log-likelihood a block: {scores_text(scores)})")
+    grammar = Grammar(tokenizer, answer)
+    checks = reference.checks(tokenizer, recipe.prompt, grammar, context)
+    del reference
+
+    work = part / "work"
+    expected = BYTES[dtype] * (checkpoint.parameters + (0 if request.exporter == GENAI else checkpoint.embedding))
+    with tqdm(total=expected, desc=f"exporting with {request.exporter}", unit="B", unit_scale=True) as bar:
+        exported = run_exporter(
+            request.exporter, checkpoint, dtype, device, work, lambda done: _tick(bar, min(done, expected))
+        )
+        _tick(bar, expected)
+    say(f"cutting the head from {checkpoint.vocabulary:,} tokens to 2")
+    model = load_graph(exported)
+    cut_head(model, grammar.main, grammar.other)
+    shape = graph_shape(model)
+    if (shape.layers, shape.dtype) != (checkpoint.layers, dtype):
+        raise ExportError(f"the exporter made a graph of {shape.layers} layers in {shape.dtype}")
+    files = [*save_graph(model, part), TOKENIZER]
+    del model
+    shutil.rmtree(work)
+    shutil.copyfile(checkpoint.folder / TOKENIZER, part / TOKENIZER)
+
+    for name in files:
+        (part / name).chmod(0o644)  # onnx lets nobody else read its weights
+
+    source: dict[str, Any] = {"model": checkpoint.name, "files": hashes(checkpoint.folder), "checks": to_json(checks)}
+    manifest: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": checkpoint.name,
+        "architecture": ARCHITECTURE,
+        "exporter": request.exporter,
+        "attention": shape.attention,
+        "dtype": dtype,
+        "device": device,
+        "layers": checkpoint.layers,
+        "kv_heads": checkpoint.kv_heads,
+        "head_dim": checkpoint.head_dim,
+        "vocab_size": checkpoint.vocabulary,
+        "context": context,
+        "profile": recipe.profile,
+        "truncate_chars": recipe.truncate_chars,
+        "prompt": recipe.prompt,
+        "answer": answer,
+        "labels": {MAIN: grammar.main, OTHER: grammar.other},
+        "files": {name: sha256(part / name) for name in sorted(files)},
+        "versions": versions(request.exporter),
+        "source": source,
+    }
+    _write_manifest(part, manifest)
+    try:
+        prepared = load_prepared(part)
+        if request.validate:
+            comparison = compare(prepared, checks, device)
+            say(f"against PyTorch: {comparison}")
+            if not comparison.passed:
+                raise ExportError("the graph does not answer as the checkpoint does: nothing was written")
+            source["comparison"] = asdict(comparison)
+            _write_manifest(part, manifest)
+            return load_prepared(part)
+    except ModelError as error:
+        raise ExportError(f"the graph was written, but cannot be used ({error})") from None
+    return prepared
+
+
+def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def _tick(bar: Any, done: int) -> None:
+    """Set a progress bar to what is done, and show that time goes by."""
+    bar.n = max(bar.n, done)
+    bar.refresh()

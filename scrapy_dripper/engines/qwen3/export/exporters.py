@@ -1,0 +1,142 @@
+"""The programs that turn a checkpoint into a graph, each run in a process of its own: their memory is given back, and
+what they print becomes part of an error, or nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import distributions, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from scrapy_dripper.engines.qwen3.export import ExportError
+from scrapy_dripper.engines.qwen3.export.checkpoint import CONFIG, Checkpoint
+
+GENAI, OPTIMUM = "genai", "optimum"
+EXPORTERS = (GENAI, OPTIMUM)
+EXTRAS = {GENAI: "export", OPTIMUM: "export-optimum"}
+COPIES = {GENAI: 1, OPTIMUM: 3}
+"""Copies of a graph's weights that an exporter has in memory beside the model; measured with 46 million parameters."""
+PACKAGES = {
+    GENAI: ("onnxruntime-genai", "onnxruntime-genai-cuda", "onnx-ir", "onnxscript"),
+    OPTIMUM: ("optimum", "optimum-onnx"),
+}
+SHARED_PACKAGES = ("scrapy-dripper", "onnx", "onnxruntime", "onnxruntime-gpu", "tokenizers", "torch", "transformers")
+"""Packages whose versions the manifest names where they are installed."""
+
+_MODULES = {
+    GENAI: ("onnxruntime_genai.models.builder", "torch", "transformers", "onnx", "onnx_ir", "onnxruntime"),
+    OPTIMUM: ("optimum.exporters.onnx", "torch", "transformers", "onnx", "onnxruntime"),
+}
+# transformers 4.58 dropped what optimum-onnx 0.1 uses, and the builder of onnxruntime-genai 0.18 imports models that
+# only transformers 5 has: so the two never work in the same environment.
+_TRANSFORMERS = {GENAI: 5, OPTIMUM: 4}
+_POLL = 0.2  # seconds
+
+_OPTIMUM = """
+import sys
+from optimum.exporters.onnx import main_export
+source, folder, dtype = sys.argv[1:]
+main_export(source, folder, task="text-generation-with-past", dtype=dtype, do_validation=False, local_files_only=True)
+"""
+
+
+def check_exporter(exporter: str) -> None:
+    """Raise :exc:`ExportError`, naming the extra, if an exporter is not installed."""
+    missing = [name for name in _MODULES[exporter] if not _is_there(name)]
+    extra = EXTRAS[exporter]
+    if missing:
+        raise ExportError(
+            f"the exporter {exporter!r} needs {missing[0].split('.')[0]}: run 'pip install scrapy-dripper[{extra}]' in "
+            "a virtualenv of its own"
+        )
+    found = version("transformers")
+    if int(found.split(".")[0]) != _TRANSFORMERS[exporter]:
+        raise ExportError(
+            f"the exporter {exporter!r} needs transformers {_TRANSFORMERS[exporter]} (got {found}): run 'pip install "
+            f"scrapy-dripper[{extra}]' in a virtualenv of its own"
+        )
+
+
+def versions(exporter: str) -> dict[str, str]:
+    """Return the versions of the packages that an export depends on."""
+    names = {*SHARED_PACKAGES, *PACKAGES[exporter]}
+    return {one.name: one.version for one in distributions() if one.name in names}
+
+
+def run_exporter(
+    exporter: str, checkpoint: Checkpoint, dtype: str, device: str, folder: Path, tick: Callable[[int], None]
+) -> Path:
+    """Write the graph of a checkpoint below a folder and return where it is.
+
+    ``tick`` is called a few times a second with the bytes that are written so far. Raise :exc:`ExportError`, with the
+    last lines that the exporter printed, if it fails.
+    """
+    source, out, log = folder / "checkpoint", folder / "exported", folder / "log.txt"
+    _stage(checkpoint, source)
+    short = {"float16": "fp16", "float32": "fp32"}[dtype]
+    if exporter == GENAI:
+        command = ["-m", "onnxruntime_genai.models.builder", "-m", source, "-o", out, "-p", short, "-e", device]
+        command += ["-c", folder / "cache"]
+    else:
+        command = ["-c", _OPTIMUM, source, out, short]
+    settings = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    settings["PYTHONSAFEPATH"] = "1"  # a folder here may be called onnx
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, *map(str, command)],
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=os.environ | settings,
+        )  # fmt: skip
+        try:
+            while process.poll() is None:
+                time.sleep(_POLL)
+                tick(_written(out))
+        finally:
+            process.kill()
+            process.wait()
+    if process.returncode:
+        raise ExportError(f"the exporter {exporter!r} failed ({_reason(process.returncode, log)})")
+    return out
+
+
+def _stage(checkpoint: Checkpoint, folder: Path) -> None:
+    """Link the files of a checkpoint into a folder, with a configuration that transformers 4 and 5 read alike."""
+    folder.mkdir(parents=True)
+    for path in checkpoint.folder.iterdir():
+        if path.is_file() and path.suffix in (".json", ".safetensors") and path.name != CONFIG:
+            (folder / path.name).symlink_to(path.resolve())
+    config: dict[str, Any] = json.loads((checkpoint.folder / CONFIG).read_text(encoding="utf-8"))
+    # transformers 5 writes the base of the rotary embedding to another place than transformers 4, which then takes
+    # 10,000 for it and says nothing.
+    rope = config.get("rope_parameters") or {}
+    if "rope_theta" in rope:
+        config.setdefault("rope_theta", rope["rope_theta"])
+    if config.get("eos_token_id") is None:  # onnxruntime-genai's builder asks for one; the graph has no use for it
+        config["eos_token_id"] = 0
+    (folder / CONFIG).write_text(json.dumps(config), encoding="utf-8")
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):  # a package above it is missing, or broken
+        return False
+
+
+def _written(folder: Path) -> int:
+    try:
+        return sum(path.stat().st_size for path in folder.glob("*"))
+    except OSError:  # a temporary file, gone again
+        return 0
+
+
+def _reason(code: int, log: Path) -> str:
+    if code < 0:
+        return f"it was killed by signal {-code}; signal 9 mostly means that the memory was too small"
+    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    return "; ".join(lines[-3:])[-600:] or f"exit code {code}"

@@ -1,0 +1,214 @@
+"""Cut the head of an exported graph down to the two labels, at the positions where a label is chosen.
+
+The full head turns each position's hidden state into one logit per token of the vocabulary: 1.8 GB in half precision
+for 6,000 positions of Qwen3-0.6B, and a third on top of the cost of everything before it. Constrained decoding reads
+two of these logits, at one position per block. The cut graph takes the positions as ``choice_rows`` and gives
+``choice_logits``, always in single precision: the same numbers as the full head's to the order of summation, or, where
+that is in half precision, what it would have given without rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+LOGITS = "logits"
+CHOICE_ROWS = "choice_rows"
+CHOICE_LOGITS = "choice_logits"
+GRAPH = "model.onnx"
+WEIGHTS = "model.onnx.data"
+
+INLINE_BYTES = 64 << 20
+"""Larger weights go to a file of their own: the runtime maps it, and protobuf stops at 2 GiB."""
+SMALLEST_OUTSIDE = 1024  # bytes; smaller tensors stay in the graph
+
+_PREFIX = "/choice_head/"
+_DTYPES = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16"}
+
+
+class GraphError(ValueError):
+    """The graph is not one that an exporter makes of Qwen3; the message says what is different."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphShape:
+    """What a graph says about its model."""
+
+    attention: str
+    """``gqa`` for GroupQueryAttention, else ``plain``."""
+    dtype: str
+    """Of the cache: ``float16`` or ``float32``."""
+    layers: int
+
+
+def load_graph(folder: Path) -> ModelProto:
+    """Return the graph of an exporter's folder, with its weights. Raise :exc:`GraphError` if there is none."""
+    path = folder / GRAPH
+    if not path.is_file():
+        raise GraphError(f"the exporter wrote no {GRAPH}")
+    return onnx.load(path)
+
+
+def cut_head(model: ModelProto, main: int, other: int) -> None:
+    """Replace the output ``logits`` [B, S, V] of a graph, in place, by ``choice_logits`` float32 [N, 2].
+
+    ``choice_rows`` int64 [N], a new input, are the positions to choose at, counted through the flattened [B * S];
+    column 0 of the output is the logit of the token id ``main``, column 1 that of ``other``. The weights of the graph
+    must be loaded. Raise :exc:`GraphError` if the head is not a product with one constant matrix.
+    """
+    graph = model.graph
+    constants = _Constants(graph)
+    head = _find_head(graph, constants)
+    size, vocabulary = head.weight.shape
+    if not (0 <= main < vocabulary and 0 <= other < vocabulary):
+        raise GraphError(f"token ids {main} and {other} are not below the size of the vocabulary, {vocabulary:,}")
+
+    shape = numpy_helper.from_array(np.array([-1, size], dtype=np.int64), _PREFIX + "shape")
+    columns = np.ascontiguousarray(head.weight[:, [main, other]], dtype=np.float32)
+    weight = numpy_helper.from_array(columns, _PREFIX + "weight")
+    graph.initializer.extend([shape, weight])
+    steps: list[tuple[str, list[str], dict[str, Any]]] = [
+        ("Reshape", [head.hidden, shape.name], {}),
+        ("Gather", ["", CHOICE_ROWS], {"axis": 0}),
+        *([] if head.weight.dtype == np.float32 else [("Cast", [""], {"to": int(TensorProto.FLOAT)})]),
+        ("MatMul", ["", weight.name], {}),
+    ]
+    for i, (operator, inputs, attributes) in enumerate(steps):
+        inputs = [name or _PREFIX + str(i - 1) for name in inputs]
+        output = CHOICE_LOGITS if i == len(steps) - 1 else _PREFIX + str(i)
+        graph.node.append(helper.make_node(operator, inputs, [output], _PREFIX + operator, **attributes))
+    graph.input.append(helper.make_tensor_value_info(CHOICE_ROWS, TensorProto.INT64, ["choices"]))
+    graph.output.remove(head.output)
+    graph.output.insert(0, helper.make_tensor_value_info(CHOICE_LOGITS, TensorProto.FLOAT, ["choices", 2]))
+    _bake_transposes(graph, constants)
+    _remove_unused(graph)
+
+
+def save_graph(model: ModelProto, folder: Path) -> list[str]:
+    """Write a graph into a folder and return the names of the files, the graph first."""
+    size = sum(tensor.ByteSize() for tensor in model.graph.initializer)
+    path = folder / GRAPH
+    if size <= INLINE_BYTES:
+        onnx.save_model(model, path)
+        return [GRAPH]
+    onnx.save_model(
+        model,
+        path,
+        save_as_external_data=True,
+        all_tensors_to_one_file=True,
+        location=WEIGHTS,
+        size_threshold=SMALLEST_OUTSIDE,
+    )
+    return [GRAPH, WEIGHTS]
+
+
+def graph_shape(model: ModelProto) -> GraphShape:
+    """Return what a graph with a cut head says about its model.
+
+    Raise :exc:`GraphError` where its inputs and outputs are not those that the engine feeds and reads.
+    """
+    inputs = {one.name: one.type.tensor_type for one in model.graph.input}
+    outputs = [one.name for one in model.graph.output]
+    layers = sum(name.startswith("past_key_values.") and name.endswith(".key") for name in inputs)
+    past = {f"past_key_values.{i}.{part}" for i in range(layers) for part in ("key", "value")}
+    present = {f"present.{i}.{part}" for i in range(layers) for part in ("key", "value")}
+    gqa = any(node.op_type == "GroupQueryAttention" for node in model.graph.node)
+    expected = {"input_ids", "attention_mask", CHOICE_ROWS} | past | (set() if gqa else {"position_ids"})
+    if not layers or set(inputs) != expected or set(outputs) != present | {CHOICE_LOGITS}:
+        unexpected = sorted(set(inputs) ^ expected) or sorted(set(outputs) ^ present ^ {CHOICE_LOGITS})
+        raise GraphError(f"its inputs and outputs are not those of a Qwen3 graph: {', '.join(unexpected) or 'no past'}")
+    elem_type = inputs["past_key_values.0.key"].elem_type
+    if elem_type not in _DTYPES:
+        raise GraphError(f"its cache has the data type {TensorProto.DataType.Name(elem_type)}")
+    return GraphShape("gqa" if gqa else "plain", _DTYPES[elem_type], layers)
+
+
+class _Head(NamedTuple):
+    hidden: str
+    """Name of its input, [B, S, H]."""
+    weight: npt.NDArray[np.generic]
+    """Shape [H, V]."""
+    output: ValueInfoProto
+
+
+class _Constants:
+    """The constant tensors of a graph, as arrays."""
+
+    def __init__(self, graph: GraphProto) -> None:
+        self.initializers = {tensor.name: tensor for tensor in graph.initializer}
+        self.producers = {name: node for node in graph.node for name in node.output}
+
+    def array(self, name: str) -> npt.NDArray[np.generic] | None:
+        """Return a constant, looking through what only names or transposes it; None if it is none."""
+        if name in self.initializers:
+            return numpy_helper.to_array(self.initializers[name])
+        node = self.producers.get(name)
+        if node is None or node.op_type not in ("Identity", "Transpose"):
+            return None
+        array = self.array(node.input[0])
+        if array is None or node.op_type == "Identity":
+            return array
+        permutation = [list(one.ints) for one in node.attribute if one.name == "perm"]
+        turned: npt.NDArray[np.generic] = array.transpose(*permutation)
+        return turned
+
+
+def _find_head(graph: GraphProto, constants: _Constants) -> _Head:
+    output = next((one for one in graph.output if one.name == LOGITS), None)
+    if output is None:
+        raise GraphError(f"it has no output {LOGITS!r}, but {', '.join(one.name for one in graph.output) or 'none'}")
+    node = constants.producers.get(LOGITS)
+    while node is not None and node.op_type in ("Cast", "Identity"):
+        node = constants.producers.get(node.input[0])
+    weight = constants.array(node.input[1]) if node is not None and node.op_type == "MatMul" else None
+    if node is None or weight is None or weight.ndim != 2:
+        what = f"a {node.op_type}" if node is not None else "not there"
+        raise GraphError(f"its head is {what}; expected a MatMul with one matrix, in half or single precision")
+    return _Head(node.input[0], weight, output)
+
+
+def _bake_transposes(graph: GraphProto, constants: _Constants) -> None:
+    """Transpose constant tensors now, not in each run: tied embeddings are exported as the transposed head."""
+    for node in list(graph.node):
+        array = constants.array(node.output[0]) if node.op_type == "Transpose" else None
+        if array is not None:
+            graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(array), node.output[0]))
+            graph.node.remove(node)
+
+
+def _remove_unused(graph: GraphProto) -> None:
+    """Remove nodes, weights and notes that lead to no output."""
+    wanted = {one.name for one in graph.output}
+    kept: list[NodeProto] = []
+    for node in reversed(graph.node):
+        if wanted.intersection(node.output):
+            wanted.update(_reads(node))
+            kept.append(node)
+    kept.reverse()
+    _replace(graph.node, kept)
+    _replace(graph.initializer, [tensor for tensor in graph.initializer if tensor.name in wanted])
+    made = {name for node in kept for name in node.output}
+    _replace(graph.value_info, [one for one in graph.value_info if one.name in made])
+
+
+def _reads(node: NodeProto) -> Iterator[str]:
+    """Yield the names that a node reads, its branches included."""
+    yield from node.input
+    for attribute in node.attribute:
+        for inner in (attribute.g, *attribute.graphs):  # ``g`` is empty where the attribute is no graph
+            for child in inner.node:
+                yield from _reads(child)
+            yield from (output.name for output in inner.output)
+
+
+def _replace(field: Any, values: list[Any]) -> None:
+    """Give a repeated field of a protobuf message other values."""
+    del field[:]
+    field.extend(values)

@@ -1,0 +1,120 @@
+"""What a checkpoint was trained to read and to answer, and where to find that out.
+
+A checkpoint trained here carries a recipe file. Of others, the prompt is a file that the user has, or comes from the
+package of whoever published the weights, where that is installed; no such text is in this package.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from scrapy_dripper.engines.qwen3.export import ExportError
+
+RECIPE = "scrapy_dripper.json"
+PLACEHOLDER = "{html}"
+PROFILES = ("v1.0", "native")
+ANSWERS = ("json", "json_space", "compact")
+
+PUBLISHED_TRUNCATE_CHARS = 200
+"""Where the published weights' simplification cuts a block (Dripper paper, 3.2)."""
+
+# The packages run code of their own when they are imported, need more than this text does, and set up logging: so only
+# the module of the prompts is run, in a process of its own, under empty stand-ins for the packages around it.
+_READ_PROMPT = """
+import importlib, importlib.util, sys, types
+for name in {packages!r}:
+    spec = importlib.util.find_spec(name) if "." not in name else None
+    module = types.ModuleType(name)
+    top = sys.modules.get(name.split(".")[0])
+    module.__path__ = list(spec.submodule_search_locations) if spec else [top.__path__[0] + "/" + name.split(".", 1)[1]]
+    sys.modules[name] = module
+build = importlib.import_module({module!r}).get_full_prompt
+sys.stdout.buffer.write(build("{placeholder}", *{arguments!r}).encode())
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The fields of a manifest that the graph does not tell."""
+
+    profile: str
+    truncate_chars: int | None
+    prompt: str
+    """Template with ``{html}`` once."""
+    answer: str | None
+    """None where it is to be found out with the model."""
+
+    def write(self, folder: Path) -> None:
+        """Write the recipe beside a checkpoint."""
+        text = json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+        (folder / RECIPE).write_text(text, encoding="utf-8")
+
+
+def find_recipe(folder: Path, given: Mapping[str, Any]) -> Recipe:
+    """Return the recipe of a checkpoint: what is ``given`` first, then its recipe file, then that of published weights.
+
+    ``given`` may hold the fields of :class:`Recipe`, and ``prompt_file`` in place of ``prompt``; None counts as absent.
+    Raise :exc:`ExportError` if there is no prompt, or a value is none that can be used.
+    """
+    values: dict[str, Any] = {"profile": "v1.0", "truncate_chars": PUBLISHED_TRUNCATE_CHARS, "answer": None}
+    stored = _stored(folder)
+    values |= stored
+    values |= {name: value for name, value in given.items() if value is not None and name != "prompt_file"}
+    if given.get("profile") is not None and "truncate_chars" not in {**stored, **given}:
+        values["truncate_chars"] = PUBLISHED_TRUNCATE_CHARS if given["profile"] == "v1.0" else None
+    if path := given.get("prompt_file"):
+        values["prompt"] = _read(Path(path))
+    elif "prompt" not in values:
+        values["prompt"] = installed_prompt("compact" if values["answer"] == "compact" else "v0")
+    recipe = Recipe(**values)
+    if recipe.prompt.count(PLACEHOLDER) != 1:
+        raise ExportError(f"the prompt must hold {PLACEHOLDER} once (it does {recipe.prompt.count(PLACEHOLDER)} times)")
+    for name, value, known in (("profile", recipe.profile, PROFILES), ("answer", recipe.answer, (*ANSWERS, None))):
+        if value not in known:
+            raise ExportError(f"{name!r} must be one of {', '.join(map(repr, known))} (got {value!r})")
+    return recipe
+
+
+def installed_prompt(version: str) -> str:
+    """Return the prompt template of the reference package that is installed here. Raise :exc:`ExportError` if none is.
+
+    ``version`` is ``v0`` (the published Qwen3 weights, JSON answers) or ``compact``.
+    """
+    candidates = [("mineru_html", "mineru_html.process", "mineru_html.process.build_prompt", [version])]
+    if version == "v0":
+        candidates.append(("dripper", "dripper.inference", "dripper.inference.prompt", []))
+    for package, inner, module, arguments in candidates:
+        code = _READ_PROMPT.format(
+            packages=[package, inner], module=module, placeholder=PLACEHOLDER, arguments=arguments
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+        if done.returncode == 0 and done.stdout:
+            return done.stdout.decode()
+    raise ExportError(
+        "there is no prompt: name its file with --prompt FILE ({html} where the blocks go), or install the package of "
+        "the published weights, which holds it: pip install mineru-html --no-deps, and pydantic"
+    )
+
+
+def _stored(folder: Path) -> dict[str, Any]:
+    path = folder / RECIPE
+    if not path.is_file():
+        return {}
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return {one.name: stored[one.name] for one in fields(Recipe)}
+    except (ValueError, TypeError, KeyError) as error:
+        raise ExportError(f"{path} is not a recipe ({error}): restore it, or remove it and use --prompt") from None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ExportError(f"cannot read the prompt {path}: {error}") from None

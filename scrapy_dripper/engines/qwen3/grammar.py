@@ -1,0 +1,124 @@
+"""What an answer may look like: forced runs of tokens and, between them, binary choices.
+
+An answer names each block's label, ``{"1":"main","2":"other"}``. All of it but the labels is known beforehand, and a
+label is one token out of two, so an answer of n blocks is a fixed row of tokens with n places to choose at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from tokenizers import Tokenizer
+
+from scrapy_dripper.engines.base import ModelError
+
+Ids = npt.NDArray[np.int64]
+
+MAIN, OTHER = "main", "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How answers are written: what stands before the first label, before each next one (``#`` is the block's number),
+    and after the last."""
+
+    first: str
+    following: str
+    last: str
+
+    def text(self, labels: Sequence[str]) -> str:
+        """Return the answer that gives block k the k-th of the labels."""
+        before = (self.first, *(self.following.replace("#", str(k)) for k in range(2, len(labels) + 1)))
+        return "".join(text + label for text, label in zip(before, labels, strict=False)) + self.last
+
+
+FORMATS = {
+    "json": Format('{"1":"', '","#":"', '"}'),
+    "json_space": Format('{"1": "', '", "#": "', '"}'),
+    "compact": Format("1", "#", ""),
+}
+"""The answer formats by name: JSON without spaces, JSON as ``json.dumps`` writes it, and ``1main2other``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """The tokens of an answer for n blocks, up to its last label.
+
+    ``ids`` is int64 of shape (m,), with main in the places of the labels; ``places``, int64 of shape (n,), says where
+    these are.
+    """
+
+    ids: Ids
+    places: Ids
+
+    def __len__(self) -> int:
+        """Return the number of blocks."""
+        return len(self.places)
+
+
+class Grammar:
+    """The answers of one format in the tokens of one tokenizer.
+
+    The ids come from encoding whole answers and cutting them at the labels. Raise :exc:`ModelError` where that is not
+    well defined: a label is not one token, both are the same, or what stands between two depends on them.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, answer: str) -> None:
+        if answer not in FORMATS:
+            raise ModelError(f"Unknown answer format {answer!r}: export the model with one of {', '.join(FORMATS)}")
+        self._tokenizer, self._name, self._format = tokenizer, answer, FORMATS[answer]
+        self._answer = self._derive(64)
+        self.main: int = int(self._answer.ids[self._answer.places[0]])
+        """Token id of the label main."""
+        self.other: int = int(self._label_ids(OTHER, 1)[self._answer.places[0]])
+        """Token id of the label other."""
+        self._closing = len(self._label_ids(MAIN, 1)) - int(self._answer.places[0]) - 1
+
+    def answer(self, n: int) -> Answer:
+        """Return the answer for n blocks."""
+        while n > len(self._answer):
+            self._answer = self._derive(2 * len(self._answer))
+        end = int(self._answer.places[n - 1]) + 1 if n else 0
+        return Answer(self._answer.ids[:end], self._answer.places[:n])
+
+    def length(self, n: int) -> int:
+        """Return the number of tokens of a whole answer for n blocks. It does not depend on the labels."""
+        return len(self.answer(n).ids) + self._closing if n else 0
+
+    def _derive(self, n: int) -> Answer:
+        """Return the answer for n blocks, after checking that every pair of neighbouring labels keeps its tokens."""
+        main, other = self._label_ids(MAIN, n), self._label_ids(OTHER, n)
+        if len(main) != len(other):
+            raise self._error("a label is not a single token")
+        places = np.flatnonzero(main != other)
+        if len(places) != n or np.ptp(main[places]) or np.ptp(other[places]):
+            raise self._error("the labels are not two single tokens that are distinct")
+        for odd in (0, 1):
+            labels = np.arange(n) % 2 == odd
+            expected = main.copy()
+            expected[places] = np.where(labels, main[places], other[places])
+            found = self._encode(self._format.text([MAIN if label else OTHER for label in labels]))
+            if not np.array_equal(found, expected):
+                raise self._error("the tokens between two labels depend on the labels")
+        return Answer(main[: places[-1] + 1], places)
+
+    def _label_ids(self, label: str, n: int) -> Ids:
+        text = self._format.text([label] * n)
+        ids = self._encode(text)
+        # A tokenizer may lose spaces when it decodes, but not what it has no token for.
+        if "".join(self._tokenizer.decode(ids.tolist()).split()) != "".join(text.split()):
+            raise self._error("it has no tokens for all of an answer")
+        return ids
+
+    def _encode(self, text: str) -> Ids:
+        return np.array(self._tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int64)
+
+    def _error(self, problem: str) -> ModelError:
+        others = ", ".join(name for name in FORMATS if name != self._name)
+        return ModelError(
+            f"The tokenizer does not fit the answer format {self._name!r} ({problem}): try another format ({others}), "
+            "or a model whose tokenizer has the words main and other"
+        )

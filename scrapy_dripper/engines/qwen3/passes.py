@@ -1,0 +1,261 @@
+"""Forward passes of a graph over several sequences, with keys and values that stay on the device.
+
+A graph with GroupQueryAttention writes them in place, into buffers of a fixed size. It takes several sequences only if
+none has been read before (onnxruntime: "batch_size must be 1 when sequence_length > 1 and past context is given"), so
+sequences are read together once, then one by one. A plain graph returns longer copies, and takes several sequences at
+any time. Both pad on the right: to GroupQueryAttention, padding on the left is text.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.engines.qwen3.grammar import Ids
+from scrapy_dripper.engines.qwen3.loop import Chunk, Floats
+from scrapy_dripper.engines.qwen3.prepared import Prepared
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession, IOBinding, OrtValue
+
+GRANULE = 64
+"""Buffers are made for multiples of so many tokens, which keeps every sequence's part aligned."""
+
+
+class Passes(ABC):
+    """A model as :func:`~scrapy_dripper.engines.qwen3.loop.decode` takes it, for one set of sequences after another."""
+
+    def __init__(self, session: InferenceSession, prepared: Prepared, shared: Ids) -> None:
+        self._session, self._prepared, self._shared = session, prepared, shared
+        types = {"tensor(float16)": np.float16, "tensor(float)": np.float32}
+        self._logits = types[next(one.type for one in session.get_outputs() if one.name == "choice_logits")]
+
+    @abstractmethod
+    def begin(self, lengths: Sequence[int], *, shared: bool) -> int:
+        """Forget all sequences and make room for new ones of so many tokens.
+
+        ``shared`` says that all begin with the shared prefix. Return how many tokens of each are read already, from a
+        pass of long ago: 0, or the length of the prefix.
+        """
+
+    @abstractmethod
+    def forward(self, chunks: Sequence[Chunk]) -> list[Floats]:
+        """Read chunks of different sequences; return, for each, float32 logits [rows, 2] of main and other."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Give back all keys and values."""
+
+    def _run(self, binding: IOBinding, inputs: dict[str, npt.NDArray[np.int64]]) -> Floats:
+        """Run the graph with what is bound already and these inputs; return the logits."""
+        logits = np.empty((len(inputs["choice_rows"]), 2), dtype=self._logits)
+        for name, value in inputs.items():
+            binding.bind_cpu_input(name, value)
+        binding.bind_output("choice_logits", "cpu", 0, self._logits, logits.shape, logits.ctypes.data)
+        binding.synchronize_inputs()
+        self._session.run_with_iobinding(binding)
+        binding.synchronize_outputs()
+        return logits.astype(np.float32)
+
+
+def open_passes(session: InferenceSession, prepared: Prepared, shared: Ids) -> Passes:
+    """Return the kind of passes that the graph of a model takes."""
+    return (GqaPasses if prepared.attention == "gqa" else PlainPasses)(session, prepared, shared)
+
+
+class GqaPasses(Passes):
+    """Passes of a graph that writes keys and values in place."""
+
+    def __init__(self, session: InferenceSession, prepared: Prepared, shared: Ids) -> None:
+        super().__init__(session, prepared, shared)
+        self.release()
+
+    def release(self) -> None:
+        """Give back all keys and values."""
+        # The buffers for one sequence keep the shared prefix at their beginning, page after page.
+        self._single = self._group = self._current = _Buffers(self._session, self._prepared, 0)
+        self._width = 0
+        self._prefixed = False
+
+    def begin(self, lengths: Sequence[int], *, shared: bool) -> int:
+        """Make room; a sequence that is alone is behind the prefix, several are not."""
+        need = math.ceil(max(lengths) / GRANULE) * GRANULE
+        if len(lengths) > 1:
+            if self._group.tokens < len(lengths) * need:
+                self._group = self._current = _Buffers(self._session, self._prepared, 0)  # frees before it allocates
+                self._group = _Buffers(self._session, self._prepared, len(lengths) * need)
+            self._current, self._width = self._group, need
+            return 0
+        if self._single.tokens < need:
+            self._single = self._current = _Buffers(self._session, self._prepared, 0)
+            room = max(need, min(1 << (need - 1).bit_length(), self._prepared.context))
+            self._single = _Buffers(self._session, self._prepared, math.ceil(room / GRANULE) * GRANULE)
+            self._prefixed = False
+        self._current, self._width = self._single, self._single.tokens
+        self._prefixed &= shared
+        if shared and not self._prefixed:
+            self._read(Chunk(0, 0, self._shared, np.zeros(1, dtype=np.int64)))
+            self._prefixed = True
+        return len(self._shared) if shared else 0
+
+    def forward(self, chunks: Sequence[Chunk]) -> list[Floats]:
+        """Read the beginnings of several sequences together, everything else one by one."""
+        together = all(chunk.start == 0 and chunk.sequence == i for i, chunk in enumerate(chunks))
+        if len(chunks) == 1 or not together:
+            return [self._read(chunk) for chunk in chunks]
+        ids, real = _padded([chunk.ids for chunk in chunks])
+        logits = self._run(
+            self._current.binding(0, len(chunks), self._width),
+            {"input_ids": ids, "attention_mask": real.astype(np.int64), "choice_rows": _rows(chunks, ids.shape[1])},
+        )
+        return _split(logits, chunks)
+
+    def _read(self, chunk: Chunk) -> Floats:
+        """Read a chunk of one sequence behind what that has already."""
+        return self._run(
+            self._current.binding(chunk.sequence, 1, self._width),
+            {
+                "input_ids": np.ascontiguousarray(chunk.ids[None]),
+                "attention_mask": np.ones((1, chunk.start + len(chunk.ids)), dtype=np.int64),
+                "choice_rows": np.ascontiguousarray(chunk.rows),
+            },
+        )
+
+
+class _Buffers:
+    """Room for the keys and values of so many tokens, divided among sequences as each batch needs it."""
+
+    def __init__(self, session: InferenceSession, prepared: Prepared, tokens: int) -> None:
+        self.tokens = tokens
+        self._session, self._prepared = session, prepared
+        self._values: dict[str, OrtValue] = {}
+        self._bound: tuple[tuple[int, int, int], IOBinding] | None = None
+        if tokens:
+            self._allocate()
+
+    def _allocate(self) -> None:
+        from onnxruntime import OrtValue
+
+        prepared = self._prepared
+        shape = [1, prepared.kv_heads, self.tokens, prepared.head_dim]
+        for name in _cache_names(prepared):
+            self._values[name] = OrtValue.ortvalue_from_shape_and_type(
+                shape, np.dtype(prepared.dtype).type, prepared.device, 0
+            )
+
+    def binding(self, first: int, sequences: int, width: int) -> IOBinding:
+        """Return a binding of the keys and values of some sequences in a row, each with room for ``width`` tokens.
+
+        Past and present are the same memory: the graph then writes what is new in its place, and copies nothing.
+        """
+        key = first, sequences, width
+        if self._bound is not None and self._bound[0] == key:
+            return self._bound[1]
+        prepared = self._prepared
+        dtype = np.dtype(prepared.dtype)
+        shape = [sequences, prepared.kv_heads, width, prepared.head_dim]
+        offset = first * math.prod(shape[1:]) * dtype.itemsize
+        binding = self._session.io_binding()
+        for name, value in self._values.items():
+            memory = prepared.device, 0, dtype.type, shape, value.data_ptr() + offset
+            binding.bind_input(f"past_key_values.{name}", *memory)
+            binding.bind_output(f"present.{name}", *memory)
+        self._bound = key, binding
+        return binding
+
+
+class PlainPasses(Passes):
+    """Passes of a graph that returns past keys and values with the new ones behind them.
+
+    What a sequence has to forget stays in memory and is masked out.
+    """
+
+    def __init__(self, session: InferenceSession, prepared: Prepared, shared: Ids) -> None:
+        super().__init__(session, prepared, shared)
+        self.release()
+
+    def release(self) -> None:
+        """Give back all keys and values."""
+        self._values: list[OrtValue] = []
+        self._prefix: list[npt.NDArray[Any]] = []
+        self._positions = np.zeros((0, 0), dtype=np.int64)
+
+    def begin(self, lengths: Sequence[int], *, shared: bool) -> int:
+        """Start every sequence with a copy of the prefix, or with nothing."""
+        if shared and not self._prefix:
+            self._start(1, [])
+            self.forward([Chunk(0, 0, self._shared, np.zeros(1, dtype=np.int64))])
+            self._prefix = [value.numpy() for value in self._values]
+        self._start(len(lengths), self._prefix if shared else [])
+        return self._positions.shape[1]
+
+    def forward(self, chunks: Sequence[Chunk]) -> list[Floats]:
+        """Read all chunks in one pass; sequences without one get padding."""
+        sequences = len(self._positions)
+        empty = np.zeros(0, dtype=np.int64)
+        parts = [empty] * sequences
+        for chunk in chunks:
+            parts[chunk.sequence] = chunk.ids
+            before = self._positions[chunk.sequence]
+            before[before >= chunk.start] = _MASKED
+        ids, real = _padded(parts)
+        starts = np.zeros((sequences, 1), dtype=np.int64)
+        starts[[chunk.sequence for chunk in chunks], 0] = [chunk.start for chunk in chunks]
+        positions = starts + np.arange(ids.shape[1])
+        self._positions = np.hstack([self._positions, np.where(real, positions, _MASKED)])
+        binding = self._session.io_binding()
+        for name, value in zip(_cache_names(self._prepared), self._values, strict=True):
+            binding.bind_ortvalue_input(f"past_key_values.{name}", value)
+            binding.bind_output(f"present.{name}", self._prepared.device)
+        inputs = {
+            "input_ids": ids,
+            "attention_mask": (self._positions != _MASKED).astype(np.int64),
+            "position_ids": positions,
+            "choice_rows": _rows(chunks, ids.shape[1]),
+        }
+        logits = self._run(binding, inputs)
+        self._values = list(binding.get_outputs())[: len(self._values)]
+        return _split(logits, chunks)
+
+    def _start(self, sequences: int, prefix: Sequence[npt.NDArray[Any]]) -> None:
+        from onnxruntime import OrtValue
+
+        prepared = self._prepared
+        if not prefix:
+            nothing = np.zeros((1, prepared.kv_heads, 0, prepared.head_dim), dtype=prepared.dtype)
+            prefix = [nothing] * (2 * prepared.layers)
+        self._values = [
+            OrtValue.ortvalue_from_numpy(np.repeat(one, sequences, axis=0), prepared.device, 0) for one in prefix
+        ]
+        self._positions = np.tile(np.arange(prefix[0].shape[2]), (sequences, 1))
+
+
+_MASKED = np.iinfo(np.int64).max
+"""Position of what no token may look at."""
+
+
+def _cache_names(prepared: Prepared) -> list[str]:
+    """Return the names of the keys and values, as they stand behind ``past_key_values`` and ``present``."""
+    return [f"{layer}.{part}" for layer in range(prepared.layers) for part in ("key", "value")]
+
+
+def _padded(parts: Sequence[Ids]) -> tuple[Ids, npt.NDArray[np.bool_]]:
+    """Return sequences as one array [sequences, longest], padded on the right, and where it is no padding."""
+    real = np.arange(max(map(len, parts))) < np.array([len(part) for part in parts])[:, None]
+    ids = np.zeros(real.shape, dtype=np.int64)
+    ids[real] = np.concatenate(parts)
+    return ids, real
+
+
+def _rows(chunks: Sequence[Chunk], width: int) -> Ids:
+    """Return the rows of chunks as indices into an array [sequences, width] that is flattened."""
+    return np.concatenate([chunk.sequence * width + chunk.rows for chunk in chunks])
+
+
+def _split(logits: Floats, chunks: Sequence[Chunk]) -> list[Floats]:
+    return np.split(logits, np.cumsum([len(chunk.rows) for chunk in chunks])[:-1])

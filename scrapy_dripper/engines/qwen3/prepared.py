@@ -1,0 +1,167 @@
+"""A prepared folder: a Qwen3 model as ``scrapy-dripper export`` writes it, checked at load."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.qwen3.grammar import MAIN, OTHER, Grammar
+from scrapy_dripper.engines.qwen3.prompt import HTML
+
+FORMAT = "scrapy-dripper-qwen3"
+VERSION = 1
+"""Version of the folder's layout that this code reads."""
+MANIFEST, GRAPH, TOKENIZER = "manifest.json", "model.onnx", "tokenizer.json"
+
+_EXPORT = "export the model again with 'scrapy-dripper export'"
+_ONE_OF = {
+    "exporter": ("genai", "optimum"),
+    "attention": ("gqa", "plain"),
+    "dtype": ("float16", "float32"),
+    "device": ("cuda", "cpu"),
+}
+_COUNTS = ("layers", "kv_heads", "head_dim", "vocab_size", "context")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What the manifest of a prepared folder says, and where the folder is."""
+
+    name: str
+    architecture: str
+    exporter: str
+    attention: str
+    """``gqa``: the graph has GroupQueryAttention; ``plain``: matrix products, with score matrices in memory."""
+    dtype: str
+    """Of the weights and of the keys and values: ``float16`` or ``float32``."""
+    device: str
+    """What the graph was made for: ``cuda`` or ``cpu``."""
+    layers: int
+    kv_heads: int
+    head_dim: int
+    vocab_size: int
+    context: int
+    """Tokens that the model can read and write, prompt and answer together."""
+    profile: str
+    truncate_chars: int | None
+    prompt: str
+    """Template with ``{html}`` in the place of the blocks."""
+    answer: str
+    labels: Mapping[str, int]
+    """Token ids of ``main`` and ``other``."""
+    files: Mapping[str, str]
+    """SHA-256, in hexadecimal, of each file by name."""
+    versions: Mapping[str, str]
+    source: Mapping[str, Any]
+    folder: Path
+
+    @property
+    def graph(self) -> Path:
+        """The graph for onnxruntime."""
+        return self.folder / GRAPH
+
+    def tokenizer(self) -> Tokenizer:
+        """Return the model's tokenizer. It neither cuts nor pads, whatever it did in training."""
+        tokenizer = Tokenizer.from_file(str(self.folder / TOKENIZER))
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
+    @property
+    def token_bytes(self) -> int:
+        """Bytes of the keys and values of one token."""
+        return 2 * self.layers * self.kv_heads * self.head_dim * (2 if self.dtype == "float16" else 4)
+
+
+def load_prepared(folder: str | Path) -> Prepared:
+    """Return what a prepared folder holds, after checking that it is whole and is what its manifest says.
+
+    Raise :exc:`ModelError`, saying what to do, if not.
+    """
+    folder = Path(folder)
+    prepared = _manifest(folder)
+    for name, digest in prepared.files.items():
+        _check_file(folder, name, digest)
+    for name in (GRAPH, TOKENIZER):
+        if name not in prepared.files:
+            raise ModelError(f"{folder / MANIFEST} lists no {name}: {_EXPORT}")
+    try:
+        tokenizer = prepared.tokenizer()
+    except Exception as error:  # tokenizers raises a bare Exception
+        raise ModelError(f"{folder / TOKENIZER} cannot be read ({error}): {_EXPORT}") from None
+    grammar = Grammar(tokenizer, prepared.answer)
+    found = {MAIN: grammar.main, OTHER: grammar.other}
+    if found != dict(prepared.labels):
+        raise ModelError(
+            f"The labels of {folder / MANIFEST} are the tokens {dict(prepared.labels)}, but its tokenizer writes them "
+            f"as {found}: {_EXPORT}"
+        )
+    return prepared
+
+
+def _manifest(folder: Path) -> Prepared:
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise ModelError(
+            f"No prepared Qwen3 model in {folder}: {MANIFEST} is missing; make one with 'scrapy-dripper export MODEL "
+            f"{folder}' and set DRIPPER_MODEL to it"
+        )
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        kind = values["format"], values["version"]
+        if kind != (FORMAT, VERSION):
+            raise ModelError(f"{path} is of format {kind}; this version reads {(FORMAT, VERSION)}: {_EXPORT}")
+        prepared = Prepared(folder=folder, **{f.name: values[f.name] for f in fields(Prepared) if f.name != "folder"})
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{path} is damaged ({type(error).__name__}: {error}): {_EXPORT}") from None
+    if problem := _problem(prepared):
+        raise ModelError(f"{path} is damaged ({problem}): {_EXPORT}")
+    return prepared
+
+
+def _problem(prepared: Prepared) -> str | None:
+    """Return what is wrong with the values of a manifest, None if they can be used."""
+    for name, allowed in _ONE_OF.items():
+        if getattr(prepared, name) not in allowed:
+            return f"{name} must be one of {', '.join(allowed)} (got {getattr(prepared, name)!r})"
+    for name in _COUNTS:
+        value = getattr(prepared, name)
+        if type(value) is not int or value < 1:
+            return f"{name} must be a whole number above 0 (got {value!r})"
+    for name in ("labels", "files"):
+        if not isinstance(getattr(prepared, name), dict):
+            return f"{name} must be an object"
+    if not isinstance(prepared.prompt, str) or prepared.prompt.count(HTML) != 1:
+        return f"the prompt must contain {HTML} exactly once"
+    chars = prepared.truncate_chars
+    if chars is not None and (type(chars) is not int or chars < 1):
+        return f"truncate_chars must be null or a whole number above 0 (got {chars!r})"
+    return None
+
+
+def _check_file(folder: Path, name: str, digest: str) -> None:
+    # A manifest comes with the model, maybe from somebody else: it names files of its folder and nothing outside.
+    path = folder / name
+    if Path(name).name != name or name in ("", ".", "..") or path.resolve().parent != folder.resolve():
+        raise ModelError(f"{folder / MANIFEST} names {name!r}, which is no plain file of the folder: {_EXPORT}")
+    try:
+        with path.open("rb") as file:
+            found = _sha256(file)
+    except OSError as error:
+        raise ModelError(f"Cannot read {path} ({error.strerror}): restore the folder, or {_EXPORT}") from None
+    if found != digest:
+        raise ModelError(f"{path} is damaged: its SHA-256 is not the one in {MANIFEST}; restore it, or {_EXPORT}")
+
+
+def _sha256(file: Any) -> str:
+    digest = hashlib.sha256()
+    while data := file.read(1 << 20):
+        digest.update(data)
+    return digest.hexdigest()

@@ -1,0 +1,68 @@
+"""Prompts: the instructions that every page shares, and the blocks of one page in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.qwen3.grammar import Ids
+
+HTML = "{html}"
+"""What a template has in the place of the blocks, exactly once."""
+
+
+class Prompt:
+    """A template in the tokens of a tokenizer. Raise :exc:`ModelError` if it has not one place for the blocks."""
+
+    def __init__(self, tokenizer: Tokenizer, template: str) -> None:
+        if template.count(HTML) != 1:
+            raise ModelError(f"The prompt must contain {HTML} exactly once (got {template.count(HTML)} times)")
+        self._tokenizer = tokenizer
+        self._before, self._after = template.split(HTML)
+        probes = self._encode([self._before + start for start in ("", "<p>", '<div class="a">')])
+        shortest = min(map(len, probes))
+        same = [len({int(probe[i]) for probe in probes}) == 1 for i in range(shortest)]
+        self.shared: Ids = probes[0][: (*same, False).index(False)]
+        """Tokens that every prompt begins with, or nearly every one: see :meth:`shares`."""
+
+    def encode(self, pages: Sequence[str]) -> list[Ids]:
+        """Return the tokens, int64 of shape (length,), of the prompt of each page's blocks."""
+        return self._encode([f"{self._before}{html}{self._after}" for html in pages])
+
+    def shares(self, prompt: Ids) -> bool:
+        """Return True if a prompt begins with :attr:`shared` and has more to it.
+
+        Tokens depend on what follows them, so a page can begin in a way that changes the last ones.
+        """
+        n = len(self.shared)
+        return len(prompt) > n and np.array_equal(prompt[:n], self.shared)
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each text, taken by itself."""
+        return [len(one.ids) for one in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+
+    def head(self, text: str, tokens: int) -> str:
+        """Return the first tokens of a text, as text."""
+        offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        return text if len(offsets) <= tokens else text[: offsets[tokens][0]]
+
+    def _encode(self, texts: Sequence[str]) -> list[Ids]:
+        return [np.array(one.ids, dtype=np.int64) for one in self._tokenizer.encode_batch_fast(list(texts))]
+
+
+def page_html(blocks: Sequence[str]) -> str:
+    """Return the blocks of a page as the model reads them."""
+    return "".join(blocks)
+
+
+def window_html(blocks: Sequence[str], start: int, end: int) -> str:
+    """Return some of the blocks, numbered from 1 on: to the model, a window is a page."""
+    # The number is an attribute of the block's root, the first tag: no text of the page can come before it, and a
+    # quotation mark within an attribute is written &quot;.
+    return "".join(
+        block.replace(f' _item_id="{k + 1}"', f' _item_id="{k + 1 - start}"', 1)
+        for k, block in enumerate(blocks[start:end], start)
+    )

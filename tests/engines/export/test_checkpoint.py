@@ -1,0 +1,115 @@
+"""What is known about an export before it begins: is that a Qwen3 checkpoint, and is there room."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from scrapy_dripper.engines.qwen3.export import ExportError, checkpoint
+from scrapy_dripper.engines.qwen3.export.checkpoint import check_room, open_checkpoint
+
+PUBLISHED = {
+    "architectures": ["Qwen3ForCausalLM"],
+    "hidden_size": 1024,
+    "intermediate_size": 3072,
+    "num_hidden_layers": 28,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "vocab_size": 151_936,
+    "max_position_embeddings": 40_960,
+    "tie_word_embeddings": True,
+}
+"""The dimensions of Qwen3-0.6B."""
+
+
+def write(folder: Path, *missing: str, **changes: Any) -> Path:
+    """Write a checkpoint without weights in its weight file, and without some of its files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = {name: value for name, value in {**PUBLISHED, **changes}.items() if value is not None}
+    for name, text in {"config.json": json.dumps(config), "tokenizer.json": "{}", "model.safetensors": ""}.items():
+        if name not in missing:
+            (folder / name).write_text(text)
+    return folder
+
+
+def test_the_published_dimensions(tmp_path: Path) -> None:
+    """596 million parameters; the head's copy of the embedding is a quarter more for as long as the export takes."""
+    found = open_checkpoint(str(write(tmp_path / "model")), print)
+    assert found.name == "model"
+    assert found.parameters == 596_049_920
+    needs = found.needs("float16", copies=1)
+    assert 2.6e9 < needs.disk < 2.9e9
+    assert 5e9 < needs.memory < 6e9
+    assert str(needs) == "2.6 GiB of disk and about 5.2 GiB of memory"
+    assert open_checkpoint(str(write(tmp_path / "own", tie_word_embeddings=False)), print).parameters == 751_632_384
+
+
+@pytest.mark.parametrize(
+    ("missing", "changes", "message"),
+    [
+        (["config.json"], {}, r"is not a checkpoint: it has no config\.json"),
+        (["tokenizer.json"], {}, r"has no tokenizer\.json"),
+        (["model.safetensors"], {}, r"has no \*\.safetensors"),
+        ([], {"architectures": ["LlamaForCausalLM"]}, r"expected Qwen3ForCausalLM \(got LlamaForCausalLM\)"),
+        ([], {"architectures": None, "model_type": "bert"}, r"expected Qwen3ForCausalLM \(got bert\)"),
+        ([], {"vocab_size": None}, "is damaged"),
+        ([], {"quantization_config": {"bits": 4}}, "is quantised"),
+    ],
+)
+def test_not_a_checkpoint(tmp_path: Path, missing: list[str], changes: dict[str, Any], message: str) -> None:
+    """Each says what is missing or different."""
+    with pytest.raises(ExportError, match=message):
+        open_checkpoint(str(write(tmp_path, *missing, **changes)), print)
+
+
+def test_too_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told before the work, with both numbers."""
+    needs = open_checkpoint(str(write(tmp_path / "model")), print).needs("float32", copies=3)
+    monkeypatch.setattr(checkpoint, "free_memory", lambda: None)  # a system that does not say
+    check_room(needs, tmp_path / "not" / "there")
+    monkeypatch.setattr(checkpoint, "free_memory", lambda: 3 << 30)
+    with pytest.raises(ExportError, match=r"of memory are needed and 3\.0 GiB are free"):
+        check_room(needs, tmp_path)
+    monkeypatch.setattr(checkpoint, "free_disk", lambda folder: 900 << 20)
+    with pytest.raises(ExportError, match=r"has 900 MiB of disk left, 5\.1 GiB are needed"):
+        check_room(needs, tmp_path)
+
+
+def test_a_model_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The configuration is looked at before the weights are fetched, and nothing but data is."""
+    calls: list[Any] = []
+    hub = ModuleType("huggingface_hub")
+
+    def hf_hub_download(name: str, file: str) -> str:
+        calls.append(file)
+        return str(write(tmp_path / name, *([] if name == "own/qwen" else ["tokenizer.json"]), **changes) / file)
+
+    def snapshot_download(name: str, allow_patterns: list[str]) -> str:
+        calls.append(allow_patterns)
+        return str(tmp_path / name)
+
+    hub.hf_hub_download, hub.snapshot_download = hf_hub_download, snapshot_download  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
+    changes: dict[str, Any] = {}
+    said: list[str] = []
+    assert open_checkpoint("own/qwen", said.append).name == "own/qwen"
+    assert calls == ["config.json", ["*.json", "*.safetensors"]]
+    assert "596.0 million parameters" in said[0]
+
+    calls.clear()
+    changes["architectures"] = ["BertModel"]
+    with pytest.raises(ExportError, match="not a Qwen3 checkpoint"):
+        open_checkpoint("own/bert", said.append)
+    assert calls == ["config.json"]
+
+
+def test_neither_a_folder_nor_a_name() -> None:
+    """The message says what would be one."""
+    with pytest.raises(ExportError, match="neither a folder nor a name such as owner/model"):
+        open_checkpoint("/no/such/folder", print)

@@ -1,0 +1,200 @@
+"""Exporting small random models, and checking what was exported; with torch, for whichever exporter is installed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("transformers")  # the extras [export] and [export-optimum]
+pytest.importorskip("torch")
+
+from benchmarks.random_model import SIZES, write_checkpoint
+from scrapy_dripper.cli import main
+from scrapy_dripper.engines.qwen3.export import build, exporters, validate
+from scrapy_dripper.engines.qwen3.export.recipe import RECIPE
+from scrapy_dripper.engines.qwen3.prepared import load_prepared
+
+EXPORTER = "genai" if find_spec("onnxruntime_genai") else "optimum"
+OTHER = {"genai": "optimum", "optimum": "genai"}[EXPORTER]
+PROMPT = "Blocks: {html}\nLabels: "
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random model, as a folder."""
+    folder = tmp_path_factory.mktemp("checkpoint") / "random-qwen3"
+    write_checkpoint(folder, SIZES["tiny"], seed=0)
+    (folder / RECIPE).unlink(missing_ok=True)  # as a checkpoint from elsewhere
+    (folder.parent / "prompt.txt").write_text(PROMPT)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def prepared(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the command makes of it."""
+    folder = tmp_path_factory.mktemp("prepared") / "new" / "model"
+    assert export(checkpoint, folder, "--answer", "json") == 0
+    return folder
+
+
+def export(checkpoint: Path, out: Path, *flags: str) -> int:
+    """Run the command and return its exit code."""
+    prompt = str(checkpoint.parent / "prompt.txt")
+    return main(["export", str(checkpoint), str(out), "--exporter", EXPORTER, "--prompt", prompt, *flags])
+
+
+def test_a_prepared_folder(prepared: Path, checkpoint: Path) -> None:
+    """Its manifest says what the engine needs to know, and the files are those of which it has the hashes."""
+    found = load_prepared(prepared)
+    assert found.name == "random-qwen3"
+    assert (found.exporter, found.attention) == (EXPORTER, {"genai": "gqa", "optimum": "plain"}[EXPORTER])
+    assert (found.dtype, found.device, found.layers, found.kv_heads, found.head_dim) == ("float32", "cpu", 2, 2, 16)
+    assert (found.profile, found.truncate_chars, found.prompt, found.answer) == ("v1.0", 200, PROMPT, "json")
+    assert found.context == 4096
+    assert sorted(path.name for path in prepared.iterdir()) == ["manifest.json", *sorted(found.files)]
+    assert set(found.versions) >= {"torch", "transformers", "onnxruntime", exporters.PACKAGES[EXPORTER][0]}
+    assert set(found.source["files"]) == {"config.json", "tokenizer.json", "model.safetensors"}
+    assert not list(prepared.parent.glob(".*"))  # nothing of the work is left
+
+
+def test_the_graph_answers_as_the_model_does(prepared: Path) -> None:
+    """The comparison is stored; so are logits of both labels for prompts of 1 to 11 blocks."""
+    source = load_prepared(prepared).source
+    assert source["comparison"]["choices"] == source["comparison"]["same"] > 30
+    assert source["comparison"]["difference"] < 1e-4 * source["comparison"]["largest"]
+    logits = np.concatenate([one["logits"] for one in source["checks"]])
+    assert np.ptp(logits, axis=0).min() > 0.1  # a model that gives the same everywhere would prove nothing
+
+
+def test_check(prepared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A good folder passes without the checkpoint; one of another model, or a damaged one, does not."""
+    assert main(["export", "--check", str(prepared)]) == 0
+    assert "labels are the same" in capsys.readouterr().err
+
+    other = tmp_path / "other"
+    shutil.copytree(prepared, other)
+    manifest = json.loads((other / "manifest.json").read_text())
+    manifest["source"]["checks"][1]["logits"][0][0] += 1.0
+    (other / "manifest.json").write_text(json.dumps(manifest))
+    assert main(["export", "--check", str(other)]) == 2
+    assert "does not answer as its checkpoint does" in capsys.readouterr().err
+
+    (other / "tokenizer.json").write_text("{}")
+    assert main(["export", "--check", str(other)]) == 2
+    assert "is damaged" in capsys.readouterr().err
+
+
+def test_the_likeliest_answer_format_is_found_out(
+    checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where nobody says how a model answers, the manifest holds what the model itself prefers."""
+    from tokenizers import Tokenizer
+
+    from scrapy_dripper.engines.qwen3.export.reference import Reference
+
+    assert export(checkpoint, tmp_path / "out") == 0
+    tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
+    best, scores = Reference(checkpoint).best_answer(tokenizer, PROMPT, 4096)
+    assert load_prepared(tmp_path / "out").answer == best
+    assert set(scores) == {"json", "json_space", "compact"}
+    assert f"answer format {best}, the likeliest" in capsys.readouterr().err
+
+
+def test_a_graph_that_answers_otherwise_is_not_kept(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor anything else: no folder, no part of one."""
+    monkeypatch.setitem(validate.TOLERANCES, "float32", 0.0)
+    assert export(checkpoint, tmp_path / "out", "--answer", "json") == 2
+    assert "nothing was written" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_exporter_that_fails(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its last words are in the message."""
+    fake = tmp_path / "fake-python"
+    fake.write_text("#!/bin/sh\necho 'RuntimeError: not this time'\nexit 3\n")
+    fake.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(fake))
+    assert export(checkpoint, tmp_path / "out", "--answer", "json") == 2
+    assert f"the exporter '{EXPORTER}' failed (RuntimeError: not this time)" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_damaged_weights(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are noticed before anything is exported."""
+    broken = tmp_path / "broken"
+    shutil.copytree(checkpoint, broken)
+    (broken / "model.safetensors").write_bytes(b"no weights")
+    (tmp_path / "prompt.txt").write_text(PROMPT)
+    assert export(broken, tmp_path / "out", "--answer", "json") == 2
+    assert "PyTorch cannot load" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--exporter", OTHER], "in a virtualenv of its own"),
+        (["--device", "cuda"], "onnxruntime finds no GPU here"),
+        (["--prompt", "missing.txt"], "cannot read the prompt missing.txt"),
+        (["--context", "20"], "has no room in the model's context of 20 tokens"),
+    ],
+)
+def test_errors(
+    checkpoint: Path, tmp_path: Path, flags: list[str], message: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Each is one sentence that says what to do."""
+    monkeypatch.setattr(build, "cuda_works", lambda: False)
+    assert export(checkpoint, tmp_path / "out", "--answer", "json", *flags) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_there_stays(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder with anything in it is not written to."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").write_text("mine")
+    assert export(checkpoint, tmp_path / "out") == 2
+    assert "is there already" in capsys.readouterr().err
+    assert (tmp_path / "out" / "mine").read_text() == "mine"
+
+
+@pytest.mark.skipif(EXPORTER != "genai", reason="only onnxruntime-genai makes graphs for GPUs alone")
+def test_a_graph_for_another_machine(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Half precision for a GPU is written on request, with the logits to compare it with there."""
+    assert export(checkpoint, tmp_path / "half", "--dtype", "fp16", "--device", "cpu") == 2
+    assert "half precision for GPUs only" in capsys.readouterr().err
+    assert export(checkpoint, tmp_path / "out", "--device", "cuda", "--no-validate", "--answer", "compact") == 0
+    found = load_prepared(tmp_path / "out")
+    assert (found.dtype, found.device, found.answer) == ("float16", "cuda", "compact")
+    assert validate.stored_checks(found)
+    assert "comparison" not in found.source
+
+
+@pytest.mark.skipif(EXPORTER != "optimum", reason="onnxruntime-genai makes graphs in half precision for GPUs only")
+def test_half_precision_on_a_cpu(checkpoint: Path, tmp_path: Path) -> None:
+    """The plain graph runs in half precision, and is compared with a tolerance for that."""
+    assert export(checkpoint, tmp_path / "out", "--dtype", "fp16", "--answer", "json_space") == 0
+    comparison: dict[str, Any] = load_prepared(tmp_path / "out").source["comparison"]
+    assert 1e-5 < comparison["difference"] < comparison["tolerance"] * comparison["largest"]
+
+
+def test_the_parameters_are_counted_as_torch_counts_them(checkpoint: Path) -> None:
+    """What is told before an export comes from the configuration alone."""
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(checkpoint)
+    found = build.open_checkpoint(str(checkpoint), print)
+    assert found.parameters == sum(parameter.numel() for parameter in model.parameters())

@@ -1,0 +1,35 @@
+"""Prepared models that are loaded once: small random ones, by both exporters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from fakes import KINDS, PREPARED, FakeTagger
+from tokenizers import Tokenizer
+
+from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
+from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.from_file(str(PREPARED / "gqa" / "tokenizer.json"))
+
+
+@pytest.fixture(scope="session")
+def prepared() -> Prepared:
+    return load_prepared(PREPARED / "gqa")
+
+
+@pytest.fixture(scope="session", params=KINDS)
+def either(request: pytest.FixtureRequest) -> Prepared:
+    """A prepared model with each kind of graph."""
+    return load_prepared(PREPARED / request.param)
+
+
+@pytest.fixture
+def engine(prepared: Prepared) -> Iterator[Qwen3Engine]:
+    engine = Qwen3Engine(prepared, FakeTagger())
+    yield engine
+    engine.close()

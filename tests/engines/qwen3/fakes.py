@@ -1,0 +1,73 @@
+"""A model, a tokenizer and a tagger that need no weights."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from scrapy_dripper.engines.base import EngineError, Labels
+from scrapy_dripper.engines.qwen3.loop import Chunk, Floats
+from scrapy_dripper.page.page import Page
+
+PREPARED = Path(__file__).parent / "prepared"
+KINDS = ("gqa", "plain")
+
+
+class FakeModel:
+    """A causal model: its choice after some tokens is a hash of all of them, so that everything depends on everything.
+
+    ``ties`` is the share of choices that are ties. Like a real one it keeps what it has read of each sequence.
+    """
+
+    def __init__(self, seed: int = 0, ties: float = 0.0) -> None:
+        self.seed, self.ties = seed, ties
+        self.read: dict[int, list[int]] = {}
+        self.passes = 0
+
+    def forward(self, chunks: Sequence[Chunk]) -> list[Floats]:
+        """Return the logits of main and other that follow the rows of each chunk."""
+        self.passes += 1
+        assert len({chunk.sequence for chunk in chunks}) == len(chunks)
+        answers = []
+        for chunk in chunks:
+            kept = self.read.setdefault(chunk.sequence, [])
+            assert chunk.start <= len(kept), "a gap in the sequence"
+            kept[chunk.start :] = chunk.ids.tolist()
+            ends = (chunk.start + chunk.rows + 1).tolist()
+            answers.append(np.array([self._logits(kept[:end]) for end in ends], dtype=np.float32).reshape(-1, 2))
+        return answers
+
+    def _logits(self, ids: list[int]) -> tuple[float, float]:
+        digest = hashlib.sha256(repr((self.seed, ids)).encode()).digest()
+        main = digest[0] / 16
+        return main, main if digest[1] < 256 * self.ties else digest[2] / 16
+
+
+class FakeTagger:
+    """Calls every block main whose text has the word, and is as confident as it is told to be."""
+
+    name = "tagger"
+    profile = "native"
+
+    def __init__(self, word: str = "main", confidence: float = 0.9) -> None:
+        self.word, self.confidence = word, confidence
+        self.closed = 0
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Return labels for each page, an error for one with the word 'untaggable'."""
+        answers: list[Labels | EngineError] = []
+        for page in pages:
+            if any("untaggable" in text for text in page.blocks.text):
+                answers.append(EngineError("untaggable"))
+                continue
+            main = np.array([self.word in text for text in page.blocks.text], dtype=np.bool_)
+            p = np.where(main, self.confidence, 1 - self.confidence).astype(np.float32)
+            answers.append(Labels(p, main))
+        return answers
+
+    def close(self) -> None:
+        """Count how often it was closed."""
+        self.closed += 1

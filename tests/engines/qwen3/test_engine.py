@@ -1,0 +1,375 @@
+"""The engine: pages to labels, whatever their size, and one bad page costs no other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from fakes import PREPARED, FakeTagger
+from lxml.html import document_fromstring
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines import load_engine
+from scrapy_dripper.engines.base import EngineError, Labels, ModelError, OversizeError
+from scrapy_dripper.engines.qwen3 import engine as engine_module
+from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
+from scrapy_dripper.engines.qwen3.loop import Chunk, Floats
+from scrapy_dripper.engines.qwen3.passes import GqaPasses, Passes
+from scrapy_dripper.engines.qwen3.prepared import Prepared
+from scrapy_dripper.extraction import Document, FallbackReason
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.profiles import PROFILES
+
+WORDS = "the harbour was quiet in the morning and boats came back with the tide before the market opened".split()
+
+
+def html(n: int, words: int = 4) -> str:
+    """Return a document of n paragraphs, every third of them with the word that the tagger looks for."""
+    paragraphs = (
+        f"<p>{k} {'main' if k % 3 == 0 else ''} {' '.join(WORDS[(k + j) % len(WORDS)] for j in range(words))}</p>"
+        for k in range(n)
+    )
+    return f"<html><body>{''.join(paragraphs)}</body></html>"
+
+
+def page(n: int, words: int = 4, oversize: str = "fallback", profile: str = "native") -> Page:
+    return replace(PROFILES[profile].cut(document_fromstring(html(n, words)), ""), oversize=oversize)
+
+
+def good(answer: Labels | EngineError) -> Labels:
+    assert isinstance(answer, Labels)
+    return answer
+
+
+@contextmanager
+def passes_that(engine: Qwen3Engine, fail: Callable[[Sequence[int]], None]) -> Iterator[list[int]]:
+    """Call ``fail`` with the lengths of the sequences that an engine begins; yield how many there were each time."""
+    passes, begun = engine._passes, []
+
+    class Failing(Passes):
+        def __init__(self) -> None:
+            pass
+
+        def begin(self, lengths: Sequence[int], *, shared: bool) -> int:
+            begun.append(len(lengths))
+            fail(lengths)
+            return passes.begin(lengths, shared=shared)
+
+        def forward(self, chunks: Sequence[Chunk]) -> list[Floats]:
+            return passes.forward(chunks)
+
+        def release(self) -> None:
+            passes.release()
+
+    engine._passes = Failing()
+    yield begun
+    engine._passes = passes
+
+
+# ---------------------------------------------------------------------- labels
+def test_labels_do_not_depend_on_the_draft_or_on_other_pages(either: Prepared) -> None:
+    """Whatever the tagger says and whoever else is in the batch, labels are the model's own."""
+    pages = [page(n) for n in (12, 1, 30, 3)]
+    found = []
+    for word in ("main", "harbour", "nowhere"):
+        engine = Qwen3Engine(either, FakeTagger(word))
+        found.append([good(answer) for answer in engine.label(pages)])
+        found.append([good(engine.label([one])[0]) for one in pages])
+        engine.close()
+
+    for others in found[1:]:
+        for one, other in zip(found[0], others, strict=True):
+            assert one.main.tolist() == other.main.tolist()
+            np.testing.assert_allclose(one.probabilities, other.probabilities, atol=1e-4)
+    assert {len(answer.main) for answer in found[0]} == {12, 1, 30, 3}
+    assert 0 < sum(int(answer.main.sum()) for answer in found[0]) < 46
+
+
+def test_both_kinds_of_graph_agree(engine: Qwen3Engine, either: Prepared) -> None:
+    other = Qwen3Engine(either, FakeTagger())
+    pages = [page(20), page(7)]
+
+    for one, two in zip(engine.label(pages), other.label(pages), strict=True):
+        np.testing.assert_allclose(good(one).probabilities, good(two).probabilities, atol=1e-4)
+    other.close()
+
+
+def test_work_is_counted(engine: Qwen3Engine) -> None:
+    """What stats add up: at most a pass per block, and what became of the draft."""
+    answer = good(engine.label([page(30)])[0])
+
+    assert set(answer.work) == {"passes", "positions", "draft", "draft_kept", "windows"}
+    assert 1 <= answer.work["passes"] <= 30
+    assert answer.work["draft"] == 30
+    agree = answer.main == np.array([k % 3 == 0 for k in range(30)])
+    assert answer.work["draft_kept"] == int(agree.sum())
+
+
+def test_no_pages_and_a_page_without_blocks(engine: Qwen3Engine) -> None:
+    empty = PROFILES["native"].cut(document_fromstring("<html><body></body></html>"), "")
+
+    assert engine.label([]) == []
+    assert [len(good(answer).main) for answer in engine.label([empty, page(2)])] == [0, 2]
+
+
+def test_a_page_that_cannot_be_tagged_is_labelled_all_the_same(engine: Qwen3Engine) -> None:
+    """The draft is only a guess: without one the answer is the same, a pass or two later."""
+    tree = document_fromstring(html(9).replace("quiet", "untaggable"))
+    answer = good(engine.label([PROFILES["native"].cut(tree, "")])[0])
+
+    assert len(answer.main) == 9
+    assert answer.work["draft_kept"] == 9 - int(answer.main.sum())
+
+
+def test_pages_of_the_other_profile_get_drafts_too(prepared: Prepared) -> None:
+    """The tagger reads its own blocks; its labels come back over the texts that they share."""
+    engine = Qwen3Engine(replace(prepared, profile="v1.0"), FakeTagger())
+    assert engine.profile == "v1.0"
+    one = page(30, profile="v1.0")
+    answer = good(engine.label([one])[0])
+
+    agree = answer.main == np.array(["main" in text for text in one.blocks.text])
+    assert answer.work["draft_kept"] == int(agree.sum())
+    engine.close()
+
+
+# ---------------------------------------------------------------------- size
+def test_a_page_that_is_too_long(engine: Qwen3Engine) -> None:
+    """It is known before any pass, and the other pages of the batch are labelled."""
+    with passes_that(engine, lambda _: None) as begun:
+        long, short = engine.label([page(100, 60), page(3)])
+
+    assert isinstance(long, OversizeError)
+    assert "tokens, and" in str(long)
+    assert len(good(short).main) == 3
+    assert begun == [1]
+
+
+def test_truncated(engine: Qwen3Engine) -> None:
+    """The first blocks are labelled, the others are not main, and the answer says so."""
+    answer = good(engine.label([page(100, 60, "truncate")])[0])
+    whole = good(engine.label([page(100, 1, "truncate")])[0])
+
+    labelled = answer.work["draft"]
+    assert (answer.truncated, whole.truncated) == (True, False)
+    assert 10 < labelled < 100
+    assert len(answer.main) == 100
+    assert not answer.main[labelled:].any()
+    assert not answer.probabilities[labelled:].any()
+    assert answer.probabilities[:labelled].all()
+
+
+def test_windows(engine: Qwen3Engine) -> None:
+    """Every block of a page of any length is labelled; the first window is what the page would be without the rest."""
+    long, cut = (good(engine.label([page(100, 60, oversize)])[0]) for oversize in ("window", "truncate"))
+
+    assert long.work["windows"] > 1
+    assert long.work["draft"] > 100
+    assert not long.truncated
+    assert long.probabilities.all()
+    alone = cut.work["draft"] - cut.work["draft"] // 4
+    assert long.main[:alone].tolist() == cut.main[:alone].tolist()
+
+
+def test_max_tokens(prepared: Prepared) -> None:
+    engine = Qwen3Engine(prepared, FakeTagger(), max_tokens=300)
+    short, long = engine.label([page(4), page(40)])
+
+    assert isinstance(short, Labels)
+    assert isinstance(long, OversizeError)
+    assert "DRIPPER_MAX_TOKENS = 300" in str(long)
+    engine.close()
+
+
+def test_max_tokens_under_the_prompt_itself(prepared: Prepared) -> None:
+    with pytest.raises(ModelError, match=r"no room for pages.*DRIPPER_MAX_TOKENS is 20"):
+        Qwen3Engine(prepared, FakeTagger(), max_tokens=20)
+
+
+def test_little_memory_is_a_limit_too(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "room", lambda _: 500)
+    engine = Qwen3Engine(prepared, FakeTagger())
+
+    assert isinstance(engine.label([page(60)])[0], OversizeError)
+    engine.close()
+
+
+def test_texts_are_cut_as_the_model_was_trained_or_as_asked(prepared: Prepared) -> None:
+    def positions(trained: int | None, asked: int | None) -> int:
+        engine = Qwen3Engine(replace(prepared, truncate_chars=trained), FakeTagger(), truncate_chars=asked)
+        work = good(engine.label([page(1, 60)])[0]).work
+        engine.close()
+        return work["positions"]
+
+    assert positions(20, None) == positions(None, 20) < positions(20, 40) < positions(None, None)
+
+
+# ---------------------------------------------------------------------- failures
+def test_without_memory_for_all_a_batch_is_halved(engine: Qwen3Engine) -> None:
+    pages = [page(n, 1) for n in (1, 2, 1, 2)]
+    expected = [good(answer).main.tolist() for answer in engine.label(pages)]
+    engine._prompt.shared = engine._prompt.shared[:0]  # nothing to share: short pages go together
+
+    def fail(lengths: Sequence[int]) -> None:
+        if len(lengths) > 1:
+            raise RuntimeError("Failed to allocate memory for requested buffer")
+
+    engine_module.FULL_PASS["cpu"], full = 1000, engine_module.FULL_PASS["cpu"]
+    try:
+        with passes_that(engine, fail) as begun:
+            found = [good(answer).main.tolist() for answer in engine.label(pages)]
+    finally:
+        engine_module.FULL_PASS["cpu"] = full
+
+    assert found == expected
+    assert begun == [4, 2, 1, 1, 2, 1, 1]
+
+
+def test_a_page_that_fails_once_is_tried_again(engine: Qwen3Engine) -> None:
+    failures = [MemoryError()]
+
+    def fail(lengths: Sequence[int]) -> None:
+        if failures:
+            raise failures.pop()
+
+    with passes_that(engine, fail) as begun:
+        assert isinstance(engine.label([page(5)])[0], Labels)
+    assert begun == [1, 1]
+
+
+def test_a_page_that_always_fails_is_an_error_of_its_own(engine: Qwen3Engine) -> None:
+    def fail(lengths: Sequence[int]) -> None:
+        if max(lengths) > 600:
+            raise RuntimeError("CUDA out of memory")
+
+    with passes_that(engine, fail):
+        answers = engine.label([page(5), page(50), page(6)])
+
+    assert [type(answer) for answer in answers] == [Labels, EngineError, Labels]
+    assert "RuntimeError: CUDA out of memory" in str(answers[1])
+
+
+def test_logits_that_are_no_numbers_are_an_error(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        type(engine._passes), "forward", lambda self, chunks: [np.full((len(c.rows), 2), np.nan) for c in chunks]
+    )
+
+    assert "not finite" in str(engine.label([page(3)])[0])
+
+
+def test_a_model_that_does_not_run_is_found_at_load(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the crawl needs it."""
+    monkeypatch.setattr(GqaPasses, "forward", lambda *_: [np.full((1, 2), np.nan)])
+
+    with pytest.raises(ModelError, match=r"does not run .*not finite.*--check"):
+        Qwen3Engine(prepared, FakeTagger())
+
+
+def test_heads_of_another_size_than_the_graphs(either: Prepared) -> None:
+    with pytest.raises(ModelError, match="export"):
+        Qwen3Engine(replace(either, head_dim=8), FakeTagger())
+
+
+def test_closing_twice(prepared: Prepared) -> None:
+    tagger = FakeTagger()
+    engine = Qwen3Engine(prepared, tagger)
+    before = threading.active_count()
+    engine.close()
+    engine.close()
+
+    assert tagger.closed == 1
+    assert threading.active_count() <= before
+
+
+def test_a_process_ends_whether_the_engine_was_closed_or_not() -> None:
+    code = f"""
+import sys
+sys.path[:0] = {[str(PREPARED.parent)]!r}
+from fakes import FakeTagger
+from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
+from scrapy_dripper.engines.qwen3.prepared import load_prepared
+engine = Qwen3Engine(load_prepared({str(PREPARED / "gqa")!r}), FakeTagger(), threads=2)
+print("loaded")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "loaded\n", "")
+
+
+# ---------------------------------------------------------------------- cascade
+@pytest.mark.parametrize(("confidence", "kept"), [(0.95, True), (0.90, True), (0.85, False)])
+def test_a_confident_tagger_keeps_its_pages(prepared: Prepared, confidence: float, kept: bool) -> None:
+    """Only the rest costs a pass."""
+    engine = Qwen3Engine(prepared, FakeTagger(confidence=confidence), cascade=0.9 - 1e-6)
+    with passes_that(engine, lambda _: None) as begun:
+        answer = good(engine.label([page(9)])[0])
+
+    assert answer.source == ("tagger" if kept else None)
+    assert bool(begun) is not kept
+    if kept:
+        assert answer.main.tolist() == [k % 3 == 0 for k in range(9)]
+    engine.close()
+
+
+# ---------------------------------------------------------------------- on the way of a page
+def extract(engine: Any, config: Config, *documents: Document | str) -> list[Any]:
+    return Extractor(config, engine).extract(documents)
+
+
+def test_extractions_say_who_decided_and_at_what_cost(prepared: Prepared) -> None:
+    tagger = FakeTagger(confidence=0.99)
+    both = Qwen3Engine(prepared, tagger, cascade=0.9)
+    tagger.confidence, confident = 0.5, extract(both, Config(), html(6))[0]
+    unsure = extract(both, Config(), html(6))[0]
+
+    assert (confident.source, dict(confident.work)) == ("tagger", {})
+    assert (unsure.source, unsure.work["windows"]) == ("qwen3", 1)
+    both.close()
+
+
+def test_what_becomes_of_a_long_page_is_the_documents_choice(engine: Qwen3Engine) -> None:
+    """The crawl's option, or the request's own."""
+    config = Config(fallback="empty")
+    long = html(100, 60)
+    documents = [Document(long), *(Document(long, config=replace(config, oversize=o)) for o in ("truncate", "window"))]
+    fallen, cut, whole = extract(engine, config, *documents)
+
+    assert (fallen.source, fallen.fallback_reason) == ("fallback:empty", FallbackReason.OVERSIZE)
+    assert "tokens" in fallen.error
+    assert (cut.source, cut.truncated, cut.blocks) == ("qwen3", True, 100)
+    assert (whole.source, whole.truncated) == ("qwen3", False)
+    assert whole.work["windows"] > 1
+
+
+def test_pages_are_cut_by_the_models_profile(prepared: Prepared) -> None:
+    """A footer is a block of the native profile; to the other one it does not exist."""
+    document = html(3).replace("</body>", "<footer><p>the end of it</p></footer></body>")
+    blocks = []
+    for profile in ("native", "v1.0"):
+        engine = Qwen3Engine(replace(prepared, profile=profile), FakeTagger())
+        blocks.append(extract(engine, Config(), document)[0].blocks)
+        engine.close()
+
+    assert blocks == [4, 3]
+
+
+def test_the_engine_of_a_configuration() -> None:
+    """DRIPPER_ENGINE and DRIPPER_MODEL are all that a user sets."""
+    engine = load_engine(Config(engine="qwen3", model=str(PREPARED / "gqa"), max_tokens=2000, cascade=0.0))
+
+    assert (engine.name, engine.profile) == ("qwen3", "native")
+    assert good(engine.label([page(3)])[0]).source == "tagger"
+    engine.close()
+
+
+def test_no_model_is_bundled() -> None:
+    with pytest.raises(ModelError, match="set DRIPPER_MODEL to a folder made with 'scrapy-dripper export'"):
+        load_engine(Config(engine="qwen3"))

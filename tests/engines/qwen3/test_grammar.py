@@ -1,0 +1,134 @@
+"""Answers as tokens: they spell the answer, whatever the labels, or the tokenizer is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.qwen3.grammar import FORMATS, Answer, Grammar
+
+
+def spelt(tokenizer: Tokenizer, grammar: Grammar, answer: Answer, labels: list[bool]) -> str:
+    """Return the text of an answer with these labels."""
+    ids = answer.ids.copy()
+    ids[answer.places] = np.where(labels, grammar.main, grammar.other)
+    return tokenizer.decode(ids.tolist())
+
+
+@given(labels=st.lists(st.booleans(), min_size=1, max_size=150))
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_answer_spells_its_labels(tokenizer: Tokenizer, name: str, labels: list[bool]) -> None:
+    """For any labels, the tokens are those of the whole text, up to the last label."""
+    grammar = Grammar(tokenizer, name)
+    text = FORMATS[name].text(["main" if label else "other" for label in labels])
+
+    answer = grammar.answer(len(labels))
+
+    assert spelt(tokenizer, grammar, answer, labels) + FORMATS[name].last == text
+    assert len(answer) == len(labels)
+    assert grammar.length(len(labels)) == len(tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def test_what_the_formats_look_like() -> None:
+    texts = {name: one.text(["main", "other", "main"]) for name, one in FORMATS.items()}
+
+    assert texts["json"] == '{"1":"main","2":"other","3":"main"}'
+    assert texts["json_space"] == json.dumps({"1": "main", "2": "other", "3": "main"})
+    assert texts["compact"] == "1main2other3main"
+
+
+def test_no_blocks(tokenizer: Tokenizer) -> None:
+    grammar = Grammar(tokenizer, "json")
+
+    assert len(grammar.answer(0)) == grammar.length(0) == len(grammar.answer(0).ids) == 0
+
+
+def test_an_answer_begins_like_a_longer_one(tokenizer: Tokenizer) -> None:
+    """Lengths grow with the number of blocks, also where the number of digits changes."""
+    grammar = Grammar(tokenizer, "json")
+    lengths = [grammar.length(n) for n in range(1, 1200)]
+
+    assert lengths == sorted(set(lengths))
+    assert np.array_equal(grammar.answer(99).ids, grammar.answer(1199).ids[: len(grammar.answer(99).ids)])
+
+
+def trained(text: str, split: str, size: int = 400) -> Tokenizer:
+    """Return a byte-level tokenizer that has learnt a text."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(split), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    tokenizer.train_from_iterator(
+        [text] * 3, trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False)
+    )
+    return tokenizer
+
+
+WORDS = r"[a-z]+|[0-9]|[^a-z0-9]+"
+NO_UNKNOWN = Tokenizer(models.WordLevel({"main": 0, "other": 1, "[UNK]": 2}, unk_token="[UNK]"))
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "answer", "problem"),
+    [
+        (trained("nothing of the kind", WORDS), "json", "not two single tokens"),
+        (trained("main main", WORDS), "json", "not a single token"),
+        (trained("maint others", r"[a-z]"), "compact", "not a single token"),
+        (NO_UNKNOWN, "json", "no tokens for"),
+    ],
+)
+def test_a_tokenizer_that_does_not_fit_is_refused(tokenizer: Tokenizer, answer: str, problem: str) -> None:
+    """Never with a wrong answer: the message names the format, the problem and the other formats."""
+    with pytest.raises(ModelError, match=rf"answer format '{answer}' \(.*{problem}.*try another format"):
+        Grammar(tokenizer, answer)
+
+
+class Contextual:
+    """A tokenizer that writes the comma between two labels in another way if they differ."""
+
+    def __init__(self, mark: str) -> None:
+        self.mark = mark
+
+    def encode(self, text: str, **_: Any) -> Any:
+        text = re.sub(r'(main","[0-9]+":"other|other","[0-9]+":"main)', lambda m: m[0].replace(",", self.mark), text)
+        pieces = re.findall(r"main|other|.", text)
+        return SimpleNamespace(ids=[{"main": 0, "other": 1}.get(piece) or ord(piece[0]) for piece in pieces])
+
+    def decode(self, ids: list[int]) -> str:
+        return "".join({ord("m"): "main", 1: "other", ord(self.mark): ","}.get(i) or chr(i) for i in ids)
+
+
+def test_runs_that_depend_on_the_labels_are_refused() -> None:
+    """A forced run has to be the same whatever was chosen before and will be chosen after."""
+    Grammar(Contextual(","), "json")  # type: ignore[arg-type]
+
+    with pytest.raises(ModelError, match="the tokens between two labels depend on the labels"):
+        Grammar(Contextual(";"), "json")  # type: ignore[arg-type]
+
+
+def test_a_quotation_mark_may_be_part_of_a_label_token(tokenizer: Tokenizer) -> None:
+    """What counts is that the choice is between two tokens, not where their text ends."""
+    glued = trained('{"1":"main","2":"other"} main" other"', r'[a-z]+"|[0-9]|[^a-z0-9]+')
+    grammar = Grammar(glued, "json")
+
+    assert glued.decode([grammar.main]) == 'main"'
+    assert spelt(glued, grammar, grammar.answer(2), [True, False]) == '{"1":"main","2":"other"'
+
+
+def test_an_unknown_format(tokenizer: Tokenizer) -> None:
+    with pytest.raises(ModelError, match="Unknown answer format 'yaml'"):
+        Grammar(tokenizer, "yaml")

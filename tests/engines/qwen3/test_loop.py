@@ -1,0 +1,132 @@
+"""The loop against decoding one token at a time, with a model in which everything depends on everything before."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+from fakes import PREPARED, FakeModel
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from benchmarks.equality import naive
+from scrapy_dripper.engines.qwen3.grammar import FORMATS, Grammar
+from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Task, decode
+
+
+@lru_cache
+def grammar(name: str) -> Grammar:
+    return Grammar(Tokenizer.from_file(str(PREPARED / "gqa" / "tokenizer.json")), name)
+
+
+def task(prompt: list[int], draft: list[bool], answer: str = "json") -> Task:
+    one = grammar(answer)
+    return Task(np.array(prompt), one.answer(len(draft)), np.array(draft, dtype=np.bool_), one.main, one.other)
+
+
+def expected(model: FakeModel, one: Task) -> Decoded:
+    """Return what one token at a time gives, in a sequence of its own."""
+    return naive(FakeModel(model.seed, model.ties), one)
+
+
+PAGES = st.lists(
+    st.tuples(st.lists(st.integers(0, 500), min_size=1, max_size=8), st.lists(st.booleans(), min_size=1, max_size=40)),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(
+    pages=PAGES,
+    answer=st.sampled_from(sorted(FORMATS)),
+    lookahead=st.none() | st.integers(0, 5),
+    seed=st.integers(0, 1000),
+    ties=st.sampled_from([0.0, 0.3]),
+)
+def test_labels_are_those_of_one_token_at_a_time(
+    pages: list[Any], answer: str, lookahead: int | None, seed: int, ties: float
+) -> None:
+    """For any prompts, drafts, formats, batches and ties; and never in more passes than blocks."""
+    model = FakeModel(seed, ties)
+    tasks = [task(prompt, draft, answer) for prompt, draft in pages]
+
+    for one, found in zip(tasks, decode(model, tasks, 0, lookahead), strict=True):
+        right = expected(model, one)
+        assert found.main.tolist() == right.main.tolist()
+        assert found.margins.tolist() == right.margins.tolist()
+        assert found.passes <= len(one.answer)
+        assert found.kept == int((one.draft == right.main).sum())
+    assert model.passes <= max(len(one.answer) for one in tasks)
+
+
+@given(prompt=st.lists(st.integers(0, 500), min_size=3, max_size=9), n=st.integers(1, 60), data=st.data())
+def test_wrong_drafts_cost_no_more_than_a_pass_each(prompt: list[int], n: int, data: st.DataObject) -> None:
+    """The right draft is one pass over prompt and answer; each label that is corrected can cost one more."""
+    model = FakeModel()
+    right = expected(model, task(prompt, [False] * n)).main.tolist()
+    (found,) = decode(model, [task(prompt, right)])
+
+    assert (found.passes, found.positions, found.kept) == (1, len(task(prompt, right)), n)
+
+    last = data.draw(st.integers(max(0, n - 3), n - 1))
+    (found,) = decode(model, [task(prompt, [label ^ (k == last) for k, label in enumerate(right)])])
+
+    assert found.main.tolist() == right
+    assert found.passes <= 1 + n - 1 - last or found.passes == 1
+
+
+def test_without_a_draft_each_block_is_a_pass() -> None:
+    """And no token is read twice."""
+    one = task([1, 2, 3], [False] * 30)
+    (found,) = decode(FakeModel(), [one], 0, 0)
+
+    assert (found.passes, found.positions) == (30, len(one))
+
+
+def test_what_is_read_already_is_not_read_again() -> None:
+    model = FakeModel()
+    one = task([5, 6, 7, 8], [True] * 4)
+    model.forward([Chunk(0, 0, np.array([5, 6]), np.array([1]))])
+    (found,) = decode(model, [one], start=2)
+    (whole,) = decode(FakeModel(), [one])
+
+    assert found.main.tolist() == whole.main.tolist()
+    assert found.positions == whole.positions - 2
+
+
+def test_a_tie_is_other() -> None:
+    (found,) = decode(FakeModel(ties=1.0), [task([1], [True] * 9)])
+
+    assert not found.main.any()
+    assert found.probabilities.tolist() == [0.5] * 9
+
+
+def test_probabilities_are_a_softmax_of_two() -> None:
+    margins = np.array([0, 1, -1, 800, -800], dtype=np.float32)
+    found = Decoded(margins > 0, margins, 1, 1, 0)
+
+    with np.errstate(all="raise", under="ignore"):
+        assert found.probabilities.tolist() == pytest.approx([0.5, 0.7310586, 0.2689414, 1, 0])
+
+
+def test_a_page_without_blocks_needs_no_pass() -> None:
+    model = FakeModel()
+    empty, one = decode(model, [task([1], []), task([2], [True])])
+
+    assert (len(empty.main), empty.passes, len(one.main)) == (0, 0, 1)
+    assert decode(model, []) == []
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_logits_that_are_no_numbers(bad: float) -> None:
+    """Half precision can overflow: no label comes of that."""
+
+    class Broken(FakeModel):
+        def _logits(self, ids: list[int]) -> tuple[float, float]:
+            return bad, 0.0
+
+    with pytest.raises(ValueError, match="not finite"):
+        decode(Broken(), [task([1], [True])])

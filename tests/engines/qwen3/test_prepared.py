@@ -1,0 +1,115 @@
+"""Prepared folders: whole ones load, anything else says what to do."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import KINDS, PREPARED
+
+from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.qwen3.prepared import load_prepared
+
+Manifest = dict[str, Any]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of a prepared folder, to be damaged."""
+    return Path(shutil.copytree(PREPARED / "gqa", tmp_path / "prepared"))
+
+
+def change(folder: Path, edit: Callable[[Manifest], Any]) -> None:
+    path = folder / "manifest.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    edit(values)
+    path.write_text(json.dumps(values), encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_folders_of_these_tests(kind: str) -> None:
+    """Both exporters' folders load, are small, and need no PyTorch."""
+    prepared = load_prepared(PREPARED / kind)
+
+    assert (prepared.attention, prepared.layers, prepared.context) == (kind, 2, 4096)
+    assert prepared.token_bytes == 2 * 2 * 2 * 16 * 4
+    assert sum(path.stat().st_size for path in PREPARED.rglob("*") if path.is_file()) < 1_000_000
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"manifest\.json is missing; make one with 'scrapy-dripper export MODEL .*'"):
+        load_prepared(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("edit", "problem"),
+    [
+        (lambda m: m.update(format="other"), r"is of format \('other', 1\)"),
+        (lambda m: m.update(version=2), "this version reads"),
+        (lambda m: m.pop("layers"), r"KeyError: 'layers'"),
+        (lambda m: m.update(layers=0), "layers must be a whole number above 0"),
+        (lambda m: m.update(kv_heads="2"), "kv_heads must be a whole number"),
+        (lambda m: m.update(context=True), "context must be a whole number"),
+        (lambda m: m.update(attention="sparse"), "attention must be one of gqa, plain"),
+        (lambda m: m.update(device="tpu"), "device must be one of cuda, cpu"),
+        (lambda m: m.update(prompt="no place"), r"\{html\} exactly once"),
+        (lambda m: m.update(prompt=7), r"\{html\} exactly once"),
+        (lambda m: m.update(truncate_chars=-1), "truncate_chars must be null"),
+        (lambda m: m.update(labels=[1, 2]), "labels must be an object"),
+        (lambda m: m.update(labels={"main": 5, "other": 6}), "its tokenizer writes them"),
+        (lambda m: m.update(answer="yaml"), "Unknown answer format 'yaml'"),
+        (lambda m: m["files"].pop("tokenizer.json"), r"lists no tokenizer\.json"),
+        (lambda m: m["files"].update({"../secret": "0"}), "no plain file of the folder"),
+        (lambda m: m["files"].update({"/etc/hostname": "0"}), "no plain file of the folder"),
+        (lambda m: m["files"].update({"..": "0"}), "no plain file of the folder"),
+        (lambda m: m["files"].update({"more.bin": "0"}), r"Cannot read .*more\.bin"),
+        (lambda m: m["files"].update({"model.onnx": "0"}), "SHA-256"),
+    ],
+)
+def test_a_wrong_manifest(folder: Path, edit: Callable[[Manifest], Any], problem: str) -> None:
+    change(folder, edit)
+
+    with pytest.raises(ModelError, match=problem) as raised:
+        load_prepared(folder)
+    assert "export" in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '"x"', "null"])
+def test_a_manifest_that_is_none(folder: Path, text: str) -> None:
+    (folder / "manifest.json").write_text(text, encoding="utf-8")
+
+    with pytest.raises(ModelError, match="is damaged"):
+        load_prepared(folder)
+
+
+def test_a_file_that_was_changed(folder: Path) -> None:
+    with (folder / "model.onnx").open("ab") as file:
+        file.write(b"x")
+
+    with pytest.raises(ModelError, match=r"model\.onnx is damaged: its SHA-256"):
+        load_prepared(folder)
+
+
+def test_a_tokenizer_that_is_none(folder: Path) -> None:
+    (folder / "tokenizer.json").write_text("{}", encoding="utf-8")
+    change(folder, lambda m: m["files"].update({"tokenizer.json": hashlib.sha256(b"{}").hexdigest()}))
+
+    with pytest.raises(ModelError, match=r"tokenizer\.json cannot be read"):
+        load_prepared(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="needs symbolic links")
+def test_a_link_out_of_the_folder(folder: Path, tmp_path: Path) -> None:
+    """A folder from somebody else cannot make us read files of ours, hash or not."""
+    outside = tmp_path / "outside.onnx"
+    (folder / "model.onnx").rename(outside)
+    (folder / "model.onnx").symlink_to(outside)
+
+    with pytest.raises(ModelError, match="no plain file of the folder"):
+        load_prepared(folder)

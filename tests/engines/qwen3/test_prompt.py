@@ -1,0 +1,63 @@
+"""Prompts: what is shared, what is counted, and blocks that are numbered anew."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.qwen3.prompt import Prompt, window_html
+
+TEMPLATE = "Read this page.\n\n{html}\n\nLabels:"
+
+
+def test_the_prefix_is_what_prompts_share(tokenizer: Tokenizer) -> None:
+    prompt = Prompt(tokenizer, TEMPLATE)
+    (ids,) = prompt.encode(['<div class="x" _item_id="1">text</div>'])
+
+    assert prompt.shares(ids)
+    assert tokenizer.decode(prompt.shared.tolist()).strip() == "Read this page."
+    assert "Labels:" in tokenizer.decode(ids.tolist())
+
+
+@given(text=st.text(max_size=20))
+def test_a_page_that_changes_the_last_tokens_of_the_prefix_is_seen(tokenizer: Tokenizer, text: str) -> None:
+    """Tokens are those of the whole prompt, always; only whether the prefix can be used differs."""
+    prompt = Prompt(tokenizer, "Read {html}")
+    (ids,) = prompt.encode([text])
+
+    assert ids.tolist() == tokenizer.encode("Read " + text).ids
+    assert prompt.shares(ids) == (
+        ids[: len(prompt.shared)].tolist() == prompt.shared.tolist() and len(ids) > len(prompt.shared)
+    )
+
+
+@pytest.mark.parametrize("template", ["no place", "{html} twice {html}"])
+def test_a_template_has_one_place(tokenizer: Tokenizer, template: str) -> None:
+    with pytest.raises(ModelError, match=r"\{html\} exactly once"):
+        Prompt(tokenizer, template)
+
+
+def test_windows_are_numbered_from_one() -> None:
+    """Only the number of the block itself changes: not those that its text or attributes talk about."""
+    blocks = [f'<p class="_item_id=&quot;{k}&quot;" _item_id="{k}">the _item_id="{k}" of {k}</p>' for k in range(1, 13)]
+
+    window = window_html(blocks, 9, 11)
+
+    assert window == (
+        '<p class="_item_id=&quot;10&quot;" _item_id="1">the _item_id="10" of 10</p>'
+        '<p class="_item_id=&quot;11&quot;" _item_id="2">the _item_id="11" of 11</p>'
+    )
+    assert window_html(blocks, 0, 12) == "".join(blocks)
+
+
+def test_the_head_of_a_text(tokenizer: Tokenizer) -> None:
+    prompt = Prompt(tokenizer, TEMPLATE)
+    text = "the morning and the market " * 5
+
+    assert text.startswith(prompt.head(text, 7))
+    assert prompt.count([prompt.head(text, 7)]) == [7]
+    assert prompt.head(text, 10_000) == text
+    assert prompt.count(["", "main"]) == [0, 1]
