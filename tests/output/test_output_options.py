@@ -1,0 +1,187 @@
+"""The options of the output: who writes what, and what goes onto items."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
+from scrapy_dripper.fallback import fall_back
+from scrapy_dripper.metadata import metadata
+from scrapy_dripper.output import Written, write
+from scrapy_dripper.output.content_json import from_json, to_json
+from scrapy_dripper.output.items import Image, Paragraph, Text, Title
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.parse import parse
+
+URL = "https://example.org/news/1"
+SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "
+PAGE = f"""<!doctype html><html lang="en-GB"><head><title>Tides | Sand</title>
+<link rel="canonical" href="https://example.org/tides"><meta name="author" content="Ada Marsh">
+<meta property="og:site_name" content="Sand"><meta property="og:title" content="Tides">
+<meta property="og:image" content="/tide.png"><meta name="description" content="About the sea.">
+<meta property="article:published_time" content="2024-05-01T10:00:00Z"></head><body><article>
+<h1>Tides</h1><p>{SENTENCE * 3}</p><h2>High</h2><p>{SENTENCE * 3} <a href="/more">more</a></p><img src="/a.png">
+<table><tr><th>a<th colspan=2>b<tr><td>1<td>2<td>3</table><ul><li>{SENTENCE}</ul></article></body></html>"""
+
+
+def run(html: str = PAGE, **options: Any) -> Written:
+    page = cut(parse(html), URL)
+    return write(page, np.ones(len(page.blocks), dtype=np.bool_), Config(**options))
+
+
+def test_all_forms_come_from_one_content_list() -> None:
+    found = run()
+
+    assert [item.type for item in found.content] == [
+        "title",
+        "paragraph",
+        "title",
+        "paragraph",
+        "image",
+        "table",
+        "list",
+    ]
+    assert found.markdown.startswith("# Tides\n\nThe tide")
+    assert "[more](https://example.org/more)" in found.markdown
+    assert found.text.startswith("Tides\nThe tide")
+    assert "<table>" in found.markdown
+    assert "<h1>Tides</h1>" in found.main_html
+
+
+def test_html2text_stays() -> None:
+    """The canonical form of the papers: without links, if they are dropped."""
+    assert "* The tide" in run(markdown="html2text").markdown
+    assert "[more](https://example.org/more)" in run(markdown="html2text").markdown
+    assert "](" not in run(markdown="html2text", links="drop").markdown.replace("![](", "")
+
+
+def test_options_of_markdown() -> None:
+    assert "(https://example.org/more)" not in run(links="drop").markdown
+    assert run(links="citations").markdown.endswith("[1]: https://example.org/more")
+    assert "| a | b | b |" in run(complex_tables="linear").markdown
+
+
+def test_only_some_types() -> None:
+    """In the content list, in Markdown and in text; the Main-HTML has everything."""
+    found = run(content_types="title, list")
+
+    assert [item.type for item in found.content] == ["title", "title", "list"]
+    assert found.text == "Tides\nHigh"  # the paragraph in the item is no title and no list either
+    assert found.markdown == "# Tides\n\n## High"
+    assert found.main_html == run().main_html
+    assert len(run(content_types=["title", "list", "paragraph"]).text.splitlines()) == 5
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("image,title", ("title", "image")),
+        (["title", "title"], ("title",)),
+        (("code",), ("code",)),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_content_types(value: Any, expected: Any) -> None:
+    assert Config(content_types=value).content_types == expected
+
+
+@pytest.mark.parametrize("value", ["chart", ["title", "chart"], [], 3])
+def test_content_types_that_are_none(value: Any) -> None:
+    with pytest.raises(ConfigError, match="DRIPPER_CONTENT_TYPES must be a list of some of 'title', 'paragraph'"):
+        Config(content_types=value)
+
+
+# ---------------------------------------------------------------------- fallbacks
+@pytest.mark.parametrize("fallback", ["trafilatura", "html"])
+def test_fallbacks_have_a_content_list_too(fallback: str) -> None:
+    """Of the HTML that they return, and Markdown by the same writer."""
+    found = fall_back(Document(PAGE, URL), Config(fallback=fallback, links="drop"), FallbackReason.NO_BLOCKS)
+
+    assert found.content is not None
+    assert Title(2, (Text("High"),)) in found.content
+    assert any(isinstance(item, Paragraph) for item in found.content)
+    assert found.markdown is not None
+    assert "## High" in found.markdown
+    assert "](https://example.org/more)" not in found.markdown
+
+
+def test_fallbacks_keep_to_types() -> None:
+    for fallback in ("trafilatura", "html"):
+        config = Config(fallback=fallback, content_types=["title"])
+        found = fall_back(Document(PAGE, URL), config, FallbackReason.NO_BLOCKS)
+        assert found.markdown is not None
+        assert found.text is not None
+        assert found.markdown.endswith("## High")
+        assert found.text.endswith("High")
+        assert "sandcastle" not in found.markdown + found.text
+
+
+def extraction(html: str, url: str) -> Extraction:
+    return Extraction(url, None, "<p>a <img src=/i.png></p>", "own", "own", "own")
+
+
+def test_the_content_list_of_a_callable() -> None:
+    """It is only made where an item is to have it; what the callable wrote stays."""
+    config = Config(fallback=extraction)
+    assert fall_back(Document(PAGE, URL), config, FallbackReason.NO_BLOCKS).content is None
+    found = fall_back(Document(PAGE, URL), Config(fallback=extraction, content_field="c"), FallbackReason.NO_BLOCKS)
+    assert found.content is not None
+    assert Image("https://example.org/i.png") in found.content[0].runs  # type: ignore[union-attr]
+    assert (found.markdown, found.text) == ("own", "own")
+
+
+# ---------------------------------------------------------------------- metadata
+def test_metadata() -> None:
+    assert metadata(Document(PAGE, URL), Config()) == Metadata(
+        title="Tides",
+        author="Ada Marsh",
+        date="2024-05-01",
+        language="en-GB",
+        site_name="Sand",
+        url="https://example.org/tides",
+        description="About the sea.",
+        image="https://example.org/tide.png",
+    )
+
+
+@pytest.mark.parametrize(
+    "html", ["", "<p>x</p>", b"\x89PNG\r\n\x1a\n", "<html lang='x y z!'><meta name=author content=''>"]
+)
+def test_a_page_that_says_nothing(html: str | bytes) -> None:
+    found = metadata(Document(html), Config())
+    assert (found.author, found.language, found.description, found.image) == (None, None, None, None)
+
+
+def test_an_image_that_would_run() -> None:
+    html = "<meta property=og:image content='javascript:x()'><meta property=og:title content=t><p>x</p>"
+    assert metadata(Document(html, URL), Config()).image is None
+
+
+@pytest.mark.parametrize(
+    "html", ["<html xml:lang='de_AT'><p>x", "<meta http-equiv=content-language content=de-AT><p>x"]
+)
+def test_language(html: str) -> None:
+    assert metadata(Document(html), Config()).language == "de-AT"
+
+
+# ---------------------------------------------------------------------- items
+def test_what_goes_onto_items() -> None:
+    """Plain values that feeds can export; None leaves the field alone."""
+    from scrapy_dripper.fields import VALUES
+
+    found = run()
+    whole = Extraction(URL, "t", "", "", "", "tagger", content=found.content, metadata=Metadata(title="t"))
+    values = json.loads(json.dumps({name: VALUES[name](whole) for name in ("content_field", "metadata_field")}))
+    assert from_json(values["content_field"]) == found.content
+    assert values["content_field"] == to_json(found.content)
+    assert values["metadata_field"]["title"] == "t"
+    assert set(values["metadata_field"]) == set(Metadata.__slots__)
+    empty = Extraction(URL, None, None, None, None, "fallback:none")
+    assert VALUES["content_field"](empty) is None
+    assert VALUES["metadata_field"](empty) is None
