@@ -589,7 +589,11 @@ def test_ctrl_c_ends_without_a_traceback(server: tuple[str, type[Handler]]) -> N
     """The exit code is 130, as shells have it."""
     address, handler = server
     process = subprocess.Popen(
-        command("extract", f"{address}/slow"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command("extract", f"{address}/slow"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job's children ignore it
     )
     assert handler.waiting.wait(30)
 
