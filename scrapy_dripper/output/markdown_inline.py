@@ -111,8 +111,8 @@ class InlineWriter:
             if pieces:
                 if before == "!" and piece[0] == "[":
                     pieces[-1] = pieces[-1][:-1] + "\\!"
-                elif piece[0] == ":" and type(runs[i - 1]) is FootnoteMark:
-                    piece = "\\" + piece
+                elif piece[0] == ":" and i == 1 and type(runs[0]) is FootnoteMark:
+                    piece = "\\" + piece  # or it would be a footnote
             pieces.append(piece)
             before = piece[-1]
         return "".join(pieces)

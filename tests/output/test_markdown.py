@@ -7,7 +7,20 @@ import re
 import pytest
 
 from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.output.items import Code, CodeBlock, Formula, Image, Item, Link, Paragraph, Run, Strong, Text, Title
+from scrapy_dripper.output.items import (
+    Code,
+    CodeBlock,
+    FootnoteMark,
+    Formula,
+    Image,
+    Item,
+    Link,
+    Paragraph,
+    Run,
+    Strong,
+    Text,
+    Title,
+)
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.page.parse import parse
 
@@ -178,6 +191,8 @@ def test_text_stays_text(text: str, expected: str) -> None:
         ((Code("`a"),), "`` `a ``"),
         ((Code("a``b`c"),), "```a``b`c```"),
         ((Formula("a\n b", "mathml"),), "$a b$"),
+        ((Text("a"), FootnoteMark("1"), Text(": b")), "a[^1]: b"),
+        ((FootnoteMark("1"), Text(": b")), "[^1]\\: b"),
     ],
 )
 def test_runs(runs: tuple[Run, ...], expected: str) -> None:

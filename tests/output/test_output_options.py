@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
 from scrapy_dripper.fallback import fall_back
@@ -185,3 +187,22 @@ def test_what_goes_onto_items() -> None:
     empty = Extraction(URL, None, None, None, None, "fallback:none")
     assert VALUES["content_field"](empty) is None
     assert VALUES["metadata_field"](empty) is None
+
+
+def test_json_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The content list and the metadata are in it when asked for, and the options of Markdown are flags."""
+    file = tmp_path / "page.html"
+    file.write_text(PAGE, encoding="utf-8")
+    arguments = ["extract", str(file), "-f", "jsonl", "--url", URL]
+
+    assert main([*arguments, "--content", "--metadata", "--links", "drop"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["metadata"]["author"] == "Ada Marsh"
+    assert {"title", "paragraph"} <= {item.type for item in from_json(record["content"])}
+    assert "](https://example.org/more)" not in record["markdown"]
+
+    assert main([*arguments, "--content-types", "paragraph"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert "sandcastle" in record["markdown"]
+    assert "High" not in record["markdown"]
+    assert not {"content", "metadata"} & set(record)

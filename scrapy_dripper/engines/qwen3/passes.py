@@ -143,7 +143,7 @@ class _Buffers:
 
         prepared = self._prepared
         shape = [1, prepared.kv_heads, self.tokens, prepared.head_dim]
-        for name in _cache_names(prepared):
+        for name in prepared.cache_names:
             self._values[name] = OrtValue.ortvalue_from_shape_and_type(
                 shape, np.dtype(prepared.dtype).type, prepared.device, 0
             )
@@ -209,7 +209,7 @@ class PlainPasses(Passes):
         positions = starts + np.arange(ids.shape[1])
         self._positions = np.hstack([self._positions, np.where(real, positions, _MASKED)])
         binding = self._session.io_binding()
-        for name, value in zip(_cache_names(self._prepared), self._values, strict=True):
+        for name, value in zip(self._prepared.cache_names, self._values, strict=True):
             binding.bind_ortvalue_input(f"past_key_values.{name}", value)
             binding.bind_output(f"present.{name}", self._prepared.device)
         inputs = {
@@ -237,11 +237,6 @@ class PlainPasses(Passes):
 
 _MASKED = np.iinfo(np.int64).max
 """Position of what no token may look at."""
-
-
-def _cache_names(prepared: Prepared) -> list[str]:
-    """Return the names of the keys and values, as they stand behind ``past_key_values`` and ``present``."""
-    return [f"{layer}.{part}" for layer in range(prepared.layers) for part in ("key", "value")]
 
 
 def _padded(parts: Sequence[Ids]) -> tuple[Ids, npt.NDArray[np.bool_]]:

@@ -75,6 +75,11 @@ class Prepared:
         return tokenizer
 
     @property
+    def cache_names(self) -> list[str]:
+        """Names of the keys and values in the graph, behind ``past_key_values.`` and ``present.``."""
+        return [f"{layer}.{part}" for layer in range(self.layers) for part in ("key", "value")]
+
+    @property
     def token_bytes(self) -> int:
         """Bytes of the keys and values of one token."""
         return 2 * self.layers * self.kv_heads * self.head_dim * (2 if self.dtype == "float16" else 4)

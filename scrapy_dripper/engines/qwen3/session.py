@@ -61,7 +61,7 @@ def _check_graph(session: onnxruntime.InferenceSession, prepared: Prepared) -> N
 
     The graph is given memory for keys and values by these numbers, and onnxruntime does not compare all of them.
     """
-    names = [f"{layer}.{part}" for layer in range(prepared.layers) for part in ("key", "value")]
+    names = prepared.cache_names
     wanted = {"input_ids", "attention_mask", "choice_rows", *(f"past_key_values.{name}" for name in names)}
     if prepared.attention == "plain":
         wanted.add("position_ids")
