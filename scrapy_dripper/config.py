@@ -188,6 +188,11 @@ class Config:
         "spanning cells are repeated.",
         per_request=True,
     )
+    guess_language: bool = _option(
+        False,
+        _boolean,
+        "Guess the language of code whose page does not name it, from the code; needs the extra [guess].",
+    )
     content_types: tuple[str, ...] | None = _option(
         None,
         _optional(_types),

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, OversizeError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
@@ -38,6 +38,8 @@ class Extractor:
     def __init__(self, config: Config | None = None, engine: Engine | None = None) -> None:
         self.config = config or Config()
         check_fallback(self.config)
+        if self.config.guess_language:
+            _check_guess()
         self.engine = engine or load_engine(self.config)
 
     def extract(self, documents: Iterable[Document | str | bytes]) -> list[Extraction]:
@@ -163,6 +165,16 @@ class Extractor:
             truncated=page.truncated or answer.truncated,
             work=answer.work,
         )
+
+
+def _check_guess() -> None:
+    """Raise :exc:`ConfigError` if the language of code cannot be guessed."""
+    from scrapy_dripper.output.language_guess import magika_guess
+
+    try:
+        magika_guess()
+    except ImportError as error:
+        raise ConfigError(f"DRIPPER_GUESS_LANGUAGE: {error}") from None
 
 
 def _checked(answer: Labels | EngineError, page: Page) -> Labels | EngineError:

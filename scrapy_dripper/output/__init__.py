@@ -13,6 +13,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.output import html2text_output
 from scrapy_dripper.output.content_list import content_list, only
 from scrapy_dripper.output.items import Items
+from scrapy_dripper.output.language_guess import magika_guess
 from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import plain_text
@@ -52,7 +53,7 @@ def write_html(main_html: str, base_url: str, config: Config) -> Written:
 
 
 def _write(tree: etree._Element, main_html: str, base_url: str, config: Config, scripts: Sequence[str] = ()) -> Written:
-    content = content_list(tree, base_url, scripts)
+    content = content_list(tree, base_url, scripts, magika_guess() if config.guess_language else None)
     if config.content_types is not None:
         content = only(content, config.content_types)
     if config.markdown == "html2text":

@@ -86,7 +86,7 @@ def _heading(reader: Reader, element: etree._Element) -> Leave:
 
 def add_code(reader: Reader, element: etree._Element) -> bool:
     """Add the code block that an element is; return False if it is none."""
-    found = None if reader.flat and not reader.title else code_block(element)
+    found = None if reader.flat and not reader.title else code_block(element, reader.guess)
     if found is None or not reader.begins_block():
         return False
     reader.flush()

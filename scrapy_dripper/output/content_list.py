@@ -10,20 +10,26 @@ from typing import Any
 from lxml import etree
 
 from scrapy_dripper.output import block_tags, inline_tags
+from scrapy_dripper.output.code import Guess
 from scrapy_dripper.output.delimiters import notation
 from scrapy_dripper.output.items import Footnotes, Image, Item, Items, List, Paragraph, Quote, Run, Runs
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 from scrapy_dripper.page.tags import UNSEEN
 
 
-def content_list(root: etree._Element, base_url: str = "", scripts: Sequence[str] = ()) -> Items:
+def content_list(
+    root: etree._Element, base_url: str = "", scripts: Sequence[str] = (), guess: Guess | None = None
+) -> Items:
     """Return the content of a tree, such as that of Main-HTML, as items in document order.
 
     Relative URLs are resolved against ``base_url``; what cannot be resolved stays as it is written. ``scripts`` of the
-    page can say how it writes formulas; those in the tree are looked at too.
+    page can say how it writes formulas; those in the tree are looked at too. ``guess`` is asked for the language of
+    code whose page does not name it.
     """
     found = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
-    return Reader(root, base_url, notation(chain(scripts, found)), _ENTER, _other).read(root)
+    reader = Reader(root, base_url, notation(chain(scripts, found)), _ENTER, _other)
+    reader.guess = guess
+    return reader.read(root)
 
 
 def _other(reader: Reader, element: etree._Element) -> Leave:

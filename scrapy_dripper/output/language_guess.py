@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from scrapy_dripper.output.code import Guess
 from scrapy_dripper.output.code_language import normalised
 
@@ -13,6 +15,7 @@ MIN_CHARS = 40
 _NO_CODE = frozenset({"txt", "empty", "unknown", "undefined", "directory", "symlink"})
 
 
+@lru_cache(maxsize=1)
 def magika_guess() -> Guess:
     """Return a guesser by Magika (Fratantonio et al., 2025), a small model on the CPU; some 0.1 s for each text.
 

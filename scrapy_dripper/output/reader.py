@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from lxml import etree
 
-from scrapy_dripper.output.code import code_of_lines
+from scrapy_dripper.output.code import Guess, code_of_lines
 from scrapy_dripper.output.delimiters import Notation
 from scrapy_dripper.output.footnotes import FootnoteMarks
 from scrapy_dripper.output.images import same_image
@@ -90,6 +90,7 @@ class Reader:
         self._enter, self._other = enter, other
         self.resolve = resolver(base_url)
         self.footnotes = FootnoteMarks(root)
+        self.guess: Guess | None = None
         self.captions: dict[etree._Element, int] = {}
         """Captions that were read with their figures, and before which of its items they stand."""
         self.line = self.new_line()

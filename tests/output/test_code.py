@@ -233,12 +233,14 @@ def test_guess_is_careful(
     result = SimpleNamespace(ok=True, score=score, output=SimpleNamespace(label=label, is_text=True))
     model = SimpleNamespace(identify_bytes=lambda data: result)
     monkeypatch.setitem(sys.modules, "magika", SimpleNamespace(Magika=lambda: model))
+    magika_guess.cache_clear()
     assert magika_guess()(code) == language
 
 
 def test_magika() -> None:
     """The real model knows a program."""
     pytest.importorskip("magika", reason="needs the extra [guess]")
+    magika_guess.cache_clear()
     assert magika_guess()('#include <stdio.h>\n\nint main(void) {\n    printf("%d\\n", 1);\n    return 0;\n}\n') == "c"
 
 
