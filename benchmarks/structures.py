@@ -146,7 +146,7 @@ so all ways to write something are as good.
 
 ## The structured set
 
-{pages} pages with Markdown that was written and reviewed by hand (`tests/structured`). The gold follows our style, so
+{pages} pages with gold Markdown that was reviewed by eye (`tests/structured`). The gold follows our style, so
 the measures leave style aside: they compare what the renderer makes of both. Text, code and formulas are compared by
 1 - Levenshtein distance / length of the longer one, tables by TEDS, the tree edit distance similarity of
 [PubTabNet](https://arxiv.org/abs/1911.10683), on all tables of a page as one tree. Means are over the pages on which
