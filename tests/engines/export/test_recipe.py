@@ -57,6 +57,8 @@ def test_the_prompt_of_an_installed_package(
     name = "version" if "version" in signature else "'v0'"
     code = f"def get_full_prompt({signature}):\n    return 'Prompt ' + {name} + ': ' + html\n"
     install(tmp_path, package, module, code)
+    if package != "mineru_html":  # it may be installed here, and comes first
+        install(tmp_path, "mineru_html", "process.build_prompt", "import no_such_module\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     assert installed_prompt("v0") == "Prompt v0: {html}"
     assert find_recipe(tmp_path, {}).prompt == "Prompt v0: {html}"

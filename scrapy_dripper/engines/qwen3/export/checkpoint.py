@@ -21,6 +21,7 @@ LONGEST_CONTEXT = 32_768
 
 BYTES = {"float16": 2, "float32": 4}
 _GIB = 1 << 30
+_BASE = 3 << 29  # bytes of memory for the programs themselves
 _hub_name = re.compile(r"[\w.-]+/[\w.-]+").fullmatch
 
 
@@ -71,7 +72,7 @@ class Checkpoint:
         """
         size = BYTES[dtype]
         full = self.parameters + (self.embedding if self.tied else 0)
-        return Needs(disk=size * (2 * full - self.embedding) + (64 << 20), memory=(4 + copies * size) * full + _GIB)
+        return Needs(disk=size * (2 * full - self.embedding) + (64 << 20), memory=(4 + copies * size) * full + _BASE)
 
 
 def open_checkpoint(model: str, say: Callable[[str], None]) -> Checkpoint:
