@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -88,9 +89,7 @@ def table(pages: Sequence[Page]) -> Table:
 
     parent = np.maximum(tree("parent"), 0) + to_node
     tag, depth = tree("tag"), tree("depth")
-    own = np.fromiter(
-        (keywords(name[:512]) if name else 0 for page in pages for name in page.tree.names), dtype=np.int64
-    )
+    own = np.array([keywords(name[:512]) if name else 0 for page in pages for name in page.tree.names], dtype=np.int64)
     up = parent
     near = own | own[up] | own[up[up]]
     far, path = own.copy(), tag.copy()
@@ -247,8 +246,8 @@ def _words(x: Columns, c: Characters, pages: Sequence[Page]) -> None:
         for word in _tokens(path.replace("_", "-")):
             if len(word) > 2:
                 title[word] = title.get(word, 0) | 2
-        codes.extend([get(token, 0) for token in tokens])
-        shared.extend([title.get(token, 0) for token in tokens] if title else [0] * len(tokens))
+        codes.extend(map(get, tokens, repeat(0)))
+        shared.extend(map(title.get, tokens, repeat(0)) if title else repeat(0, len(tokens)))
     starts = np.concatenate([[0], np.cumsum(c.words[:-1])])
     words = c.words
     if int(words.sum()) != len(codes):  # lower-casing split a word: count again, by block
@@ -258,9 +257,10 @@ def _words(x: Columns, c: Characters, pages: Sequence[Page]) -> None:
     for bit, name in enumerate(WORDS):
         hits = np.add.reduceat((code >> bit) & 1, starts)
         x[f"words:{name}"] = _per(hits, words)
-    x["title_words"] = _per(np.add.reduceat(share & 1, starts), words)
+    hits = np.add.reduceat(share & 1, starts)
+    x["title_words"] = _per(hits, words)
     x["url_words"] = _per(np.add.reduceat(share >> 1, starts), words)
-    x["title_hits"] = np.minimum(np.add.reduceat(share & 1, starts), 10)
+    x["title_hits"] = np.minimum(hits, 10)
 
 
 def _place(x: Columns, t: Table, c: Characters) -> None:
