@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -26,14 +26,16 @@ from report import heading, publish, table
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.qwen3.grammar import FORMATS, Grammar
+from scrapy_dripper.engines import load_engine
+from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
+from scrapy_dripper.engines.qwen3.grammar import FORMATS, Grammar, fitting
 from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Task, decode
 from scrapy_dripper.engines.qwen3.passes import open_passes
 from scrapy_dripper.engines.qwen3.prepared import load_prepared
 from scrapy_dripper.engines.qwen3.prompt import Prompt
 from scrapy_dripper.engines.qwen3.session import open_session
 from scrapy_dripper.extraction import Document
-from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.page import PageError, read
 
 HERE = Path(__file__).parent
 PREPARED = HERE.parent / "tests" / "engines" / "qwen3" / "prepared"
@@ -133,7 +135,7 @@ def prove(arguments: argparse.Namespace) -> str:
     """Return how many pages had the same labels whichever way they were decoded."""
     rows = []
     for folder in arguments.folders or sorted(PREPARED.iterdir()):
-        for answer in FORMATS:
+        for answer in arguments.answers or fitting(load_prepared(folder).tokenizer()):
             prover = Prover(folder, answer, arguments.seed)
             with tqdm(total=arguments.cases, desc=f"{prover.attention} {answer}", unit="page") as bar:
                 for proof in prover.prove(arguments.cases, arguments.most_blocks):
@@ -210,30 +212,92 @@ def timing(arguments: argparse.Namespace) -> str:
 
 
 # ---------------------------------------------------------------------- real pages
-def pages(arguments: argparse.Namespace) -> str:
-    """Return what real pages cost with the tagger's drafts."""
+QUALITIES = (1.0, 0.95, 0.9, 0.8, 0.6, 0.0)
+"""Least shares of the draft that are right, of the rows of the table."""
+SIZES = {"1 to 15 blocks": range(1, 16), "16 to 30": range(16, 31), "over 30": range(31, 100_000)}
+FEW = 5
+"""Prompts that a point of the plot stands for, at least."""
+
+
+def decoded_pages(arguments: argparse.Namespace) -> tuple[int, list[Decoded]]:
+    """Decode real pages, each prompt alone, with the tagger's drafts, up to a number of prompts."""
     chosen, _ = sample(arguments.data, arguments.cases, arguments.seed)
-    extractor = Extractor(Config(engine="qwen3", model=str(arguments.pages), oversize="window", fallback="none"))
-    work: Counter[str] = Counter()
-    passes: list[int] = []
-    blocks: list[int] = []
-    for page in tqdm(chosen, unit="page"):
-        (extraction,) = extractor.extract([Document(page.path.read_bytes())])
-        if extraction.source == extractor.engine.name:
-            work.update(extraction.work)
-            blocks.append(extraction.blocks)
-            passes.append(round(extraction.work["passes"] / extraction.work["windows"]))
-    extractor.close()
-    if not passes:
+    config = Config(engine="qwen3", model=str(arguments.pages), oversize="window")
+    engine = load_engine(config)
+    assert isinstance(engine, Qwen3Engine)
+    found: list[Decoded] = []
+
+    def alone(tasks: Sequence[Task]) -> list[Decoded]:
+        for task in tasks:
+            found.extend(decode(passes, [task], passes.begin([len(task) + 1], shared=False)))
+            found[-1] = replace(found[-1], positions=found[-1].positions - len(task.prompt))
+            bar.update()
+        return found[len(found) - len(tasks) :]
+
+    passes = engine._passes
+    engine.decode = alone  # type: ignore[method-assign, assignment]
+    read_pages = 0
+    with tqdm(total=arguments.limit, unit="prompt") as bar:
+        for one in chosen:
+            if len(found) >= arguments.limit:
+                break
+            with suppress(PageError):
+                engine.label([read(Document(one.path.read_bytes()), config, engine.profile)])
+                read_pages += 1
+    engine.close()
+    if not found:
         raise SystemExit("no page could be labelled")
-    counts = Counter(passes)
-    rows = [[str(k), str(counts[k]), f"{counts[k] / len(passes):.2f}"] for k in sorted(counts)]
+    return read_pages, found
+
+
+def pages(arguments: argparse.Namespace) -> str:
+    """Return what real pages cost with the tagger's drafts, by how good these are, and write the plot."""
+    number, found = decoded_pages(arguments)
+    rows: list[list[str]] = []
+    points: dict[str, list[tuple[float, float, float]]] = {name: [] for name in SIZES}
+    for least, above in zip(QUALITIES, (2.0, *QUALITIES), strict=False):
+        own = [one for one in found if least <= one.kept / len(one.main) < above]
+        if own:
+            rows.append([f"{least:.2f}" if least in (1.0, 0.0) else f"{least:.2f} or more", *_costs(own)])
+        for name, sizes in SIZES.items():
+            some = [one for one in own if len(one.main) in sizes]
+            if len(some) >= FEW:
+                share = float(np.mean([one.kept / len(one.main) for one in some]))
+                figures = (float(np.mean([getattr(one, what) for one in some])) for what in ("passes", "positions"))
+                points[name].append((max(share, 0.5), *figures))  # type: ignore[arg-type]
+    rows.append(["all", *_costs(found)])
+    lines = [
+        Line(name, own, float(np.mean([len(one.main) for one in found if len(one.main) in SIZES[name]])))
+        for name, own in points.items()
+        if own
+    ]
+    output = arguments.output or RESULTS / "decode-pages.txt"
+    if lines:
+        draw(lines, output.with_suffix(".svg"))
+    prepared = load_prepared(arguments.pages)
+    labels, kept = sum(len(one.main) for one in found), sum(one.kept for one in found)
     about = (
-        f"{len(passes)} pages with {int(np.median(blocks))} blocks in the median, {work['windows']} prompts\n"
-        f"{work['draft_kept'] / work['draft']:.3f} of the tagger's labels kept, {work['passes'] / work['windows']:.2f} "
-        f"passes and {work['positions'] / work['windows']:,.0f} positions a prompt"
+        f"{prepared.name}, {prepared.attention}, {prepared.dtype}, context {prepared.context:,}: {len(found)} prompts "
+        f"of {number} pages, with the tagger's drafts.\nThe tagger has learnt from these pages. The model keeps "
+        f"{kept / labels:.3f} of its {labels:,} labels.\nWithout a draft, a prompt takes as many passes as it has "
+        "blocks."
     )
-    return about + "\n\n" + table(["passes of a prompt", "pages", "share"], rows)
+    head = ["draft right", "prompts", "blocks", "passes, mean", "most", "positions beyond the prompt"]
+    return about + "\n\n" + table(head, rows)
+
+
+def _costs(found: Sequence[Decoded]) -> list[str]:
+    blocks, passes, positions = (
+        np.array([value(one) for one in found])
+        for value in (lambda one: len(one.main), lambda one: one.passes, lambda one: one.positions)
+    )
+    return [
+        str(len(found)),
+        f"{blocks.mean():.1f}",
+        f"{passes.mean():.2f}",
+        str(passes.max()),
+        f"{positions.mean():,.0f}",
+    ]
 
 
 def main() -> None:
@@ -245,6 +309,10 @@ def main() -> None:
     parser.add_argument("--model", type=Path, default=PREPARED / "gqa", help="prepared model for the first table")
     parser.add_argument("--folders", type=Path, nargs="+", metavar="FOLDER", help="prepared models to prove with")
     parser.add_argument("--cases", type=int, default=500, help="pages, for --prove and --pages")
+    parser.add_argument("--limit", type=int, default=400, help="prompts, for --pages")
+    parser.add_argument(
+        "--answers", nargs="+", choices=FORMATS, help="for --prove; default: all that fit the tokenizer"
+    )
     parser.add_argument("--most-blocks", type=int, default=MOST_BLOCKS, help="blocks of a page, for --prove")
     parser.add_argument("--tokens", type=int, default=3000, help="tokens of a prompt, for --time")
     parser.add_argument("--blocks", type=int, default=40, help="blocks of a page, for --time")

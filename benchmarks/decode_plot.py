@@ -30,9 +30,10 @@ class Line:
 
 def draw(lines: Sequence[Line], path: Path) -> None:
     """Write the plot: passes to the left, positions beyond the prompt to the right, both on logarithmic scales."""
-    most_passes = max(line.chunked for line in lines)
-    most_positions = max(point[2] for line in lines for point in line.points)
-    least_positions = min(point[2] for line in lines for point in line.points)
+    positions = [point[2] for line in lines for point in line.points]
+    least_positions = max(1.0, min(positions))
+    most_passes = max(2.0, *(line.chunked for line in lines))
+    most_positions = max(2 * least_positions, *positions)
     parts = [
         *_panel(LEFT, "forward passes", 1.0, most_passes),
         *_panel(LEFT + SIDE + GAP, "positions beyond the prompt", least_positions, most_positions),

@@ -129,7 +129,7 @@ def _balance(model: Any, tokenizer: Tokenizer) -> None:
     main, other = (tokenizer.encode(f'":"{label}').ids[-1] for label in (MAIN, OTHER))
     chance = random.Random(0)
     texts = []
-    for answer in FORMATS.values():
+    for answer in (FORMATS[name] for name in ("json", "json_space", "compact")):
         labels = [chance.choice((MAIN, OTHER)) for _ in range(60)]
         texts.append(torch.tensor([tokenizer.encode(_TEXT + answer.text(labels)).ids]))
     rows = model.get_input_embeddings().weight

@@ -9,11 +9,20 @@ from scrapy_dripper.cli import UsageError, say
 
 DTYPES = {"fp16": "float16", "fp32": "float32"}
 
+# Named here, not imported: --help has to work without the extra.
+PROFILES = ("native", "v1.0")
+ANSWERS = ("json", "json_space", "json_colon", "mineru_v1", "mineru_v2", "compact")
+
+DESCRIPTION = """\
+Make a prepared folder, for DRIPPER_ENGINE = 'qwen3', of a Qwen3 checkpoint: a local folder, or a name on the Hugging
+Face hub. Needs the extra [export], or [export-optimum], in a virtualenv of its own. The disk and the memory that it
+takes are told, and checked, before it starts.
+"""
 EXAMPLES = """\
 examples:
-  scrapy-dripper export owner/model prepared/ --device cuda          a model from the hub, for a GPU
-  scrapy-dripper export checkpoint/ prepared/ --prompt prompt.txt    a checkpoint of your own
-  scrapy-dripper export --check prepared/                            on the machine where it will run; needs no PyTorch
+  scrapy-dripper export owner/model prepared/ --device cuda --no-validate    a model from the hub, for a GPU
+  scrapy-dripper export --check prepared/                                    then, where it will run, without PyTorch
+  scrapy-dripper export checkpoint/ prepared/ --device cpu --prompt ask.txt  a checkpoint of your own
 """
 
 
@@ -22,8 +31,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "export",
         help="make a prepared folder of a Qwen3 checkpoint",
-        description="Make a prepared folder, for DRIPPER_ENGINE = 'qwen3', of a Qwen3 checkpoint: a local folder or a "
-        "name on the Hugging Face hub. Needs the extra [export], or [export-optimum], in a virtualenv of its own.",
+        description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -41,11 +49,15 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("--device", choices=("cuda", "cpu"), help="where it will run (default: cuda if there is a GPU)")
     parser.add_argument("--dtype", choices=tuple(DTYPES), help="of the weights (default: fp16 for cuda, fp32 for cpu)")
-    parser.add_argument("--profile", choices=("v1.0", "native"), help="how pages are cut into blocks")
-    parser.add_argument("--truncate-chars", type=_count, metavar="N", help="characters of a text that the model reads")
+    parser.add_argument("--profile", choices=PROFILES, help="how pages are cut into blocks (default: v1.0)")
+    parser.add_argument(
+        "--truncate-chars", type=_number, metavar="N", help="characters of a text that the model reads, 0 for all"
+    )
     parser.add_argument("--prompt", type=Path, metavar="FILE", help="template, with {html} where the blocks go")
-    parser.add_argument("--answer", choices=("json", "json_space", "compact"), help="how the model answers")
-    parser.add_argument("--context", type=_count, metavar="N", help="most tokens of prompt and answer (at most 32768)")
+    parser.add_argument("--answer", choices=ANSWERS, help="how the model answers (default: it is asked)")
+    parser.add_argument(
+        "--context", type=_count, metavar="N", help="most tokens of prompt and answer (default: 32768, or less)"
+    )
     parser.add_argument(
         "--no-validate",
         dest="validate",
@@ -86,11 +98,19 @@ def run(arguments: argparse.Namespace) -> int:
         )
     except ExportError as error:
         raise UsageError(str(error)) from None
+    if not arguments.validate:
+        say(f"not compared yet: where it will run, run 'scrapy-dripper export --check {prepared.folder}'")
     say(f"wrote {prepared.folder}: use it with DRIPPER_ENGINE = 'qwen3' and DRIPPER_MODEL = '{prepared.folder}'")
     return 0
 
 
-def _count(value: str) -> int:
-    if value.isdecimal() and int(value) > 0:
+def _number(value: str) -> int:
+    if value.isdecimal():
         return int(value)
-    raise argparse.ArgumentTypeError(f"expected a whole number of at least 1 (got {value!r})")
+    raise argparse.ArgumentTypeError(f"expected a whole number (got {value!r})")
+
+
+def _count(value: str) -> int:
+    if number := _number(value):
+        return number
+    raise argparse.ArgumentTypeError("expected a whole number of at least 1 (got 0)")

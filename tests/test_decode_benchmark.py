@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 PREPARED = ROOT / "tests" / "engines" / "qwen3" / "prepared"
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+def run(*arguments: object, script: str = "decode.py") -> subprocess.CompletedProcess[str]:
     """Run the benchmark as a user does."""
-    command = [sys.executable, str(ROOT / "benchmarks" / "decode.py"), *map(str, arguments)]
+    command = [sys.executable, str(ROOT / "benchmarks" / script), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Annotated pages: short ones, and one that is too long for a prompt."""
+    for folder in ("html", "ground-truth"):
+        (tmp_path / folder).mkdir()
+    for number, lines in enumerate([3, 4, 900, 5]):
+        texts = [f"A quiet line number {k} of page {number}." for k in range(lines)]
+        body = "".join(f"<p>{text}</p>" for text in texts)
+        (tmp_path / "html" / f"{number:04}.html").write_text(f"<html><body>{body}</body></html>")
+        truth = {
+            "url": f"https://site-{number}.example/page",
+            "ground_truth": {"main_content": "\n".join(texts), "with": [], "without": []},
+            "_internal": {"page_type": {"primary": "article"}},
+        }
+        (tmp_path / "ground-truth" / f"{number:04}.json").write_text(json.dumps(truth))
+    return tmp_path
 
 
 def test_the_proof_is_a_command(tmp_path: Path) -> None:
@@ -24,7 +45,7 @@ def test_the_proof_is_a_command(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in report.read_text(encoding="utf-8").splitlines() if line.startswith("gqa")]
-    assert [row[1] for row in rows] == ["json", "json_space", "compact"]
+    assert [row[1] for row in rows] == ["json", "json_space", "json_colon", "mineru_v1", "compact"]
     assert all(row[5:7] == ["0", "0"] for row in rows)
 
 
@@ -36,6 +57,31 @@ def test_time_is_beside_a_bare_prefill(tmp_path: Path) -> None:
     text = report.read_text(encoding="utf-8")
     assert "a prompt of 100 tokens, 5 blocks" in text
     assert all(way in text for way in ("bare prefill", "(a) one token", "(b) forced runs", "(c) draft, 1.00 right"))
+
+
+def test_real_pages_by_the_quality_of_their_drafts(tmp_path: Path, data: Path) -> None:
+    """Every prompt is in one row, and stops are counted in prompts, not in pages."""
+    report = tmp_path / "pages.txt"
+    done = run("--pages", PREPARED / "gqa", "--data", data / "html", "--limit", 5, "--output", report)
+
+    assert done.returncode == 0, done.stderr
+    lines = report.read_text(encoding="utf-8").splitlines()
+    table = lines[next(i for i, line in enumerate(lines) if line.startswith("---")) + 1 :]
+    rows = {line[:12].strip(): line[12:].split() for line in table}
+    assert sum(int(row[0]) for name, row in rows.items() if name != "all") == int(rows["all"][0]) >= 5
+    assert all(1 <= float(row[2]) <= int(row[3]) for row in rows.values())
+
+
+def test_a_crawl_of_annotated_pages(tmp_path: Path, data: Path) -> None:
+    """Every page is labelled, the long one in windows, and an item comes for each."""
+    report = tmp_path / "crawl.txt"
+    done = run(PREPARED / "gqa", "--data", data, "--long-only", "--output", report, script="qwen3_crawl.py")
+
+    assert done.returncode == 0, done.stderr
+    text = report.read_text(encoding="utf-8")
+    (row,) = [line.split() for line in text.splitlines() if line.startswith("qwen3, windows") and "." in line][:1]
+    assert row[2:4] == ["4", "0"]
+    assert "Pages that are too long for one prompt: 1" in text
 
 
 def test_the_plot_is_a_drawing(tmp_path: Path) -> None:

@@ -30,8 +30,8 @@ _space = re.compile(r"\s+")
 def simplify(page: Page, truncate_chars: int | None = 200) -> list[str]:
     """Return the simplified HTML of each block, with the attribute ``_item_id``, 1 to n, on its outermost element.
 
-    ``truncate_chars`` is the number of characters after which a text is cut, None for never: the text of a block in
-    the profile ``native``, the text that stands directly in an element in the profile ``v1.0``.
+    ``truncate_chars`` is the number of characters after which a text is cut, None or 0 for never: the text of a block
+    in the profile ``native``, the text that stands directly in an element in the profile ``v1.0``.
     """
     one = _v1 if isinstance(page, V1Page) else _native
     return [one(page, k, truncate_chars) for k in range(len(page.blocks))]  # type: ignore[arg-type]
@@ -60,12 +60,12 @@ def _trimmed(name: str) -> str:
 
 
 class _Budget:
-    """The characters that are left for the texts directly in one element; None for no limit."""
+    """The characters that are left for the texts directly in one element; None or 0 for no limit."""
 
     __slots__ = ("left",)
 
     def __init__(self, chars: int | None) -> None:
-        self.left = chars
+        self.left = chars or None
 
     def cut(self, text: str | None) -> str | None:
         if not text:

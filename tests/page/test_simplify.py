@@ -47,6 +47,7 @@ def test_rule_of_the_published_weights(case: dict[str, str | list[str]]) -> None
         ("<p>abcdef</p>", 3, '<p _item_id="1">abc...</p>'),
         ("<p>abc</p>", 3, '<p _item_id="1">abc</p>'),
         ("<p>abcdef</p>", None, '<p _item_id="1">abcdef</p>'),
+        ("<p>abcdef</p>", 0, '<p _item_id="1">abcdef</p>'),
         # Each element has its own count; the tails of its children belong to the element.
         ("<p>abcdef<b>ghijkl</b>mno</p>", 3, '<p _item_id="1">abc...<b>ghi...</b></p>'),
         ("<p>ab<b>ghijkl</b>mno<i>x</i>p</p>", 3, '<p _item_id="1">ab<b>ghi...</b>m...<i>x</i></p>'),

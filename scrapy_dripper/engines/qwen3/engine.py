@@ -52,13 +52,13 @@ class Qwen3Engine:
         """Open a prepared model. Raise :exc:`ModelError`, saying what to do, if it does not run as asked.
 
         ``tagger`` writes the drafts. ``max_tokens`` bounds prompts; by default they have what the model's context, or
-        the device's memory, leaves beside the answer. ``truncate_chars`` is by default what the model was trained
-        with. Pages for which the tagger's confidence is at least ``cascade`` keep its labels.
+        the device's memory, leaves beside the answer. ``truncate_chars``, 0 for whole texts, is by default what the
+        model was trained with. Pages for which the tagger's confidence is at least ``cascade`` keep its labels.
         """
         self.profile = prepared.profile
         """Name of the profile that pages must be cut by."""
         self._prepared, self._tagger, self._cascade = prepared, tagger, cascade
-        self._truncate_chars = truncate_chars or prepared.truncate_chars
+        self._truncate_chars = prepared.truncate_chars if truncate_chars is None else truncate_chars
         tokenizer = prepared.tokenizer()
         self._grammar = Grammar(tokenizer, prepared.answer)
         self._prompt = Prompt(tokenizer, prepared.prompt)

@@ -6,8 +6,11 @@ label is one token out of two, so an answer of n blocks is a fixed row of tokens
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +31,8 @@ class Format:
     first: str
     following: str
     last: str
+    pieces: str | None = None
+    """Regular expression of what is one token each; None for the tokens that the whole text has."""
 
     def text(self, labels: Sequence[str]) -> str:
         """Return the answer that gives block k the k-th of the labels."""
@@ -35,12 +40,23 @@ class Format:
         return "".join(text + label for text, label in zip(before, labels, strict=False)) + self.last
 
 
+_PIECES = r'</think>|\n\n|":"|",|"}|[{"0-9]|main|other'
+
 FORMATS = {
     "json": Format('{"1":"', '","#":"', '"}'),
     "json_space": Format('{"1": "', '", "#": "', '"}'),
+    "json_colon": Format('{"1": "', '","#": "', '"}'),
+    "mineru_v1": Format('{"1":"', '","#":"', '"}', _PIECES),
+    "mineru_v2": Format('</think>\n\n{"1":"', '","#":"', '"}', _PIECES),
     "compact": Format("1", "#", ""),
 }
-"""The answer formats by name: JSON without spaces, JSON as ``json.dumps`` writes it, and ``1main2other``."""
+"""The answer formats by name.
+
+JSON without spaces, as ``json.dumps`` writes it, and with spaces behind colons only, as in the example in the prompt of
+the published weights; the tokens that the state machines ``v1`` and ``v2`` of MinerU-HTML 1.0 force, which a tokenizer
+would not make of the text; and ``1main2other``. Which one the published weights learnt, their code does not tell: an
+export asks them.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,14 +78,17 @@ class Answer:
 class Grammar:
     """The answers of one format in the tokens of one tokenizer.
 
-    The ids come from encoding whole answers and cutting them at the labels. Raise :exc:`ModelError` where that is not
-    well defined: a label is not one token, both are the same, or what stands between two depends on them.
+    The ids come from encoding whole answers, or their pieces, and cutting them at the labels. Raise :exc:`ModelError`
+    where that is not well defined: a label is not one token, both are the same, or what stands between two depends on
+    them.
     """
 
     def __init__(self, tokenizer: Tokenizer, answer: str) -> None:
         if answer not in FORMATS:
             raise ModelError(f"Unknown answer format {answer!r}: export the model with one of {', '.join(FORMATS)}")
         self._tokenizer, self._name, self._format = tokenizer, answer, FORMATS[answer]
+        self._decode = partial(tokenizer.decode, skip_special_tokens=False)
+        self._piece_ids: dict[str, int] = {}
         self._answer = self._derive(64)
         self.main: int = int(self._answer.ids[self._answer.places[0]])
         """Token id of the label main."""
@@ -109,12 +128,24 @@ class Grammar:
         text = self._format.text([label] * n)
         ids = self._encode(text)
         # A tokenizer may lose spaces when it decodes, but not what it has no token for.
-        if "".join(self._tokenizer.decode(ids.tolist()).split()) != "".join(text.split()):
+        if "".join(self._decode(ids.tolist()).split()) != "".join(text.split()):
             raise self._error("it has no tokens for all of an answer")
         return ids
 
     def _encode(self, text: str) -> Ids:
-        return np.array(self._tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int64)
+        if self._format.pieces is None:
+            ids = self._tokenizer.encode(text, add_special_tokens=False).ids
+        else:
+            ids = [self._piece(piece) for piece in re.findall(self._format.pieces, text)]
+        return np.array(ids, dtype=np.int64)
+
+    def _piece(self, piece: str) -> int:
+        if piece not in self._piece_ids:
+            ids = self._tokenizer.encode(piece, add_special_tokens=False).ids
+            if len(ids) != 1:
+                raise self._error(f"{piece!r} is not a single token")
+            self._piece_ids[piece] = ids[0]
+        return self._piece_ids[piece]
 
     def _error(self, problem: str) -> ModelError:
         others = ", ".join(name for name in FORMATS if name != self._name)
@@ -122,3 +153,12 @@ class Grammar:
             f"The tokenizer does not fit the answer format {self._name!r} ({problem}): try another format ({others}), "
             "or a model whose tokenizer has the words main and other"
         )
+
+
+def fitting(tokenizer: Tokenizer) -> dict[str, Grammar]:
+    """Return the grammar of each format that fits a tokenizer, by name."""
+    found = {}
+    for name in FORMATS:
+        with suppress(ModelError):
+            found[name] = Grammar(tokenizer, name)
+    return found

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 from tokenizers import Tokenizer
 
+from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.external_data import check_external_data
 from scrapy_dripper.engines.qwen3.grammar import MAIN, OTHER, Grammar
 from scrapy_dripper.engines.qwen3.prompt import HTML
+from scrapy_dripper.page.profiles import PROFILES
 
 FORMAT = "scrapy-dripper-qwen3"
 VERSION = 1
 """Version of the folder's layout that this code reads."""
-MANIFEST, GRAPH, TOKENIZER = "manifest.json", "model.onnx", "tokenizer.json"
+MANIFEST, GRAPH, TOKENIZER = files.MANIFEST, "model.onnx", "tokenizer.json"
 
 _EXPORT = "export the model again with 'scrapy-dripper export'"
 _ONE_OF = {
@@ -27,7 +29,8 @@ _ONE_OF = {
     "dtype": ("float16", "float32"),
     "device": ("cuda", "cpu"),
 }
-_COUNTS = ("layers", "kv_heads", "head_dim", "vocab_size", "context")
+_MOST = {"layers": 1_000, "kv_heads": 1_000, "head_dim": 10_000, "vocab_size": 10_000_000, "context": 10_000_000}
+"""Far more than any model has: memory is taken by these numbers, and names are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +95,13 @@ def load_prepared(folder: str | Path) -> Prepared:
     """
     folder = Path(folder)
     prepared = _manifest(folder)
-    for name, digest in prepared.files.items():
-        _check_file(folder, name, digest)
     for name in (GRAPH, TOKENIZER):
         if name not in prepared.files:
             raise ModelError(f"{folder / MANIFEST} lists no {name}: {_EXPORT}")
+    files.check(folder, prepared.files, f"restore the folder, or {_EXPORT}")
+    check_external_data(prepared.graph, prepared.files, _EXPORT)
+    if (folder / TOKENIZER).stat().st_size > files.MOST_JSON:
+        raise ModelError(f"{folder / TOKENIZER} has more than {files.MOST_JSON:,} bytes: {_EXPORT}")
     try:
         tokenizer = prepared.tokenizer()
     except Exception as error:  # tokenizers raises a bare Exception
@@ -113,16 +118,21 @@ def load_prepared(folder: str | Path) -> Prepared:
 
 def _manifest(folder: Path) -> Prepared:
     path = folder / MANIFEST
+    if not path.is_file() and (folder / "config.json").is_file():
+        raise ModelError(
+            f"{folder} is a checkpoint: make a prepared folder of it with 'scrapy-dripper export {folder} OUT', and "
+            "set DRIPPER_MODEL to that"
+        )
     if not path.is_file():
         raise ModelError(
             f"No prepared Qwen3 model in {folder}: {MANIFEST} is missing; make one with 'scrapy-dripper export MODEL "
             f"{folder}' and set DRIPPER_MODEL to it"
         )
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = files.read_json(folder, MANIFEST, _EXPORT)
         kind = values["format"], values["version"]
         if kind != (FORMAT, VERSION):
-            raise ModelError(f"{path} is of format {kind}; this version reads {(FORMAT, VERSION)}: {_EXPORT}")
+            raise ModelError(f"{path} is of format {short(kind)}; this version reads {(FORMAT, VERSION)}: {_EXPORT}")
         prepared = Prepared(folder=folder, **{f.name: values[f.name] for f in fields(Prepared) if f.name != "folder"})
     except (ValueError, KeyError, TypeError) as error:
         raise ModelError(f"{path} is damaged ({type(error).__name__}: {error}): {_EXPORT}") from None
@@ -135,38 +145,23 @@ def _problem(prepared: Prepared) -> str | None:
     """Return what is wrong with the values of a manifest, None if they can be used."""
     for name, allowed in _ONE_OF.items():
         if getattr(prepared, name) not in allowed:
-            return f"{name} must be one of {', '.join(allowed)} (got {getattr(prepared, name)!r})"
-    for name in _COUNTS:
+            return f"{name} must be one of {', '.join(allowed)} (got {short(getattr(prepared, name))})"
+    for name, most in _MOST.items():
         value = getattr(prepared, name)
-        if type(value) is not int or value < 1:
-            return f"{name} must be a whole number above 0 (got {value!r})"
-    for name in ("labels", "files"):
-        if not isinstance(getattr(prepared, name), dict):
-            return f"{name} must be an object"
+        if type(value) is not int or not 1 <= value <= most:
+            return f"{name} must be a whole number above 0, and at most {most:,} (got {short(value)})"
+    for name, kind in (("labels", int), ("files", str), ("versions", object), ("source", object)):
+        value = getattr(prepared, name)
+        if not isinstance(value, dict) or not all(isinstance(one, kind) for one in value.values()):
+            return f"{name} must be an object" + {int: " of whole numbers", str: " of strings", object: ""}[kind]
+    for name in ("name", "architecture", "profile", "answer"):
+        if not isinstance(getattr(prepared, name), str):
+            return f"{name} must be a string"
+    if prepared.profile not in PROFILES:
+        return f"profile must be one of {', '.join(PROFILES)} (got {short(prepared.profile)})"
     if not isinstance(prepared.prompt, str) or prepared.prompt.count(HTML) != 1:
         return f"the prompt must contain {HTML} exactly once"
     chars = prepared.truncate_chars
     if chars is not None and (type(chars) is not int or chars < 1):
-        return f"truncate_chars must be null or a whole number above 0 (got {chars!r})"
+        return f"truncate_chars must be null or a whole number above 0 (got {short(chars)})"
     return None
-
-
-def _check_file(folder: Path, name: str, digest: str) -> None:
-    # A manifest comes with the model, maybe from somebody else: it names files of its folder and nothing outside.
-    path = folder / name
-    if Path(name).name != name or name in ("", ".", "..") or path.resolve().parent != folder.resolve():
-        raise ModelError(f"{folder / MANIFEST} names {name!r}, which is no plain file of the folder: {_EXPORT}")
-    try:
-        with path.open("rb") as file:
-            found = _sha256(file)
-    except OSError as error:
-        raise ModelError(f"Cannot read {path} ({error.strerror}): restore the folder, or {_EXPORT}") from None
-    if found != digest:
-        raise ModelError(f"{path} is damaged: its SHA-256 is not the one in {MANIFEST}; restore it, or {_EXPORT}")
-
-
-def _sha256(file: Any) -> str:
-    digest = hashlib.sha256()
-    while data := file.read(1 << 20):
-        digest.update(data)
-    return digest.hexdigest()

@@ -33,12 +33,12 @@ class Prompt:
         return self._encode([f"{self._before}{html}{self._after}" for html in pages])
 
     def shares(self, prompt: Ids) -> bool:
-        """Return True if a prompt begins with :attr:`shared` and has more to it.
+        """Return True if there is something :attr:`shared` that a prompt begins with, and the prompt has more to it.
 
         Tokens depend on what follows them, so a page can begin in a way that changes the last ones.
         """
         n = len(self.shared)
-        return len(prompt) > n and np.array_equal(prompt[:n], self.shared)
+        return 0 < n < len(prompt) and np.array_equal(prompt[:n], self.shared)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, taken by itself."""

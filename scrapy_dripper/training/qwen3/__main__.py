@@ -12,8 +12,10 @@ from typing import Any
 
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.export import ExportError
-from scrapy_dripper.engines.qwen3.export.recipe import ANSWERS, PROFILES, Recipe, find_recipe
-from scrapy_dripper.training.data import DataError, Sample, data_hash, grouped_folds, load_pages
+from scrapy_dripper.engines.qwen3.export.recipe import Recipe, find_recipe
+from scrapy_dripper.engines.qwen3.grammar import FORMATS
+from scrapy_dripper.page.profiles import PROFILES
+from scrapy_dripper.training.data import DataError, Sample, data_hash, load_pages
 
 PROMPT = "{html}\nmain or other?\n"
 """What a small model that starts from nothing is asked."""
@@ -46,8 +48,8 @@ def parser() -> argparse.ArgumentParser:
     reads = top.add_argument_group("what the model reads and answers; with --base, by default what that was trained on")
     reads.add_argument("--prompt", type=Path, metavar="FILE", help="template with {html} where the blocks go")
     reads.add_argument("--profile", choices=PROFILES)
-    reads.add_argument("--truncate-chars", type=int, metavar="N")
-    reads.add_argument("--answer", choices=ANSWERS)
+    reads.add_argument("--truncate-chars", type=int, metavar="N", help="characters of a text; 0 for all of it")
+    reads.add_argument("--answer", choices=FORMATS)
     small = top.add_argument_group("a model that starts from nothing")
     for name in ("hidden", "inner", "layers", "heads", "kv-heads", "head-dim", "context"):
         small.add_argument(f"--{name}", type=int, metavar="N")
@@ -87,7 +89,7 @@ def train(arguments: argparse.Namespace) -> None:
     from tokenizers import Tokenizer
 
     from scrapy_dripper.training.qwen3.model import TOKENIZER, Size, load_model, new_model, save_model
-    from scrapy_dripper.training.qwen3.pages import read_pages, write_pages
+    from scrapy_dripper.training.qwen3.pages import read_pages, split, write_pages
     from scrapy_dripper.training.qwen3.sequences import Encoder
     from scrapy_dripper.training.qwen3.tokenizer import train_tokenizer
     from scrapy_dripper.training.qwen3.train import SMALL, STATE, Settings, Trainer
@@ -103,7 +105,7 @@ def train(arguments: argparse.Namespace) -> None:
     work: Path = arguments.out / WORK
     _same_command(work / COMMAND, arguments, recipe)
 
-    samples, held = _split(load_pages(arguments.data), arguments.folds, arguments.seed)
+    samples, held = split(load_pages(arguments.data), arguments.folds, arguments.seed)
     hosts = {sample.host for sample in held}
     if arguments.extra:
         samples += [sample for sample in load_pages(arguments.extra) if sample.host not in hosts]
@@ -171,17 +173,6 @@ def _given(defaults: Any, arguments: argparse.Namespace) -> Any:
     """Return the defaults with those fields replaced for which there is a flag."""
     values = {one.name: getattr(arguments, one.name, None) for one in fields(defaults)}
     return replace(defaults, **{name: value for name, value in values.items() if value is not None})
-
-
-def _split(samples: list[Sample], folds: int, seed: int) -> tuple[list[Sample], list[Sample]]:
-    """Return the samples to learn from, and those of the fold that is held out."""
-    if folds == 0:
-        return samples, []
-    if not 2 <= folds <= len({sample.host or sample.id for sample in samples}):
-        raise DataError(f"--folds must be 0 or from 2 to the number of hosts (got {folds})")
-    fold_of = grouped_folds([s.host for s in samples], [s.page_type for s in samples], folds, seed)
-    learn = [sample for sample, fold in zip(samples, fold_of, strict=True) if fold]
-    return learn, [sample for sample, fold in zip(samples, fold_of, strict=True) if not fold]
 
 
 def _same_command(path: Path, arguments: argparse.Namespace, recipe: Recipe) -> None:

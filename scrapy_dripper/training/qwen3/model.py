@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +12,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
+from scrapy_dripper.engines.qwen3.export.checkpoint import read_config
 from scrapy_dripper.engines.qwen3.export.recipe import Recipe
 from scrapy_dripper.training.qwen3.sequences import TokenSequence, collate
 from scrapy_dripper.training.qwen3.tokenizer import END, PAD
@@ -58,7 +58,8 @@ def new_model(tokenizer: Tokenizer, size: Size, seed: int, spread: float = 0.02)
 
 def load_model(folder: Path) -> Qwen3ForCausalLM:
     """Return the model of a checkpoint, in single precision."""
-    return Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
+    config = Qwen3Config.from_dict(read_config(folder))
+    return Qwen3ForCausalLM.from_pretrained(folder, config=config, dtype=torch.float32, local_files_only=True)
 
 
 def save_model(model: Qwen3ForCausalLM, tokenizer: Tokenizer, recipe: Recipe, folder: Path) -> None:
@@ -67,12 +68,8 @@ def save_model(model: Qwen3ForCausalLM, tokenizer: Tokenizer, recipe: Recipe, fo
     PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
     tokenizer.save(str(folder / TOKENIZER))
     recipe.write(folder)
-    # transformers 4, which optimum needs, looks for the base of the rotary embedding at the old place only, and takes
-    # 10,000 without a word if it is not there.
-    path = folder / CONFIG
-    config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    config.setdefault("rope_theta", config.get("rope_parameters", {}).get("rope_theta", 10_000.0))
-    path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    # For programs that use transformers 4, such as optimum.
+    (folder / CONFIG).write_text(json.dumps(read_config(folder), indent=2) + "\n", encoding="utf-8")
 
 
 def choice_logits(

@@ -15,7 +15,7 @@ from tqdm import tqdm
 from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.page.profiles import PROFILES
 from scrapy_dripper.page.simplify import simplify
-from scrapy_dripper.training.data import DataError, Sample
+from scrapy_dripper.training.data import DataError, Sample, grouped_folds
 from scrapy_dripper.training.labels import align, tokens
 
 SHARE = 0.5
@@ -68,6 +68,20 @@ def sample_page(sample: Sample, profile: str) -> Page | None:
     except PageError:
         return None
     return page.head(MAX_BLOCKS) if len(page.blocks) else None
+
+
+def split(samples: list[Sample], folds: int, seed: int) -> tuple[list[Sample], list[Sample]]:
+    """Return the samples to learn from, and those of the fold that is held out, none if ``folds`` is 0.
+
+    Both keep their order, and share no host. Raise :exc:`DataError` for a number of folds that cannot be made.
+    """
+    if folds == 0:
+        return samples, []
+    if not 2 <= folds <= len({sample.host or sample.id for sample in samples}):
+        raise DataError(f"--folds must be 0 or from 2 to the number of hosts (got {folds})")
+    fold_of = grouped_folds([s.host for s in samples], [s.page_type for s in samples], folds, seed)
+    learn = [sample for sample, fold in zip(samples, fold_of, strict=True) if fold]
+    return learn, [sample for sample, fold in zip(samples, fold_of, strict=True) if not fold]
 
 
 def write_pages(path: Path, samples: Sequence[Sample], profile: str, truncate_chars: int | None, jobs: int) -> int:

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.export import ExportError, checkpoint
-from scrapy_dripper.engines.qwen3.export.checkpoint import check_room, open_checkpoint
+from scrapy_dripper.engines.qwen3.export.checkpoint import check_room, open_checkpoint, read_config
+from scrapy_dripper.engines.qwen3.prepared import load_prepared
 
 PUBLISHED = {
     "architectures": ["Qwen3ForCausalLM"],
@@ -50,6 +52,16 @@ def test_the_published_dimensions(tmp_path: Path) -> None:
     assert open_checkpoint(str(write(tmp_path / "own", tie_word_embeddings=False)), print).parameters == 751_632_384
 
 
+def test_a_prepared_folder_is_no_checkpoint(tmp_path: Path) -> None:
+    """Nor is a checkpoint a prepared folder; each message says what to do with it."""
+    (tmp_path / "manifest.json").write_text("{}")
+    with pytest.raises(ExportError, match="it is a prepared folder already: use it as DRIPPER_MODEL"):
+        open_checkpoint(str(tmp_path), print)
+    model = write(tmp_path / "model")
+    with pytest.raises(ModelError, match="is a checkpoint: make a prepared folder of it with 'scrapy-dripper export"):
+        load_prepared(model)
+
+
 @pytest.mark.parametrize(
     ("missing", "changes", "message"),
     [
@@ -66,6 +78,26 @@ def test_not_a_checkpoint(tmp_path: Path, missing: list[str], changes: dict[str,
     """Each says what is missing or different."""
     with pytest.raises(ExportError, match=message):
         open_checkpoint(str(write(tmp_path, *missing, **changes)), print)
+
+
+@pytest.mark.parametrize(
+    ("rope", "theta", "scaling"),
+    [
+        ({"rope_theta": 1e6}, 1e6, None),
+        ({"rope_parameters": {"rope_theta": 1e6, "rope_type": "default"}}, 1e6, None),
+        ({"rope_parameters": {"rope_theta": 1e6}, "rope_theta": 1e4}, 1e6, None),
+        ({"rope_parameters": {"rope_theta": 1e6, "rope_type": "yarn", "factor": 4.0}}, 1e6, {"factor": 4.0}),
+        ({}, None, None),
+    ],
+)
+def test_the_rotary_embedding_of_old_and_new_configurations(
+    tmp_path: Path, rope: dict[str, Any], theta: float | None, scaling: dict[str, Any] | None
+) -> None:
+    """What transformers 5 writes stands where transformers 4 looks for it, too."""
+    config = read_config(write(tmp_path / "model", **rope))
+    assert config.get("rope_theta") == theta
+    assert config.get("rope_scaling") == (scaling and {"rope_type": "yarn", **scaling})
+    assert config.get("rope_parameters") == rope.get("rope_parameters")
 
 
 def test_too_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +132,7 @@ def test_a_model_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     said: list[str] = []
     assert open_checkpoint("own/qwen", said.append).name == "own/qwen"
     assert calls == ["config.json", ["*.json", "*.safetensors"]]
-    assert "596.0 million parameters" in said[0]
+    assert said == ["own/qwen: 596.0 million parameters; getting what is not here yet of 2.2 GiB"]
 
     calls.clear()
     changes["architectures"] = ["BertModel"]

@@ -103,7 +103,7 @@ def test_the_likeliest_answer_format_is_found_out(
     tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
     best, scores = Reference(checkpoint).best_answer(tokenizer, PROMPT, 4096)
     assert load_prepared(tmp_path / "out").answer == best
-    assert set(scores) == {"json", "json_space", "compact"}
+    assert set(scores) == {"json", "json_space", "json_colon", "mineru_v1", "compact"}
     assert f"answer format {best}, the likeliest" in capsys.readouterr().err
 
 
@@ -144,9 +144,10 @@ def test_damaged_weights(checkpoint: Path, tmp_path: Path, capsys: pytest.Captur
     ("flags", "message"),
     [
         (["--exporter", OTHER], "in a virtualenv of its own"),
-        (["--device", "cuda"], "onnxruntime finds no GPU here"),
+        (["--device", "cuda"], "onnxruntime here finds no GPU"),
         (["--prompt", "missing.txt"], "cannot read the prompt missing.txt"),
         (["--context", "20"], "has no room in the model's context of 20 tokens"),
+        (["--context", "99999"], "random-qwen3 knows 4,096 positions: --context can be no more"),
     ],
 )
 def test_errors(
@@ -177,6 +178,7 @@ def test_a_graph_for_another_machine(checkpoint: Path, tmp_path: Path, capsys: p
     assert export(checkpoint, tmp_path / "half", "--dtype", "fp16", "--device", "cpu") == 2
     assert "half precision for GPUs only" in capsys.readouterr().err
     assert export(checkpoint, tmp_path / "out", "--device", "cuda", "--no-validate", "--answer", "compact") == 0
+    assert "'scrapy-dripper export --check " in capsys.readouterr().err
     found = load_prepared(tmp_path / "out")
     assert (found.dtype, found.device, found.answer) == ("float16", "cuda", "compact")
     assert validate.stored_checks(found)
@@ -189,6 +191,32 @@ def test_half_precision_on_a_cpu(checkpoint: Path, tmp_path: Path) -> None:
     assert export(checkpoint, tmp_path / "out", "--dtype", "fp16", "--answer", "json_space") == 0
     comparison: dict[str, Any] = load_prepared(tmp_path / "out").source["comparison"]
     assert 1e-5 < comparison["difference"] < comparison["tolerance"] * comparison["largest"]
+
+
+def test_the_base_of_the_rotary_embedding(checkpoint: Path, tmp_path: Path) -> None:
+    """transformers 4 looks for it in another place than 5; whichever is installed, either place will do."""
+    from tokenizers import Tokenizer
+
+    from scrapy_dripper.engines.qwen3.export.reference import Reference
+    from scrapy_dripper.engines.qwen3.grammar import Grammar
+
+    tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
+    stored = json.loads((checkpoint / "config.json").read_text())
+    stored = {name: value for name, value in stored.items() if name not in ("rope_theta", "rope_parameters")}
+    found = []
+    for i, rope in enumerate(
+        ({"rope_theta": 3e6}, {"rope_parameters": {"rope_type": "default", "rope_theta": 3e6}}, {"rope_theta": 1e4})
+    ):
+        folder = tmp_path / str(i)
+        shutil.copytree(checkpoint, folder)
+        (folder / "config.json").write_text(json.dumps({**stored, **rope}))
+        checks = Reference(folder).checks(tokenizer, PROMPT, Grammar(tokenizer, "json"), 4096)
+        found.append([one.logits for one in checks])
+    old, new, other = found
+    assert old == new != other
+
+    (tmp_path / "prompt.txt").write_text(PROMPT)
+    assert export(tmp_path / "1", tmp_path / "out", "--answer", "json") == 0  # compares the exporter's graph with it
 
 
 def test_the_parameters_are_counted_as_torch_counts_them(checkpoint: Path) -> None:

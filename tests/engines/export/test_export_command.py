@@ -8,8 +8,11 @@ import pytest
 
 pytest.importorskip("tokenizers")
 
+from scrapy_dripper import export_command
 from scrapy_dripper.cli import main
 from scrapy_dripper.engines.qwen3.export import exporters
+from scrapy_dripper.engines.qwen3.grammar import FORMATS
+from scrapy_dripper.page.profiles import PROFILES
 
 
 @pytest.mark.parametrize(
@@ -38,7 +41,15 @@ def test_a_missing_extra(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(("flag", "value"), [("--context", "0"), ("--truncate-chars", "-1"), ("--dtype", "int4")])
+def test_what_can_be_chosen_is_what_there_is() -> None:
+    """The names stand in two places: --help has to work without the packages of the engine."""
+    assert set(export_command.ANSWERS) == set(FORMATS)
+    assert set(export_command.PROFILES) == set(PROFILES)
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"), [("--context", "0"), ("--truncate-chars", "-1"), ("--context", "x"), ("--dtype", "int4")]
+)
 def test_wrong_values(flag: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
     """They are refused when the command line is read."""
     with pytest.raises(SystemExit) as stopped:

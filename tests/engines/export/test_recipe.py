@@ -9,6 +9,9 @@ import pytest
 
 from scrapy_dripper.engines.qwen3.export import ExportError
 from scrapy_dripper.engines.qwen3.export.recipe import Recipe, find_recipe, installed_prompt
+from scrapy_dripper.engines.qwen3.prompt import page_html
+from scrapy_dripper.page.profiles import PROFILES
+from scrapy_dripper.page.simplify import simplify
 
 OWN = Recipe("native", 64, "own {html}", "json")
 
@@ -29,6 +32,7 @@ def install(folder: Path, package: str, module: str, code: str) -> None:
         ({"profile": None, "answer": None, "prompt_file": None, "truncate_chars": None}, OWN),
         ({"answer": "compact"}, Recipe("native", 64, "own {html}", "compact")),
         ({"truncate_chars": 100}, Recipe("native", 100, "own {html}", "json")),
+        ({"truncate_chars": 0}, Recipe("native", None, "own {html}", "json")),
         ({"prompt": "other {html}"}, Recipe("native", 64, "other {html}", "json")),
         ({"profile": "v1.0", "prompt": "{html}", "answer": "json_space"}, Recipe("v1.0", 64, "{html}", "json_space")),
     ],
@@ -44,6 +48,8 @@ def test_a_prompt_file(tmp_path: Path) -> None:
     (tmp_path / "prompt.txt").write_bytes("Blöcke: {html}\n".encode())
     found = find_recipe(tmp_path, {"prompt_file": tmp_path / "prompt.txt"})
     assert found == Recipe("v1.0", 200, "Blöcke: {html}\n", None)
+    native = {"profile": "native", "truncate_chars": None, "prompt_file": tmp_path / "prompt.txt"}
+    assert find_recipe(tmp_path, native).truncate_chars is None
 
 
 @pytest.mark.parametrize(
@@ -60,8 +66,26 @@ def test_the_prompt_of_an_installed_package(
     if package != "mineru_html":  # it may be installed here, and comes first
         install(tmp_path, "mineru_html", "process.build_prompt", "import no_such_module\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert installed_prompt("v0") == "Prompt v0: {html}"
-    assert find_recipe(tmp_path, {}).prompt == "Prompt v0: {html}"
+    document = '<html><head><meta charset="utf-8"></head><body>{html}</body></html>'
+    assert installed_prompt("v0") == "Prompt v0: " + document
+    assert find_recipe(tmp_path, {}).prompt == "Prompt v0: " + document
+
+
+def test_the_installed_prompt_of_a_page_is_the_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It makes its prompt of the whole simplified document, whose first and last tags are part of the template here."""
+    code = "def get_full_prompt(html):\n    return f'Input HTML:\\n{html}\\n/no_think\\n'\n"
+    install(tmp_path, "mineru_html", "process.build_prompt", "import no_such_module\n")
+    install(tmp_path, "dripper", "inference.prompt", code)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    # From the reference implementation, of <p>one<br>two <b>x</b><br>three</p>.
+    simplified = (
+        '<html><head><meta charset="utf-8"></head><body><p _item_id="1">one<br>two <b>x</b><br>three</p></body></html>'
+    )
+    rules = PROFILES["v1.0"]
+    page = rules.cut(rules.parse("<p>one<br>two <b>x</b><br>three</p>"), "")
+
+    before, after = installed_prompt("v0").split("{html}")
+    assert before + page_html(simplify(page, 200)) + after == f"Input HTML:\n{simplified}\n/no_think\n"
 
 
 def test_compact_answers_have_a_prompt_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +93,7 @@ def test_compact_answers_have_a_prompt_of_their_own(tmp_path: Path, monkeypatch:
     code = "def get_full_prompt(html, version='v0'):\n    return version + html\n"
     install(tmp_path, "mineru_html", "process.build_prompt", code)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert find_recipe(tmp_path, {"answer": "compact"}).prompt == "compact{html}"
+    assert find_recipe(tmp_path, {"answer": "compact"}).prompt.startswith("compact<html>")
 
 
 @pytest.mark.parametrize(
@@ -79,8 +103,8 @@ def test_compact_answers_have_a_prompt_of_their_own(tmp_path: Path, monkeypatch:
         ({"prompt": "no place"}, None, "must hold {html} once .it does 0 times."),
         ({"prompt": "{html} {html}"}, None, "it does 2 times"),
         ({"prompt_file": "missing.txt"}, None, "cannot read the prompt missing.txt"),
-        ({"prompt": "{html}", "answer": "xml"}, None, "'answer' must be one of 'json', 'json_space', 'compact'"),
-        ({"prompt": "{html}", "profile": "v9"}, None, "'profile' must be one of 'v1.0', 'native'"),
+        ({"prompt": "{html}", "answer": "xml"}, None, "'answer' must be one of 'json', 'json_space', "),
+        ({"prompt": "{html}", "profile": "v9"}, None, "'profile' must be one of 'native', 'v1.0'"),
         ({}, "{", "is not a recipe"),
         ({}, '{"profile": "native"}', "is not a recipe"),
     ],

@@ -18,6 +18,15 @@ def tokenizer() -> Tokenizer:
 
 
 @pytest.fixture(scope="session")
+def thinking() -> Tokenizer:
+    """A tokenizer with tokens for the end of a thought, as Qwen3's has."""
+    tokenizer = Tokenizer.from_file(str(PREPARED / "gqa" / "tokenizer.json"))
+    tokenizer.add_special_tokens(["</think>"])
+    tokenizer.add_tokens(["\n\n"])
+    return tokenizer
+
+
+@pytest.fixture(scope="session")
 def prepared() -> Prepared:
     return load_prepared(PREPARED / "gqa")
 

@@ -120,6 +120,17 @@ def test_no_pages_and_a_page_without_blocks(engine: Qwen3Engine) -> None:
     assert [len(good(answer).main) for answer in engine.label([empty, page(2)])] == [0, 2]
 
 
+@pytest.mark.parametrize("template", ["{html}\nmain or other?\n", "{html}", "Blocks: {html}"])
+def test_prompts_with_and_without_words_around_the_page(either: Prepared, template: str) -> None:
+    """A model that is trained from nothing reads the page first."""
+    engine = Qwen3Engine(replace(either, prompt=template), FakeTagger())
+
+    together = [good(answer).main.tolist() for answer in engine.label([page(5), page(9), page(5)])]
+    alone = [good(engine.label([page(n)])[0]).main.tolist() for n in (5, 9, 5)]
+    assert together == alone
+    engine.close()
+
+
 def test_a_page_that_cannot_be_tagged_is_labelled_all_the_same(engine: Qwen3Engine) -> None:
     """The draft is only a guess: without one the answer is the same, a pass or two later."""
     tree = document_fromstring(html(9).replace("quiet", "untaggable"))
@@ -210,6 +221,7 @@ def test_texts_are_cut_as_the_model_was_trained_or_as_asked(prepared: Prepared) 
         return work["positions"]
 
     assert positions(20, None) == positions(None, 20) < positions(20, 40) < positions(None, None)
+    assert positions(20, 0) == positions(None, None)
 
 
 # ---------------------------------------------------------------------- failures

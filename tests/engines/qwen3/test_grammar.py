@@ -14,28 +14,29 @@ from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.qwen3.grammar import FORMATS, Answer, Grammar
+from scrapy_dripper.engines.qwen3.grammar import FORMATS, Answer, Grammar, fitting
 
 
 def spelt(tokenizer: Tokenizer, grammar: Grammar, answer: Answer, labels: list[bool]) -> str:
     """Return the text of an answer with these labels."""
     ids = answer.ids.copy()
     ids[answer.places] = np.where(labels, grammar.main, grammar.other)
-    return tokenizer.decode(ids.tolist())
+    return tokenizer.decode(ids.tolist(), skip_special_tokens=False)
 
 
 @given(labels=st.lists(st.booleans(), min_size=1, max_size=150))
 @pytest.mark.parametrize("name", FORMATS)
-def test_an_answer_spells_its_labels(tokenizer: Tokenizer, name: str, labels: list[bool]) -> None:
+def test_an_answer_spells_its_labels(thinking: Tokenizer, name: str, labels: list[bool]) -> None:
     """For any labels, the tokens are those of the whole text, up to the last label."""
-    grammar = Grammar(tokenizer, name)
+    grammar = Grammar(thinking, name)
     text = FORMATS[name].text(["main" if label else "other" for label in labels])
 
     answer = grammar.answer(len(labels))
 
-    assert spelt(tokenizer, grammar, answer, labels) + FORMATS[name].last == text
+    assert spelt(thinking, grammar, answer, labels) + FORMATS[name].last == text
     assert len(answer) == len(labels)
-    assert grammar.length(len(labels)) == len(tokenizer.encode(text, add_special_tokens=False).ids)
+    if FORMATS[name].pieces is None:
+        assert grammar.length(len(labels)) == len(thinking.encode(text, add_special_tokens=False).ids)
 
 
 def test_what_the_formats_look_like() -> None:
@@ -43,7 +44,33 @@ def test_what_the_formats_look_like() -> None:
 
     assert texts["json"] == '{"1":"main","2":"other","3":"main"}'
     assert texts["json_space"] == json.dumps({"1": "main", "2": "other", "3": "main"})
+    assert texts["json_colon"] == '{"1": "main","2": "other","3": "main"}'
+    assert texts["mineru_v1"] == texts["json"]
+    assert texts["mineru_v2"] == "</think>\n\n" + texts["json"]
     assert texts["compact"] == "1main2other3main"
+
+
+@pytest.mark.parametrize(("name", "first"), [("mineru_v1", []), ("mineru_v2", ["</think>", "\n\n"])])
+def test_the_tokens_of_a_state_machine(thinking: Tokenizer, name: str, first: list[str]) -> None:
+    """Those that MinerU-HTML 1.0 forces one by one, although the tokenizer has longer ones for the same text."""
+    pieces = [*first, "{", *('"', "1", '":"', "main", '",'), *('"', "2", '":"', "main", '",')]
+    for k in range(3, 12):
+        pieces += ['"', *str(k), '":"', "main", '",']
+    grammar = Grammar(thinking, name)
+    answer = grammar.answer(11)
+
+    ids = [thinking.encode(piece, add_special_tokens=False).ids for piece in pieces[:-1]]
+    assert [[one] for one in answer.ids.tolist()] == ids
+    assert [pieces[place] for place in answer.places] == ["main"] * 11
+    assert thinking.encode('{"', add_special_tokens=False).ids != [one[0] for one in ids[:2]]
+    assert grammar.length(11) == len(pieces)  # the last piece closes the object
+
+
+def test_the_formats_that_fit_a_tokenizer(tokenizer: Tokenizer, thinking: Tokenizer) -> None:
+    """Without a token for the end of a thought, there is no answer that begins with one."""
+    assert list(fitting(thinking)) == list(FORMATS)
+    assert set(FORMATS) - set(fitting(tokenizer)) == {"mineru_v2"}
+    assert fitting(NO_UNKNOWN) == {}
 
 
 def test_no_blocks(tokenizer: Tokenizer) -> None:
@@ -89,6 +116,7 @@ NO_UNKNOWN = Tokenizer(models.WordLevel({"main": 0, "other": 1, "[UNK]": 2}, unk
         (trained("main main", WORDS), "json", "not a single token"),
         (trained("maint others", r"[a-z]"), "compact", "not a single token"),
         (NO_UNKNOWN, "json", "no tokens for"),
+        (trained("main other", WORDS), "mineru_v1", r"'\":\"' is not a single token"),
     ],
 )
 def test_a_tokenizer_that_does_not_fit_is_refused(tokenizer: Tokenizer, answer: str, problem: str) -> None:
@@ -108,7 +136,7 @@ class Contextual:
         pieces = re.findall(r"main|other|.", text)
         return SimpleNamespace(ids=[{"main": 0, "other": 1}.get(piece) or ord(piece[0]) for piece in pieces])
 
-    def decode(self, ids: list[int]) -> str:
+    def decode(self, ids: list[int], **_: Any) -> str:
         return "".join({ord("m"): "main", 1: "other", ord(self.mark): ","}.get(i) or chr(i) for i in ids)
 
 

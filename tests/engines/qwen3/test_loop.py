@@ -19,7 +19,9 @@ from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Task, decode
 
 @lru_cache
 def grammar(name: str) -> Grammar:
-    return Grammar(Tokenizer.from_file(str(PREPARED / "gqa" / "tokenizer.json")), name)
+    tokenizer = Tokenizer.from_file(str(PREPARED / "gqa" / "tokenizer.json"))
+    tokenizer.add_tokens(["</think>", "\n\n"])
+    return Grammar(tokenizer, name)
 
 
 def task(prompt: list[int], draft: list[bool], answer: str = "json") -> Task:

@@ -30,8 +30,16 @@ def test_a_page_that_changes_the_last_tokens_of_the_prefix_is_seen(tokenizer: To
 
     assert ids.tolist() == tokenizer.encode("Read " + text).ids
     assert prompt.shares(ids) == (
-        ids[: len(prompt.shared)].tolist() == prompt.shared.tolist() and len(ids) > len(prompt.shared)
+        0 < len(prompt.shared) < len(ids) and ids[: len(prompt.shared)].tolist() == prompt.shared.tolist()
     )
+
+
+def test_a_prompt_that_begins_with_the_page_shares_nothing(tokenizer: Tokenizer) -> None:
+    prompt = Prompt(tokenizer, "{html}\nmain or other?\n")
+    (ids,) = prompt.encode(["<p>text</p>"])
+
+    assert len(prompt.shared) == 0
+    assert not prompt.shares(ids)
 
 
 @pytest.mark.parametrize("template", ["no place", "{html} twice {html}"])

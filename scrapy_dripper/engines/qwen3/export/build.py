@@ -15,6 +15,7 @@ from tokenizers import Tokenizer
 from tqdm import tqdm
 
 from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.files import hashes as file_hashes
 from scrapy_dripper.engines.qwen3.export import ExportError
 from scrapy_dripper.engines.qwen3.export.checkpoint import (
     ARCHITECTURE,
@@ -25,7 +26,6 @@ from scrapy_dripper.engines.qwen3.export.checkpoint import (
     check_room,
     hashes,
     open_checkpoint,
-    sha256,
 )
 from scrapy_dripper.engines.qwen3.export.exporters import COPIES, GENAI, check_exporter, run_exporter, versions
 from scrapy_dripper.engines.qwen3.export.recipe import Recipe, find_recipe
@@ -70,6 +70,8 @@ def export(request: Request, say: Say) -> Prepared:
             f"{checkpoint.name} has heads of {checkpoint.head_dim} channels, and GroupQueryAttention takes "
             "multiples of 16: use --exporter optimum"
         )
+    if request.context is not None and request.context > checkpoint.positions:
+        raise ExportError(f"{checkpoint.name} knows {checkpoint.positions:,} positions: --context can be no more")
     recipe = find_recipe(
         checkpoint.folder,
         {
@@ -120,8 +122,8 @@ def _decided(request: Request) -> tuple[str, str]:
     gpu = request.device != "cpu" and cuda_works()
     if request.device == "cuda" and request.validate and not gpu:
         raise ExportError(
-            "--device cuda, but onnxruntime finds no GPU here to try the graph on: export on the machine with the GPU, "
-            "or add --no-validate, and run 'scrapy-dripper export --check OUT' there"
+            "--device cuda, but the onnxruntime here finds no GPU to try the graph on: add --no-validate, and then run "
+            "'scrapy-dripper export --check OUT' on the machine with the GPU, where scrapy-dripper[gpu] is installed"
         )
     device = request.device or ("cuda" if gpu else "cpu")
     dtype = request.dtype or ("float16" if device == "cuda" else "float32")
@@ -226,7 +228,7 @@ def _write(
         "prompt": recipe.prompt,
         "answer": answer,
         "labels": {MAIN: grammar.main, OTHER: grammar.other},
-        "files": {name: sha256(part / name) for name in sorted(files)},
+        "files": file_hashes(part, files),
         "versions": versions(request.exporter),
         "source": source,
     }

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_dripper.engines.qwen3.export import ExportError
+from scrapy_dripper.engines.qwen3.prepared import MANIFEST
 
 ARCHITECTURE = "Qwen3ForCausalLM"
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
@@ -51,6 +52,8 @@ class Checkpoint:
     vocabulary: int
     positions: int
     tied: bool
+    stored: str
+    """Data type of the weights in the files."""
 
     @property
     def embedding(self) -> int:
@@ -75,6 +78,21 @@ class Checkpoint:
         return Needs(disk=size * (2 * full - self.embedding) + (64 << 20), memory=(4 + copies * size) * full + _BASE)
 
 
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return the configuration of a checkpoint as transformers 4 and 5 both read it.
+
+    transformers 5 writes the base of the rotary embedding, and how it is scaled, to a place where transformers 4 does
+    not look: it takes 10,000 and no scaling without a word. Raise ValueError or OSError for a file that is not JSON.
+    """
+    config: dict[str, Any] = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    rope = dict(config.get("rope_parameters") or {})
+    if "rope_theta" in rope:
+        config["rope_theta"] = rope.pop("rope_theta")
+    if rope.get("rope_type", "default") != "default":
+        config["rope_scaling"] = rope
+    return config
+
+
 def open_checkpoint(model: str, say: Callable[[str], None]) -> Checkpoint:
     """Return the checkpoint in a folder, or that of a name such as ``owner/model`` after getting it from the hub.
 
@@ -91,7 +109,11 @@ def open_checkpoint(model: str, say: Callable[[str], None]) -> Checkpoint:
         raise ExportError("to get a model by name, install scrapy-dripper[export], or name its folder") from None
     try:
         checkpoint = _read(Path(hf_hub_download(model, CONFIG)).parent, model, whole=False)
-        say(f"{model}: {checkpoint.parameters / 1e6:,.1f} million parameters; getting what is not here yet")
+        size = checkpoint.parameters * (4 if checkpoint.stored == "float32" else 2)
+        say(
+            f"{model}: {checkpoint.parameters / 1e6:,.1f} million parameters; getting what is not here yet of "
+            f"{_size(size)}"
+        )
         return _read(Path(snapshot_download(model, allow_patterns=list(HUB_FILES))), model)
     except ExportError:
         raise
@@ -146,7 +168,8 @@ def hashes(folder: Path) -> dict[str, str]:
 def _read(folder: Path, name: str, *, whole: bool = True) -> Checkpoint:
     path = folder / CONFIG
     if not path.is_file():
-        raise ExportError(f"{folder} is not a checkpoint: it has no {CONFIG}")
+        prepared = " (it is a prepared folder already: use it as DRIPPER_MODEL)" if (folder / MANIFEST).exists() else ""
+        raise ExportError(f"{folder} is not a checkpoint: it has no {CONFIG}{prepared}")
     try:
         config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         architectures = config.get("architectures") or [config.get("model_type")]
@@ -165,6 +188,7 @@ def _read(folder: Path, name: str, *, whole: bool = True) -> Checkpoint:
             vocabulary=config["vocab_size"],
             positions=config["max_position_embeddings"],
             tied=bool(config.get("tie_word_embeddings", False)),
+            stored=str(config.get("dtype") or config.get("torch_dtype") or "float32"),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, ExportError):

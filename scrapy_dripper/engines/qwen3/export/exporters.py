@@ -12,10 +12,9 @@ from collections.abc import Callable
 from importlib.metadata import distributions, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from scrapy_dripper.engines.qwen3.export import ExportError
-from scrapy_dripper.engines.qwen3.export.checkpoint import CONFIG, Checkpoint
+from scrapy_dripper.engines.qwen3.export.checkpoint import CONFIG, Checkpoint, read_config
 
 GENAI, OPTIMUM = "genai", "optimum"
 EXPORTERS = (GENAI, OPTIMUM)
@@ -42,7 +41,8 @@ _OPTIMUM = """
 import sys
 from optimum.exporters.onnx import main_export
 source, folder, dtype = sys.argv[1:]
-main_export(source, folder, task="text-generation-with-past", dtype=dtype, do_validation=False, local_files_only=True)
+main_export(source, folder, task="text-generation-with-past", dtype=dtype, do_validation=False, local_files_only=True,
+            trust_remote_code=False)
 """
 
 
@@ -82,7 +82,7 @@ def run_exporter(
     short = {"float16": "fp16", "float32": "fp32"}[dtype]
     if exporter == GENAI:
         command = ["-m", "onnxruntime_genai.models.builder", "-m", source, "-o", out, "-p", short, "-e", device]
-        command += ["-c", folder / "cache"]
+        command += ["-c", folder / "cache", "--extra_options", "hf_remote=false"]  # no code of the checkpoint's is run
     else:
         command = ["-c", _OPTIMUM, source, out, short]
     settings = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -105,17 +105,13 @@ def run_exporter(
 
 
 def _stage(checkpoint: Checkpoint, folder: Path) -> None:
-    """Link the files of a checkpoint into a folder, with a configuration that transformers 4 and 5 read alike."""
+    """Link the files of a checkpoint into a folder, with a configuration that every exporter reads alike."""
     folder.mkdir(parents=True)
     for path in checkpoint.folder.iterdir():
         if path.is_file() and path.suffix in (".json", ".safetensors") and path.name != CONFIG:
             (folder / path.name).symlink_to(path.resolve())
-    config: dict[str, Any] = json.loads((checkpoint.folder / CONFIG).read_text(encoding="utf-8"))
-    # transformers 5 writes the base of the rotary embedding to another place than transformers 4, which then takes
-    # 10,000 for it and says nothing.
-    rope = config.get("rope_parameters") or {}
-    if "rope_theta" in rope:
-        config.setdefault("rope_theta", rope["rope_theta"])
+    config = read_config(checkpoint.folder)
+    config.pop("auto_map", None)  # names code that a checkpoint brings
     if config.get("eos_token_id") is None:  # onnxruntime-genai's builder asks for one; the graph has no use for it
         config["eos_token_id"] = 0
     (folder / CONFIG).write_text(json.dumps(config), encoding="utf-8")

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_dripper.engines.qwen3.export import ExportError
+from scrapy_dripper.engines.qwen3.grammar import FORMATS
+from scrapy_dripper.engines.qwen3.prompt import HTML
+from scrapy_dripper.page.profiles import PROFILES
+from scrapy_dripper.page.simplify import FOOT, HEAD
 
 RECIPE = "scrapy_dripper.json"
-PLACEHOLDER = "{html}"
-PROFILES = ("v1.0", "native")
-ANSWERS = ("json", "json_space", "compact")
 
 PUBLISHED_TRUNCATE_CHARS = 200
 """Where the published weights' simplification cuts a block (Dripper paper, 3.2)."""
@@ -35,7 +36,7 @@ for name in {packages!r}:
     module.__path__ = list(spec.submodule_search_locations) if spec else [top.__path__[0] + "/" + name.split(".", 1)[1]]
     sys.modules[name] = module
 build = importlib.import_module({module!r}).get_full_prompt
-sys.stdout.buffer.write(build("{placeholder}", *{arguments!r}).encode())
+sys.stdout.buffer.write(build({document!r}, *{arguments!r}).encode())
 """
 
 
@@ -59,23 +60,23 @@ class Recipe:
 def find_recipe(folder: Path, given: Mapping[str, Any]) -> Recipe:
     """Return the recipe of a checkpoint: what is ``given`` first, then its recipe file, then that of published weights.
 
-    ``given`` may hold the fields of :class:`Recipe`, and ``prompt_file`` in place of ``prompt``; None counts as absent.
-    Raise :exc:`ExportError` if there is no prompt, or a value is none that can be used.
+    ``given`` may hold the fields of :class:`Recipe`, and ``prompt_file`` in place of ``prompt``; None counts as absent,
+    and a ``truncate_chars`` of 0 as no truncation. Raise :exc:`ExportError` if there is no prompt, or a value is none
+    that can be used.
     """
-    values: dict[str, Any] = {"profile": "v1.0", "truncate_chars": PUBLISHED_TRUNCATE_CHARS, "answer": None}
-    stored = _stored(folder)
-    values |= stored
-    values |= {name: value for name, value in given.items() if value is not None and name != "prompt_file"}
-    if given.get("profile") is not None and "truncate_chars" not in {**stored, **given}:
-        values["truncate_chars"] = PUBLISHED_TRUNCATE_CHARS if given["profile"] == "v1.0" else None
-    if path := given.get("prompt_file"):
+    values: dict[str, Any] = {"profile": "v1.0", "answer": None}
+    values |= _stored(folder)
+    values |= {name: value for name, value in given.items() if value is not None}
+    published = PUBLISHED_TRUNCATE_CHARS if values["profile"] == "v1.0" else None
+    values["truncate_chars"] = values.get("truncate_chars", published) or None
+    if path := values.pop("prompt_file", None):
         values["prompt"] = _read(Path(path))
     elif "prompt" not in values:
         values["prompt"] = installed_prompt("compact" if values["answer"] == "compact" else "v0")
     recipe = Recipe(**values)
-    if recipe.prompt.count(PLACEHOLDER) != 1:
-        raise ExportError(f"the prompt must hold {PLACEHOLDER} once (it does {recipe.prompt.count(PLACEHOLDER)} times)")
-    for name, value, known in (("profile", recipe.profile, PROFILES), ("answer", recipe.answer, (*ANSWERS, None))):
+    if recipe.prompt.count(HTML) != 1:
+        raise ExportError(f"the prompt must hold {HTML} once (it does {recipe.prompt.count(HTML)} times)")
+    for name, value, known in (("profile", recipe.profile, PROFILES), ("answer", recipe.answer, (*FORMATS, None))):
         if value not in known:
             raise ExportError(f"{name!r} must be one of {', '.join(map(repr, known))} (got {value!r})")
     return recipe
@@ -84,14 +85,15 @@ def find_recipe(folder: Path, given: Mapping[str, Any]) -> Recipe:
 def installed_prompt(version: str) -> str:
     """Return the prompt template of the reference package that is installed here. Raise :exc:`ExportError` if none is.
 
-    ``version`` is ``v0`` (the published Qwen3 weights, JSON answers) or ``compact``.
+    ``version`` is ``v0`` (the published Qwen3 weights, JSON answers) or ``compact``. That package puts the blocks of a
+    page into its prompts as one document, so the template has its first and last tags around ``{html}``.
     """
     candidates = [("mineru_html", "mineru_html.process", "mineru_html.process.build_prompt", [version])]
     if version == "v0":
         candidates.append(("dripper", "dripper.inference", "dripper.inference.prompt", []))
     for package, inner, module, arguments in candidates:
         code = _READ_PROMPT.format(
-            packages=[package, inner], module=module, placeholder=PLACEHOLDER, arguments=arguments
+            packages=[package, inner], module=module, document=HEAD + HTML + FOOT, arguments=arguments
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
         if done.returncode == 0 and done.stdout:

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import torch
 from tokenizers import Tokenizer
-from transformers import AutoModelForCausalLM
+from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.export import ExportError
+from scrapy_dripper.engines.qwen3.export.checkpoint import read_config
 from scrapy_dripper.engines.qwen3.export.validate import Check, probes
-from scrapy_dripper.engines.qwen3.grammar import FORMATS, Grammar, Ids
+from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids, fitting
 from scrapy_dripper.engines.qwen3.loop import Floats
 
 
@@ -21,7 +21,10 @@ class Reference:
     """A checkpoint in single precision, on the CPU."""
 
     def __init__(self, folder: Path) -> None:
-        self._model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
+        config = Qwen3Config.from_dict(read_config(folder))
+        self._model = Qwen3ForCausalLM.from_pretrained(
+            folder, config=config, dtype=torch.float32, local_files_only=True
+        )
         self._model.eval()
 
     def checks(self, tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> list[Check]:
@@ -39,11 +42,7 @@ class Reference:
         :exc:`ExportError` if the tokenizer fits no format.
         """
         scores: dict[str, float] = {}
-        for name in FORMATS:
-            try:
-                grammar = Grammar(tokenizer, name)
-            except ModelError:
-                continue
+        for name, grammar in fitting(tokenizer).items():
             likelihood, blocks = 0.0, 0
             for ids, rows in probes(tokenizer, template, grammar, context):
                 likelihood += self._likelihood(ids, rows, grammar)

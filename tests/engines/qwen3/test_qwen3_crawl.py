@@ -1,0 +1,53 @@
+"""A crawl over sockets in which passes fail for one page: it costs that page, or nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import KINDS, PREPARED
+
+PAGES = 4
+
+
+def crawl(kind: str, fail: int) -> dict[str, Any]:
+    """Run a crawl to its end, and return what came out; a process that does not end is an error."""
+    script = Path(__file__).with_name("qwen3_crawl_process.py")
+    job = json.dumps({"folder": str(PREPARED / kind), "pages": PAGES, "fail": fail})
+    done = subprocess.run([sys.executable, str(script), job], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_memory_for_one_page(kind: str) -> None:
+    """Batches are halved down to that page, which is tried once more and then falls back alone; nothing is left over.
+
+    A graph with GroupQueryAttention reads pages one by one behind the shared prefix, a plain one all together.
+    """
+    found = crawl(kind, fail=100)
+
+    assert found["passes"] == {"gqa": [1, 1], "plain": [4, 2, 1, 1]}[kind]
+    reasons = [item["by"]["fallback_reason"] for item in found["items"]]
+    assert reasons == [None, None, "engine_error", None]
+    assert [item["by"]["source"] for item in found["items"]] == ["qwen3", "qwen3", "fallback:html", "qwen3"]
+    assert "a quiet line number 3" in found["items"][2]["markdown"]
+    assert found["stats"]["dripper/fallback/engine_error"] == 1
+    assert found["stats"]["dripper/pages/qwen3"] == PAGES - 1
+    assert (found["threads"], found["children"]) == (["MainThread"], 0)
+
+
+@pytest.mark.parametrize(("kind", "fail"), [("gqa", 1), ("plain", 3)])
+def test_memory_that_comes_back(kind: str, fail: int) -> None:
+    """The last try has it: the page has the labels that it would have had."""
+    found, whole = crawl(kind, fail), crawl(kind, 0)
+
+    assert [item["by"]["source"] for item in found["items"]] == ["qwen3"] * PAGES
+    assert [item["main_html"] for item in found["items"]] == [item["main_html"] for item in whole["items"]]
+    assert len(whole["passes"]) < len(found["passes"])
+    assert not any("fallback/engine_error" in name for name in found["stats"])
