@@ -1,20 +1,39 @@
-"""CPU seconds that parsing takes on pages made to hurt parsers: the table in docs/pages.md."""
+"""What pages made to hurt cost, and the slowest real ones: CPU seconds and peak memory, with the sandbox and without.
+
+Each page goes the whole way, to Main-HTML and Markdown or a fallback, in a process of its own.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
+import resource
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 from itertools import islice
+from pathlib import Path
+from typing import Any
 
-from scrapy_dripper.page import PageError
-from scrapy_dripper.page.parse import parse
+from corpus import DEFAULT
+from report import heading, publish, table
 
 MEGABYTES = 10_000_000
+MOST_SECONDS = 60
+"""CPU seconds after which a page that runs without the sandbox is given up."""
+TIMEOUT = 300.0
+"""DRIPPER_TIMEOUT: long, for what is measured is CPU time on a machine that may be busy."""
+NOTE = f"""\
+CPU seconds of the whole way of a page, and how far it raises the peak of memory: first without the sandbox, then with
+DRIPPER_SANDBOX = "auto", in the crawl and in the child process (its start of about 0.3 s, and its peak as a whole).
+Without it, a page is given up after {MOST_SECONDS} CPU seconds. DRIPPER_TIMEOUT is {TIMEOUT:g} s, for machines that
+are busy; the default of 30 s would have ended whatever takes longer. End: the reason of the fallback, if any."""
 
 
-def filled(piece: str) -> str:
+def filled(piece: str, size: int = MEGABYTES) -> str:
     """Return a page of 10 MB made of one piece."""
-    return piece * (MEGABYTES // len(piece))
+    return piece * (size // len(piece))
 
 
 def tag(attributes: int) -> str:
@@ -24,31 +43,165 @@ def tag(attributes: int) -> str:
     return f"<p {' '.join(islice(names, attributes))}>x"
 
 
-PAGES = {
+PAGES: dict[str, Callable[[], str | bytes]] = {
     "200,000 nested `<div>`": lambda: "<div>" * 200_000 + "x",
+    "2 million nested `<div>`": lambda: filled("<div>"),
     "20,000 unclosed tags of all kinds": lambda: "".join(f"<{('p', 'b', 'i', 'u')[i % 4]}>x" for i in range(20_000)),
     "3,000 misnested `<font>`": lambda: "<font><p>x" * 3_000 + "</font>" * 3_000,
     "100,000 attributes on a tag": lambda: tag(100_000),
+    "1 MB of `<p>x` (250,000 elements)": lambda: filled("<p>x", 1_000_000),
     "10 MB of `<p>x` (2.5 million elements)": lambda: filled("<p>x"),
     "10 MB of end tags without a start, in 2,000 nested tags": lambda: "<div>" * 2_000 + filled("</b>"),
+    "1 MB of tags with 4,000 attributes each": lambda: filled(tag(4_000), 1_000_000),
+    "10 MB of tags with 900 attributes each": lambda: filled(tag(900)),
     "10 MB of tags with 2,700 attributes each": lambda: filled(tag(2_700)),
     "10 MB of tags with 4,000 attributes each": lambda: filled(tag(4_000)),
+    "10 MB of text in one paragraph": lambda: "<p>" + filled("word "),
+    "10 MB of bytes in no encoding": lambda: filled("<p>x ").encode().replace(b"x", b"\xff\x81"),
+    "2,400 paragraphs in 1,000 nested tags, over DRIPPER_MAX_BLOCKS": lambda: "<div>" * 1_000 + "<p>x y</p>" * 2_400,
+}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "2,400 paragraphs in 1,000 nested tags, over DRIPPER_MAX_BLOCKS": {"max_blocks": 1_000}
 }
 
 
-def main() -> None:
-    """Print the table."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    print("| hostile page | CPU seconds |\n|---|---:|")
-    for name, page in PAGES.items():
-        html = page()
+def measure(page: str | bytes, mode: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Extract one page in this process and return what it cost."""
+    from scrapy_dripper import Document, Extractor, trafilatura_output  # noqa: F401 (imported before the clock starts)
+    from scrapy_dripper.config import Config
+
+    extractor = Extractor(Config(sandbox=mode, timeout=TIMEOUT, **options))
+    extractor.extract(["<p>a page to warm up with</p>"])
+    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.process_time()
+    found = extractor.extract([Document(page, "http://example.com/")])[0]
+    crawl = time.process_time() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    child_peak = extractor._sandbox.peak
+    extractor.close()
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "crawl": crawl,
+        "child": children.ru_utime + children.ru_stime,
+        "used": children.ru_utime > 0,
+        "crawl_mb": max(0, peak - base) // 1_024,
+        "child_mb": child_peak >> 20,
+        "end": f"{found.fallback_reason or 'labelled'}",
+    }
+
+
+def measured(what: list[str], mode: str) -> dict[str, Any]:
+    """Return what :func:`measure` does, in a process of its own that is killed if it takes for ever."""
+    command = [sys.executable, __file__, "--mode", mode, *what]
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
+
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit)
+    if done.returncode:
+        return {"end": f"over {MOST_SECONDS} s"} if done.returncode < 0 else {"end": done.stderr.strip()[-60:]}
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def row(name: str, what: list[str]) -> list[str]:
+    """Return a row of the table."""
+    without, auto = measured(what, "never"), measured(what, "auto")
+
+    def number(found: dict[str, Any], key: str, form: str) -> str:
+        return format(found[key], form) if key in found else "-"
+
+    return [
+        name,
+        number(without, "crawl", ".2f") if "crawl" in without else without["end"],
+        number(without, "crawl_mb", "d"),
+        "yes" if auto.get("used") else "no",
+        number(auto, "crawl", ".2f"),
+        number(auto, "crawl_mb", "d"),
+        number(auto, "child", ".2f") if auto.get("used") else "-",
+        number(auto, "child_mb", "d") if auto.get("used") else "-",
+        str(auto["end"]),
+    ]
+
+
+def slowest(folder: Path, count: int) -> list[Path]:
+    """Return the real pages that take the most CPU time, all of them measured once in this process."""
+    from scrapy_dripper import Document, Extractor
+    from scrapy_dripper.config import Config
+
+    extractor = Extractor(Config(sandbox="never"))
+    seconds: dict[Path, float] = {}
+    for path in sorted(folder.glob("*.html")):
+        document = Document(path.read_bytes(), "http://example.com/")
         start = time.process_time()
-        try:
-            parse(html)
-            outcome = ""
-        except PageError as error:
-            outcome = f", `{error.reason}`"
-        print(f"| {name} | {time.process_time() - start:.2f}{outcome} |", flush=True)
+        extractor.extract([document])
+        seconds[path] = time.process_time() - start
+    extractor.close()
+    return sorted(seconds, key=lambda path: -seconds[path])[:count]
+
+
+def limits(folder: Path) -> str:
+    """Return the most that any real page has of what has a limit, and the share that goes through the child."""
+    from scrapy_dripper.config import Config
+    from scrapy_dripper.page.blocks import cut
+    from scrapy_dripper.page.decode import decode
+    from scrapy_dripper.page.limits import count
+    from scrapy_dripper.page.parse import parse
+    from scrapy_dripper.sandbox.danger import is_dangerous
+
+    names = ["bytes", "elements", "attributes", "characters of text", "attributes of a tag", "depth", "blocks"]
+    most = dict.fromkeys(names, (0, ""))
+    dangerous, seconds = 0, []
+    paths = sorted(folder.glob("*.html"))
+    for path in paths:
+        data = path.read_bytes()
+        start = time.process_time()
+        dangerous += is_dangerous(data)
+        seconds.append(time.process_time() - start)
+        root = parse(decode(data))
+        found = [len(data), *count(root), max(len(node.attrib) for node in root.iter())]
+        page = cut(root)
+        found += [int(page.tree.depth.max()) + 1, len(page.blocks)]
+        for name, number in zip(names, found, strict=True):
+            most[name] = max(most[name], (number, path.name))
+    config = Config()
+    defaults = [config.max_bytes, config.max_nodes, config.max_attributes, config.max_text, 1_000]
+    defaults += [config.max_depth, config.max_blocks]
+    rows = [
+        [name, f"{most[name][0]:,}", most[name][1], f"{default:,}"]
+        for name, default in zip(names, defaults, strict=True)
+    ]
+    median = sorted(seconds)[len(seconds) // 2]
+    look = f"{dangerous} of {len(paths)} pages look dangerous; the look takes {1_000 * median:.3f} ms in the median."
+    return f"{table(['', 'most', 'page', 'default'], rows)}\n\n{look}"
+
+
+def main() -> None:
+    """Measure all pages and write ``results/hostile.txt``; or one page, for which this starts itself."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of real pages")
+    parser.add_argument("--slowest", type=int, default=3, metavar="N", help="real pages to show")
+    parser.add_argument("--limits", action="store_true", help="only show what real pages have of what has a limit")
+    parser.add_argument("--mode", choices=["never", "auto", "always"], help=argparse.SUPPRESS)
+    parser.add_argument("--page", help=argparse.SUPPRESS)
+    parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.mode:
+        page = arguments.file.read_bytes() if arguments.file else PAGES[arguments.page]()
+        print(json.dumps(measure(page, arguments.mode, OPTIONS.get(arguments.page, {}))))
+        return
+    if arguments.limits:
+        print(limits(arguments.data))
+        return
+    head = ["page", "CPU s", "MB", "child", "CPU s", "MB", "its CPU s", "its MB", "end"]
+    rows = []
+    for name in PAGES:
+        rows.append(row(name, ["--page", name]))
+        print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
+    real = slowest(arguments.data, arguments.slowest) if arguments.data.is_dir() else []
+    rows += [row(f"{path.name} of the development pages", ["--file", str(path)]) for path in real]
+    text = f"{heading('hostile.py', ('scrapy-dripper', 'lxml', 'trafilatura'))}\n\n{NOTE}\n\n{table(head, rows)}"
+    publish(text, Path(__file__).parent / "results" / "hostile.txt")
 
 
 if __name__ == "__main__":

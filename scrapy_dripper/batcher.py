@@ -7,7 +7,7 @@ import contextlib
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 
@@ -15,7 +15,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back
-from scrapy_dripper.worker import FallbackWorker, Job, ModelWorker, Worker
+from scrapy_dripper.worker import Clock, FallbackWorker, Job, ModelWorker, Worker
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +26,8 @@ Left = tuple[list[Job], "Job | None"]
 
 REPLACEMENTS = 3
 """Threads that are replaced, in a row or while the earlier ones are still stuck, before there are no more."""
+RESTART_SECONDS = 1.0
+"""Wait before a thread that could not be started counts as dead, and another is tried."""
 
 
 class Observer(Protocol):
@@ -40,6 +42,9 @@ class Observer(Protocol):
     def page(self, extraction: Extraction) -> None:
         """A page is done."""
 
+    def cancelled(self, pages: int) -> None:
+        """So many pages were not done before the crawl ended."""
+
     def stopping(self) -> bool:
         """Return True if the crawl takes no new requests any more."""
 
@@ -53,8 +58,8 @@ class Lane(ABC):
 
     work: str
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, timeout: float, settle: Settle) -> None:
-        self.loop, self.timeout, self.settle = loop, timeout, settle
+    def __init__(self, loop: asyncio.AbstractEventLoop, timeout: float, clock: Clock, settle: Settle) -> None:
+        self.loop, self.timeout, self.clock, self.settle = loop, timeout, clock, settle
         self.queue: SimpleQueue[Job | None] = SimpleQueue()
         self.ready: SimpleQueue[list[Job]] = SimpleQueue()
         self._given_up: tuple[FallbackReason, str] | None = None
@@ -73,7 +78,7 @@ class Lane(ABC):
 
     def terms(self) -> tuple[Any, ...]:
         """Return what every worker is hired with."""
-        return self.loop, self.queue, self.ready, self.timeout, self.done, self.died
+        return self.loop, self.queue, self.ready, self.timeout, self.clock, self.done, self.died
 
     def submit(self, job: Job) -> None:
         """Queue a page. It is settled or convicted later, if not at once."""
@@ -112,8 +117,11 @@ class Lane(ABC):
             self.queue.put(None)
 
     def _start(self) -> None:
-        self._worker = self.hire()
-        self._worker.start()
+        self._worker = worker = self.hire()
+        try:
+            worker.start()
+        except (RuntimeError, MemoryError) as error:  # The system has no thread to give; it may have one later.
+            self.loop.call_later(RESTART_SECONDS, self.died, worker, error)
 
     def _replace(self, worker: Worker, left: Left, reason: FallbackReason, error: str) -> None:
         batch, guilty = left
@@ -159,8 +167,8 @@ class FallbackLane(Lane):
 
     work = "the fallback"
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, config: Config, settle: Settle) -> None:
-        super().__init__(loop, config.timeout, settle)
+    def __init__(self, loop: asyncio.AbstractEventLoop, config: Config, clock: Clock, settle: Settle) -> None:
+        super().__init__(loop, config.timeout, clock, settle)
         self._config = config
 
     def hire(self) -> Worker:
@@ -184,16 +192,17 @@ class ModelLane(Lane):
         self,
         loop: asyncio.AbstractEventLoop,
         config: Config,
+        clock: Clock,
         settle: Settle,
         extractor: Extractor,
         load: Callable[[], Extractor],
         load_limit: float,
         observer: Observer,
     ) -> None:
-        super().__init__(loop, config.timeout, settle)
+        super().__init__(loop, config.timeout, clock, settle)
         self._config, self._load, self._load_limit, self._observer = config, load, load_limit, observer
         self._extractor: Extractor | None = extractor
-        self._rescue = FallbackLane(loop, config, settle)
+        self._rescue = FallbackLane(loop, config, clock, settle)
 
     def hire(self) -> Worker:
         """Return a worker: the first has the extractor that was loaded at the start, later ones load their own."""
@@ -249,7 +258,9 @@ class Batcher:
         self._load_limit = max(config.timeout, 3 * (time.monotonic() - start))
         self._lane: ModelLane | None = None
         self._pending: set[Job] = set()
+        self._clock = Clock()
         self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
         self._stopping = self._stopped = False
 
     def submit(self, source: Document, decode: Callable[[], Document] | None = None) -> asyncio.Future[Extraction]:
@@ -260,16 +271,24 @@ class Batcher:
         loop = asyncio.get_running_loop()
         job = Job(source, decode, loop.create_future(), time.monotonic())
         if self._stopped:
-            job.future.cancel()
+            self._cancel([job])
             return job.future
         if self._lane is None:
             self._lane = ModelLane(
-                loop, self._config, self._settle, self._extractor, self._load, self._load_limit, self._observer
+                loop,
+                self._config,
+                self._clock,
+                self._settle,
+                self._extractor,
+                self._load,
+                self._load_limit,
+                self._observer,
             )
         self._pending.add(job)
         self._observer.waiting(len(self._pending))
         self._lane.submit(job)
         if self._timer is None:
+            self._due = time.monotonic()
             self._watch()
         return job.future
 
@@ -282,8 +301,14 @@ class Batcher:
             self._lane.stop()
         else:
             self._extractor.close()
-        while self._pending:
-            self._pending.pop().future.cancel()
+        self._cancel(self._pending)
+        self._pending.clear()
+
+    def _cancel(self, jobs: Collection[Job]) -> None:
+        for job in jobs:
+            job.future.cancel()
+        if jobs:
+            self._observer.cancelled(len(jobs))
 
     def _settle(self, job: Job, extraction: Extraction) -> None:
         if job not in self._pending:
@@ -296,9 +321,13 @@ class Batcher:
     def _watch(self) -> None:
         """Look after the threads as long as pages wait."""
         self._timer = None
+        interval = min(0.5, self._config.timeout / 4)
+        late = time.monotonic() - self._due
+        if late > interval:  # Nothing else runs in a process that stands still: its threads are not stuck.
+            self._clock.missed += late
         if self._lane is None or not self._pending:
             return
-        self._lane.check(time.monotonic())
+        self._lane.check(self._clock())
         if self._observer.stopping() and not self._stopping:
             self._stopping = True
             logger.info(
@@ -306,5 +335,5 @@ class Batcher:
                 {"pages": len(self._pending)},
             )
         if self._pending:
-            interval = min(0.5, self._config.timeout / 4)
+            self._due = time.monotonic() + interval
             self._timer = asyncio.get_running_loop().call_later(interval, self._watch)

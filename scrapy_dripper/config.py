@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -168,6 +169,22 @@ class Config:
         "Most bytes of a page that are parsed; characters, where it comes as text.",
         per_request=True,
     )
+    max_nodes: int = _option(100_000, _whole(1), "Most elements of a page that are looked at.", per_request=True)
+    max_attributes: int = _option(
+        500_000, _whole(1), "Most attributes of a page, those of all its elements together.", per_request=True
+    )
+    max_depth: int = _option(
+        500, _whole(256), "Depth of elements from which on a page is flattened; no text is lost.", per_request=True
+    )
+    max_text: int = _option(
+        5_000_000, _whole(1), "Most characters of text of a page, scripts and the like aside.", per_request=True
+    )
+    sandbox: str = _option(
+        "auto",
+        _one_of("auto", "always", "never"),
+        "Which pages are parsed in a child process that can be killed: those that look dangerous, all, or none.",
+    )
+    sandbox_memory: int = _option(1_024, _whole(256), "Most memory of that child process, in MiB of address space.")
     markdown: str = _option(
         "dripper",
         _one_of("dripper", "html2text"),
@@ -231,7 +248,7 @@ class Config:
             try:
                 checked = option.metadata["check"](value)
             except ValueError as error:
-                raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error} (got {value!r})") from None
+                raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error} (got {short(value)})") from None
             object.__setattr__(self, option.name, checked)
 
     @classmethod
@@ -256,11 +273,11 @@ class Config:
         allowed = [option.name for option in fields(self) if option.metadata["per_request"]]
         for name in values:
             if name not in allowed:
-                raise ConfigError(f'meta["dripper"] takes the keys {", ".join(allowed)} (got {name!r})')
+                raise ConfigError(f'meta["dripper"] takes the keys {", ".join(allowed)} (got {short(name)})')
         chosen = values.get("fallback")
         if chosen is not None and chosen not in (*FALLBACKS, self.fallback):
             raise ConfigError(
-                f'meta["dripper"]["fallback"] must be one of {", ".join(map(repr, FALLBACKS))} (got {chosen!r}); '
+                f'meta["dripper"]["fallback"] must be one of {", ".join(map(repr, FALLBACKS))} (got {short(chosen)}); '
                 "a callable is named in the settings"
             )
         return replace(self, **values)

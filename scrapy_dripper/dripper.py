@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from reprlib import repr as short
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -98,7 +99,7 @@ class Dripper:
 
     def _overridden(self, values: Any) -> Config:
         if not isinstance(values, Mapping):
-            self.stats.meta_error(f'meta["dripper"] must be True, False or a dict (got {values!r})')
+            self.stats.meta_error(f'meta["dripper"] must be True, False or a dict (got {short(values)})')
             return self.config
         config = self.config
         for name, value in values.items():
@@ -108,7 +109,7 @@ class Dripper:
     def _override(self, config: Config, name: str, value: Any) -> Config:
         try:
             return config.override({name: value})
-        except ValueError as error:
+        except Exception as error:  # a value may be of any type, and compare as it likes
             self.stats.meta_error(str(error))
             return config
 

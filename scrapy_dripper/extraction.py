@@ -21,7 +21,7 @@ class FallbackReason(str, Enum):
     NOT_HTML = "not_html"
     """The document is something else under the name of HTML: a PDF, an image, an archive."""
     OVERSIZE = "oversize"
-    """More bytes or blocks than the settings or the engine allow."""
+    """More of something than the settings or the engine allow: bytes, elements, blocks, memory."""
     PARSE_ERROR = "parse_error"
     """No parser could make a tree of the document."""
     TRUNCATED_PARSE = "truncated_parse"
@@ -35,7 +35,9 @@ class FallbackReason(str, Enum):
     OUTPUT_ERROR = "output_error"
     """The page was labelled, but writing it failed."""
     TIMEOUT = "timeout"
-    """The engine did not answer within ``DRIPPER_TIMEOUT`` seconds."""
+    """A step on the page's way took longer than ``DRIPPER_TIMEOUT`` seconds."""
+    SANDBOX_ERROR = "sandbox_error"
+    """The child process that a dangerous page was read in died, or answered nonsense."""
 
     def __str__(self) -> str:
         return self.value

@@ -12,10 +12,11 @@ import numpy as np
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, OversizeError
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.fallback import NOT_A_PAGE, check_fallback, fall_back
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
+from scrapy_dripper.fallback import FIRST_PART, NOT_A_PAGE, OWN, check_fallback, fall_back
 from scrapy_dripper.output import NOTHING, write
-from scrapy_dripper.page import Page, PageError, read
+from scrapy_dripper.page import Page, PageError, plant, read
+from scrapy_dripper.sandbox import Sandbox, SandboxError
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +29,8 @@ class Extractor:
 
     ``Extractor().extract([html])`` is all there is to it. The engine is loaded once, at construction, which raises
     :exc:`~scrapy_dripper.engines.base.ModelError` if it cannot be, and :exc:`~scrapy_dripper.config.ConfigError` if
-    the fallback is a path that leads nowhere. An extractor serves one thread at a time.
+    the fallback is a path that leads nowhere or the sandbox that must be there cannot. An extractor serves one thread
+    at a time.
     """
 
     watch: Callable[[Document | None], None] | None = None
@@ -40,7 +42,13 @@ class Extractor:
         check_fallback(self.config)
         if self.config.guess_language:
             _check_guess()
-        self.engine = engine or load_engine(self.config)
+        self._sandbox = Sandbox(self.config)
+        self._sandbox.require()
+        try:
+            self.engine = engine or load_engine(self.config)
+        except BaseException:
+            self._sandbox.close()
+            raise
 
     def extract(self, documents: Iterable[Document | str | bytes]) -> list[Extraction]:
         """Return one extraction per document, in order. Never raises for a document.
@@ -74,6 +82,8 @@ class Extractor:
             if isinstance(page, Page):
                 extraction = self._write(document, page, next(answers))
                 seconds += per_block * len(page.blocks)
+            elif isinstance(page, SandboxError):
+                extraction, document = self._rescue(document, page)
             else:
                 extraction = self.fall_back(document, page.reason, str(page))
             extraction = self._describe(document, extraction)
@@ -86,21 +96,48 @@ class Extractor:
         config = document.config or self.config
         if config.metadata_field is None or extraction.fallback_reason in NOT_A_PAGE:
             return extraction
+        self._begin(document)
+        return replace(extraction, metadata=self._metadata(document, config))
+
+    def _metadata(self, document: Document, config: Config) -> Metadata:
+        if self._sandbox.takes(document):
+            try:
+                found = self._sandbox.metadata(document, config)
+                if found is not None:
+                    return found
+            except PageError:
+                logger.debug("no metadata of %(url)s", {"url": document.url}, exc_info=True)
+                return Metadata()
         from scrapy_dripper.metadata import metadata  # imports Trafilatura, which most crawls can save
 
-        self._begin(document)
-        return replace(extraction, metadata=metadata(document, config))
+        return metadata(document, config)
 
     def fall_back(self, document: Document, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Return what the configured fallback makes of a document, for a given reason. Never raises."""
         self._begin(document)
-        return fall_back(document, document.config or self.config, reason, error)
+        return fall_back(document, document.config or self.config, reason, error, self._sandbox)
+
+    def _rescue(self, document: Document, error: SandboxError) -> tuple[Extraction, Document]:
+        """Return what the fallback makes of a document that the child process could not read, and what it got of it.
+
+        A fallback of ours gets the first part only: few enough characters for any parser.
+        """
+        config = document.config or self.config
+        cut = config.fallback in OWN and len(document.html) > FIRST_PART
+        if cut:
+            document = replace(document, html=document.html[:FIRST_PART])
+        extraction = self.fall_back(document, error.reason, str(error))
+        return replace(extraction, truncated=extraction.truncated or cut), document
 
     def close(self) -> None:
-        """Give back the memory and threads of the engine."""
-        self.engine.close()
+        """Give back the memory and threads of the engine, and end the child process."""
+        try:
+            self.engine.close()
+        finally:
+            self._sandbox.close()
 
     def _begin(self, document: Document | None) -> None:
+        self._sandbox.begin()
         if self.watch is not None:
             self.watch(document)
 
@@ -111,7 +148,8 @@ class Extractor:
         if limit is not None and limit < config.max_blocks:
             config = replace(config, max_blocks=limit)
         try:
-            return read(document, config, self.engine.profile)
+            planter = self._sandbox.plant if self._sandbox.takes(document) else plant
+            return read(document, config, self.engine.profile, planter)
         except PageError as error:
             return error
         except Exception as error:  # A page may not stop the crawl: whatever is wrong with it becomes its reason.

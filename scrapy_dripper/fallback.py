@@ -7,7 +7,6 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -18,12 +17,14 @@ from scrapy_dripper.output import write, write_html
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.decode import decode
 from scrapy_dripper.page.errors import PageError
+from scrapy_dripper.page.limits import cut_off
 from scrapy_dripper.page.parse import parse
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
     from scrapy_dripper.output.items import Items
+    from scrapy_dripper.sandbox import Sandbox
 
 logger = logging.getLogger(__name__)
 
@@ -38,8 +39,11 @@ MAX_ELEMENTS = 25_000
 """Elements of a page that a fallback sees. Trafilatura takes 5 s for so many short paragraphs, and 2 minutes for five
 times as many; of 1,310 real pages the largest has 16,000."""
 
-_FIRST_PART = 200_000
+FIRST_PART = 200_000
 """Characters that are left of a document that no parser can take as a whole: few enough for any nesting."""
+
+OWN = ("trafilatura", "html")
+"""The fallbacks of :data:`~scrapy_dripper.config.FALLBACKS` that parse a document."""
 
 NOT_A_PAGE = (FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML)
 """Reasons for which there is nothing that a fallback could look at."""
@@ -58,10 +62,17 @@ class _Found:
     content: Items = ()
 
 
-def fall_back(document: Document, config: Config, reason: FallbackReason, error: str | None = None) -> Extraction:
+def fall_back(
+    document: Document,
+    config: Config,
+    reason: FallbackReason,
+    error: str | None = None,
+    sandbox: Sandbox | None = None,
+) -> Extraction:
     """Return what the fallback of the configuration makes of a document, for a given reason. Never raises.
 
-    A fallback that raises counts as ``empty``; what it raised is added to ``error``.
+    A fallback that raises counts as ``empty``; what it raised is added to ``error``. With a sandbox, dangerous
+    documents go through its child process, unless the fallback is a callable of the user's.
     """
     name = _name(config.fallback)
     if name == "none":
@@ -71,6 +82,12 @@ def fall_back(document: Document, config: Config, reason: FallbackReason, error:
         name = "empty"
     else:
         try:
+            safe = None
+            if sandbox is not None and name in OWN and sandbox.takes(document, reason):
+                sandbox.begin()
+                safe = sandbox.fall_back(document, config, reason)
+            if safe is not None:
+                return replace(safe, error="; ".join(filter(None, [error, safe.error])) or None)
             found = _run(document, config)
         except Exception as problem:  # RecursionError and MemoryError included: no page may stop the crawl
             _report(name, document.url)
@@ -161,6 +178,7 @@ def _trafilatura(text: str, url: str, config: Config) -> _Found:
     root, truncated = limited_tree(text)
     title = _title(root)
     main_html, plain = trafilatura_output.extract(root, url)
+    trafilatura_output.limit_caches(len(text))
     written = write_html(main_html, url, config)
     if config.content_types is not None:
         plain = written.text
@@ -196,25 +214,8 @@ def limited_tree(text: str) -> tuple[HtmlElement, bool]:
     except PageError as error:
         if error.reason is not FallbackReason.TRUNCATED_PARSE:
             raise
-        root, truncated = parse(text[:_FIRST_PART]), True
-    return root, _cut_off(root, MAX_ELEMENTS) or truncated
-
-
-def _cut_off(root: HtmlElement, most: int) -> bool:
-    """Take all but the first elements out of a tree; return False if there are no more than that."""
-    node = next(islice(root.iter(), most, None), None)
-    if node is None:
-        return False
-    first = node
-    while (parent := node.getparent()) is not None:
-        for later in list(node.itersiblings()):
-            parent.remove(later)
-        node.tail = None
-        node = parent
-    parent = first.getparent()
-    if parent is not None:
-        parent.remove(first)
-    return True
+        root, truncated = parse(text[:FIRST_PART]), True
+    return root, cut_off(root, MAX_ELEMENTS) or truncated
 
 
 def _title(root: HtmlElement) -> str | None:

@@ -43,8 +43,12 @@ class Fields:
     def fill(self, item: Any, options: list[str], config: Config, extraction: Extraction) -> None:
         """Fill what :meth:`open` returned. A field that cannot be set is left out with a warning; never raises."""
         for option in options:
-            value = VALUES[option](extraction)
             field: str = getattr(config, option)
+            try:
+                value = VALUES[option](extraction)
+            except Exception:
+                self._stats.bug(f"making the value of {field}")
+                continue
             if value is None:
                 continue
             try:

@@ -13,6 +13,8 @@ from scrapy_dripper.extraction import Document, Metadata
 from scrapy_dripper.fallback import limited_tree
 from scrapy_dripper.output.reader import resolver
 from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.recover import drop_controls
+from scrapy_dripper.trafilatura_output import limit_caches
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -25,8 +27,10 @@ _language = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*").fullmatch
 def metadata(document: Document, config: Config) -> Metadata:
     """Return what a document says about itself. Never raises: what cannot be read is not there."""
     html = document.html[: config.max_bytes]
+    limit_caches(len(html))
     try:
         root, _ = limited_tree(html if isinstance(html, str) else decode(html, document.charset))
+        drop_controls(root)
         language = _language_of(root)
         # Not the extensive search for dates, which takes as long as all the rest and guesses more.
         found = extract_metadata(root, default_url=document.url or None, extensive=False)

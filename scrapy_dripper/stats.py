@@ -30,16 +30,14 @@ class CrawlStats:
 
     def waiting(self, pages: int) -> None:
         """Note that so many pages wait or are being worked on."""
-        if (crawler := self._crawler()) is not None:
-            crawler.stats.max_value(f"{PREFIX}queue/max", pages)
+        self._write("max_value", "queue/max", pages)
 
     def batch(self, pages: int) -> None:
         """Count a batch of so many pages."""
         self._batches += 1
         self._batched += pages
-        if (crawler := self._crawler()) is not None:
-            crawler.stats.inc_value(f"{PREFIX}batches")
-            crawler.stats.set_value(f"{PREFIX}batch_size/mean", round(self._batched / self._batches, 2))
+        self._count("batches")
+        self._write("set_value", "batch_size/mean", round(self._batched / self._batches, 2))
 
     def page(self, extraction: Extraction) -> None:
         """Count a page by who decided about it, and by why if that was a fallback."""
@@ -49,16 +47,17 @@ class CrawlStats:
             self._count(f"fallback/{extraction.fallback_reason}")
         if extraction.truncated:
             self._count("truncated")
-        crawler = self._crawler()
-        if crawler is None:
-            return
         for name, value in extraction.work.items():
-            crawler.stats.inc_value(f"{PREFIX}{extraction.source}/{name}", value)
+            self._count(f"{extraction.source}/{name}", value)
         if self._cascade is not None and extraction.labels:
             self._decided[extraction.source] += 1
             share = self._decided[CASCADE] / self._decided.total()
-            crawler.stats.set_value(f"{PREFIX}cascade/threshold", self._cascade)
-            crawler.stats.set_value(f"{PREFIX}cascade/share", round(share, 4))
+            self._write("set_value", "cascade/threshold", self._cascade)
+            self._write("set_value", "cascade/share", round(share, 4))
+
+    def cancelled(self, pages: int) -> None:
+        """Count pages that were not done before the crawl ended."""
+        self._count("cancelled", pages)
 
     def skipped(self, reason: str) -> None:
         """Count a page that was not extracted at all."""
@@ -92,9 +91,17 @@ class CrawlStats:
         crawler = self._crawler()
         return crawler is None or not crawler.crawling
 
-    def _count(self, name: str) -> None:
-        if (crawler := self._crawler()) is not None:
-            crawler.stats.inc_value(PREFIX + name)
+    def _count(self, name: str, value: int = 1) -> None:
+        self._write("inc_value", name, value)
+
+    def _write(self, method: str, name: str, value: float) -> None:
+        crawler = self._crawler()
+        if crawler is None:
+            return
+        try:
+            getattr(crawler.stats, method)(PREFIX + name, value)
+        except Exception as error:  # A collector of the user's, with a server behind it; no page may wait for ever.
+            self._warn("stats", "%s cannot be counted: %s: %s", PREFIX + name, type(error).__name__, error)
 
     def _warn(self, kind: str, message: str, *args: object) -> None:
         if kind not in self._warned:

@@ -11,11 +11,14 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
+from htmldate.extractors import try_date_expr
 from lxml import etree
 from trafilatura import bare_extraction
+from trafilatura.utils import line_processing, trim
 from trafilatura.xml import xmltotxt
 
 from scrapy_dripper.output.main_html import unsafe_url
+from scrapy_dripper.page.recover import drop_controls
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -24,6 +27,11 @@ if TYPE_CHECKING:
 # Its warning for every page on which it finds nothing says no more than the empty result.
 if logging.getLogger("trafilatura").level == logging.NOTSET:
     logging.getLogger("trafilatura").setLevel(logging.ERROR)
+
+BETWEEN_RESETS = 20_000_000
+"""Characters of documents after which Trafilatura's caches are emptied: they hold a thousand lines of each kind,
+however long, and hostile pages are one line."""
+_seen = 0
 
 _TAGS = {"quote": "blockquote", "lb": "br", "graphic": "img", "ref": "a", "row": "tr"}
 _FORMATTING = {"#b": "strong", "#i": "em", "#u": "u", "#t": "code", "#sub": "sub", "#sup": "sup"}
@@ -36,6 +44,7 @@ def extract(root: HtmlElement, url: str) -> tuple[str, str]:
     Comments are left out: they are no main content, and without them the text is a little closer to what people mark
     as such.
     """
+    drop_controls(root)
     found: Any = bare_extraction(
         root,
         url=url or None,
@@ -53,6 +62,17 @@ def extract(root: HtmlElement, url: str) -> tuple[str, str]:
     etree.strip_tags(plain, "ref", "hi")
     text = xmltotxt(plain, False)
     return _html(found.body), normalize("NFC", text).strip()
+
+
+def limit_caches(characters: int) -> None:
+    """Note that Trafilatura has had a document of so many characters; empty its caches from time to time."""
+    global _seen
+    _seen += characters
+    if _seen > BETWEEN_RESETS:
+        _seen = 0
+        # Not trafilatura.meta.reset_caches, which logs an error for each cache that another library has given up.
+        for function in (line_processing, trim, try_date_expr):
+            function.cache_clear()
 
 
 def _drop_unsafe_urls(body: _Element) -> None:

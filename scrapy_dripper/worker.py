@@ -19,6 +19,11 @@ from scrapy_dripper.extractor import Extractor
 logger = logging.getLogger(__name__)
 
 
+SHIFT = 100_000_000
+"""Bytes of pages after which a new thread takes over. lxml keeps every tag and attribute name that a thread has met
+until the thread ends; ten million pages have some, hostile pages any number."""
+
+
 @dataclass(eq=False, slots=True)
 class Job:
     """One page on its way: what it is, who waits for it, and what has become of it so far."""
@@ -43,6 +48,17 @@ class Step:
     job: Job | None = None
 
 
+class Clock:
+    """Tells seconds, without those in which the process as a whole stood still: starved, suspended, in a debugger."""
+
+    def __init__(self) -> None:
+        self.missed = 0.0
+
+    def __call__(self) -> float:
+        """Return the time; only differences mean something."""
+        return time.monotonic() - self.missed
+
+
 class Worker(ABC):
     """A daemon thread that takes batches of jobs from queues and posts the answers to the event loop.
 
@@ -56,16 +72,17 @@ class Worker(ABC):
         queue: SimpleQueue[Job | None],
         ready: SimpleQueue[list[Job]],
         timeout: float,
+        clock: Clock,
         done: Callable[[Worker, list[Job], list[Extraction]], None],
         died: Callable[[Worker, BaseException], None],
     ) -> None:
         self._loop, self._queue, self._ready = loop, queue, ready
-        self._timeout, self._done, self._died = timeout, done, died
+        self._timeout, self._clock, self._done, self._died = timeout, clock, done, died
         self._lock = threading.Lock()
         self._step: Step | None = None
         self._batch: list[Job] = []
         self.abandoned = False
-        self.thread = threading.Thread(target=self._run, name="scrapy-dripper", daemon=True)
+        self.thread = self._new_thread()
 
     @abstractmethod
     def answer(self, batch: list[Job]) -> list[Extraction]:
@@ -100,22 +117,46 @@ class Worker(ABC):
 
     def at(self, job: Job | None, limit: float | None = None) -> None:
         """Note that a new step begins, for one page or for the whole batch."""
-        self._step = Step(time.monotonic(), limit or self._timeout, job)
+        self._step = Step(self._clock(), limit or self._timeout, job)
+
+    def _new_thread(self) -> threading.Thread:
+        return threading.Thread(target=self._run, name="scrapy-dripper", daemon=True)
 
     def _run(self) -> None:
+        relieved = False
         try:
             self.prepare()
-            while self._rest() and (batch := self.take()) is not None and not self.abandoned:
-                self._batch = batch
-                self.at(None)
-                self._post(self._done, self, batch, self.answer(batch))
-                del batch  # An idle thread must not keep the last responses alive.
+            relieved = self._work()
         except BaseException as error:
             logger.debug("a scrapy-dripper thread ended with an exception", exc_info=True)
             self._post(self._died, self, error)
         finally:
-            with contextlib.suppress(Exception):
-                self.close()
+            if not relieved:
+                with contextlib.suppress(Exception):
+                    self.close()
+
+    def _work(self) -> bool:
+        """Work until there is nothing to do any more; return True if another thread goes on."""
+        read = 0
+        while self._rest() and (batch := self.take()) is not None and not self.abandoned:
+            self._batch = batch
+            self.at(None)
+            self._post(self._done, self, batch, self.answer(batch))
+            read += sum(len(job.source.html) for job in batch)
+            del batch  # An idle thread must not keep the last responses alive.
+            if read > SHIFT and self._rest() and self._relieve():
+                return True
+        return False
+
+    def _relieve(self) -> bool:
+        """Start another thread in the place of this one; return False if the system has none to give."""
+        successor = self._new_thread()
+        try:
+            successor.start()
+        except (RuntimeError, MemoryError):
+            return False
+        self.thread = successor
+        return True
 
     def _rest(self) -> bool:
         """Become idle; return False if the thread has been abandoned meanwhile."""
@@ -166,7 +207,9 @@ class ModelWorker(Worker):
         job = self._queue.get()
         if job is None:
             return None
-        batch, deadline = [job], job.submitted + self._wait
+        # The batch is the worker's from its first page on: a thread that dies while it waits for more loses none.
+        self._batch = batch = [job]
+        deadline = job.submitted + self._wait
         while len(batch) < self._size:
             try:
                 job = self._queue.get(timeout=max(0.0, deadline - time.monotonic()))

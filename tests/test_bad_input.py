@@ -207,7 +207,7 @@ def long_script() -> str:
 )
 def test_absurd_shapes(make: Callable[[], str]) -> None:
     """No text is lost to a parser's limit, neither within the absurd part nor after it."""
-    result = extract_or_kill(make)
+    result = extract_or_kill(make, max_text=10_000_000)
     assert result.fallback_reason is None
     assert result.text is not None
     lines = result.text.split("\n")
@@ -276,6 +276,19 @@ def test_20_megabytes_truncated() -> None:
     assert (result.fallback_reason, result.truncated, len(result.labels)) == (None, True, 1_000)
     assert result.text is not None
     assert result.text.endswith("Paragraph number 999 of a very long page.")
+
+
+def many_elements() -> str:
+    return "<p>first</p>" + "<i></i>" * 150_000
+
+
+@pytest.mark.parametrize("sandbox", ["auto", "never"])
+def test_too_many_elements(sandbox: str) -> None:
+    """The page is over its limit wherever it is read; its fallback gets the first of them."""
+    result = extract_or_kill(many_elements, sandbox=sandbox, fallback="html")
+    assert (result.fallback_reason, result.source) == (FallbackReason.OVERSIZE, "fallback:html")
+    assert "150,003 elements, over DRIPPER_MAX_NODES = 100,000" in (result.error or "")
+    assert (result.text, result.truncated) == ("first", True)
 
 
 def test_one_bad_page_of_a_batch() -> None:

@@ -66,6 +66,13 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         ("fallback", "readability", "DRIPPER_FALLBACK must be one of 'trafilatura', 'html', 'empty', 'none', a dotted"),
         ("cascade", 1.5, "DRIPPER_CASCADE must be a number from 0 to 1 (got 1.5)"),
         ("max_tokens", 0, "DRIPPER_MAX_TOKENS must be a whole number of at least 1 (got 0)"),
+        ("max_nodes", 0, "DRIPPER_MAX_NODES must be a whole number of at least 1 (got 0)"),
+        ("max_attributes", "x", "DRIPPER_MAX_ATTRIBUTES must be a whole number of at least 1 (got 'x')"),
+        ("max_text", -1, "DRIPPER_MAX_TEXT must be a whole number of at least 1 (got -1)"),
+        ("max_depth", 100, "DRIPPER_MAX_DEPTH must be a whole number of at least 256 (got 100)"),
+        ("sandbox", "sometimes", "DRIPPER_SANDBOX must be one of 'auto', 'always', 'never' (got 'sometimes')"),
+        ("sandbox", True, "DRIPPER_SANDBOX must be one of 'auto', 'always', 'never' (got True)"),
+        ("sandbox_memory", 100, "DRIPPER_SANDBOX_MEMORY must be a whole number of at least 256 (got 100)"),
         ("fallback", 3, "DRIPPER_FALLBACK must be one of"),
         ("fallback", dict, "DRIPPER_FALLBACK must be one of"),
         ("html_field", 3, "DRIPPER_HTML_FIELD must be a non-empty string (got 3)"),
@@ -85,9 +92,9 @@ def test_a_setting_that_does_not_exist() -> None:
 
 
 def test_a_request_overrides_some_options() -> None:
-    config = Config().override({"fallback": "empty", "max_blocks": 10, "html_field": None})
+    config = Config().override({"fallback": "empty", "max_blocks": 10, "html_field": None, "max_nodes": 20})
 
-    assert (config.fallback, config.max_blocks, config.html_field) == ("empty", 10, None)
+    assert (config.fallback, config.max_blocks, config.html_field, config.max_nodes) == ("empty", 10, None, 20)
     assert config.batch_size == Config().batch_size
 
 
@@ -96,6 +103,8 @@ def test_a_request_overrides_some_options() -> None:
     [
         ({"batch_size": 3}, "takes the keys fallback, oversize"),
         ({"model": "x"}, "takes the keys"),
+        ({"sandbox": "never"}, "takes the keys"),
+        ({"sandbox_memory": 100_000}, "takes the keys"),
         ({"fallback": "os.system"}, "a callable is named in the settings"),
         ({"fallback": callable_fallback}, "a callable is named in the settings"),
         ({"max_bytes": 0}, "at least 1"),

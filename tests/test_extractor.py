@@ -185,7 +185,7 @@ def test_too_many_elements() -> None:
     )
 
     assert cut_off.fallback_reason is FallbackReason.OVERSIZE
-    assert "more than 200,000 elements" in (cut_off.error or "")
+    assert "250,004 elements, over DRIPPER_MAX_NODES = 100,000" in (cut_off.error or "")
     assert (kept.text, kept.truncated) == ("first words", True)
 
 

@@ -108,8 +108,10 @@ def test_the_extras_that_messages_name_exist() -> None:
 
 
 def test_what_is_imported_is_required() -> None:
-    """What the package imports anywhere is asked for by it, an extra, or the two frameworks that it plugs into."""
-    asked = set().union(*required().values(), required("scrapy")[""], required("scrapy-poet")[""])
+    """What the package imports anywhere is asked for by it, an extra, or a package that it is a part of or wraps."""
+    asked = set().union(
+        *required().values(), *(required(name)[""] for name in ("scrapy", "scrapy-poet", "trafilatura"))
+    )
     distributions = metadata.packages_distributions()
 
     missing = {
@@ -123,7 +125,7 @@ def test_what_is_imported_is_required() -> None:
 def test_the_core_imports_nothing_of_an_extra() -> None:
     """Every module can be imported without extras, except where the extra is what the module is for."""
     distributions = metadata.packages_distributions()
-    core = required()[""] | required("scrapy")[""]
+    core = required()[""] | required("scrapy")[""] | required("trafilatura")[""]
 
     optional = {
         file

@@ -2,31 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, FallbackReason
 from scrapy_dripper.page.blocks import MAX_NODES
 from scrapy_dripper.page.decode import decode
 from scrapy_dripper.page.errors import PageError
+from scrapy_dripper.page.limits import enforce
 from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.profiles import PROFILES
 
-__all__ = ["Page", "PageError", "read"]
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+__all__ = ["Page", "PageError", "plant", "read"]
+
+Planter: TypeAlias = "Callable[[Document, Config, str, bool], tuple[HtmlElement, bool]]"
+"""What :func:`plant` is, and what a sandbox does in its place."""
 
 
-def read(document: Document, config: Config, profile: str = "native") -> Page:
-    """Return the page of a document, cut by a profile. Raise :exc:`PageError` with the reason why there is none."""
+def plant(document: Document, config: Config, profile: str = "native", flat: bool = False) -> tuple[HtmlElement, bool]:
+    """Return the tree of a document within the limits of the configuration, and True if that is its first part only.
+
+    With ``flat``, what is nested deep comes out side by side. Raise :exc:`PageError` where there is no such tree.
+    """
     html = document.html
-    truncate = config.oversize == "truncate"
-    oversize = len(html) > config.max_bytes
-    if oversize and not truncate:
-        raise PageError(FallbackReason.OVERSIZE, f"{len(html):,} bytes, over DRIPPER_MAX_BYTES = {config.max_bytes:,}")
-    if oversize:
-        html = html[: config.max_bytes]
     text = html if isinstance(html, str) else decode(html, document.charset)
-    rules = PROFILES[profile]
-    page = rules.cut(rules.parse(text), document.url)
+    root = parse(text, flat=True) if flat else PROFILES[profile].parse(text)
+    return root, enforce(root, text, config)
+
+
+def read(document: Document, config: Config, profile: str = "native", planter: Planter = plant) -> Page:
+    """Return the page of a document, cut by a profile. Raise :exc:`PageError` with the reason why there is none."""
+    size = len(document.html)
+    truncate = config.oversize == "truncate"
+    oversize = size > config.max_bytes
+    if oversize and not truncate:
+        raise PageError(FallbackReason.OVERSIZE, f"{size:,} bytes, over DRIPPER_MAX_BYTES = {config.max_bytes:,}")
+    if oversize:
+        document = replace(document, html=document.html[: config.max_bytes])
+    cut = PROFILES[profile].cut
+    root, cut_off = planter(document, config, profile, False)
+    page = cut(root, document.url)
+    if page.tree.depth.max() >= config.max_depth:
+        root, cut_off = planter(document, config, profile, True)
+        page = cut(root, document.url)
     if page.truncated and not truncate:
         raise PageError(FallbackReason.OVERSIZE, f"more than {MAX_NODES:,} elements")
     n = len(page.blocks)
@@ -36,4 +60,4 @@ def read(document: Document, config: Config, profile: str = "native") -> Page:
         if not truncate:
             raise PageError(FallbackReason.OVERSIZE, f"{n:,} blocks, over DRIPPER_MAX_BLOCKS = {config.max_blocks:,}")
         page = page.head(config.max_blocks)
-    return replace(page, truncated=page.truncated or oversize, oversize=config.oversize)
+    return replace(page, truncated=page.truncated or oversize or cut_off, oversize=config.oversize)

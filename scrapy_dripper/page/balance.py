@@ -22,6 +22,7 @@ _OPTIONAL = frozenset("p li dd dt option optgroup tr td th thead tbody tfoot".sp
 _RAW = ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 _raw_end = {tag: re.compile(rf"</{tag}(?=[\s/>])", re.I) for tag in _RAW}
 _start = re.compile(r"<(?:!--|(/?)([a-zA-Z][^\s/>]*))").search
+_comment = re.compile(r"-?>|(?s:.*?)--!?>").match  # the rest of one (HTML standard, 13.2.5.43 to 52)
 _inside = re.compile(r"""=\s*(["'])|>""").search
 
 
@@ -77,15 +78,18 @@ def _tags(text: str) -> Iterator[tuple[int, int, str, bool]]:
         if token is None:
             return
         if not token[2]:
-            position = text.find("-->", token.end() - 2) + 3
-            if position == 2:  # the comment has no end
+            comment = _comment(text, token.end())
+            if comment is None:  # it has no end
                 return
+            position = comment.end()
             continue
         tag, is_end = token[2].lower(), bool(token[1])
         position = end = _tag_end(text, token.end())
         if end < 0:
             return
         if not is_end:
+            if tag == "plaintext":  # all that follows is text
+                return
             if tag in _VOID or _closes_itself(text, token.end(), end):
                 continue
             if tag in _raw_end:

@@ -59,10 +59,11 @@ def looks_binary(head: str | bytes) -> str | None:
     return None
 
 
-def parse(text: str) -> HtmlElement:
+def parse(text: str, *, flat: bool = False) -> HtmlElement:
     """Return the ``<html>`` element of a document, with a ``<body>`` or a ``<frameset>``.
 
-    Raise :exc:`PageError` with reason ``empty_body``, ``not_html``, ``parse_error`` or ``truncated_parse``.
+    With ``flat``, no element is deeper than :data:`~scrapy_dripper.page.recover.MAX_DEPTH`: inner ones come out side by
+    side. Raise :exc:`PageError` with reason ``empty_body``, ``not_html``, ``parse_error`` or ``truncated_parse``.
     """
     if _content(text) is None:
         raise PageError(FallbackReason.EMPTY_BODY, "the document is empty")
@@ -72,7 +73,7 @@ def parse(text: str) -> HtmlElement:
     data = text.encode("utf-8", "replace")  # lone surrogates
     if b"\0" in data:
         data = data.replace(b"\0", b"")  # as browsers do in text
-    root = None if has_attribute_run(data) else _tree(data)
+    root = None if flat or has_attribute_run(data) else _tree(data)
     if root is None:
         try:
             root = recover(without_templates(data))
@@ -96,7 +97,9 @@ def _tree(data: bytes, *, may_repeat: bool = True) -> HtmlElement | None:
     )
     try:
         root = etree.fromstring(data, parser)
-    except (etree.LxmlError, MemoryError) as error:
+    except etree.LxmlError as error:
+        if getattr(error, "code", None) == etree.ErrorTypes.ERR_NO_MEMORY:
+            raise MemoryError("the parser ran out of memory") from None
         raise PageError(FallbackReason.PARSE_ERROR, f"{type(error).__name__}: {error}") from None
     # The only sign: no exception, and the tree holds nothing of what follows the place.
     for entry in parser.error_log:
@@ -124,7 +127,7 @@ def _one_body(root: HtmlElement) -> HtmlElement:
         if root.find("frameset") is not None:
             return root
         body = cast("HtmlElement", etree.SubElement(root, "body"))
-    head, after = root.find("head"), False
+    after = False
     texts: list[str | None] = []  # added together: one at a time would be quadratic
     for top in [root, *root.itersiblings()]:
         if top is not root:
@@ -134,7 +137,7 @@ def _one_body(root: HtmlElement) -> HtmlElement:
                 after = True
                 texts.append(body.tail)
                 body.tail = None
-            elif not after or child is head:
+            elif not after:
                 continue
             elif child.tag in ("head", "body"):
                 texts.append(child.text)

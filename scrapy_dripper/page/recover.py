@@ -238,6 +238,19 @@ def xml_text(text: str) -> str:
     return _not_xml.sub("\ufffd", text)
 
 
+def drop_controls(root: HtmlElement) -> None:
+    """Take out of a tree what lxml refuses in new text, for programs that write text of the tree into it again."""
+    for element in root.iter():
+        for name in ("text", "tail"):
+            text = getattr(element, name)
+            if text and _not_xml.search(text):
+                setattr(element, name, _not_xml.sub("", text))
+        for name, value in element.items():
+            if _not_xml.search(value):
+                del element.attrib[name]
+                set_attributes(element, {name: _not_xml.sub("", value)})
+
+
 def set_attributes(element: HtmlElement, attributes: Mapping[str, str]) -> None:
     """Set the first :data:`MAX_ATTRIBUTES` attributes, as far as their names can be set."""
     for name, value in islice(attributes.items(), MAX_ATTRIBUTES):

@@ -6,6 +6,9 @@ from enum import IntEnum
 
 from scrapy_dripper.page.page import Flag
 
+LONGEST_CLASS = 1_000
+"""Characters of a class attribute that are looked at: what it says is remembered, and pages choose how long it is."""
+
 
 class Kind(IntEnum):
     """How a tag takes part in cutting."""

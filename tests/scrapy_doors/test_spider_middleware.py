@@ -125,6 +125,23 @@ def test_an_error_of_ours_costs_no_item(
     assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1
 
 
+def test_a_value_that_cannot_be_made_costs_no_item(
+    crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The other fields are filled."""
+
+    def bug(*args: Any) -> Any:
+        raise AssertionError("a bug")
+
+    monkeypatch.setattr("scrapy_dripper.fields.to_json", bug)
+
+    result = crawl(spider(site.pages(3)), {"DRIPPER_CONTENT_FIELD": "content"})
+
+    assert ["MAIN" in item["markdown"] and "content" not in item for item in result.items] == [True] * 3
+    assert result.stat("bugs") == 3
+    assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1
+
+
 def test_objects_that_are_no_items_go_through(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """What Scrapy passes to the pipelines, we pass on."""
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import threading
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import scrapy
 from crawling import Crawls, EngineLog, FakeEngine, Site, spider
+from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_dripper.dripper import Dripper
 from scrapy_dripper.engines.base import ModelError
@@ -178,3 +182,99 @@ def test_the_fallback_of_a_stuck_page_runs_in_another_thread(
     (thread,) = threads
     assert thread.daemon
     assert thread not in {crawl.reactor.thread, *engine.threads}
+
+
+def test_threads_that_cannot_be_started_are_tried_again(
+    crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The system has none to give at first; every page waits for the one that it gives later."""
+    monkeypatch.setattr("scrapy_dripper.batcher.RESTART_SECONDS", 0.01)
+    refuse_threads(monkeypatch, 3)
+
+    result = crawl(spider(site.pages(5)), ALONE)
+
+    assert result.stat("pages/fake") == 5
+    (warning,) = messages(caplog, logging.WARNING)
+    assert "can't start new thread" in warning
+
+
+def test_without_any_thread_items_are_left_as_they_are(
+    crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither the engine nor the fallback can be run, and nobody waits for ever."""
+    monkeypatch.setattr("scrapy_dripper.batcher.RESTART_SECONDS", 0.01)
+    refuse_threads(monkeypatch, 1_000)
+
+    result = crawl(spider(site.pages(5)), ALONE)
+
+    assert sorted(item["url"] for item in result.items) == sorted(site.pages(5))
+    assert result.stat("pages/fallback:none") == result.stat("fallback/engine_error") == 5
+    assert len(messages(caplog, logging.ERROR)) == 2
+
+
+def refuse_threads(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """Let the first threads of the plugin not start."""
+    start, turns = threading.Thread.start, iter(range(times))
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "scrapy-dripper" and next(turns, None) is not None:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+
+def test_a_thread_that_dies_while_its_batch_fills_loses_no_page(
+    crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has collected by then is labelled by the next one."""
+    import scrapy_dripper.worker as module
+
+    turns = iter(range(5))
+
+    def monotonic() -> float:
+        if sys._getframe(1).f_code.co_name == "take" and next(turns, None) == 3:
+            raise MemoryError
+        return time.monotonic()
+
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=monotonic))
+
+    result = crawl(spider(site.pages(8)), {"DRIPPER_BATCH_SIZE": 8, "DRIPPER_BATCH_WAIT": 20})
+
+    assert result.stat("pages/fake") == 8
+    assert len(engine.engines) == 2
+
+
+def test_a_stats_collector_that_fails_costs_nothing(
+    crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One warning, however many stats cannot be counted."""
+    inc_value = MemoryStatsCollector.inc_value
+
+    def broken(self: Any, key: str, *args: Any, **kwargs: Any) -> None:
+        if key.startswith("dripper/"):
+            raise ConnectionError("the stats server is away")
+        inc_value(self, key, *args, **kwargs)
+
+    monkeypatch.setattr(MemoryStatsCollector, "inc_value", broken)
+
+    result = crawl(spider(site.pages(9)))
+
+    assert all("MAIN" in item["markdown"] for item in result.items)
+    assert len(result.items) == 9
+    (warning,) = messages(caplog, logging.WARNING)
+    assert "cannot be counted: ConnectionError: the stats server is away" in warning
+
+
+def test_pages_that_are_not_done_when_the_crawl_ends_are_counted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Begun early for nobody: the crawl does not wait for them."""
+    engine.act = lambda engine, pages: engine.log.hang()
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        return ()
+
+    early = {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}
+    result = crawl(spider(site.pages(5), parse), {"DOWNLOADER_MIDDLEWARES": early, "DRIPPER_TIMEOUT": 3600})
+
+    assert result.stat("cancelled") == 5
+    assert result.stat("pages") == 0

@@ -52,7 +52,7 @@ _groups = [(1 << bit, re.compile(pattern).search) for bit, pattern in enumerate(
 _camel = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 14)
 def keywords(names: str) -> int:
     """Return the bit set of :data:`KEYWORDS` in a node's class and id attributes.
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass, fields
 from importlib import resources
 from pathlib import Path
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.runtime import check_runtime
+from scrapy_dripper.engines.external_data import check_external_data
+from scrapy_dripper.engines.runtime import check_runtime, shared_session
 from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.decode import Decoding
 from scrapy_dripper.engines.tagger.features import Features
@@ -27,7 +29,10 @@ BLOCKS = "blocks.onnx"
 """The first stage: features of blocks to probabilities."""
 CONTEXT = "context.onnx"
 """The second stage: probabilities around and above a block to its own."""
-MANIFEST = "manifest.json"
+MANIFEST = files.MANIFEST
+MOST_WEIGHTS = 256 << 20
+"""Bytes of a graph; the bundled ones have 2 million."""
+_RESTORE = "restore the model folder, or train the model again"
 
 
 def bundled() -> Path:
@@ -56,21 +61,19 @@ class Manifest:
                 "out to use the bundled model"
             )
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
+            values = files.read_json(folder, MANIFEST, _RESTORE)
             kind, version = values["engine"], values["format"]
             if version != FORMAT or kind != "tagger":
                 raise ModelError(
-                    f"{path} is for engine {kind!r}, format {version!r}; this version reads engine 'tagger', format "
-                    f"{FORMAT}: train the model again with 'make train', or use the bundled one"
+                    f"{path} is for engine {short(kind)}, format {short(version)}; this version reads engine "
+                    f"'tagger', format {FORMAT}: train the model again with 'make train', or use the bundled one"
                 )
             known = {f.name: values[f.name] for f in fields(cls)}
             known["weights_sha256"] = {name: str(known["weights_sha256"][name]) for name in (BLOCKS, CONTEXT)}
-            known["decoding"] = Decoding(**{k: float(v) for k, v in known["decoding"].items()})
+            known["decoding"] = Decoding(**{k: files.finite(v) for k, v in known["decoding"].items()})
             return cls(**known)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ModelError(
-                f"{path} is damaged ({type(error).__name__}: {error}); restore the model folder or train it again"
-            ) from None
+            raise ModelError(f"{path} is damaged ({type(error).__name__}: {error}): {_RESTORE}") from None
 
     def write(self, folder: Path, **notes: Any) -> None:
         """Write the manifest into a folder, with notes for people behind it."""
@@ -84,19 +87,11 @@ class Model:
     def __init__(self, folder: Path, *, device: str = "cpu", threads: int = 1) -> None:
         """Load a model folder. Raise ModelError, saying what to do, if it cannot be used."""
         self.manifest = Manifest.read(folder)
+        files.check(folder, self.manifest.weights_sha256, _RESTORE)
+        digests = self.manifest.weights_sha256
         self._blocks, self._context = (
-            _session(self._weights(folder, name), folder / name, device, threads) for name in (BLOCKS, CONTEXT)
+            _session(_weights(folder / name), digests[name], device, threads) for name in (BLOCKS, CONTEXT)
         )
-
-    def _weights(self, folder: Path, name: str) -> bytes:
-        path = folder / name
-        try:
-            weights = path.read_bytes()
-        except OSError as error:
-            raise ModelError(f"Cannot read {path} ({error.strerror}); restore the model folder") from None
-        if hashlib.sha256(weights).hexdigest() != self.manifest.weights_sha256[name]:
-            raise ModelError(f"{path} is damaged: its SHA-256 is not the one in {MANIFEST}; restore the model folder")
-        return weights
 
     def __call__(self, batch: Features) -> npt.NDArray[np.float32]:
         """Return the probability of main of each block of a batch, float32 of shape (n,)."""
@@ -106,7 +101,15 @@ class Model:
         return np.asarray(second, dtype=np.float32)
 
 
-def _session(weights: bytes, path: Path, device: str, threads: int) -> onnxruntime.InferenceSession:
+def _weights(path: Path) -> Path:
+    if path.stat().st_size > MOST_WEIGHTS:
+        raise ModelError(f"{path} has more than {MOST_WEIGHTS:,} bytes, which no tagger has: {_RESTORE}")
+    check_external_data(path, {}, _RESTORE)
+    return path
+
+
+def _session(path: Path, digest: str, device: str, threads: int) -> onnxruntime.InferenceSession:
+    """Return the session of a graph, which the engines of this process share."""
     check_runtime("The tagger")
     import onnxruntime
 
@@ -116,7 +119,14 @@ def _session(weights: bytes, path: Path, device: str, threads: int) -> onnxrunti
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    # Every batch has a shape of its own: a pattern would be kept for each, and the arena keeps what the largest needed.
+    options.enable_mem_pattern = False
+    options.enable_cpu_mem_arena = False
+
+    def load() -> onnxruntime.InferenceSession:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
     try:
-        return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+        return shared_session((digest, threads), load)
     except Exception as error:  # onnxruntime raises types of its own for every kind of damage
-        raise ModelError(f"onnxruntime cannot load {path} ({error}); restore the model folder") from None
+        raise ModelError(f"onnxruntime cannot load {path} ({error}): {_RESTORE}") from None

@@ -1,0 +1,113 @@
+"""What else goes wrong in a crawl of days: each in a live crawl, with its books balanced."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from fault_site import kind_of, pages_of
+from harness import Crawl
+
+SITE = {
+    "moved": [60, 1],
+    "loop": [400, 3],
+    "flaky": [60, 5],
+    "gone": [60, 7],
+    "header": [400, 9],
+    "silent": [10**9, 11],
+    "big": [300, 13],
+    "half": [60, 15],
+    "gzip_half": [60, 17],
+    "pdf": [60, 19],
+    "empty": [60, 21],
+}
+SPIDER = {
+    "raise_before": [60, 2],
+    "raise_after": [60, 4],
+    "two": [60, 6],
+    "none": [60, 8],
+    "drop": [60, 10],
+    "fail": [60, 12],
+    "filter": [60, 14],
+    "stop": [60, 16],
+    "stop_fail": [60, 18],
+}
+ENGINE = {"raise": [60, 20], "nan": [60, 22], "die": [1000, 524]}
+EARLY = {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}
+
+
+def test_everything_at_once(crawl: Crawl, pages: int) -> None:
+    """Redirects and their loops, retries, huge headers, silence, callbacks that raise, items that others drop ..."""
+    every = range(pages + pages // 5)
+    books = crawl(
+        "everything at once",
+        process="CrawlerProcess",
+        pages=len(every),
+        site=SITE,
+        spider=SPIDER,
+        faults=ENGINE,
+        settings={
+            "DOWNLOAD_TIMEOUT": 20,
+            "DOWNLOAD_MAXSIZE": 200_000,
+            "RETRY_ENABLED": True,
+            "RETRY_TIMES": 1,
+            "ITEM_PIPELINES": {"fault_crawl.Mishaps": 300},
+            "SPIDER_MIDDLEWARES": {"fault_crawl.Filter": 500},
+        },
+    )
+
+    books.balance()
+    ledger = books.ledger
+    assert ledger["responses"] >= pages
+    assert {kind: books.injected(kind) for kind in SITE} == {kind: pages_of(kind, SITE, every) for kind in SITE}
+    come = {number for number in every if kind_of(number, SITE) in (None, "moved", "flaky")}
+    for kind in ("raise_before", "none", "two", "drop"):
+        assert set(books.injected(kind)) >= come & set(pages_of(kind, SPIDER, every))
+    assert books.stats["spider_exceptions/RuntimeError"] == len(
+        books.injected("raise_before") + books.injected("raise_after")
+    )
+    assert Counter(map(int, ledger["dropped"])) == Counter(books.injected("drop"))
+    assert Counter(map(int, ledger["failed"])) == Counter(books.injected("fail"))
+    assert Counter(map(int, ledger["filtered"])) == Counter(books.injected("filter"))
+    for number in pages_of("two", SPIDER, every):
+        if number in come:
+            assert {f"{number}", f"{number}b"} <= set(books.by)
+    for number in pages_of("raise", ENGINE, every):
+        if str(number) in books.by and number in come:
+            assert books.by[str(number)] == ("fallback:html", "engine_error")
+
+
+def test_pages_from_a_cache_and_one_response_for_two_requests(crawl: Crawl, pages: int, tmp_path: Path) -> None:
+    """A cached page is extracted like another; an object that comes twice is extracted once, for both."""
+    books = crawl(
+        "HTTP cache; one response for two requests",
+        pages=pages // 2 + 50,
+        again=True,
+        settings={
+            "HTTPCACHE_ENABLED": True,
+            "HTTPCACHE_DIR": str(tmp_path / "cache"),
+            "DOWNLOADER_MIDDLEWARES": {**EARLY, "fault_crawl.Twice": 890},
+        },
+    )
+
+    books.balance()
+    assert len(books.by) == pages + 100
+    assert books.injected("twice")
+    assert books.stats["httpcache/hit"] > 0
+    assert set(books.by.values()) == {("rules", None)}
+
+
+def test_pages_that_were_begun_early_and_that_nobody_asks_for(crawl: Crawl, pages: int) -> None:
+    """Those that are done by the end of the crawl count as pages, the others as cancelled."""
+    books = crawl(
+        "no items, pages begun early",
+        spider={"none": [1, 0]},
+        faults={"sleep": [10**9, pages + 1]},
+        seconds=600,
+        settings={"DOWNLOADER_MIDDLEWARES": EARLY, "DRIPPER_TIMEOUT": 3600},
+    )
+
+    assert books.stat("pages") + books.stat("cancelled") == pages + 50
+    assert books.stat("cancelled") > 0
+    books.ledger["asked"] = pages + 50
+    books.balance()

@@ -1,0 +1,111 @@
+"""The limits of a page: each says what was found, can cut off instead, and is far from any ordinary page."""
+
+from __future__ import annotations
+
+import pytest
+from lxml import etree
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document, FallbackReason
+from scrapy_dripper.page import Page, PageError, read
+from scrapy_dripper.page.limits import cut_off, enforce
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.recover import MAX_DEPTH
+
+PARAGRAPHS = "<body>" + "".join(f"<p a=1 b=2>word{i}</p>" for i in range(100))
+
+
+def page(html: str, **options: object) -> Page:
+    return read(Document(html), Config(**options))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_bytes": 1_000}, "2,096 bytes, over DRIPPER_MAX_BYTES = 1,000"),
+        ({"max_nodes": 60}, "102 elements, over DRIPPER_MAX_NODES = 60"),
+        ({"max_attributes": 100}, "200 attributes, over DRIPPER_MAX_ATTRIBUTES = 100"),
+        ({"max_text": 500}, "590 characters of text, over DRIPPER_MAX_TEXT = 500"),
+        ({"max_blocks": 50}, "100 blocks, over DRIPPER_MAX_BLOCKS = 50"),
+    ],
+)
+def test_a_page_over_a_limit(options: dict[str, int], message: str) -> None:
+    """The error names the setting, its value, and what the page has."""
+    with pytest.raises(PageError) as caught:
+        page(PARAGRAPHS, **options)
+    assert caught.value.reason is FallbackReason.OVERSIZE
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"max_nodes": 60}, 58),
+        ({"max_attributes": 100}, 50),
+        ({"max_text": 500}, 85),
+        ({"max_blocks": 50}, 50),
+        ({"max_nodes": 60, "max_attributes": 100, "max_text": 500}, 50),
+    ],
+)
+def test_its_first_part(options: dict[str, int], words: int) -> None:
+    cut = page(PARAGRAPHS, oversize="truncate", **options)
+    assert cut.truncated
+    assert cut.blocks.text[: words - 1] == [f"word{i}" for i in range(words - 1)]
+    assert len(cut.blocks) == words
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"max_nodes": 102}, {"max_attributes": 200}, {"max_text": 590}, {"max_blocks": 100}, {"max_bytes": 2_096}],
+)
+def test_a_page_at_a_limit(options: dict[str, int]) -> None:
+    found = page(PARAGRAPHS, **options)
+    assert (len(found.blocks), found.truncated) == (100, False)
+
+
+@pytest.mark.parametrize(
+    "html", ["<body>" + "word " * 100, "<p>one</p>" + "word " * 100, "<b>" + "word " * 100 + "</b>\x01" + "word " * 100]
+)
+def test_one_long_text_is_shortened(html: str) -> None:
+    """Not left out: it may be all that there is."""
+    cut = page(html, oversize="truncate", max_text=50)
+    assert cut.truncated
+    assert 3 <= sum(len(text) for text in cut.blocks.text) <= 50
+
+
+def test_what_is_no_text_does_not_count_as_such() -> None:
+    html = (
+        "<p>x</p><script>"
+        + "y = 1; " * 1_000
+        + "</script><style>"
+        + "p { } " * 1_000
+        + "</style><textarea>z</textarea>"
+    )
+    assert page(html, max_text=1).blocks.text == ["x"]
+
+
+def test_a_deep_page_is_flattened() -> None:
+    """Deeper than the setting: no text is lost, and nothing falls back."""
+    html = "<p>before</p>" + "<div>" * 600 + "<p>inside</p>" + "</div>" * 600 + "<p>after</p>"
+    assert page(html, max_depth=700).tree.depth.max() == 602
+    flat = page(html)
+    assert flat.blocks.text == ["before", "inside", "after"]
+    assert flat.tree.depth.max() <= MAX_DEPTH + 2
+    assert not flat.truncated
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5, 10])
+def test_cut_off_keeps_the_first_elements(most: int) -> None:
+    root = parse("<body>a<div>b<p>c</p>d<p>e<b>f</b>g</p>h</div>i<p>j</p>k")
+    whole = [node.tag for node in root.iter()]
+    assert cut_off(root, most) == (most < len(whole))
+    assert [node.tag for node in root.iter()] == whole[:most]
+    assert "".join(root.itertext()) == "abcdefghijk"[: {1: 0, 2: 1, 3: 2, 5: 5}.get(most, 11)]
+
+
+def test_a_tree_without_trouble_is_left_alone() -> None:
+    root = parse(PARAGRAPHS)
+    before = etree.tostring(root)
+    assert not enforce(root, PARAGRAPHS, Config())
+    assert not enforce(root, PARAGRAPHS, Config(oversize="truncate", max_nodes=102, max_text=590, max_attributes=200))
+    assert etree.tostring(root) == before
