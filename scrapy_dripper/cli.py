@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import urllib.error
 from collections.abc import Sequence
@@ -34,6 +35,9 @@ OPTIONS = (
     *("markdown", "links", "complex_tables", "content_types"),
 )
 """The options of :class:`~scrapy_dripper.config.Config` that are flags."""
+
+
+_command = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").sub
 
 
 class UsageError(Exception):
@@ -63,7 +67,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def say(message: str) -> None:
     """Print a message on standard error, above a progress bar if there is one."""
-    tqdm.write(f"{PROGRAM}: {message}", file=sys.stderr)
+    tqdm.write(f"{PROGRAM}: {printable(message)}", file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """Return text without what a terminal would obey: addresses, names and reasons come from servers and archives."""
+    return _command("\ufffd", text)
 
 
 def add_options(parser: argparse.ArgumentParser, names: Sequence[str] = OPTIONS) -> None:

@@ -18,7 +18,7 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
-from scrapy_dripper.cli import UsageError, add_options, configured, say, why
+from scrapy_dripper.cli import UsageError, add_options, configured, printable, say, why
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
 
@@ -140,8 +140,8 @@ class _Stream:
         if not self.many:
             return ""
         if self.form == "text":
-            return f"==> {source.name} <==\n"
-        return f"<!-- {source.name.replace('--', '-&#45;')} -->\n\n"
+            return f"==> {printable(source.name)} <==\n"
+        return f"<!-- {printable(source.name).replace('--', '-&#45;')} -->\n\n"
 
     def close(self) -> None:
         if self.form == "json":

@@ -17,6 +17,7 @@ from scrapy.utils.datatypes import SequenceExclude
 from twisted.python.failure import Failure
 from w3lib.url import is_url
 
+from scrapy_dripper.cli import printable
 from scrapy_dripper.dripper import Dripper
 from scrapy_dripper.extraction import Extraction
 
@@ -84,4 +85,4 @@ class Command(ScrapyCommand):
 
     def complain(self, url: str, problem: str) -> None:
         """Say something that is not the page's content."""
-        print(f"{url}: {problem}", file=sys.stderr)
+        print(printable(f"{url}: {problem}"), file=sys.stderr)

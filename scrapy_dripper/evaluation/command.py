@@ -149,7 +149,8 @@ def _model(config: Config, digest: str) -> _Ours:
     folder = Path(config.model) if config.model else bundled()
     raw = (folder / MANIFEST).read_bytes()
     manifest = json.loads(raw)
-    trained_on = manifest.get("data_sha256") or {}
+    found = manifest.get("data_sha256")  # a note, which nothing has checked
+    trained_on = found if isinstance(found, dict) else {}
     names = [name for name, value in trained_on.items() if value == digest]
     notes = [IN_SAMPLE.format(name=names[0])] if names else []
     if not trained_on:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from scrapy_dripper.evaluation.blocks import Reliability
 from scrapy_dripper.evaluation.figures import Evaluation, Group
 from scrapy_dripper.evaluation.metrics import POOR
 
+_command = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").sub  # or its beginning, to a terminal
+
 
 def text(evaluation: Evaluation) -> str:
-    """Return the tables of an evaluation."""
+    """Return the tables of an evaluation, without what a terminal would obey: names are those of files and pages."""
     parts = [f"{len(evaluation.samples):,} pages of {evaluation.folder}", _systems(evaluation)]
     for kind, title in (("type", "Word F1 by page type"), ("level", "Word F1 by difficulty")):
         parts.append(f"{title}\n{_groups(evaluation, kind)}")
@@ -20,7 +23,7 @@ def text(evaluation: Evaluation) -> str:
         parts.append(f"Blocks\n{_blocks(evaluation)}")
         if evaluation.blocks.blocks and evaluation.blocks.words:
             parts.append(_calibration(evaluation.blocks.blocks, evaluation.blocks.words))
-    return "\n\n".join(parts)
+    return _command("\ufffd", "\n\n".join(parts))
 
 
 def aligned(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:

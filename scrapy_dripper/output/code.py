@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy_dripper.output.code_language import language_of, normalised
 from scrapy_dripper.output.code_lines import code_text, has_number_class, is_numbers, is_tool
 from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Runs, Text
+from scrapy_dripper.page.tags import LONGEST_CLASS
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -48,9 +49,13 @@ _TABLES = frozenset("highlighttable codehilitetable lntable rouge-table hljs-ln 
 _emoji = re.compile(r"emoji|smil", re.IGNORECASE).search
 
 
-@lru_cache(4_096)
 def has_code_class(name: str) -> bool:
     """Return True if :func:`code_block` may find something by this class attribute."""
+    return _has_code_class(name[:LONGEST_CLASS])
+
+
+@lru_cache(4_096)
+def _has_code_class(name: str) -> bool:
     return _marked(name) is not None or has_number_class(name)
 
 

@@ -7,6 +7,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from scrapy_dripper.page.tags import LONGEST_CLASS
+
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
@@ -117,7 +119,7 @@ def _of_node(node: _Element, near: bool) -> tuple[str, str] | None:
                 return normalised(value), "attribute"
     if node.tag == "span":  # classes of tokens, such as "c"
         return None
-    found = _of_class(name, near or node.tag in ("pre", "code")) if name else None
+    found = _of_class(name[:LONGEST_CLASS], near or node.tag in ("pre", "code")) if name else None
     return None if found is None else (found, "class")
 
 

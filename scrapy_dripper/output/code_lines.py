@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 from lxml import etree
 
+from scrapy_dripper.page.tags import LONGEST_CLASS
+
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
@@ -35,9 +37,13 @@ _basic = re.compile(r"(?:PRINT|GOTO|GOSUB|LET|REM|INPUT|NEXT|RETURN|DATA|READ|DI
 _code_mark = re.compile(r"[(){}\[\];=<>]|:$|^(?:(?:import|from|package|use|end|else|return)\b|#|//|--)").search
 
 
-@lru_cache(4_096)
 def has_number_class(name: str) -> bool:
     """Return True if a class attribute is one of line numbers, or of a block that can have them."""
+    return _has_number_class(name[:LONGEST_CLASS])
+
+
+@lru_cache(4_096)
+def _has_number_class(name: str) -> bool:
     return any(_number_class(token) for token in name.split())
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from html import unescape
 from itertools import zip_longest
 from typing import TypeAlias
 from urllib.parse import urljoin
 
 import html2text
 from html2text.elements import ListElement
+
+from scrapy_dripper.output.main_html import unsafe_url
 
 MAX_DEPTH = 10
 """Quotes in quotes, and lists in lists, that are shown as such: html2text begins each line with all their marks."""
@@ -31,6 +34,8 @@ _fine_automatic_link = re.compile(r"[^\s\"'<>`]+").fullmatch
 _start_number = re.compile(r"\s*-?[0-9]{1,9}\s*").fullmatch
 _blank_lines = re.compile(r"\A(?:[^\S\n]*\n)+").sub
 _ticks = re.compile(r"`+").findall
+_destination = re.compile(r"\](?=[(:]\s*<?([^\s)>]{1,400}))").sub
+_escaped = re.compile(r"\\(?=[!-/:-@\[-`{-~])").sub
 
 
 def markdown(html: str, base_url: str = "", links: bool = True) -> str:
@@ -51,7 +56,8 @@ def markdown(html: str, base_url: str = "", links: bool = True) -> str:
         writer = _Writer("", 0, None)
         writer.ignore_links = not links
         written = writer.handle(marked)
-    written = written.replace(_LT, "&lt;")
+    # html2text does not escape brackets: text that is a link to Markdown may be one, but none that runs.
+    written = _destination(_disarmed, written.replace(_LT, "&lt;"))
     return _blank_lines("", written).rstrip() if writer.begins_with_code else written.strip()
 
 
@@ -210,6 +216,8 @@ class _Writer(html2text.HTML2Text):
             self._begun = len(self.outtextlist) > 100 or any(piece.strip() for piece in self.outtextlist)
             self.begins_with_code |= not self._begun
         super().handle_tag(tag, attrs, start)
+        if start and self._items and not self.list:
+            self._borrow(self.list_code_indent)  # an item outside any list, of which html2text indents no code
         if start and self.start and self.list:
             # html2text would put the first line behind the mark of the item, where it is no code.
             self.start = False
@@ -217,16 +225,19 @@ class _Writer(html2text.HTML2Text):
         elif start and not self.list and self._list_indent:
             # Right behind a list, code is code only as a part of its last item.
             if len(self.outtextlist) - self._list_end < 10 and not "".join(self.outtextlist[self._list_end :]).strip():
-                self.list.append(ListElement("ul", 0))
-                self.list_code_indent = self._list_indent
-                self._borrowed = True
+                self._borrow(self._list_indent)
             else:
                 self._list_indent = ""
         elif not start and self._borrowed:
             self.list.clear()
-            self.list_code_indent = ""
+            self.list_code_indent = self._items[-1] if self._items else ""
             self._borrowed = False
             self._list_end = len(self.outtextlist)
+
+    def _borrow(self, indent: str) -> None:
+        self.list.append(ListElement("ul", 0))
+        self.list_code_indent = indent
+        self._borrowed = True
 
     def _code(self, tag: str, attrs: _Attributes, start: bool) -> None:
         if not self.pre:
@@ -264,6 +275,10 @@ class _Writer(html2text.HTML2Text):
         with suppress(ValueError):  # such as https://[your-domain]/
             url = urljoin(self._base_url, url)
         return url.replace(_LT, "%3C").replace("<", "%3C")
+
+
+def _disarmed(match: re.Match[str]) -> str:
+    return "]\\" if unsafe_url(unescape(_escaped("", match[1]))) else "]"
 
 
 def _as_text(value: str | None) -> str:

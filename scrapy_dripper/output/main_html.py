@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import cast
 
 import numpy as np
@@ -12,7 +13,7 @@ from lxml import etree
 from scrapy_dripper.output.code import has_code_class
 from scrapy_dripper.output.images import player
 from scrapy_dripper.page.page import NOBODY, Flag, Page, Tree
-from scrapy_dripper.page.tags import KINDS, LOOSE, SILENT, TAGS, Kind
+from scrapy_dripper.page.tags import KINDS, LOOSE, SILENT, TAGS, UNSEEN, Kind
 
 ATTRIBUTES = frozenset(
     "abbr accent align alt alttext aria-label axis bevelled block border cellpadding cellspacing char charoff cite "
@@ -27,6 +28,10 @@ ATTRIBUTES = frozenset(
 
 URL_ATTRIBUTES = frozenset({"href", "src", "cite", "poster", "data"})
 
+# By names, an element can take the place of a property of its document (HTML standard, 3.1.6), by name or id that of a
+# property of its form (4.10.3). The names of anchors do neither.
+_hides_by_id = frozenset({"button", "fieldset", "img", "input", "object", "output", "select", "textarea"})
+
 MATHML = frozenset(
     "math annotation annotation-xml maction menclose merror mfenced mfrac mglyph mi mlabeledtr mmultiscripts mn mo "
     "mover mpadded mphantom mprescripts mroot mrow ms mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr "
@@ -37,11 +42,19 @@ MATHML = frozenset(
 # Raw text when parsed again, and what a browser that runs scripts does not show.
 _renamed = {"xmp": "pre", "listing": "pre", "plaintext": "pre", "noscript": "div"}
 
-_unsafe_url = re.compile(r"(?:javascript|vbscript|data(?!:image/(?!svg)))\s*:", re.I).match
+_SCRIPT = r"(?:feed:|jar:|view-source:)*(?:javascript|livescript|mocha|vbscript)\s*:"
+_DATA = r"data(?!:image/(?!svg)[\w.-]+[;,])\s*:"  # a type that ends in +xml is a document
+_script_url = re.compile(_SCRIPT, re.I).match
+_unsafe_url = re.compile(f"{_SCRIPT}|{_DATA}", re.I).match
+_unsafe_in_set = re.compile(rf"(?:^|[\s,])(?:{_SCRIPT}|{_DATA})", re.I).search
 _invisible = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\ufeff]+")
 _name = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*", re.I).fullmatch
 _custom = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+").fullmatch
-_not_xml = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+# What XML cannot hold, and what a terminal takes for a command.
+_not_text = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]").sub
+_ends_script = re.compile(r"<(?=!--|/?script)", re.I).sub
+# libxml2 before 2.14 copies what is in these marks into an attribute as it is (CVE-2018-8048).
+_raw_in_attribute = re.compile(r"<(?=!--)|&(?=\{)").sub
 _WHOLE = frozenset({"math", "pre"})
 _cells = [TAGS["td"], TAGS["th"]]
 _columns = [TAGS["colgroup"], TAGS["col"]]
@@ -70,12 +83,29 @@ def main_tree(page: Page, main: npt.NDArray[np.bool_]) -> etree._Element:
     tree = page.tree
     kept_of = _kept_owners(main)
     text, tail, own = kept_of[tree.text_owner], kept_of[tree.tail_owner], kept_of[tree.self_owner]
-    frames = [i for i in np.flatnonzero(own & (tree.tag == 0)).tolist() if tree.nodes[i].tag == "iframe"]
-    dropped = [i for i in frames if player(tree.nodes[i], str) is None]
+    dropped = list(_dropped(tree, np.flatnonzero(own & (tree.tag == 0)).tolist()))
     own[dropped] = False
     nodes = _kept_nodes(tree, main, text, tail, own)
     nodes[dropped] = False
     return _build(tree, nodes, text, tail)
+
+
+def _dropped(tree: Tree, silent: list[int]) -> Iterator[int]:
+    """Yield those of some nodes that are frames of other things than players, or scripts in a formula.
+
+    In a formula, to a browser, the content of a script is markup and not text (HTML standard, 13.2.6.5).
+    """
+    end, formula = tree.end.tolist(), TAGS["math"]
+    formulas = iter(np.flatnonzero(tree.tag == formula).tolist())
+    start = next(formulas, None)
+    stop = 0  # of the formulas that begin before the node
+    for i in silent:
+        while start is not None and start < i:
+            stop = max(stop, end[start])
+            start = next(formulas, None)
+        tag = tree.nodes[i].tag
+        if (tag == "script" and i < stop) or (tag == "iframe" and player(tree.nodes[i], str) is None):
+            yield i
 
 
 def _kept_owners(main: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -120,13 +150,17 @@ def _kept_nodes(
 def _keep_whole(tree: Tree, nodes: npt.NDArray[np.bool_], main: npt.NDArray[np.bool_]) -> None:
     """Keep all nodes of code and formulas that are kept: what is empty there is a blank line, a space or a mark."""
     start, end, last = tree.block_start.tolist(), tree.block_end.tolist(), tree.end.tolist()
+    unseen = np.zeros(len(nodes), dtype=np.bool_)  # scripts, styles, fields: a tree of the profile v1.0 still has them
+    for i in np.flatnonzero((tree.tag == 0) & ~nodes).tolist():
+        if not unseen[i] and tree.nodes[i].tag in UNSEEN:
+            unseen[i : last[i]] = True
     done = 0
     for i in np.flatnonzero(nodes).tolist():
         if i < done or not main[start[i] : end[i]].all():
             continue
         if tree.nodes[i].tag in _WHOLE or (tree.names[i] and has_code_class(tree.names[i])):
             done = last[i]
-            nodes[i:done] = True
+            nodes[i:done] |= ~unseen[i:done]
 
 
 def _build(
@@ -196,7 +230,7 @@ def _write(parent: etree._Element, before: etree._Element | None, pieces: list[s
     if pieces:
         text = _xml("".join(pieces))
         if before is None and parent.tag == "script":
-            text = text.replace("</", "< /")  # whatever parser it came from, it may not end the element
+            text = _ends_script("< ", text)  # nor may it keep the element from ending
         if before is None:
             parent.text = text
         else:
@@ -211,15 +245,27 @@ def _element(source: etree._Element, parent: etree._Element | None) -> etree._El
         tag = "span"
     attributes: dict[str, str] = {}
     for name, value in cast("list[tuple[str, str]]", source.items()):
-        if name in ATTRIBUTES or (name[:5] == "data-" and _name(name)):
-            if name in URL_ATTRIBUTES and unsafe_url(value):
-                continue
+        if _keeps(tag, name, value):
             if name == "src" and tag in SILENT:
                 name = "data-src"  # loads nothing by itself
-            attributes[name] = _xml(value)
+            attributes[name] = _raw_in_attribute(r"\g<0> ", _xml(value))
     if parent is None:
         return etree.Element(tag, attributes)
     return etree.SubElement(parent, tag, attributes)
+
+
+def _keeps(tag: str, name: str, value: str) -> bool:
+    if name[:5] == "data-":  # what they hold becomes a URL only in the hands of a script
+        return _name(name) is not None and _script_url(_invisible.sub("", value)) is None
+    if name not in ATTRIBUTES:
+        return False
+    if name in URL_ATTRIBUTES:
+        return not unsafe_url(value)
+    if name == "srcset":
+        return _unsafe_in_set(value) is None
+    if name == "name":
+        return tag == "a"
+    return name != "id" or tag not in _hides_by_id
 
 
 def unsafe_url(url: str) -> bool:
@@ -228,4 +274,4 @@ def unsafe_url(url: str) -> bool:
 
 
 def _xml(text: str) -> str:
-    return _not_xml.sub("", text)
+    return _not_text("", text)

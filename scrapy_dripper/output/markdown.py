@@ -32,7 +32,7 @@ from scrapy_dripper.output.items import (
     Video,
 )
 from scrapy_dripper.output.linear import linear
-from scrapy_dripper.output.markdown_inline import InlineWriter, Links
+from scrapy_dripper.output.markdown_inline import InlineWriter, Links, tex
 from scrapy_dripper.output.table_html import table_html
 
 ComplexTables = Literal["html", "linear"]
@@ -67,7 +67,7 @@ class _Writer:
             Paragraph: lambda item: self.inline.paragraph(item.runs),
             Title: self._title,
             CodeBlock: self._code,
-            Formula: lambda item: f"$$\n{_blank_lines(chr(10), item.latex.strip())}\n$$",
+            Formula: lambda item: f"$$\n{tex(_blank_lines(chr(10), item.latex.strip()))}\n$$",
             Table: self._table,
             List: self._list,
             Image: self._image,

@@ -48,6 +48,7 @@ _not_in_url = re.compile(r"[\s<>\\\x00-\x1f\x7f]|&(?=#?\w{1,32};)").sub
 _url_special = re.compile(r"[\s<>\\()&\x00-\x1f\x7f]").search
 _automatic = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>\\\"`]+").fullmatch
 _ticks = re.compile(r"`+").findall
+_markup_in_tex = re.compile(r"<(?=[A-Za-z/!?])|\](?=[(\[:])").sub
 _first_word = re.compile(r"(?P<edge>(?:[^\w\s]|_)*)[^\W_]").match
 _last_word = re.compile(r"[^\W_](?P<edge>(?:[^\w\s]|_)*)\Z").search
 
@@ -146,7 +147,7 @@ class InlineWriter:
         return f"{fence}{space}{text}{space}{fence}"
 
     def _formula(self, run: Formula, _before: str, _after: str) -> str:
-        return f"${' '.join(run.latex.split())}$"
+        return f"${tex(' '.join(run.latex.split()))}$"
 
     def _link(self, run: Link, before: str, after: str) -> str:
         if self.links == "drop":
@@ -211,6 +212,14 @@ def _is_punctuation(character: str) -> bool:
 def _escape(match: re.Match[str]) -> str:
     text = match[0]
     return "\\" + text if len(text) == 1 else "".join("\\" + one for one in text)
+
+
+def tex(latex: str) -> str:
+    """Return LaTeX that is no tag, link, code or fence to a renderer that knows no formulas; it looks the same in one.
+
+    A backtick would end the code of its paragraph, and what that holds would be markup.
+    """
+    return _markup_in_tex(r"\g<0> ", latex).replace("`", "\u2018").replace("~~~", "~~{}~")
 
 
 def line_start(line: str) -> str:

@@ -21,6 +21,7 @@ from scrapy_dripper.output.math_images import formula_of_image
 from scrapy_dripper.output.math_sources import TWIN, attribute_of, first_math, from_math, from_source, parsed
 from scrapy_dripper.output.mathml_tree import inner_text, is_blank
 from scrapy_dripper.output.tex_source import clean, undelimited
+from scrapy_dripper.page.tags import LONGEST_CLASS
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -65,9 +66,13 @@ _STYLE_TEX = {"em": ("_", "_"), "i": ("_", "_"), "strong": ("__", "__"), "b": ("
 _number = re.compile(r"\s*\(?\s*([0-9A-Za-z.*']{1,12})\s*\)?\s*").fullmatch
 
 
-@lru_cache(4_096)
 def has_math_class(name: str) -> bool:
     """Return True if :func:`formula` may find something by this class attribute."""
+    return _has_math_class(name[:LONGEST_CLASS])
+
+
+@lru_cache(4_096)
+def _has_math_class(name: str) -> bool:
     return _marked(name) is not None
 
 

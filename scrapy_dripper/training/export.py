@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from scrapy_dripper.engines.files import hashes
 from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.decode import Decoding
 from scrapy_dripper.engines.tagger.features import schema_hash
@@ -40,7 +40,7 @@ def export(
         format=FORMAT,
         engine="tagger",
         feature_schema=schema_hash(names, names_of_context),
-        weights_sha256={name: hashlib.sha256(data).hexdigest() for name, data in weights.items()},
+        weights_sha256=hashes(folder, weights),
         decoding=decoding,
     )
     manifest.write(folder, **notes)

@@ -1,0 +1,1 @@
+"""What pages, model folders and requests from others cannot do."""

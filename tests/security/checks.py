@@ -1,0 +1,84 @@
+"""What may not be in HTML that is shown to people, by two parsers: the one that wrote it, and one like a browser's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from lxml import html as lxml_html
+
+from scrapy_dripper.engines.base import EngineError, Labels, Limits
+from scrapy_dripper.page.page import Page
+
+_ACTIVE = frozenset(
+    "script style link meta base iframe frame object embed applet portal fencedframe svg template animate set use "
+    "foreignobject noscript xmp plaintext textarea title noembed noframes marquee isindex layer xml".split()
+)
+_URLS = frozenset("href src srcset poster cite data action formaction background lowsrc dynsrc longdesc ping".split())
+_RUNS = re.compile(r"(?:feed:|view-source:|jar:)*(?:java|vb|live)script:|mocha:|data:(?!image/(?:png|gif|jpeg|webp))")
+_WHITE = re.compile("[\\0-\x20\x7f-\xa0]")
+
+
+class AllMain:
+    """An engine to which everything is main."""
+
+    name = "all"
+    profile = "native"
+    limits = Limits()
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Return the labels of each page."""
+        return [
+            Labels(np.ones(len(page.blocks), dtype=np.float32), np.ones(len(page.blocks), dtype=np.bool_))
+            for page in pages
+        ]
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Silent(AllMain):
+    """An engine that labels nothing, so that the fallback has every page."""
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Return an error for each page."""
+        return [EngineError("on purpose") for _ in pages]
+
+
+def dangers(html: str) -> list[str]:
+    """Return what is dangerous in a document, an empty list if nothing is."""
+    return [f"{tag} {name}={value}" for tag, name, value in _found(html)]
+
+
+def _found(html: str) -> Iterator[tuple[str, str, str]]:
+    for tag, attributes in elements(html):
+        formula = tag == "script" and attributes.get("type", "").strip().lower().startswith("math/")
+        player = tag == "iframe" and not attributes.keys() & {"src", "srcdoc"}
+        if tag in _ACTIVE and not (player or (formula and "src" not in attributes)):
+            yield tag, "", ""
+        for name, value in attributes.items():
+            address = _WHITE.sub("", value).lower()
+            if (
+                name.startswith("on")
+                or name in ("style", "srcdoc", "formaction", "action", "background", "http-equiv", "ping", "autofocus")
+                or (":" in name and name != "xml:lang")
+                or (name in _URLS and any(map(_RUNS.match, [address, *address.split(",")])))
+                or (name.startswith("data-") and re.match("(?:java|vb)script:", address))
+            ):
+                yield tag, name, value
+
+
+def elements(html: str) -> list[tuple[str, dict[str, str]]]:
+    """Return tags and attributes of all elements, as libxml2 and, if it is there, a parser of HTML 5 find them."""
+    found = [
+        (node.tag.lower(), {str(name).lower(): str(value) for name, value in node.attrib.items()})
+        for node in lxml_html.document_fromstring(html or "<p>").iter()
+        if isinstance(node.tag, str)
+    ]
+    try:
+        from resiliparse.parse.html import HTMLTree
+    except ImportError:
+        return found
+    nodes = HTMLTree.parse(html).document.query_selector_all("*")
+    return found + [(node.tag.lower(), {name.lower(): node[name] or "" for name in node.attrs}) for node in nodes]

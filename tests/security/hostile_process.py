@@ -1,0 +1,64 @@
+"""Reads pages in every way with no socket to be had; prints what came out, and who asked for one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+WATCHED = ("socket.", "subprocess.", "os.system", "os.exec", "os.posix_spawn", "urllib.", "ftplib.", "webbrowser.")
+
+
+def main(folder: Path) -> None:
+    """Read the pages of ``html/`` below a folder."""
+    # On import, Trafilatura's dependencies look whether there is IPv6.
+    import scrapy_dripper.metadata
+    import scrapy_dripper.trafilatura_output  # noqa: F401
+    from scrapy_dripper.annotation.listing import listing
+    from scrapy_dripper.annotation.web_task import web_task
+    from scrapy_dripper.cli import main as command
+    from scrapy_dripper.config import Config
+    from scrapy_dripper.extraction import Document
+    from scrapy_dripper.extractor import Extractor
+    from scrapy_dripper.page import read
+    from tests.security.checks import AllMain, Silent
+
+    asked: list[str] = []
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event.startswith(WATCHED):
+            asked.append(f"{event} {arguments!r}"[:300])
+            raise PermissionError(event)
+
+    sys.addaudithook(hook)
+    base = json.loads((folder / "base.json").read_text())
+    documents = [Document(path.read_bytes(), f"{base}/pages/{path.name}") for path in sorted(folder.glob("html/*"))]
+    everything = {"metadata_field": "m", "content_field": "c", "sandbox": "never"}
+    everything = {name: value for name, value in everything.items() if name in Config.__dataclass_fields__}
+    written: list[str] = []
+    for engine, more in (
+        (None, {}),
+        (AllMain(), {}),
+        (AllMain(), {"markdown": "html2text"}),
+        (AllMain(), {"links": "citations", "complex_tables": "linear"}),
+        (Silent(), {"fallback": "trafilatura"}),
+        (Silent(), {"fallback": "html"}),
+    ):
+        extractor = Extractor(Config(**everything, **more), engine=engine)  # type: ignore[arg-type]
+        written += [repr(one) for one in extractor.extract(documents)]
+        written += [repr(one) for one in extractor.extract([Document(d.html.decode("utf-8", "replace"), d.url)  # type: ignore[union-attr]
+                                                            for d in documents])]  # fmt: skip
+    for document in documents:
+        lines = listing(read(document, Config()))
+        task = {"id": "x", "title": lines[0].text, "url": document.url, "sha256": "0"}
+        written.append(web_task(task, lines))
+    report = folder / "report.html"
+    arguments = ["evaluate", str(folder), "--report", str(report), "--jobs", "1", "--resamples", "10"]
+    code = command([*arguments, "--predictions", str(folder / "predictions.jsonl")])
+    written.append(report.read_text(encoding="utf-8"))
+    print("\n" + json.dumps({"asked": asked, "written": written, "code": code}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

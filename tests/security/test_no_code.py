@@ -1,0 +1,158 @@
+"""No code from pages or model folders is executed: what could do so is nowhere in the package, but for named places."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import scrapy_dripper
+
+ROOT = Path(scrapy_dripper.__file__).parent
+SOURCES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
+
+MODULES = {
+    **dict.fromkeys(("pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"), "unpickles"),
+    **dict.fromkeys(("yaml", "jsonpickle", "runpy", "code", "codeop", "imp"), "makes objects or code of text"),
+    **dict.fromkeys(("xml", "xmlrpc", "defusedxml", "html5lib"), "parses with rules of its own"),
+    **dict.fromkeys(("socket", "requests", "httpx", "aiohttp", "urllib3", "ftplib", "smtplib"), "uses the network"),
+    **dict.fromkeys(("urllib.request", "huggingface_hub"), "uses the network"),
+    **dict.fromkeys(("subprocess", "importlib", "pkgutil"), "runs code by name"),
+}
+"""Modules that may be imported only where :data:`ALLOWED` says why."""
+
+ALLOWED = {
+    ("training/stack.py", "pickle"): "examples to its own processes, through a folder that nobody else can write to",
+    ("inputs.py", "urllib.request"): "URLs that the user names on the command line",
+    ("annotation/endpoint.py", "urllib.request"): "the endpoint that the user names on the command line",
+    ("engines/qwen3/export/checkpoint.py", "huggingface_hub"): "a model that the user names on the command line",
+    ("__init__.py", "importlib"): "the module of a public name, out of a constant table",
+    ("sandbox/process.py", "subprocess"): "the child process that parses dangerous pages, with arguments and no shell",
+    ("cli.py", "importlib"): "the module of a command, out of a constant table",
+    ("evaluation/peers.py", "importlib"): "the packages of other extractors, out of a constant table",
+    ("fallback.py", "pkgutil"): "DRIPPER_FALLBACK, a setting",
+    ("engines/qwen3/export/exporters.py", "subprocess"): "the exporters, with arguments and no shell",
+    ("engines/qwen3/export/recipe.py", "subprocess"): "reads the prompt of a package that the user installed",
+}
+
+HARMLESS = {"importlib.metadata", "importlib.resources", "importlib.util"}
+BUILTINS = {"eval", "exec", "compile", "__import__"}
+ATTRIBUTES = {"system", "popen", "register_custom_ops_library", "format_map", "execfile", "unsafe_load"}
+
+
+@cache
+def tree_of(source: str) -> ast.Module:
+    return ast.parse((ROOT / source).read_text(encoding="utf-8"))
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """Yield the dotted names that a module imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str, str]]:
+    """Yield each call, what it is called on as source, and its name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute):
+                yield node, ast.unparse(node.func.value), node.func.attr
+            elif isinstance(node.func, ast.Name):
+                yield node, "", node.func.id
+
+
+def all_calls() -> Iterator[tuple[str, ast.Call, str, str]]:
+    for source in SOURCES:
+        for call, on, name in calls(tree_of(source)):
+            yield source, call, on, name
+
+
+@cache
+def constants(source: str) -> set[str]:
+    """Return the names that a module gives to strings."""
+    return {
+        target.id
+        for node in tree_of(source).body
+        if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Constant, ast.JoinedStr))
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def keyword(call: ast.Call, name: str) -> str | None:
+    return next((ast.unparse(one.value) for one in call.keywords if one.arg == name), None)
+
+
+def test_modules_that_run_code_or_open_connections_are_imported_where_it_is_said() -> None:
+    wrong = [
+        f"{source} imports {name}, which {why}"
+        for source in SOURCES
+        for name in imported(tree_of(source))
+        for module, why in MODULES.items()
+        if (name == module or name.startswith(module + "."))
+        and not any(name == one or name.startswith(one + ".") for one in HARMLESS)
+        and (source, module) not in ALLOWED
+    ]
+
+    assert wrong == []
+
+
+def test_every_exception_is_needed() -> None:
+    """A place that no longer needs what it may do may do it no more."""
+    unneeded = [
+        (source, module)
+        for source, module in ALLOWED
+        if source not in SOURCES
+        or not any(name == module or name.startswith(module + ".") for name in imported(tree_of(source)))
+    ]
+
+    assert unneeded == []
+
+
+def test_no_call_runs_code_that_it_is_given() -> None:
+    wrong = []
+    for source, call, on, name in all_calls():
+        bad = (
+            (not on and name in BUILTINS)
+            or (on and name in ATTRIBUTES)
+            or keyword(call, "trust_remote_code") not in (None, "False")
+            or keyword(call, "allow_pickle") not in (None, "False")
+            or keyword(call, "shell") not in (None, "False")
+            or (on == "torch" and name == "load" and keyword(call, "weights_only") != "True")
+        )
+        if bad:
+            wrong.append(f"{source}, line {call.lineno}: {ast.unparse(call)[:80]}")
+
+    assert wrong == []
+
+
+def test_only_our_own_strings_are_formats() -> None:
+    """A format from elsewhere could reach any attribute: ``{0.__class__}``. Prompts are cut in two, not filled."""
+    wrong = [
+        f"{source}, line {call.lineno}: {ast.unparse(call)[:80]}"
+        for source, call, on, name in all_calls()
+        if on and name in ("format", "safe_substitute", "substitute")
+        and not on.startswith(("'", '"')) and on not in constants(source)
+    ]  # fmt: skip
+
+    assert wrong == []
+
+
+def test_markup_is_parsed_by_an_html_parser_without_network() -> None:
+    """An XML parser knows entities and DTDs; one that is not named has options that we did not choose."""
+    wrong = []
+    for source, call, on, name in all_calls():
+        constant = bool(call.args) and isinstance(call.args[0], ast.Constant)
+        if on in ("etree", "html", "lxml.etree", "lxml.html") and (
+            name
+            in ("XMLParser", "ETCompatXMLParser", "XMLPullParser", "iterparse", "XSLT", "XInclude", "parse", "HTML")
+            or (name in ("fromstring", "XML") and len(call.args) < 2 and not constant)
+            or (name == "HTMLParser" and keyword(call, "no_network") != "True" and (call.args or call.keywords))
+        ):
+            wrong.append(f"{source}, line {call.lineno}: {ast.unparse(call)[:80]}")
+
+    assert wrong == []

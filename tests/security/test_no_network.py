@@ -1,0 +1,95 @@
+"""Nothing that a page says makes us ask for anything, or read a file: in no parser, no fallback and no report."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SECRET = "canary-in-a-file-7c1f"
+TEXT = "<p>Words of the article, enough of them to be one: rivers, harbours, bridges and gardens.</p>" * 3
+
+PAGES = {
+    "doctype": '<!DOCTYPE html SYSTEM "{url}/a.dtd"><html><body>{text}</body></html>',
+    "public": '<!DOCTYPE html PUBLIC "-//X//Y" "{url}/b.dtd" [<!ENTITY % p SYSTEM "{url}/p.dtd"> %p;]><body>{text}',
+    "entity": '<!DOCTYPE html [<!ENTITY e SYSTEM "{url}/e"><!ENTITY f SYSTEM "{file}">]><body>{text}<p>a &e; &f; b</p>',
+    "xhtml": '<?xml version="1.0" encoding="utf-8"?><?xml-stylesheet href="{url}/s.xsl" type="text/xsl"?>'
+    '<!DOCTYPE html [<!ENTITY f SYSTEM "{file}"><!ENTITY % q SYSTEM "{file}">%q;]>'
+    '<html xmlns="http://www.w3.org/1999/xhtml"><body>{text}<p>x &f; y</p></body></html>',
+    "xinclude": '<html xmlns:xi="http://www.w3.org/2001/XInclude"><body>{text}<xi:include href="{file}" parse="text"/>'
+    '<xi:include href="{url}/x"/><p><xi:include href="file:///etc/hostname" parse="text"></xi:include></p>',
+    "head": '<head><base href="{url}/base/"><link rel=stylesheet href=a.css><link rel=canonical href="{url}/canonical">'
+    '<style>@import "{url}/c.css"; @font-face{{src:url({url}/f)}}</style><meta http-equiv=refresh content="0;{url}/r">'
+    '<meta property="og:image" content="{url}/o.png"><link rel=alternate type=application/rss+xml href="{url}/feed">'
+    '<script type="application/ld+json">{{"@context":"{url}/ctx","@type":"Article","url":"{url}/u"}}</script>'
+    '<script src="{url}/s.js"></script></head><body>{text}',
+    "body": '{text}<img src="{url}/i.png" srcset="{url}/j.png 2x"><iframe src="{url}/f"></iframe>'
+    '<object data="{url}/o"></object><embed src="{url}/e"><video src="{url}/v" poster="{url}/p"></video>'
+    '<svg><image href="{url}/svg"/><use href="{url}/use#x"/></svg>'
+    '<a href="{url}/a" ping="{url}/ping">a</a><p style="background:url({url}/bg)">b</p>',
+    "formulas": '{text}<p>a <script type="math/mml"><!DOCTYPE math SYSTEM "{url}/m.dtd" [<!ENTITY f SYSTEM "{file}">]>'
+    '<math><mi>&f;</mi></math></script> b</p><math definitionurl="{url}/d"><mi href="{url}/h">x</mi></math>'
+    '<p><span class="MathJax" data-mathml=\'<!DOCTYPE math [<!ENTITY f SYSTEM "{file}">]><math><mi>&f;</mi></math>\'>x'
+    '</span></p>',
+    "links": '{text}<p><a href="{file}">a</a> <img src="{file}"> <a href="\\\\host\\share">b</a></p>',
+    "deep": '<!DOCTYPE html SYSTEM "{url}/deep.dtd" [<!ENTITY f SYSTEM "{file}">]>' + "<div>" * 3_000 + "{text}<p>&f;",
+    "attributes": "<p " + " ".join(f"a{i}=1" for i in range(1_500)) + '>{text}</p><!ENTITY f SYSTEM "{file}">&f;',
+    "template": "<template><div></template>{text}<table><tr><td colspan=2><img src={url}/t.png><tr><td>a<td>b</table>",
+}  # fmt: skip
+
+
+@pytest.fixture
+def asked() -> Iterator[tuple[str, list[str]]]:
+    """A server, and what it was asked for."""
+    paths: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            paths.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, *args: Any) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}", paths
+    server.shutdown()
+    server.server_close()
+
+
+def test_no_page_makes_us_ask_for_anything(tmp_path: Path, asked: tuple[str, list[str]]) -> None:
+    """Tagger, fallbacks, metadata, both writers of Markdown, tasks of annotation and reports of evaluation."""
+    url, paths = asked
+    secret = tmp_path / "secret.txt"
+    secret.write_text(SECRET)
+    (tmp_path / "base.json").write_text(json.dumps(url))
+    for part in ("html", "ground-truth"):
+        (tmp_path / part).mkdir()
+    with (tmp_path / "predictions.jsonl").open("w") as predictions:
+        for name, page in PAGES.items():
+            html = page.format(url=url, file=secret.as_uri(), text=TEXT)
+            (tmp_path / "html" / f"{name}.html").write_text(html)
+            truth = {"url": f"{url}/{name}", "ground_truth": {"main_content": "Words of the article", "title": name}}
+            (tmp_path / "ground-truth" / f"{name}.json").write_text(json.dumps(truth))
+            predictions.write(json.dumps({"id": name, "text": "Words of something"}) + "\n")
+
+    command = [sys.executable, "-m", "tests.security.hostile_process", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-3_000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+
+    assert found["asked"] == []
+    assert paths == []
+    assert found["code"] == 0
+    assert [one[:500] for one in found["written"] if SECRET in one] == []
+    extractions = found["written"][: 12 * len(PAGES)]
+    assert sum("rivers, harbours" in one for one in extractions) > 0.95 * len(extractions)  # they were read

@@ -1,0 +1,105 @@
+"""The meta of a request can come from outside: it picks among what the settings allow, and names no file or code."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from dataclasses import fields
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_dripper.config import FALLBACKS, Config, ConfigError
+
+ALLOWED = [option.name for option in fields(Config) if option.metadata["per_request"]]
+FORBIDDEN = [option.name for option in fields(Config) if not option.metadata["per_request"]]
+
+
+def test_what_decides_about_files_code_and_the_machine_is_no_part_of_a_request() -> None:
+    """A new option is a setting of the crawl until somebody decides otherwise here."""
+    assert {"engine", "model", "device", "threads", "timeout", "batch_size", "guess_language"} <= set(FORBIDDEN)
+    named = [name for name in ALLOWED if not isinstance(getattr(Config(), name), (bool, int)) and "field" not in name]
+    assert set(named) <= {"fallback", "oversize", "markdown", "links", "complex_tables", "content_types"}
+
+
+@pytest.mark.parametrize(
+    "name", [*FORBIDDEN, "__class__", "override", "__post_init__", "DRIPPER_FALLBACK", "", 3, None]
+)
+def test_no_other_key_is_taken(name: Any) -> None:
+    with pytest.raises(ConfigError, match="takes the keys"):
+        Config().override({name: "x"})
+
+
+@pytest.mark.parametrize("value", [
+    "os.system", "builtins.eval", "package.module.function", print, eval, lambda html, url: html, "/etc/passwd", "../x",
+    Path("/etc/passwd"), ["trafilatura"], {"trafilatura": 1}, b"trafilatura", type, object(), 1, True,
+])  # fmt: skip
+def test_a_request_names_no_callable_and_no_file(value: Any) -> None:
+    """Also where the settings name a callable of their own, which a request may name as well."""
+    for config in (Config(), Config(fallback="os.path.join"), Config(fallback=os.path.join)):
+        with pytest.raises(ConfigError, match="fallback"):
+            config.override({"fallback": value})
+
+
+def test_the_fallback_of_the_settings_may_be_named() -> None:
+    config = Config(fallback="package.module.function")
+
+    assert config.override({"fallback": "package.module.function"}) == config
+    assert [config.override({"fallback": name}).fallback for name in FALLBACKS] == list(FALLBACKS)
+
+
+WEIRD = [
+    [], {}, set(), (), [[]], {"a": {"b": []}}, b"", b"bytes", object(), type, print, float("nan"), float("inf"), -1, 0,
+    10**400, "9" * 5_000, "x" * 100_000, "\0", "\ud800", np.array([1, 2]), np.float64(2), Decimal("sNaN"), Decimal(3),
+    1j, range(3), Ellipsis, NotImplemented, Path("x"), bytearray(b"x"), memoryview(b"x"), iter([]), Exception("x"),
+    ["title", ["table"]], ["title", {}], {"title"}, [None], frozenset({"table"}), True, False, None, "", " ",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*ALLOWED, "model"])
+def test_an_error_is_short_whatever_the_value_is(name: str) -> None:
+    """It goes into the log; and a value may be nested so deep that it cannot be shown as a whole."""
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    for value in (deep, ["x" * 1_000_000], {"x" * 1_000_000: deep}):
+        with pytest.raises(ConfigError) as raised:
+            Config().override({name: value})
+        assert len(str(raised.value)) < 1_000
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_any_value_is_taken_or_refused_with_one_error(name: str) -> None:
+    """That the doors catch: unhashable values, arrays, numbers without end."""
+    for value in WEIRD:
+        config = None
+        try:
+            config = Config().override({name: value})
+        except ValueError as error:
+            assert name.upper() in str(error) or "fallback" in str(error) or "ambiguous" in str(error)  # noqa: PT017
+        if config is not None:
+            assert type(getattr(config, name)) in (str, int, bool, float, tuple, type(None))
+            pickle.dumps(config)  # a page goes on with its options
+
+
+_plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10) | st.binary(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*ALLOWED, "model", "x"]) | st.text(max_size=5), _plain, max_size=3))
+def test_what_a_queue_on_disk_gives_back_is_checked_as_well(values: dict[str, Any]) -> None:
+    """``JOBDIR`` keeps meta as pickles or JSON: whatever plain values there are, it is a configuration or an error."""
+    try:
+        config = Config().override(values)
+    except ConfigError:
+        return
+    assert (config.engine, config.model, config.device) == ("tagger", None, "auto")
+    assert config.fallback in FALLBACKS

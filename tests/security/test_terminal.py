@@ -1,0 +1,29 @@
+"""Names, addresses and reasons come from servers and archives: what a terminal would obey is not printed."""
+
+from __future__ import annotations
+
+import re
+from email.message import Message
+from pathlib import Path
+from urllib.error import HTTPError
+
+import pytest
+
+from scrapy_dripper.cli import main, say, why
+from scrapy_dripper.commands.dripper import Command
+
+EVIL = "a\x1b]0;owned\x07\x1b[31m\x9b2J\rb"
+controls = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").findall
+
+
+def test_messages_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of files that are not there, of servers that say something else, and above texts on the screen."""
+    for name in "xy":
+        (tmp_path / f"{name}{EVIL}.html").write_text("<p>Words.</p>")
+    main(["extract", f"no{EVIL}.html", str(tmp_path), "-f", "text"])
+    say(why(HTTPError("http://x", 500, EVIL, Message(), None)))
+    Command().complain(f"http://x/{EVIL}", EVIL)
+    out, err = capsys.readouterr()
+
+    assert controls(out) == controls(err) == []
+    assert "HTTP 500 a" in err
