@@ -6,6 +6,7 @@ VENV_TEST ?= .venv-test
 VENV_EXPORT ?= .venv-export
 VENV_OPTIMUM ?= .venv-export-optimum
 URLS ?=
+MINUTES ?= 10
 DATA ?= .cache/wcxb-dev
 EXTRA ?= $(wildcard .cache/read-labels)
 ARGS ?=
@@ -14,7 +15,7 @@ comma := ,
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help crawl crawl-js test test-export lint train evaluate benchmark clean
+.PHONY: help crawl crawl-js test test-export lint fuzz train evaluate benchmark clean
 
 # $(call install,VIRTUALENV,EXTRA,PIP OPTIONS): pip says nothing but errors. It is upgraded first, because the one that
 # comes with Python 3.11 does not match all extras.
@@ -53,6 +54,9 @@ lint: $(VENV_TEST)/.installed-dev  ## Check style and types
 	@'$(VENV_TEST)/bin/python' -m ruff format --check .
 	@'$(VENV_TEST)/bin/python' -m mypy
 
+fuzz: $(VENV)/.installed-fuzz  ## Try damaged pages for MINUTES; see docs/fuzzing.md
+	@OMP_NUM_THREADS=1 '$(VENV)/bin/python' -m fuzz --minutes $(MINUTES) $(ARGS)
+
 train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA, with those in EXTRA; see docs/training.md
 	@'$(VENV)/bin/python' -m scrapy_dripper.training '$(DATA)' $(if $(EXTRA),--extra '$(EXTRA)') $(ARGS)
 
@@ -75,6 +79,9 @@ $(VENV)/.installed-train: pyproject.toml setup.cfg
 
 $(VENV)/.installed-evaluate: pyproject.toml setup.cfg
 	$(call install,$(VENV),cpu$(comma)evaluate)
+
+$(VENV)/.installed-fuzz: pyproject.toml setup.cfg
+	$(call install,$(VENV),fuzz)
 
 $(VENV)/.installed-playwright: pyproject.toml setup.cfg
 	$(call install,$(VENV),cpu$(comma)playwright)

@@ -1,0 +1,93 @@
+"""A case: one document with the options, the engine and the labels that it is tried with, and its form as bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from scrapy_dripper.config import CONTENT_TYPES, Config
+
+HEADER = 12
+"""Bytes before the document: one for each choice, so that a fuzzer can change it alone."""
+
+MAX_CHARS = 400_000
+"""Length to which a piece of a document is repeated at most."""
+
+CHARSETS = (None, "utf-8", "iso-8859-1", "shift_jis", "gb18030", "utf-16", "utf-16-le", "utf-32", "iso-2022-jp",
+            "windows-1251", "euc-kr", "big5", "utf-7", "x-user-defined", "no-such-charset", "\0;'")  # fmt: skip
+URLS = ("http://example.com/a/b?c=d#e", "", "https://example.com", "http://[", "file:///tmp/a b", "javascript:alert(1)")
+_ENGINES = ("random",) * 24 + ("tagger",) * 3 + ("v1.0",) * 4 + ("failing",)
+_FALLBACKS = ("html",) * 20 + ("empty",) * 8 + ("none",) * 2 + ("trafilatura",) * 2
+_LIMITS: tuple[dict[str, Any], ...] = (
+    *({},) * 9,
+    {"max_blocks": 3},
+    {"max_blocks": 3, "oversize": "truncate"},
+    {"max_blocks": 1, "oversize": "truncate"},
+    {"max_bytes": 200},
+    {"max_bytes": 200, "oversize": "truncate"},
+    {"max_bytes": 1_001, "oversize": "truncate"},
+    {"oversize": "window"},
+)
+_TYPES = (*(None,) * 10, ("paragraph",), ("title", "list", "quote"), ("table", "code"), CONTENT_TYPES[:6],
+          CONTENT_TYPES[6:], CONTENT_TYPES)  # fmt: skip
+
+_plain = Config(fallback="html", sandbox="never")  # what is looked for would die elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One try."""
+
+    html: str | bytes
+    charset: str | None = None
+    url: str = URLS[0]
+    engine: str = "random"
+    """``random`` and ``v1.0`` draw labels, one on each profile; ``tagger`` is the bundled model; ``failing`` fails."""
+    seed: int = 0
+    """Of the labels."""
+    config: Config = field(default=_plain)
+
+
+def config(**options: Any) -> Config:
+    """Return the configuration of a case: pages are parsed in this process, and the fallback is a quick one."""
+    return dataclasses.replace(_plain, **options)
+
+
+def decode(data: bytes) -> Case:
+    """Return the case that a fuzzer's bytes stand for. Every string of bytes is one."""
+    header, body = data[:HEADER].ljust(HEADER, b"\0"), data[HEADER:]
+    form, charset, url, engine, seed, fallback, output, limits, types, repeat, start, times = header
+    if repeat > 253:
+        body = repeated(body, start, times)
+    html = (
+        body,
+        body.decode("utf-8", "replace"),
+        body.decode("utf-8", "surrogateescape"),  # bytes that are no UTF-8 become lone surrogates
+        body.decode("latin-1"),
+    )[form % 4]
+    options = dict(_LIMITS[limits % len(_LIMITS)])
+    options |= {
+        "fallback": _FALLBACKS[fallback % len(_FALLBACKS)],
+        "markdown": "html2text" if output & 3 == 3 else "dripper",
+        "links": ("keep", "keep", "drop", "citations")[output >> 2 & 3],
+        "complex_tables": "linear" if output >> 4 & 1 else "html",
+        "metadata_field": "about" if output >> 5 == 7 else None,
+        "content_types": _TYPES[types % len(_TYPES)],
+    }
+    return Case(
+        html=html,
+        charset=CHARSETS[charset % len(CHARSETS)],
+        url=URLS[max(0, url - 200) % len(URLS)],
+        engine=_ENGINES[engine % len(_ENGINES)],
+        seed=seed,
+        config=config(**options),
+    )
+
+
+def repeated(body: bytes, start: int, times: int) -> bytes:
+    """Return a document with a piece of it many times over: what is not linear shows."""
+    begin = len(body) * start // 256
+    piece = body[begin : begin + 1 + 4 * (times % 16)]
+    n = min(4 << (times // 16), MAX_CHARS // max(1, len(piece)))
+    return body[:begin] + piece * n + body[begin + len(piece) :]

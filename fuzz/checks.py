@@ -1,0 +1,377 @@
+"""What must be true of every extraction, whatever the document is."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import traceback
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from itertools import compress
+from typing import Any
+
+import numpy as np
+from lxml import etree, html
+
+from fuzz.cases import Case
+from fuzz.engines import Drawn, Failing, Tagger
+from fuzz.safety import unsafe_html, unsafe_urls
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.output.content_json import from_json, to_json
+from scrapy_dripper.page import Page, PageError
+from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.profiles import PROFILES, carry, native_copy
+from scrapy_dripper.page.simplify import simplify
+
+EXPECTED = {
+    FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML, FallbackReason.OVERSIZE, FallbackReason.TRUNCATED_PARSE,
+    FallbackReason.NO_BLOCKS, FallbackReason.NO_MAIN,
+}  # fmt: skip
+"""Reasons that a document itself can be the cause of. All others are defects, unless the engine was made to fail."""
+
+RENDERED_CHARS = 20_000
+"""Length of the Markdown that is rendered to look for tags in it."""
+
+_not_word = re.compile(r"\W+")
+_not_text = re.compile("[\0\ud800-\udfff]").search
+
+
+class BrokenError(AssertionError):
+    """A promise is broken; the first argument names it, the second shows how."""
+
+    @property
+    def kind(self) -> str:
+        """The name of the promise."""
+        return str(self.args[0])
+
+
+class _Swallowed(logging.Handler):
+    """Collect the exceptions that the package logs and survives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.errors: list[BaseException] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the exception of a record."""
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None:
+            self.errors.append(error)
+
+
+_swallowed = _Swallowed()
+
+
+def run(case: Case) -> Extraction:
+    """Return the extraction of a case. Raise :exc:`BrokenError` if there is none, or not exactly one."""
+    _listen()
+    _swallowed.errors.clear()
+    extractor = _extractor(case.engine)
+    extractor.engine.seed = case.seed  # type: ignore[attr-defined]
+    extractor.engine.page = None  # type: ignore[attr-defined]
+    try:
+        found = extractor.extract([_document(case)])
+    except Exception as error:
+        raise BrokenError("raises", where(error)) from error
+    if len(found) != 1 or not isinstance(found[0], Extraction):
+        raise BrokenError("one extraction", repr(found)[:200])
+    return found[0]
+
+
+def check(case: Case, found: Extraction, *, thorough: bool = True) -> None:
+    """Check the extraction of a case, and that it comes out again. Raise :exc:`BrokenError` for a broken promise.
+
+    ``thorough`` adds the checks that cost as much as the extraction itself: both profiles, the rendered Markdown.
+    """
+    _same(found, run(case))
+    page: Page | None = _extractor(case.engine).engine.page  # type: ignore[attr-defined]
+    _errors(case, found)
+    _shape(case, found, page)
+    _strings(found)
+    if found.main_html is not None:
+        _content(found)
+        _safe(found)
+        if page is not None and found.labels and any(found.labels):
+            _subtree(case, found, page)
+    if thorough:
+        _profiles(case)
+        _rendered(found)
+
+
+def where(error: BaseException) -> str:
+    """Return what identifies an exception: its type, and the innermost functions on its way that tell it apart."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "/scrapy_dripper/" in frame.filename] or frames
+    last = f"{ours[-1].filename.rpartition('/scrapy_dripper/')[2]}:{ours[-1].name}" if ours else "?"
+    inner = (
+        "" if not frames or frames[-1] is ours[-1] else f" in {frames[-1].filename.split('/')[-1]}:{frames[-1].name}"
+    )
+    return f"{type(error).__name__} at {last}{inner}: {str(error)[:150]}"
+
+
+def load_engines() -> None:
+    """Load what takes time, so that no input has to wait for it."""
+    _extractor("tagger")
+
+
+@cache
+def _extractor(engine: str) -> Extractor:
+    made: Any = {
+        "random": lambda: Drawn("native"),
+        "v1.0": lambda: Drawn("v1.0"),
+        "failing": lambda: Failing("native"),
+        "tagger": Tagger,
+    }[engine]()
+    return Extractor(Case("").config, made)
+
+
+@cache
+def _listen() -> None:
+    log = logging.getLogger("scrapy_dripper")
+    log.setLevel(logging.DEBUG)
+    log.addHandler(_swallowed)
+    log.propagate = False
+    for name in ("trafilatura", "htmldate", "courlan"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def _document(case: Case) -> Document:
+    return Document(case.html, case.url, case.charset, case.config)
+
+
+def _errors(case: Case, found: Extraction) -> None:
+    """An exception that was caught on the way is a defect all the same."""
+    for error in _swallowed.errors:
+        if not isinstance(error, PageError):
+            raise BrokenError("swallows", where(error)) from error
+    reason = found.fallback_reason
+    failing = case.engine == "failing" and reason is FallbackReason.ENGINE_ERROR
+    if reason is not None and reason not in EXPECTED and not failing:
+        raise BrokenError("reason", f"{reason}: {found.error}"[:200])
+
+
+def _shape(case: Case, found: Extraction, page: Page | None) -> None:
+    decided = found.fallback_reason in (None, FallbackReason.NO_MAIN)
+    if decided != (len(found.labels) > 0) or (decided and len(found.labels) != found.blocks):
+        raise BrokenError(
+            "labels", f"{len(found.labels)} labels of {found.blocks} blocks, reason {found.fallback_reason}"
+        )
+    if len(found.probabilities) != len(found.labels):
+        raise BrokenError("labels", f"{len(found.probabilities)} probabilities of {len(found.labels)} labels")
+    if decided and (page is None or len(page.blocks) != found.blocks):
+        raise BrokenError("labels", f"{found.blocks} blocks of a page with {page and len(page.blocks)}")
+    none = [value is None for value in (found.main_html, found.markdown, found.text)]
+    if any(none) and not (all(none) and found.source == "fallback:none"):
+        raise BrokenError("fields", f"{none} from {found.source}")
+    if not decided and case.config.fallback == "none" and not all(none):
+        raise BrokenError("fields", "the fallback none left something")
+
+
+def _strings(found: Extraction) -> None:
+    about = found.metadata
+    named = {
+        "main_html": found.main_html, "markdown": found.markdown, "text": found.text, "title": found.title,
+        **({} if about is None else {name: getattr(about, name) for name in about.__slots__}),
+    }  # fmt: skip
+    for name, value in named.items():
+        if value is None:
+            continue
+        if not isinstance(value, str):
+            raise BrokenError("strings", f"{name} is a {type(value).__name__}")
+        bad = _not_text(value)
+        if bad:
+            raise BrokenError("strings", f"{name} has {bad[0]!r}")
+
+
+def _content(found: Extraction) -> None:
+    values = to_json(found.content or ())
+    try:
+        written = json.dumps(values, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BrokenError("content", where(error)) from error
+    if _not_text(written) or "\\u0000" in written:
+        raise BrokenError("strings", "content has NUL or half a character")
+    wrong = next(_schema().iter_errors(values), None)
+    if wrong is not None:
+        raise BrokenError("schema", wrong.message[:200])
+    if from_json(json.loads(written)) != (found.content or ()):
+        raise BrokenError("content", "is not the same after JSON")
+    bad = next(iter(unsafe_urls(values)), None)
+    if bad is not None:
+        raise BrokenError("safety", f"content has the URL {bad[:80]!r}")
+
+
+@cache
+def _schema() -> Any:
+    schema = json.loads(files("scrapy_dripper.output").joinpath("content_list.schema.json").read_text("utf-8"))
+    try:
+        from jsonschema_rs import Draft202012Validator  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:  # a hundred times slower, which is enough for tests
+        from jsonschema import Draft202012Validator  # type: ignore[import-untyped, unused-ignore]
+    return Draft202012Validator(schema)
+
+
+def _safe(found: Extraction) -> None:
+    assert found.main_html is not None
+    bad = unsafe_html(found.main_html)
+    if bad:
+        raise BrokenError("safety", f"Main-HTML of {found.source} has {bad}")
+
+
+# ------------------------------------------------------------------------------------------------------------- subtree
+def _subtree(case: Case, found: Extraction, page: Page) -> None:
+    """Main-HTML is made of the page's text, in order, and is read back as it was written.
+
+    Compared are the word characters: white space is collapsed, and symbols between two main blocks stay with them.
+    """
+    assert found.main_html is not None
+    source = _words(source_text(_as_text(case)))
+    texts = page.blocks.text
+    whole = _words("".join(texts))
+    if not is_part(whole, source):
+        raise BrokenError("page", _difference(whole, source))
+    try:
+        again = _words(visible_text(parse(found.main_html)))
+    except PageError as error:
+        raise BrokenError("parses again", str(error)) from error
+    if page_is_native(page):
+        expected = _words("".join(compress(texts, found.labels)))
+        if again != expected:
+            raise BrokenError("parses again", _first_difference(again, expected))
+        return
+    tree = _words("".join(page.tree.nodes[0].itertext()))  # its blocks leave out what is shown elsewhere already
+    if not is_part(again, tree):
+        raise BrokenError("parses again", _difference(again, tree))
+    for text in compress(texts, found.labels):
+        if not is_part(_words(text), again):
+            raise BrokenError("block lost", text[:80])
+
+
+def page_is_native(page: Page) -> bool:
+    """Return True for a page of the profile ``native``, of which each block is a text of its own."""
+    return type(page) is Page
+
+
+def is_part(part: str, whole: str) -> bool:
+    """Return True if the characters of a text are in the other one in the same order."""
+    rest = iter(whole)
+    return all(character in rest for character in part)
+
+
+def _words(text: str) -> str:
+    return _not_word.sub("", text)
+
+
+class _Text:
+    """Parser target: the text of a document as it stands in its source, scripts included."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+
+    def start(self, tag: str, attributes: object) -> None:
+        """Ignore a tag."""
+
+    def end(self, tag: str) -> None:
+        """Ignore a tag."""
+
+    def data(self, data: str) -> None:
+        """Keep text."""
+        self.pieces.append(data)
+
+    def close(self) -> str:
+        """Return the text."""
+        return "".join(self.pieces)
+
+
+def _as_text(case: Case) -> str:
+    html = case.html[: case.config.max_bytes]
+    return html if isinstance(html, str) else decode(html, case.charset)
+
+
+def source_text(text: str) -> str:
+    """Return all text of a document in the order of its source, by another way than the page's tree."""
+    data = text.encode("utf-8", "replace").replace(b"\0", b"")
+    target = _Text()
+    parser = html.HTMLParser(encoding="utf-8", huge_tree=True, target=target)  # type: ignore[arg-type]
+    for start in range(0, len(data), 65_536):
+        parser.feed(data[start : start + 65_536])
+    with suppress(etree.LxmlError):  # a document of comments
+        parser.close()
+    return target.close()
+
+
+def visible_text(root: Any) -> str:
+    """Return the text of a tree without that of scripts."""
+    pieces: list[str | None] = []
+    for event, node in etree.iterwalk(root, events=("start", "end")):
+        if event == "end":
+            pieces.append(node.tail if node is not root else None)
+        elif node.tag != "script":
+            pieces.append(node.text)
+    return "".join(filter(None, pieces))
+
+
+def _difference(part: str, whole: str) -> str:
+    rest = iter(whole)
+    at = next((i for i, character in enumerate(part) if character not in rest), len(part))
+    return f"{part[max(0, at - 20) : at]!r} is followed by {part[at : at + 20]!r}"
+
+
+def _first_difference(got: str, expected: str) -> str:
+    at = next((i for i, (a, b) in enumerate(zip(got, expected, strict=False)) if a != b), min(len(got), len(expected)))
+    return f"{got[max(0, at - 10) : at + 20]!r} for {expected[max(0, at - 10) : at + 20]!r}"
+
+
+# ------------------------------------------------------------------------------------------------------- thorough ones
+def _same(first: Extraction, second: Extraction) -> None:
+    if replace(first, milliseconds=0) != replace(second, milliseconds=0):
+        names = [name for name in first.__slots__ if name != "milliseconds"]
+        raise BrokenError("same twice", ", ".join(n for n in names if getattr(first, n) != getattr(second, n)))
+
+
+def _profiles(case: Case) -> None:
+    """Both profiles cut the document, and one's labels reach the other."""
+    text = case.html if isinstance(case.html, str) else decode(case.html, case.charset)
+    for profile in PROFILES.values():
+        try:
+            page = profile.cut(profile.parse(text), case.url)
+        except PageError:
+            continue
+        except Exception as error:
+            raise BrokenError("profile", f"{profile.name}: {where(error)}") from error
+        try:
+            found = simplify(page)
+            native, nodes = native_copy(page) if not page_is_native(page) else (page, None)
+            values = carry(np.ones(len(native.blocks), np.float32), native, page, nodes)
+        except Exception as error:
+            raise BrokenError("profile", f"{profile.name}: {where(error)}") from error
+        if not len(found) == len(values) == len(page.blocks):
+            raise BrokenError("profile", f"{len(found)} simplified, {len(values)} carried of {len(page.blocks)}")
+        for k, one in enumerate(found, start=1):
+            if f'_item_id="{k}"' not in one or _not_text(one):
+                raise BrokenError("profile", f"{profile.name}: block {k} is {one[:80]!r}")
+
+
+def _rendered(found: Extraction) -> None:
+    """Nothing in the Markdown becomes a script when a program renders it."""
+    markdown = found.markdown
+    if not markdown or len(markdown) > RENDERED_CHARS:
+        return
+    bad = unsafe_html(_renderer().render(markdown))
+    if bad:
+        raise BrokenError("safety", f"Markdown of {found.source} has {bad}")
+
+
+@cache
+def _renderer() -> Any:
+    from markdown_it import MarkdownIt
+
+    renderer = MarkdownIt("commonmark", {"html": True}).enable("table")
+    # Its own check would hide what is tested.
+    renderer.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005
+    return renderer

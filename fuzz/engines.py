@@ -1,0 +1,85 @@
+"""Engines for cases: labels by chance, the bundled model, and failures of every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.base import EngineError, Labels, Limits, OversizeError
+from scrapy_dripper.page import Page
+
+
+class Drawn:
+    """Draw labels: one decision for each of a few stretches of blocks, as real labels come, or one for each block."""
+
+    name = "drawn"
+    limits = Limits()
+
+    def __init__(self, profile: str) -> None:
+        self.profile = profile
+        self.seed = 0
+        self.page: Page | None = None
+        """The last page that was labelled."""
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Return labels that depend on ``seed`` and the number of blocks only."""
+        return [self._labels(page) for page in pages]
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def _labels(self, page: Page) -> Labels | EngineError:
+        self.page = page
+        n = len(page.blocks)
+        if self.seed % 16 == 0:
+            main = np.full(n, self.seed < 192)
+        else:
+            stretch = (1, 1, 2, 5)[self.seed % 4]
+            draws = np.random.default_rng(self.seed).random(n // stretch + 1) < 0.6
+            main = np.repeat(draws, stretch)[:n]
+        return Labels(np.where(main, 0.75, 0.25).astype(np.float32), main)
+
+
+class Tagger:
+    """The bundled model."""
+
+    name = "tagger"
+    profile = "native"
+    limits = Limits()
+
+    def __init__(self) -> None:
+        from scrapy_dripper.engines import load_engine
+
+        self._engine = load_engine(Config())
+        self.seed = 0
+        self.page: Page | None = None
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Return the model's labels."""
+        self.page = pages[-1]
+        return self._engine.label(pages)
+
+    def close(self) -> None:
+        """Give back the model."""
+        self._engine.close()
+
+
+class Failing(Drawn):
+    """Fail in the way that ``seed`` says."""
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Return or raise one of the things that an engine should not."""
+        n = len(pages[0].blocks)
+        answers: dict[int, list[Labels | EngineError]] = {
+            0: [OversizeError("too long")],
+            1: [EngineError("cannot")],
+            2: [],
+            3: [Labels(np.full(n, np.nan, np.float32), np.ones(n, np.bool_))],
+            4: [Labels(np.ones(n + 1, np.float32), np.ones(n + 1, np.bool_))],
+            5: [Labels(np.ones(n, np.float32), np.ones(n, np.int64))],
+        }
+        if self.seed % 7 == 6:
+            raise RuntimeError("the engine is broken")
+        return answers[self.seed % 7]

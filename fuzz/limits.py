@@ -1,0 +1,25 @@
+"""How much an input may cost: well over what was measured of real pages, and in proportion to the input."""
+
+from __future__ import annotations
+
+SECONDS, SECONDS_PER_MB = 0.3, 4.0
+"""CPU seconds of one extraction: of development pages, the costliest takes a sixth of that."""
+TRAFILATURA, TRAFILATURA_PER_MB = 1.0, 12.0
+"""What Trafilatura may take beside that, as fallback or for metadata: of many short paragraphs it takes as much."""
+MEMORY, MEMORY_PER_CHAR = 64_000_000, 1_000
+"""Bytes by which memory may grow during one extraction. Elements of a few characters take up to a third of that."""
+INSTRUMENTED = 4.0
+"""How much slower code is that tells the fuzzer which lines it ran."""
+HANG = 8.0
+"""How many times the seconds an input may take before its process is killed."""
+
+
+def seconds(size: int, *, trafilatura: bool = False) -> float:
+    """Return the CPU seconds that a document of so many characters may take."""
+    more = TRAFILATURA + TRAFILATURA_PER_MB * size / 1e6 if trafilatura else 0.0
+    return SECONDS + SECONDS_PER_MB * size / 1e6 + more
+
+
+def memory(size: int) -> int:
+    """Return the bytes by which memory may grow for a document of so many characters."""
+    return MEMORY + MEMORY_PER_CHAR * size

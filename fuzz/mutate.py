@@ -1,0 +1,270 @@
+"""Structure-aware damage to HTML: what broken templates, bad encodings and hostile authors do to a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from random import Random
+
+_token = re.compile(rb"<[^<>]*>|[^<]+|<").findall
+_name = re.compile(rb"</?([a-zA-Z][^\s/>]*)").match
+
+TAGS = (
+    b"div p span a b i em strong h1 h2 h3 h6 ul ol li dl dt dd table tr td th thead tbody tfoot caption "
+    b"colgroup col pre code section article nav header footer aside main form button label blockquote "
+    b"figure figcaption noscript details summary my-tag center script style svg math template video audio "
+    b"object xmp listing plaintext textarea select option optgroup frameset frame noframes noembed iframe "
+    b"title head body html base link meta br hr img input wbr embed source track image area bgsound keygen "
+    b"param foreignObject desc annotation-xml annotation semantics mi mo mn mrow mfrac msqrt msub mtable "
+    b"mtr mtd mtext ruby rb rt rp q s del ins sup sub kbd samp tt font map dialog hgroup search menu dir "
+    b'address fieldset legend picture canvas datalist lite-youtube amp-img o:p p"x svg:g a\xc3\xa9 '
+).split()
+
+ATTRIBUTES = (
+    b'class="nav header"', b"class='language-python highlight'", b"class=katex", b"class=MathJax_Display", b"id=main",
+    b"id=fn1", b"href=#fn1", b"href='/a b?c=&amp;d'", b"href=javascript:alert(1)", b'href="jav&#x09;ascript:x"',
+    b"href='//[bad'", b"src=/i.png", b"src='data:image/png;base64,AAAA'", b"data-src=//e/i.jpg",
+    b"srcset='a 1x, b 2x'", b"srcset=,,,", b"alt='x < y \\(z\\)'", b"alt='$$\\frac{1}{2}$$'", b'title=\'a"b\'',
+    b"style='display:none'", b"hidden", b"aria-hidden=true", b"aria-label=x", b"role=main", b"role=button",
+    b"role=table", b"onclick=alert(1)", b"onload='x()'", b"colspan=2", b"rowspan=2", b"colspan=1000", b"rowspan=0",
+    b"colspan=-1", b"colspan=99999999999", b"span=1000", b"start=99999999999999999999", b"start=-3", b"value=7",
+    b"reversed", b"type='math/tex; mode=display'", b"type=math/mml", b"type=a", b"lang=de", b"dir=rtl", b"headers=x",
+    b"summary=s", b"shadowrootmode=open", b"encoding=application/x-tex", b"encoding='text/html'", b"display=block",
+    b"xmlns='http://www.w3.org/2000/svg'", b"xml:lang=en", b"xlink:href=javascript:x", b"datetime=2026-13-45",
+    b"name=\x00", b"=", b'"', b"'", b"/", b"a=b=c", b"\xff=\xfe", b"content='0;url=javascript:x'", b"data-lang=js",
+    b"data-line-number=3", b"open=( separators=,;", b"mathvariant=script", b"poster=/p.png", b"data-a='<script>'",
+    b"onerror=alert`1`", b"srcdoc='<p>x'",
+)  # fmt: skip
+
+SNIPPETS = (
+    b"<![CDATA[ <p>in</p> ]]>", b"<!-- c -->", b"<!-- <p> -- > ", b"<!--[if IE]><p>ie</p><![endif]-->", b"<![if !IE]>",
+    b"<!-->", b"<!--->", b"<!--a--!>", b"<?php echo '>' ?>", b"<?xml version='1.0' encoding='utf-16'?>",
+    b"<!DOCTYPE x [", b"<!ENTITY a '&b;'>", b"</>", b"< p>", b"<", b">", b"<a", b"<a href='", b"</p", b"</br>",
+    b"</body>", b"</html>", b"<template shadowrootmode=open><p>t</p></template>", b"<template><div>t</template>",
+    b"<template>", b"<svg><foreignObject><p>f</p></foreignObject><p>out</svg>",
+    b"<svg><title>t</title><desc><p>d</desc><image/></svg>", b"<svg><style><p>x</style></svg>",
+    b"<math><mtext><p>x</mtext><mglyph><style><!--</style><img title='--&gt;&lt;p&gt;'>",
+    b"<math><annotation-xml encoding=text/html><p>a</annotation-xml></math>", b"<math><mfrac><mi>a</mfrac></math>",
+    b"<math><mtable><mtr><mtd><mn>1</mtd></mtr></mtable><annotation encoding=application/x-tex>\\frac{a}</math>",
+    b"<table><tr><td><table><tr><td>x<td>y</table></table>", b"<table>t<tr>u<td>v</table>", b"<table><caption><table>",
+    b"<table><colgroup><col span=3><tr><th rowspan=3>a<td colspan=3>b<tr></tr></table>", b"<tr><td>x", b"<td>",
+    b"</table>", b"<select><option>a<option selected>b<p>c</select>", b"<select>", b"<textarea>", b"<title>",
+    b"<xmp><b>", b"<plaintext>", b"<frameset><frame src=a><noframes><p>n</noframes></frameset>", b"<frameset>",
+    b"<noscript><p>n</noscript>", b"<noscript><img src=x onerror=y></noscript>",
+    b"<script>document.write('<p>')</script>", b"<script>", b"<style>", b"<script><!--<script></script>-->",
+    b"<script type='math/tex'>x^2 < y</script>", b"<iframe src=//www.youtube.com/embed/a>",
+    b"<iframe srcdoc='<script>x</script>'></iframe>", b"<object data=x><embed src=y></object>",
+    b"<base href='http://[x'>", b"<base href=//other/>", b"<meta charset=utf-16>", b"<meta charset=shift_jis>",
+    b"<meta http-equiv=refresh content=0>", b"<head>", b"<body class=two>", b"<html lang=xx>", b"<p><p><p>",
+    b"<a><a><a>", b"<b><i></b></i>", b"<li>", b"<dd>", b"<ul><ul><li>x<ol><li>y</ul></ol>",
+    b"<dl><dt>a<dd>b<div><dt>c</div></dl>", b"<ruby>\xe5\xad\x97<rp>(<rt>zi<rp>)</ruby>", b"<pre>\n\n a\n\tb\n</pre>",
+    b"<pre><code class=language-c>int x;\n</code></pre>", b"<td class=lineno>1</td>",
+    b"<figure><img src=a.png><figcaption>c<p>d</figcaption></figure>", b"<img src=latex.php?x alt='\\alpha'>",
+    b"<video><source src=v.mp4><track>x</video>", b"<picture><source srcset=a><img></picture>",
+    b"<lite-youtube videoid=a>",
+    b"<sup><a href=#fn1>1</a></sup><ol><li id=fn1>n <a href=#r>\xe2\x86\xa9</a></li></ol>",
+    b"<details><summary>s</details>", b"\\(x\\)", b"\\[", b"$$a_b$$", b"$", b"`a`", b"`` ` ``", b"*", b"**a**", b"_",
+    b"~~~", b"```\n", b"# ", b"1. ", b"- ", b"[a](b)", b"![", b"](javascript:x)", b"|", b"---\n", b"\\",
+    b"&lt;script&gt;alert(1)&lt;/script&gt;", b"&amp;lt;b&gt;", b"&#0;", b"&#xD800;", b"&#x110000;", b"&#1;",
+    b"&#xfffe;", b"&nbsp;", b"&NotEqualTilde;", b"&amp", b"&#", b"&zwj;", b"\x00", b"\xef\xbb\xbf", b"\xff\xfe",
+    b"\xfe\xff", b"\x1b$B", b"\x1b(J", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc3", b"\xe2\x80\xae", b"\xe2\x80\xa8",
+    b"\xc2\xa0", b"\xc2\x85", b"\x0b", b"\x0c", b"\x1c", b"\r", b"\t", b"\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81",
+    b"\xe4\xb8\xad\xe6\x96\x87", b"\xd8\xb9\xd8\xb1", b"\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa9", b"\xef\xbf\xbf",
+)  # fmt: skip
+
+_RECODINGS = (
+    ("utf-16-le", b""), ("utf-16", b""), ("utf-32-be", b""), ("shift_jis", b"Shift_JIS"), ("gb18030", b"gb2312"),
+    ("cp1251", b"utf-8"), ("iso-2022-jp", b"iso-2022-jp"), ("latin-1", b"utf-16"), ("utf-8", b"ISO-8859-1"),
+    ("utf-7", b""),
+)  # fmt: skip
+
+Tokens = list[bytes]
+
+
+def mutate(html: bytes, chance: Random, other: bytes = b"") -> bytes:
+    """Return a document with one to eight changes, most of them to its tags. ``other`` is one to take pieces from."""
+    tokens: Tokens = _token(html) or [b""]
+    for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 4, 8))):
+        tokens = chance.choice(_CHANGES)(tokens, chance, other) or [b""]
+    html = b"".join(tokens)
+    if chance.random() < 0.04:
+        html = _recoded(html, chance)
+    if chance.random() < 0.02:
+        html = html[: chance.randrange(len(html) + 1)]
+    return html
+
+
+def soup(chance: Random) -> bytes:
+    """Return a document of tags, snippets and numbered words in no order at all."""
+    tags = chance.sample(TAGS, chance.choice((3, 6, 12)))
+    made = []
+    for i in range(chance.choice((4, 8, 15, 30, 60))):
+        kind = chance.random()
+        if kind < 0.3:
+            made.append(b"w%d%s" % (i, chance.choice((b"", b" ", b"\n"))))
+        elif kind < 0.55:
+            attribute = b" " + chance.choice(ATTRIBUTES) if chance.random() < 0.4 else b""
+            made.append(b"<%s%s>" % (chance.choice(tags), attribute))
+        elif kind < 0.75:
+            made.append(b"</%s>" % chance.choice(tags))
+        else:
+            made.append(chance.choice(SNIPPETS))
+    return b"".join(made)
+
+
+def cross(first: bytes, second: bytes, chance: Random) -> bytes:
+    """Return the beginning of one document and the end of another, cut between tags."""
+    a, b = _token(first), _token(second)
+    return b"".join(a[: chance.randrange(len(a) + 1)] + b[chance.randrange(len(b) + 1) :])
+
+
+def _slice(tokens: Tokens, chance: Random) -> tuple[int, int]:
+    size = len(tokens)
+    start = chance.randrange(size)
+    return start, min(size, start + chance.choice((1, 1, 1, 2, 3, 5, 9, 20, size)))
+
+
+def _tags(tokens: Tokens) -> list[int]:
+    return [i for i, token in enumerate(tokens) if _name(token)]
+
+
+def _drop(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
+    start, end = _slice(tokens, chance)
+    return tokens[:start] + tokens[end:]
+
+
+def _drop_tag(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
+    tags = _tags(tokens)
+    if tags:
+        del tokens[chance.choice(tags)]
+    return tokens
+
+
+def _repeat(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
+    start, end = _slice(tokens, chance)
+    piece = tokens[start:end]
+    return tokens[:end] + piece * min(chance.choice((1, 1, 2, 5, 30)), 1 + 200 // len(piece)) + tokens[end:]
+
+
+def _move(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
+    start, end = _slice(tokens, chance)
+    rest = tokens[:start] + tokens[end:]
+    to = chance.randrange(len(rest) + 1)
+    return rest[:to] + tokens[start:end] + rest[to:]
+
+
+def _swap(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
+    tags = _tags(tokens) or [0]
+    a, b = chance.choice(tags), chance.choice(tags)
+    tokens[a], tokens[b] = tokens[b], tokens[a]
+    return tokens
+
+
+def _wrap(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
+    start, end = _slice(tokens, chance)
+    tag = chance.choice(TAGS)
+    attribute = b" " + chance.choice(ATTRIBUTES) if chance.random() < 0.4 else b""
+    close = [b"</%s>" % tag] if chance.random() < 0.7 else []
+    return [*tokens[:start], b"<%s%s>" % (tag, attribute), *tokens[start:end], *close, *tokens[end:]]
+
+
+def _nest(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
+    start, end = _slice(tokens, chance)
+    tags = chance.sample(TAGS, chance.choice((1, 1, 2, 3)))
+    times = chance.choice((10, 60, 210, 300))
+    ends = [b"</%s>" % tag for tag in reversed(tags)] * times if chance.random() < 0.6 else []
+    return [*tokens[:start], *[b"<%s>" % tag for tag in tags] * times, *tokens[start:end], *ends, *tokens[end:]]
+
+
+def _rename(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
+    names = {match[1] for token in tokens if (match := _name(token))}
+    if not names:
+        return tokens
+    old, new = chance.choice(sorted(names)), chance.choice(TAGS)
+    everywhere = chance.random() < 0.5
+    places = [i for i in _tags(tokens) if (match := _name(tokens[i])) and match[1] == old]
+    for i in places if everywhere else [chance.choice(places)]:
+        tokens[i] = tokens[i].replace(old, new, 1)
+    return tokens
+
+
+def _attribute(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
+    tags = [i for i in _tags(tokens) if tokens[i].endswith(b">")]
+    if not tags:
+        return tokens
+    i = chance.choice(tags)
+    added = chance.choice(ATTRIBUTES)
+    kind = chance.random()
+    if kind < 0.1:
+        added = b" ".join((added, chance.choice(ATTRIBUTES), added))
+    elif kind < 0.13:
+        added = b"data-x='" + chance.choice((b"x", b"<p>", b"&amp;", b" ")) * chance.choice((100, 5_000)) + b"'"
+    elif kind < 0.14:
+        added = b" ".join(b"a%d=<" % n for n in range(1_100))
+    tokens[i] = tokens[i][:-1].rstrip(b"/") + b" " + added + tokens[i][-1:]
+    return tokens
+
+
+def _break_tag(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
+    tags = _tags(tokens)
+    if tags:
+        i = chance.choice(tags)
+        at = chance.randrange(len(tokens[i]))
+        broken = (b"", b"<", b">", b"/", b'"', b"'", b"=", b" ", b"\0", b"\xff")
+        tokens[i] = tokens[i][:at] + chance.choice(broken) + tokens[i][at + chance.choice((0, 1)) :]
+    return tokens
+
+
+def _case(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
+    tags = _tags(tokens)
+    if tags:
+        i = chance.choice(tags)
+        tokens[i] = tokens[i].swapcase()
+    return tokens
+
+
+def _insert(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
+    i = chance.randrange(len(tokens) + 1)
+    if chance.random() < 0.25 and i < len(tokens):
+        at = chance.randrange(len(tokens[i]) + 1)
+        tokens[i] = tokens[i][:at] + chance.choice(SNIPPETS) + tokens[i][at:]
+        return tokens
+    return [*tokens[:i], chance.choice(SNIPPETS), *tokens[i:]]
+
+
+def _element(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
+    i = chance.randrange(len(tokens) + 1)
+    tag, attribute = chance.choice(TAGS), chance.choice(ATTRIBUTES)
+    return [*tokens[:i], b"<%s %s>" % (tag, attribute), chance.choice((b"", b"w ", b" ", b"x")), *tokens[i:]]
+
+
+def _binary(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
+    i = chance.randrange(len(tokens) + 1)
+    return [*tokens[:i], chance.randbytes(chance.choice((1, 3, 30, 300))), *tokens[i:]]
+
+
+def _cut(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
+    i = chance.randrange(len(tokens))
+    return tokens[:i] if chance.random() < 0.5 else tokens[i:]
+
+
+def _splice(tokens: Tokens, chance: Random, other: bytes) -> Tokens:
+    pieces: Tokens = _token(other)
+    if not pieces:
+        return tokens
+    start, end = _slice(pieces, chance)
+    i = chance.randrange(len(tokens) + 1)
+    return tokens[:i] + pieces[start:end] + tokens[i:]
+
+
+def _recoded(html: bytes, chance: Random) -> bytes:
+    codec, declared = chance.choice(_RECODINGS)
+    meta = b"<meta charset=%s>" % declared if declared and chance.random() < 0.7 else b""
+    return (meta + html).decode("utf-8", "replace").encode(codec, "xmlcharrefreplace")
+
+
+_CHANGES: tuple[Callable[[Tokens, Random, bytes], Tokens], ...] = (
+    _drop, _drop, _drop_tag, _drop_tag, _repeat, _repeat, _move, _move, _swap, _wrap, _wrap, _wrap, _nest, _rename,
+    _rename, _attribute, _attribute, _attribute, _break_tag, _break_tag, _case, _insert, _insert, _insert, _insert,
+    _element, _element, _binary, _cut, _splice, _splice, _splice,
+)  # fmt: skip

@@ -1,0 +1,91 @@
+"""What a fuzzing process tells the one that watches it: a small file that both have in memory."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+_FIXED = struct.Struct("=QdQdQQQ")
+_SIZE = _FIXED.size + (1 << 20)
+
+
+@dataclass(slots=True)
+class State:
+    """Counts of one process. ``started`` is 0 between two inputs."""
+
+    inputs: int = 0
+    started: float = 0.0
+    """CPU seconds of the process when the present input began."""
+    thorough: int = 0
+    slowest: float = 0.0
+    """CPU seconds of the slowest extraction."""
+    largest: int = 0
+    """Characters of the largest document."""
+    findings: int = 0
+    grown: int = 0
+    """Bytes by which memory grew most during one extraction."""
+
+
+class Shared:
+    """The file, in memory: the counts, and the present input, which is there when the process is not any more."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists() or path.stat().st_size != _SIZE:
+            path.write_bytes(bytes(_SIZE))
+        with path.open("r+b") as file:
+            self._map = mmap.mmap(file.fileno(), _SIZE)
+
+    def write(self, state: State) -> None:
+        """Write the counts."""
+        _FIXED.pack_into(
+            self._map, 0, state.inputs, state.started, state.thorough, state.slowest, state.largest, state.findings,
+            state.grown,
+        )  # fmt: skip
+
+    def read(self) -> State:
+        """Return the counts."""
+        return State(*_FIXED.unpack_from(self._map, 0))
+
+    def write_input(self, data: bytes) -> None:
+        """Write the present input; one that is too long for the file is cut off."""
+        data = data[: _SIZE - _FIXED.size - 8]
+        struct.pack_into("=Q", self._map, _FIXED.size, len(data))
+        self._map[_FIXED.size + 8 : _FIXED.size + 8 + len(data)] = data
+
+    def read_input(self) -> bytes:
+        """Return the present input."""
+        (size,) = struct.unpack_from("=Q", self._map, _FIXED.size)
+        return self._map[_FIXED.size + 8 : _FIXED.size + 8 + size]
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds that a process has used. Raise OSError if there is none."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident(pid: int | str = "self") -> int:
+    """Return the bytes that a process has in memory. Raise OSError if there is none."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+
+class Peak:
+    """The most memory that this process has had since :meth:`reset`, in bytes."""
+
+    def __init__(self) -> None:
+        self._clear = os.open("/proc/self/clear_refs", os.O_WRONLY)
+        self._status = os.open("/proc/self/status", os.O_RDONLY)
+
+    def reset(self) -> int:
+        """Begin again; return what the process has now."""
+        os.write(self._clear, b"5")
+        return self.read()
+
+    def read(self) -> int:
+        """Return the peak."""
+        status = os.pread(self._status, 4_096, 0)
+        at = status.index(b"VmHWM:") + 6
+        return int(status[at : status.index(b"kB", at)]) * 1_024
