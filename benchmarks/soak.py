@@ -1,0 +1,345 @@
+"""A long crawl of a server on the loopback interface: is its last tenth as fast as its first, and no larger?
+
+The site, the crawl with the plugin and the control crawl without it run in processes of their own. Every tenth of the
+crawl has the same pages in the same order; no two responses are equal, for each carries a number of its own in its
+title, its texts and its ids. Linux only: memory, files and children are read from ``/proc``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ctypes
+import gc
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from corpus import DEFAULT, sample
+from crawl import SETTINGS
+from report import publish
+from soak_report import TENTHS, Crawl, Tenth, draw, passed, report
+from tqdm import tqdm
+
+CONTROL, PLUGIN = "control", "scrapy-dripper"
+SIZES = ("small", "real", "mixed")
+CONCURRENT = SETTINGS["CONCURRENT_REQUESTS"]
+TAIL = 200
+"""Pages beyond those that are measured: the last tenth ends, like all others, with pages under way."""
+NAMES = 100
+"""Tag names, and as many attribute names, that no other page has; with --names."""
+
+_texts = re.compile(rb"(<(?:title|p|h[1-6]|li|td)\b[^<>]*>)", re.IGNORECASE)
+_ids = re.compile(rb"""(\sid=["'])""", re.IGNORECASE)
+_number = re.compile(r"\bn(\d{8})n\b")
+
+
+def templates(folder: Path, size: str, seed: int) -> list[list[bytes]]:
+    """Return the pages of the site, each as the pieces between which its number goes."""
+    chance = random.Random(seed)
+    bodies = [_small(chance) for _ in range(50)]
+    if size != "small":
+        files, _ = sample(folder, 1_000_000, seed)
+        real = sorted((file.path.read_bytes() for file in files), key=len)
+        half = (len(real) + 1) // 2
+        bodies = real[:half]
+        if size == "mixed":  # a large page after every 19
+            bodies += chance.sample(real[half:], min(len(real) - half, half // 19))
+    chance.shuffle(bodies)
+    return [_ids.sub(rb"\1\0", _texts.sub(rb"\1\0 ", body.replace(b"\0", b""))).split(b"\0") for body in bodies]
+
+
+def _small(chance: random.Random) -> bytes:
+    """Return an article of about 10 kB with a menu and a footer."""
+    words = "tide moon water coast harbour sailor chart depth current wind high low spring neap hour day".split()
+
+    def sentence() -> str:
+        return " ".join(chance.choices(words, k=chance.randint(8, 16))).capitalize() + "."
+
+    menu = "".join(f"<li id=menu-{i}><a href='/menu/{i}'>{chance.choice(words)}</a></li>" for i in range(30))
+    text = "".join(f"<p>{' '.join(sentence() for _ in range(5))}</p>" for _ in range(chance.randint(15, 25)))
+    return (
+        f"<!DOCTYPE html><html><head><title>{sentence()}</title></head><body><nav><ul>{menu}</ul></nav>"
+        f"<article id='article'><h1>{sentence()}</h1>{text}</article>"
+        "<footer><a href='/terms'>Terms</a> <a href='/contact'>Contact</a></footer></body></html>"
+    ).encode()
+
+
+def serve(arguments: argparse.Namespace) -> None:
+    """Serve /0, /1, ... and print the port and the mean size; stop when standard input is closed."""
+    pages = templates(arguments.pages, arguments.size, arguments.seed)
+    tenth = -(-arguments.responses // TENTHS)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            number = int(self.path[1:])
+            body = (b"n%08dn" % number).join(pages[number % tenth % len(pages)])
+            if arguments.names:
+                body += _names(number)
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    sizes = [sum(map(len, pages[i % tenth % len(pages)])) for i in range(tenth)]
+    print(server.server_port, sum(sizes) // len(sizes), max(sizes), len(pages), flush=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    sys.stdin.read()
+
+
+def _names(number: int) -> bytes:
+    each = "".join(f"<x-{number}-{i} data-{number}-{i}=x>x</x-{number}-{i}>" for i in range(NAMES))
+    return f"<div>{each}</div>".encode()
+
+
+class Meter:
+    """Measures the process that it is in, a tenth of the crawl at a time."""
+
+    def __init__(self, responses: int) -> None:
+        self.responses, self.items = responses, 0
+        self.seen = bytearray(responses + TAIL)
+        self.problems: Counter[str] = Counter()
+        self.rss: list[tuple[int, int]] = []
+        self.tenths: list[Tenth] = []
+        self.foreign = self.empty = 0
+        self._libc = ctypes.CDLL(None)
+        self._page_size = os.sysconf("SC_PAGE_SIZE")
+        self._from = (0, 0.0, 0.0)
+
+    def start(self) -> None:
+        """Begin a tenth."""
+        self._from = (self.items, time.perf_counter(), time.process_time())
+
+    def item(self, item: dict[str, Any]) -> None:
+        """Note an item; measure memory at every hundredth, and everything at every tenth of the crawl."""
+        number, markdown = item["number"], item.get("markdown") or ""
+        self.seen[number] += 1
+        self.empty += not markdown
+        found = _number.search(markdown)
+        self.foreign += found is not None and int(found[1]) != number
+        described = item.get("dripper") or {}
+        if described.get("fallback_reason") or described.get("error"):
+            self.problems[f"{described.get('fallback_reason')}: {described.get('error')}"[:160]] += 1
+        self.items += 1
+        if self.items > self.responses:
+            return
+        if self._passes(10 * TENTHS):
+            self.rss.append((self.items, self._rss()))
+        if self._passes(TENTHS):
+            self.tenths.append(self._tenth())
+            self.start()
+
+    def _passes(self, steps: int) -> bool:
+        return self.items * steps // self.responses > (self.items - 1) * steps // self.responses
+
+    def _tenth(self) -> Tenth:
+        items, wall, cpu = self._from
+        pages = self.items - items
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        rss, uss = self._rss(), self._uss()
+        gc.collect()
+        objects = gc.get_objects()
+        kinds = [type(one).__name__ for one in objects]
+        trim = getattr(self._libc, "malloc_trim", None)
+        if trim is not None:
+            trim(0)
+        return Tenth(
+            items=self.items,
+            pages_per_second=pages / wall,
+            cpu_per_page=cpu / pages,
+            rss=rss,
+            uss=uss,
+            trimmed=self._rss(),
+            heap=_heap(self._libc),
+            python_blocks=sys.getallocatedblocks(),
+            objects=len(objects),
+            threads=len(os.listdir("/proc/self/task")),
+            files=len(os.listdir("/proc/self/fd")),
+            children=sum(len(path.read_text().split()) for path in Path("/proc/self/task").glob("*/children")),
+            futures=sum(isinstance(one, asyncio.Future) for one in objects),
+            jobs=kinds.count("Job"),
+            responses=kinds.count("HtmlResponse"),
+        )
+
+    def _rss(self) -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * self._page_size
+
+    def _uss(self) -> int:
+        """Return the bytes that no other process shares."""
+        lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+        return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+
+
+class _Mallinfo(ctypes.Structure):
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
+    ]
+
+
+def _heap(libc: ctypes.CDLL) -> int:
+    """Return the bytes that malloc has given out and not got back; 0 where the C library does not say."""
+    if not hasattr(libc, "mallinfo2"):
+        return 0
+    libc.mallinfo2.restype = _Mallinfo
+    info = libc.mallinfo2()
+    return int(info.uordblks + info.hblkhd)
+
+
+def crawl(variant: str, port: int, responses: int, settings: dict[str, str]) -> dict[str, Any]:
+    """Crawl the site in this process and return what was measured."""
+    import scrapy
+    from scrapy import signals
+    from scrapy.crawler import AsyncCrawlerProcess
+
+    meter = Meter(responses)
+    bar = tqdm(total=responses + TAIL, unit="page", desc=variant, mininterval=1.0, smoothing=0.05)
+
+    class Pages(scrapy.Spider):
+        name = "pages"
+
+        async def start(self) -> AsyncIterator[Any]:
+            meter.start()
+            for number in range(CONCURRENT):
+                yield self.page(number)
+
+        def page(self, number: int) -> scrapy.Request:
+            url = f"http://127.0.0.1:{port}/{number}"
+            return scrapy.Request(url, cb_kwargs={"number": number}, errback=self.failed)
+
+        def parse(self, _: Any, number: int) -> Iterator[Any]:
+            yield {"number": number}
+            yield from self.following(number)
+
+        def failed(self, failure: Any) -> Iterator[Any]:
+            yield from self.following(failure.request.cb_kwargs["number"])
+
+        def following(self, number: int) -> Iterator[scrapy.Request]:
+            if number + CONCURRENT < responses + TAIL:
+                yield self.page(number + CONCURRENT)
+
+    def scraped(item: dict[str, Any]) -> None:
+        meter.item(item)
+        bar.update()
+
+    addons: dict[str, Any] = {}
+    if variant == PLUGIN:
+        addons = {"ADDONS": {"scrapy_dripper.Addon": 500}, "DRIPPER_META_FIELD": "dripper"}
+    process = AsyncCrawlerProcess({**SETTINGS, **addons, **settings})
+    crawler = process.create_crawler(Pages)
+    crawler.signals.connect(scraped, signals.item_scraped)
+    process.crawl(crawler)
+    process.start()
+    bar.close()
+    assert crawler.stats is not None
+    stats = crawler.stats.get_stats()
+    return {
+        "rss": meter.rss,
+        "tenths": [vars(tenth) for tenth in meter.tenths],
+        "requests": responses + TAIL,
+        "responses": stats.get("response_received_count", 0),
+        "lost": meter.seen.count(0),
+        "twice": sum(count > 1 for count in meter.seen),
+        "foreign": meter.foreign,
+        "empty": meter.empty if variant == PLUGIN else 0,
+        "errors": stats.get("log_count/ERROR", 0),
+        "problems": dict(meter.problems.most_common(12)),
+        "stats": {key: value for key, value in stats.items() if key.startswith("dripper/")},
+    }
+
+
+def run(arguments: argparse.Namespace) -> tuple[str, dict[str, Crawl]]:
+    """Run the server and both crawls; return what the site was, and what was measured."""
+    if arguments.size != "small":
+        sample(arguments.pages, 1, arguments.seed)  # says what is missing before anything starts
+    command = [sys.executable, str(Path(__file__).resolve()), "--responses", str(arguments.responses)]
+    common = ["--pages", str(arguments.pages), "--size", arguments.size, "--seed", str(arguments.seed)]
+    names = ["--names"] if arguments.names else []
+    options = [f"--set={setting}" for setting in arguments.set]
+    server = subprocess.Popen(
+        [*command, *common, *names, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    crawls: dict[str, Crawl] = {}
+    with server:
+        assert server.stdout is not None
+        said = server.stdout.readline().split()
+        if not said:
+            raise SystemExit("the server failed")
+        for variant in (PLUGIN,) if arguments.alone else (CONTROL, PLUGIN):
+            child = [*command, "--crawl", variant, "--port", said[0], *(options if variant == PLUGIN else [])]
+            done = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=False)
+            if done.returncode:
+                raise SystemExit(f"the crawl '{variant}' failed with exit code {done.returncode}")
+            crawls[variant] = Crawl.read(json.loads(done.stdout.splitlines()[-1]))
+            if len(crawls[variant].tenths) < TENTHS:
+                raise SystemExit(f"the crawl '{variant}' was stopped before it had {arguments.responses} items")
+        assert server.stdin is not None
+        server.stdin.close()
+    mean, largest, different = (int(word) for word in said[1:])
+    pages = {
+        "small": "generated articles",
+        "real": "the smaller half of the pages of the folder",
+        "mixed": "the smaller half of the pages of the folder, and one of the larger half to every 19",
+    }[arguments.size]
+    site = f"{arguments.responses} responses: {pages} ({different} in turns), {mean / 1000:.0f} kB on average"
+    site += f" and {largest / 1000:.0f} kB at most,\neach with a number of its own in title, texts and ids"
+    if arguments.names:
+        site += f",\nand with {NAMES} tag names and {NAMES} attribute names that no other page has"
+    return site + ".", crawls
+
+
+def main() -> None:
+    """Run the benchmark, or one of the processes that it starts. Exits with 1 if a check fails."""
+    parser = argparse.ArgumentParser(description="A long crawl: speed, memory, threads and files from tenth to tenth.")
+    parser.add_argument("--responses", type=int, default=50_000, help="default: 50000")
+    parser.add_argument("--pages", type=Path, default=DEFAULT, help="folder of *.html; default: .cache/wcxb-dev/html")
+    parser.add_argument("--size", choices=SIZES, default="mixed", help="which pages; default: mixed")
+    parser.add_argument("--names", action="store_true", help="tag and attribute names of its own on every page")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a Scrapy setting")
+    parser.add_argument("--alone", action="store_true", help="no control crawl")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw memory and speed as SVG")
+    parser.add_argument("--seed", type=int, default=20261121)
+    parser.add_argument(
+        "--output", type=Path, default=Path(__file__).parent / "results" / "soak.txt", help="where the report goes"
+    )
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--crawl", choices=(CONTROL, PLUGIN), help=argparse.SUPPRESS)
+    parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if not Path("/proc/self/statm").exists():
+        parser.error("this benchmark reads /proc, which only Linux has")
+    if arguments.responses < 10 * TENTHS:
+        parser.error(f"--responses must be at least {10 * TENTHS} (got {arguments.responses})")
+    if arguments.serve:
+        serve(arguments)
+    elif arguments.crawl:
+        settings = dict(setting.partition("=")[::2] for setting in arguments.set)
+        print(json.dumps(crawl(arguments.crawl, arguments.port, arguments.responses, settings)))
+    else:
+        site, crawls = run(arguments)
+        publish(report(site, crawls[PLUGIN], crawls.get(CONTROL)), arguments.output)
+        if arguments.plot is not None:
+            draw(crawls, arguments.plot)
+        sys.exit(not passed(crawls[PLUGIN], crawls.get(CONTROL)))
+
+
+if __name__ == "__main__":
+    main()

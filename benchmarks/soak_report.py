@@ -1,0 +1,256 @@
+"""What a long crawl comes to: tables, checks, a plot."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from report import heading, table
+
+from scrapy_dripper.evaluation.report.charts import colour
+from scrapy_dripper.evaluation.report.svg import Markup, join, label, tag
+
+TENTHS = 10
+WARM_UP = 3
+"""Tenths that are no part of the fit: caches and heaps fill."""
+STEADY = 0.1
+"""How far the speed of the last tenth may be from that of the first."""
+GROWTH = 50.0
+"""Bytes a page by which memory may grow more than without the plugin: 50 MB in a million pages."""
+NOISE = 5e6
+"""Bytes by which the memory of two crawls can drift apart whatever they do."""
+
+COUNTS = {"threads": 1, "files": 8, "children": 0, "jobs": 32, "responses": 32, "futures": 6_400}
+"""What must not grow, and by how much it varies with what is under way at the moment of counting. A job is a page whose
+future is pending; asyncio has about 200 more for each response under way, with which Scrapy processes its items."""
+
+
+@dataclass(frozen=True)
+class Tenth:
+    """One tenth of a crawl; memory in bytes, counts as they were at its end."""
+
+    items: int
+    """Since the beginning of the crawl."""
+    pages_per_second: float
+    cpu_per_page: float
+    """Seconds of the process, all threads together."""
+    rss: int
+    uss: int
+    """What no other process shares of it."""
+    trimmed: int
+    """RSS after a garbage collection and ``malloc_trim``."""
+    heap: int
+    """Given out by malloc, fragments not counted; without what Python allocates for itself."""
+    python_blocks: int
+    """Given out by Python's own allocator."""
+    objects: int
+    threads: int
+    files: int
+    children: int
+    futures: int
+    jobs: int
+    responses: int
+
+
+@dataclass(frozen=True)
+class Crawl:
+    """What was measured in one crawl."""
+
+    rss: list[tuple[int, int]]
+    """Items so far and RSS, a hundred times."""
+    tenths: list[Tenth]
+    requests: int
+    """Those of the ten tenths, and a few more to keep the crawl busy to the end of the last."""
+    responses: int
+    lost: int
+    twice: int
+    foreign: int
+    """Items with the text of another page."""
+    empty: int
+    errors: int
+    problems: dict[str, int]
+    """Reasons of fallbacks and the errors behind them."""
+    stats: dict[str, Any]
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Crawl:
+        """Return what a crawl printed as JSON."""
+        known = {field.name: values[field.name] for field in fields(cls)}
+        return cls(**{**known, "tenths": [Tenth(**tenth) for tenth in values["tenths"]]})
+
+
+@dataclass(frozen=True)
+class Slope:
+    """A straight line through memory, in bytes a page, with its standard error."""
+
+    value: float
+    error: float
+
+    def __str__(self) -> str:
+        return f"{self.value:+.0f} +- {self.error:.0f} kB per 1,000 pages"
+
+
+def slope(items: Sequence[int], memory: Sequence[float]) -> Slope:
+    """Return the line of least squares through the tenths after the warm-up; 0 for fewer than three."""
+    x, y = np.asarray(items[WARM_UP:], dtype=float), np.asarray(memory[WARM_UP:], dtype=float)
+    if len(x) < 3:
+        return Slope(0.0, 0.0)
+    x = x - x.mean()
+    value = float(x @ y / (x @ x))
+    rest = y - y.mean() - value * x
+    return Slope(value, float(np.sqrt(rest @ rest / (len(x) - 2) / (x @ x))))
+
+
+def growth(crawl: Crawl, control: Crawl | None, what: str) -> Slope:
+    """Return how a figure of the tenths grows, less what it grows without the plugin."""
+    own = [float(value) for value in _series(crawl, what)]
+    if control is not None:
+        own = [value - other for value, other in zip(own, _series(control, what), strict=True)]
+    return slope([tenth.items for tenth in crawl.tenths], own)
+
+
+def _series(crawl: Crawl, what: str) -> list[float]:
+    """Return a figure of each tenth; of RSS the mean over the tenth, which says more than its last value."""
+    if what != "rss":
+        return [getattr(tenth, what) for tenth in crawl.tenths]
+    means, start = [], 0
+    for tenth in crawl.tenths:
+        means.append(float(np.mean([rss for items, rss in crawl.rss if start < items <= tenth.items])))
+        start = tenth.items
+    return means
+
+
+def grows(values: Sequence[float], slack: float) -> bool:
+    """Return True if the last three values are all beyond the first three, by more than a tenth and the slack."""
+    return min(values[-3:]) > 1.1 * max(values[:3]) + slack
+
+
+def checks(crawl: Crawl, control: Crawl | None) -> list[tuple[str, str, bool]]:
+    """Return what is checked, what was found, and whether that is as it should be."""
+    first, last = crawl.tenths[0], crawl.tenths[-1]
+    cpu = last.cpu_per_page / first.cpu_per_page
+    speed = last.pages_per_second / first.pages_per_second
+    found = [
+        ("CPU per page, last tenth / first", f"{cpu:.3f}", cpu <= 1 + STEADY),
+        ("pages/s, last tenth / first", f"{speed:.3f}", speed >= 1 - STEADY),
+    ]
+    limit = GROWTH + NOISE / (last.items - crawl.tenths[WARM_UP - 1].items)
+    for name, what in (("RSS", "rss"), ("RSS, trimmed", "trimmed"), ("malloc in use", "heap")):
+        line = growth(crawl, control, what)
+        beyond = "" if control is None else " beyond the control's"
+        found.append((f"growth of {name}", f"{line}{beyond}", line.value - 2 * line.error <= limit))
+    for name, slack in COUNTS.items():
+        values = [getattr(tenth, name) for tenth in crawl.tenths]
+        found.append((f"growth of {name}", f"{values[0]} to {values[-1]}", not grows(values, slack)))
+    found.append(("growth of Python objects", f"{first.objects} to {last.objects}", not grows(_objects(crawl), 0)))
+    found.append(("responses", f"{crawl.responses} of {crawl.requests}", crawl.responses == crawl.requests))
+    for name in ("lost", "twice", "foreign", "errors"):
+        count = getattr(crawl, name)
+        found.append((name, str(count), count == 0))
+    return found
+
+
+def _objects(crawl: Crawl) -> list[float]:
+    return [tenth.objects for tenth in crawl.tenths]
+
+
+def passed(crawl: Crawl, control: Crawl | None) -> bool:
+    """Return True if all checks are as they should be."""
+    return all(good for *_, good in checks(crawl, control))
+
+
+def report(site: str, crawl: Crawl, control: Crawl | None) -> str:
+    """Return all of it as text."""
+    stats = crawl.stats
+    outcomes = [f"{key.removeprefix('dripper/pages/')} {value}" for key, value in stats.items() if "/pages/" in key]
+    problems = [f"{reason} ({count})" for reason, count in crawl.problems.items()]
+    outcome = (
+        f"Batches {stats.get('dripper/batch_size/mean')} pages on average, queue {stats.get('dripper/queue/max')} at "
+        f"most. Outcomes: {', '.join(sorted(outcomes))}.\nWhat fell back: {'; '.join(problems) or 'nothing'}."
+    )
+    load = "/".join(f"{value:.1f}" for value in os.getloadavg())
+    parts = [
+        heading("soak.py", ["scrapy-dripper", "scrapy", "twisted", "lxml", "onnxruntime"]),
+        f"{site}\nLoad of the machine at the end (1/5/15 minutes): {load}.\n{outcome}",
+        f"With the plugin, by tenths of the crawl; memory in MB.\n\n{_table(crawl)}",
+    ]
+    if control is not None:
+        parts.append(f"The control: the same crawl without the plugin.\n\n{_table(control)}")
+    rows = [[name, value, "ok" if good else "FAILED"] for name, value, good in checks(crawl, control)]
+    parts.append(table(["check", "found", ""], rows))
+    return "\n\n".join(parts)
+
+
+def _table(crawl: Crawl) -> str:
+    columns = "items,pages/s,CPU ms/page,RSS,USS,trimmed,malloc,Python blocks,objects"
+    rows = [
+        [
+            *(f"{tenth.items}", f"{tenth.pages_per_second:.1f}", f"{1000 * tenth.cpu_per_page:.2f}"),
+            *(f"{value / 1e6:.1f}" for value in (tenth.rss, tenth.uss, tenth.trimmed, tenth.heap)),
+            *(str(value) for value in (tenth.python_blocks, tenth.objects)),
+            *(str(getattr(tenth, name)) for name in COUNTS),
+        ]
+        for tenth in crawl.tenths
+    ]
+    return table([*columns.split(","), *COUNTS], rows)
+
+
+STYLE = """
+text { font: 14px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: #1d2329; }
+text.small { font-size: 12px; fill: #5b6770; } .grid { stroke: #e6eaed; } .axis { stroke: #6b7680; }
+"""
+LEFT, WIDTH, TOP, HEIGHT, GAP = 66.0, 380.0, 56.0, 260.0, 100.0
+
+
+def draw(crawls: Mapping[str, Crawl], path: Path) -> None:
+    """Write the plot: memory to the left, CPU time per page to the right, over the pages of the crawl."""
+    most = max(crawl.tenths[-1].items for crawl in crawls.values())
+    panels = (
+        ("RSS, MB", {name: [(n, rss / 1e6) for n, rss in crawl.rss] for name, crawl in crawls.items()}),
+        (
+            "CPU ms per page",
+            {name: [(t.items, 1000 * t.cpu_per_page) for t in crawl.tenths] for name, crawl in crawls.items()},
+        ),
+    )
+    parts: list[Markup] = []
+    for i, (title, lines) in enumerate(panels):
+        parts += _panel(LEFT + i * (WIDTH + GAP), title, lines, most)
+    for i, name in enumerate(crawls):
+        parts.append(tag("circle", cx=LEFT + 8 + 170 * i, cy=22.0, r=5.0, fill=colour(i)))
+        parts.append(label(LEFT + 20 + 170 * i, 27, name))
+    width, height = LEFT + 2 * WIDTH + GAP + 34, TOP + HEIGHT + 60
+    svg = tag(
+        "svg",
+        tag("style", Markup(STYLE)),
+        tag("rect", width=width, height=height, fill="#fff"),
+        join(*parts),
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        width=width,
+        height=height,
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(svg + "\n", encoding="utf-8")
+
+
+def _panel(x0: float, title: str, lines: Mapping[str, Sequence[tuple[int, float]]], most: int) -> list[Markup]:
+    top = max(value for line in lines.values() for _, value in line)
+    step = next(step for scale in range(6) for step in (10**scale, 2 * 10**scale, 5 * 10**scale) if top / step <= 6)
+    high = step * (int(top / step) + 1)
+    parts = [label(x0, TOP - 12, title, class_="small")]
+    for value in range(0, high + 1, step):
+        y = TOP + HEIGHT * (1 - value / high)
+        parts.append(tag("line", x1=x0, y1=y, x2=x0 + WIDTH, y2=y, class_="axis" if not value else "grid"))
+        parts.append(label(x0 - 8, y + 4, str(value), "end", "small"))
+    for k in range(0, TENTHS + 1, 2):
+        x = x0 + WIDTH * k / TENTHS
+        parts.append(label(x, TOP + HEIGHT + 18, f"{most * k // TENTHS:,}", "middle", "small"))
+    parts.append(label(x0 + WIDTH / 2, TOP + HEIGHT + 42, "pages", "middle", "small"))
+    for i, line in enumerate(lines.values()):
+        route = " ".join(f"{x0 + WIDTH * n / most:.1f},{TOP + HEIGHT * (1 - value / high):.1f}" for n, value in line)
+        parts.append(tag("polyline", points=route, fill="none", stroke=colour(i), stroke_width=2.0))
+    return parts

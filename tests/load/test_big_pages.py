@@ -1,0 +1,53 @@
+"""Large pages and Scrapy's limit on pages in callbacks: batches fill as docs/addon.md says, and nothing waits for ever.
+
+The first batch is answered only when so many pages have come as must be let in by then.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRAPYS = {"SCRAPER_SLOT_MAX_ACTIVE_SIZE": 5_000_000}
+PATIENCE = 240
+"""Seconds after which a crawl that has not ended never will."""
+
+
+def crawl(**job: Any) -> dict[str, Any]:
+    """Run ``big_crawl.py`` to its end and return what it says."""
+    script = Path(__file__).with_name("big_crawl.py")
+    command = [sys.executable, str(script), json.dumps({"settings": {}, **job})]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("size", [40_000, 400_000])
+def test_while_one_batch_is_labelled_the_next_one_fills(size: int) -> None:
+    """With the add-on's limit, there is room for two batches of pages up to 500 kB."""
+    result = crawl(bytes=size, pages=32, hold=16)
+
+    assert sorted(map(int, result["items"])) == list(range(32))
+    assert result["batches"][1] == 8
+    assert sum(result["batches"]) == 32
+    assert result["stats"]["dripper/queue/max"] >= 16
+
+
+@pytest.mark.parametrize(
+    ("size", "settings", "room"),
+    [(400_000, SCRAPYS, 13), (2_000_000, {}, 4), (2_000_000, SCRAPYS, 3), (400_000, {"DRIPPER_BATCH_SIZE": 32}, 64)],
+    ids=["Scrapy's limit", "2 MB", "2 MB and Scrapy's limit", "large batches"],
+)
+def test_a_limit_that_is_met_holds_nothing_up(size: int, settings: dict[str, Any], room: int) -> None:
+    """So many pages are let in as fit; a batch that cannot fill leaves all the same, and every item comes."""
+    pages = max(12, room + 8)
+    result = crawl(bytes=size, pages=pages, hold=room, settings=settings)
+
+    assert sorted(map(int, result["items"])) == list(range(pages))
+    assert room <= result["stats"]["dripper/queue/max"] <= room + 8
+    assert not [name for name in result["stats"] if name.startswith("dripper/fallback")]

@@ -1,0 +1,168 @@
+"""What hostile pages could leave behind for good: each page here has something that no other page has."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import subprocess
+import sys
+import threading
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scrapy_dripper import Extractor, trafilatura_output, worker
+from scrapy_dripper.batcher import Batcher
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.base import Labels, Limits
+from scrapy_dripper.extraction import Document
+
+SENTENCE = "Some words of a sentence about the tide and the moon, as pages have them. "
+PATIENCE = 60
+
+
+class Engine:
+    """Takes everything for main."""
+
+    name = "fake"
+    profile = "native"
+    limits = Limits()
+
+    def label(self, pages: Any) -> list[Labels]:
+        sizes = [len(page.blocks) for page in pages]
+        return [Labels(np.full(n, 0.9, dtype=np.float32), np.ones(n, dtype=bool)) for n in sizes]
+
+    def close(self) -> None:
+        pass
+
+
+def kept(extract: Callable[[int], object], pages: int) -> float:
+    """Return the bytes that a page leaves behind in Python, on average, once the first few have been extracted."""
+    for number in range(3):
+        extract(number)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for number in range(3, 3 + pages):
+            extract(number)
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] / pages
+    finally:
+        tracemalloc.stop()
+
+
+def test_long_class_attributes_are_not_remembered() -> None:
+    """A page chooses how long they are."""
+    extractor = Extractor(engine=Engine())
+
+    def extract(number: int) -> None:
+        name = f"c{number} " + "x" * 100_000
+        tags = ("p", "div", "pre", "span")
+        body = "".join(f'<{tag} class="{name} {tag}">{SENTENCE}</{tag}>' for tag in tags)
+        (found,) = extractor.extract([f"<html><body>{body}</body></html>"])
+        assert found.markdown
+
+    assert kept(extract, 20) < 40_000  # of 400,000 and more
+
+
+@pytest.mark.parametrize("config", [Config(max_blocks=1), Config(metadata_field="metadata")], ids=["text", "metadata"])
+def test_trafilatura_does_not_remember_long_lines(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its caches hold a thousand lines, whatever their length: they are emptied from time to time."""
+    monkeypatch.setattr(trafilatura_output, "BETWEEN_RESETS", 500_000)
+    extractor = Extractor(config, engine=Engine())
+
+    def extract(number: int) -> None:
+        line = f"{number} " + SENTENCE * 1_500
+        title = f"<title>{line}</title>"
+        (found,) = extractor.extract([f"<html><head>{title}</head><body><p>{line}</p><p>{SENTENCE}</p></body></html>"])
+        assert found.source == "fake" or found.source == "fallback:trafilatura"
+
+    assert kept(extract, 24) < 75_000  # of 110,000 characters
+
+
+def test_a_thread_is_relieved_before_it_knows_too_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """lxml keeps the tag and attribute names of all pages of a thread; another one takes over, and no page is lost."""
+    monkeypatch.setattr(worker, "SHIFT", 20_000)
+    threads: list[threading.Thread] = []
+
+    class Noted(Engine):
+        def label(self, pages: Any) -> list[Labels]:
+            threads.append(threading.current_thread())
+            return super().label(pages)
+
+    class Observer:
+        def __getattr__(self, name: str) -> Callable[..., bool]:
+            return lambda *_: False
+
+    def page(number: int) -> Document:
+        names = "".join(f"<p data-{number}-{i}=x>{SENTENCE}</p>" for i in range(20))
+        return Document(f"<html><body>{names}</body></html>", f"https://site.example/{number}")
+
+    async def crawl() -> list[Any]:
+        config = Config(batch_wait=0.01)
+        batcher = Batcher(config, lambda: Extractor(config, engine=Noted()), Observer())  # type: ignore[arg-type]
+        found = []
+        for start in range(0, 160, 8):
+            futures = [batcher.submit(page(number)) for number in range(start, start + 8)]
+            found += await asyncio.wait_for(asyncio.gather(*futures), PATIENCE)
+        batcher.stop()
+        return found
+
+    found = asyncio.run(crawl())
+
+    assert [one.url for one in found] == [f"https://site.example/{number}" for number in range(160)]
+    assert {one.source for one in found} == {"fake"}
+    shifts = list(dict.fromkeys(threads))
+    assert len(shifts) >= 5
+    for thread in shifts:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+
+SHAPES = """
+import ctypes
+import gc
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.tagger.engine import Tagger
+from scrapy_dripper.engines.tagger.features import features
+from scrapy_dripper.page import read
+from scrapy_dripper.extraction import Document
+
+class Mallinfo(ctypes.Structure):
+    names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
+    _fields_ = [(name, ctypes.c_size_t) for name in names]
+
+mallinfo2 = ctypes.CDLL(None).mallinfo2
+mallinfo2.restype = Mallinfo
+
+def heap():
+    gc.collect()
+    info = mallinfo2()
+    return info.uordblks + info.hblkhd
+
+tagger = Tagger.load(Config())
+pages = []
+for blocks in range(10, 210):
+    html = "<html><body>" + "<p>A few words of text here.</p>" * blocks + "</body></html>"
+    pages.append(read(Document(html), Config(), "native"))
+    features(pages[-1:])
+tagger.label(pages[-1:])
+before = heap()
+for page in pages:
+    tagger.label([page])
+print(heap() - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the GNU C library")
+def test_batches_of_many_shapes_do_not_add_up() -> None:
+    """Nearly every batch has another number of blocks than all before it."""
+    done = subprocess.run([sys.executable, "-c", SHAPES], capture_output=True, text=True, check=False)
+    if "mallinfo2" in done.stderr:
+        pytest.skip("another C library")
+
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 300_000

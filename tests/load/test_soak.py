@@ -1,0 +1,119 @@
+"""A short soak: what benchmarks/soak.py checks over 50,000 pages holds for the first 1,000; and its checks can fail."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+linux = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the benchmark reads /proc")
+
+
+@pytest.fixture(scope="module")
+def soak_report() -> Any:
+    """The benchmark's module of checks."""
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        import soak_report
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+    return soak_report
+
+
+@linux
+def test_a_crawl_ends_as_it_began(tmp_path: Path) -> None:
+    """Every response becomes one item with its own text; nothing that a page leaves behind adds up.
+
+    Speed is not judged here, nor RSS, which a crawl of so few pages has not filled.
+    """
+    output, plot = tmp_path / "soak.txt", tmp_path / "soak.svg"
+    few = "SCRAPER_SLOT_MAX_ACTIVE_SIZE=300000"  # few pages under way: it takes thousands to fill 8 MB with small ones
+    command = [sys.executable, str(BENCHMARKS / "soak.py"), "--responses", "1000", "--size", "small", "--set", few]
+    done = subprocess.run(
+        [*command, "--output", str(output), "--plot", str(plot)], capture_output=True, text=True, check=False
+    )
+
+    report = output.read_text(encoding="utf-8")
+    lines = [re.split(r"  +", line) for line in report.splitlines()]
+    found = {line[0]: line[1:] for line in lines if len(line) == 3 and line[2] in ("ok", "FAILED")}
+    counts = "malloc in use,threads,files,children,jobs,responses,futures,Python objects".split(",")
+    judged = [*(f"growth of {name}" for name in counts), "responses", "lost", "twice", "foreign", "errors"]
+    assert {name: found[name][1] for name in judged} == dict.fromkeys(judged, "ok"), report + done.stderr
+    assert found["responses"][0] == "1200 of 1200"
+    assert "What fell back: nothing." in report
+    assert plot.read_text(encoding="utf-8").startswith("<svg")
+
+
+def crawled(soak_report: Any, **changes: Callable[[int], float]) -> Any:
+    """Return a crawl whose tenths are all alike but for these figures, each given by the number of items."""
+    alike = dict.fromkeys("rss uss trimmed heap python_blocks objects".split(), 200_000_000)
+    alike |= dict.fromkeys("threads files children jobs responses futures".split(), 20)
+    tenths, rss = [], []
+    for items in range(5_000, 50_001, 5_000):
+        tenth = soak_report.Tenth(items=items, pages_per_second=25.0, cpu_per_page=0.04, **alike)
+        tenths.append(replace(tenth, **{name: change(items) for name, change in changes.items()}))
+        rss += [(items - k * 500, tenths[-1].rss) for k in reversed(range(10))]
+    return soak_report.Crawl(
+        rss=rss, tenths=tenths, requests=50_200, responses=50_200, lost=0, twice=0, foreign=0, empty=0, errors=0,
+        problems={}, stats={},
+    )  # fmt: skip
+
+
+def failed(soak_report: Any, crawl: Any, control: Any = None) -> list[str]:
+    """Return the names of the checks that fail."""
+    return [name for name, _, good in soak_report.checks(crawl, control) if not good]
+
+
+def test_a_steady_crawl_passes(soak_report: Any) -> None:
+    """What moves up and down does not grow."""
+    uneven = crawled(
+        soak_report,
+        rss=lambda items: 2e8 + 2e6 * (items // 5_000 % 3),
+        futures=lambda items: 12_000 + items // 5_000 % 2 * 4_000,
+        cpu_per_page=lambda items: 0.04 + 0.003 * (items // 5_000 % 2),
+    )
+
+    assert failed(soak_report, uneven) == []
+
+
+@pytest.mark.parametrize(
+    ("figure", "change", "check"),
+    [
+        ("rss", lambda items: 2e8 + 500 * items, "growth of RSS"),
+        ("heap", lambda items: 2e8 + 500 * items, "growth of malloc in use"),
+        ("threads", lambda items: items // 5_000, "growth of threads"),
+        ("files", lambda items: items // 250, "growth of files"),
+        ("children", lambda items: items // 15_000, "growth of children"),
+        ("jobs", lambda items: items // 500, "growth of jobs"),
+        ("objects", lambda items: 200_000 + 10 * items, "growth of Python objects"),
+        ("cpu_per_page", lambda items: 0.04 * (1 + items / 2e5), "CPU per page, last tenth / first"),
+        ("pages_per_second", lambda items: 25 * (1 - items / 2e5), "pages/s, last tenth / first"),
+    ],
+)
+def test_what_grows_or_slows_down_is_found(
+    soak_report: Any, figure: str, change: Callable[[int], float], check: str
+) -> None:
+    """Each figure has its check."""
+    assert failed(soak_report, crawled(soak_report, **{figure: change})) == [check]
+
+
+@pytest.mark.parametrize("name", ["lost", "twice", "foreign", "errors"])
+def test_one_item_is_enough(soak_report: Any, name: str) -> None:
+    """A single lost item fails the soak."""
+    assert failed(soak_report, replace(crawled(soak_report), **{name: 1})) == [name]
+
+
+def test_the_growth_of_scrapy_itself_does_not_count(soak_report: Any) -> None:
+    """Its memory of the requests that it has seen grows in the control crawl as well."""
+    growing = crawled(soak_report, rss=lambda items: 2e8 + 500 * items)
+    control = crawled(soak_report, rss=lambda items: 1e8 + 500 * items)
+
+    assert failed(soak_report, growing, control) == []
+    assert failed(soak_report, growing, crawled(soak_report)) == ["growth of RSS"]

@@ -1,0 +1,69 @@
+"""A process that stands still (starved, suspended, in a debugger) does not take its own threads for stuck."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from scrapy_dripper import Extractor
+from scrapy_dripper.batcher import Batcher
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.base import Labels, Limits
+from scrapy_dripper.extraction import Document
+
+PATIENCE = 60
+TIMEOUT = 2.0
+
+
+class Engine:
+    """Answers when it is let."""
+
+    name = "fake"
+    profile = "native"
+    limits = Limits()
+
+    def __init__(self) -> None:
+        self.busy, self.free = threading.Event(), threading.Event()
+
+    def label(self, pages: Any) -> list[Labels]:
+        self.busy.set()
+        assert self.free.wait(PATIENCE)
+        sizes = [len(page.blocks) for page in pages]
+        return [Labels(np.full(n, 0.9, dtype=np.float32), np.ones(n, dtype=bool)) for n in sizes]
+
+    def close(self) -> None:
+        pass
+
+
+class Observer:
+    """Takes no notice."""
+
+    def __getattr__(self, name: str) -> Callable[..., bool]:
+        return lambda *_: False
+
+
+def test_time_in_which_nothing_runs_does_not_count() -> None:
+    """The page comes from the engine, though more than DRIPPER_TIMEOUT has passed when it answers."""
+    engine = Engine()
+    config = Config(timeout=TIMEOUT, batch_wait=0.01, fallback="none")
+
+    async def crawl() -> Any:
+        batcher = Batcher(config, lambda: Extractor(config, engine=engine), Observer())  # type: ignore[arg-type]
+        future = batcher.submit(
+            Document("<html><body><p>A page like any other.</p></body></html>", "https://a.example/")
+        )
+        await asyncio.to_thread(engine.busy.wait, PATIENCE)
+        time.sleep(1.5 * TIMEOUT)  # the event loop stands still, and the engine with it
+        asyncio.get_running_loop().call_later(0.2, engine.free.set)
+        try:
+            return await asyncio.wait_for(future, PATIENCE)
+        finally:
+            engine.free.set()
+            batcher.stop()
+
+    assert asyncio.run(crawl()).source == "fake"
