@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-SECONDS, SECONDS_PER_MB = 0.3, 4.0
-"""CPU seconds of one extraction: of development pages, the costliest takes a sixth of that."""
+SECONDS, SECONDS_PER_MB = 0.3, 6.0
+"""CPU seconds of one extraction. 47 development pages, the 25 largest among them, took up to a tenth of that; 400,000
+characters of ``<li>a`` take half."""
 TRAFILATURA, TRAFILATURA_PER_MB = 1.0, 12.0
 """What Trafilatura may take beside that, as fallback or for metadata: of many short paragraphs it takes as much."""
-MEMORY, MEMORY_PER_CHAR = 64_000_000, 1_000
-"""Bytes by which memory may grow during one extraction. Elements of a few characters take up to a third of that."""
+MEMORY, MEMORY_PER_CHAR = 64_000_000, 400
+"""Bytes by which memory may grow during one extraction. 400,000 characters of ``<p>x`` take a third of that."""
 INSTRUMENTED = 4.0
 """How much slower code is that tells the fuzzer which lines it ran."""
 HANG = 8.0

@@ -159,8 +159,8 @@ class Config:
     )
     truncate_chars: int | None = _option(
         None,
-        _optional(_whole(1)),
-        "Characters after which a prompt cuts a text within a block; by default as the model was trained.",
+        _optional(_whole(0)),
+        "Characters after which a prompt cuts a text within a block; 0 for never, by default as the model was trained.",
     )
     max_blocks: int = _option(10_000, _whole(1), "Most blocks of a page that the engine labels.", per_request=True)
     max_bytes: int = _option(

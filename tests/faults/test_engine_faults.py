@@ -126,7 +126,7 @@ def test_a_model_that_vanishes(crawl: Crawl, pages: int, tmp_path: Path) -> None
     assert books.injected("vanish") == [0]
     assert "Giving the engine up" in books.log
     sources: dict[str, Any] = books.group("pages")
-    assert sources["tagger"] >= pages // 4
+    assert sources["tagger"] > 0
     assert sources["tagger"] + sources["fallback:html"] == pages + 50
 
 

@@ -58,7 +58,7 @@ def without_time(extraction: Extraction) -> dict[str, Any]:
     return values | {"milliseconds": 0}
 
 
-@pytest.mark.parametrize("fallback", ["trafilatura", "html", "empty", "none"])
+@pytest.mark.parametrize("fallback", ["trafilatura", "html"])
 @pytest.mark.parametrize("options", [{}, {"content_types": ("paragraph",), "links": "drop", "markdown": "html2text"}])
 def test_a_fallback_gives_the_same_there(extractor: Make, fallback: str, options: dict[str, Any]) -> None:
     """And so does metadata, which Trafilatura finds too."""

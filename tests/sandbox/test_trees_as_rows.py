@@ -12,6 +12,7 @@ from lxml.html import HtmlElement
 
 from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.recover import MAX_ATTRIBUTES
 from scrapy_dripper.sandbox.trees import from_json, to_json
 
 MOST = 100_000
@@ -76,6 +77,14 @@ def test_a_deep_tree() -> None:
     assert nodes(from_json(to_json(root), MOST)) == expected
 
 
+def test_absurdly_many_attributes() -> None:
+    """The first ones come back, as they do of a recovered page."""
+    root = parse("<p " + " ".join(f"a{i}" for i in range(2_000)) + ">x<p b=1>y")
+    first, second = from_json(to_json(root), MOST).iter("p")
+    assert first.keys() == [f"a{i}" for i in range(MAX_ATTRIBUTES)]
+    assert (first.text, second.items()) == ("x", [("b", "1")])
+
+
 GOOD = [[-1, "html", 0, 0, 0], [0, "body", {"a": "b"}, "x", "y"]]
 
 
@@ -93,6 +102,7 @@ GOOD = [[-1, "html", 0, 0, 0], [0, "body", {"a": "b"}, "x", "y"]]
         [GOOD[0], [0, 7, 0, 0, 0]],
         [GOOD[0], [0, "p", [1], 0, 0]],
         [GOOD[0], [0, "p", {"a": 7}, 0, 0]],
+        [GOOD[0], [0, "p", {f"a{i}": "" for i in range(MAX_ATTRIBUTES + 1)}, 0, 0]],
         [GOOD[0], [0, "p", 0, 7, 0]],
         [GOOD[0], [0, "p", 0, 0]],
         [GOOD[0], [0, "", 0, 0, 0]],
