@@ -9,12 +9,14 @@ import shutil
 import threading
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import onnxruntime
 import pytest
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.engines import runtime
 from scrapy_dripper.engines.base import Labels, ModelError
 from scrapy_dripper.engines.tagger import Tagger, model
 from scrapy_dripper.extraction import Document
@@ -100,6 +102,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return whole(path, *args, **kwargs)
 
     monkeypatch.setattr(onnxruntime, "InferenceSession", count)
+    monkeypatch.setattr(runtime, "_sessions", WeakValueDictionary())  # other tests may have left engines alive
     return names
 
 
