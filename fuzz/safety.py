@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from html import unescape
 from typing import Any
 
-from resiliparse.parse.html import HTMLTree
+from resiliparse.parse.html import HTMLTree, NodeType
 
 RUNS = frozenset("script style link meta base object embed applet frame svg template portal".split())
 URLS = frozenset(
@@ -37,7 +37,9 @@ def unsafe_html(text: str) -> str | None:
     document = HTMLTree.parse(text).document
     if document is None:
         return None
-    for element in document.query_selector_all("*") or ():
+    for element in document:  # each of a collection of elements takes as long as the whole document
+        if element.type != NodeType.ELEMENT:
+            continue
         tag = (element.tag or "").lower()
         names = element.attrs or ()
         if tag in RUNS and not (tag == "script" and (element.getattr("type") or "").strip().lower()[:5] == "math/"):

@@ -139,7 +139,7 @@ class InlineWriter:
         return text
 
     def _code(self, run: Code, _before: str, _after: str) -> str:
-        text = run.text
+        text = run.text.replace("\r", " ").replace("\n", " ")  # a block could begin on a new line
         if "`" not in text:
             return f"`{text}`"
         fence = "`" * (max(map(len, _ticks(text))) + 1)

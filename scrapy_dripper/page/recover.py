@@ -146,6 +146,8 @@ class _Builder:
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         depth = len(self.open)
+        if tag == "head" and "body" in self.singles:  # too late: what follows is content
+            tag, attributes = "body", {}
         if tag in _ONCE and depth < MAX_DEPTH - 1:
             element = self._single(tag, attributes)
         elif depth < MAX_DEPTH:
@@ -245,10 +247,10 @@ def drop_controls(root: HtmlElement) -> None:
             text = getattr(element, name)
             if text and _not_xml.search(text):
                 setattr(element, name, _not_xml.sub("", text))
-        for name, value in element.items():
-            if _not_xml.search(value):
-                del element.attrib[name]
-                set_attributes(element, {name: _not_xml.sub("", value)})
+        attributes = element.items()
+        if any(_not_xml.search(part) for attribute in attributes for part in attribute):
+            element.attrib.clear()  # lxml cannot be told to delete one whose name it refuses
+            set_attributes(element, {name: _not_xml.sub("", value) for name, value in attributes})
 
 
 def set_attributes(element: HtmlElement, attributes: Mapping[str, str]) -> None:

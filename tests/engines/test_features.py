@@ -64,6 +64,26 @@ def test_features_are_finite_numbers(html: str) -> None:
         assert np.isfinite(features([found]).matrix).all()
 
 
+_NAMES = st.lists(
+    st.sampled_from(
+        ["top", "Top", "ad", "ads", "tag", "tags", "listItem", "left-col", "leftCol", "w-1", "post_body", "más"]
+    )
+    | st.sampled_from(re.findall(r"[a-z-]{2,}", " ".join(KEYWORDS.values())))
+    | st.text("aAdst-_9 \t\u00a0", max_size=4),
+    max_size=6,
+)
+
+
+@given(_NAMES, st.sampled_from(["", " ", "-", "_"]))
+def test_keywords_are_those_that_the_patterns_find(pieces: list[str], between: str) -> None:
+    """Names are taken one by one, and most patterns are not tried on them: they are as said all the same."""
+    names = between.join(pieces)
+    text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", names).lower().replace("_", "-")
+    found = [group for bit, group in enumerate(KEYWORDS) if keywords(names) >> bit & 1]
+
+    assert found == [group for group, pattern in KEYWORDS.items() if re.search(pattern, text)]
+
+
 def test_what_some_features_say() -> None:
     """Spot checks of each family of features on a page that can be read."""
     found = page(

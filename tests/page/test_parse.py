@@ -189,6 +189,13 @@ def test_deep_nesting_keeps_order_and_blocks() -> None:
     assert [element.text for element in root.iter("p")] == ["b c", "h"]
 
 
+def test_a_late_head_in_a_deep_page_stays_where_it_is() -> None:
+    """What follows it is content, and comes after what was before it."""
+    root = parse("first<head><td>second</td>third" + "<div>" * 3_000 + "fourth")
+
+    assert "".join(root.find("body").itertext()) == "firstsecondthirdfourth"
+
+
 def test_deep_nesting_keeps_scripts_apart() -> None:
     """A script beyond the limit is still a script, not text of the page."""
     root = parse("<div>" * 3_000 + "a<script>x()</script>b<style>c</style>d")

@@ -48,8 +48,25 @@ KEYWORDS: dict[str, str] = {
 }
 """Groups of keywords in class and id attributes. The order is part of the feature schema."""
 
-_groups = [(1 << bit, re.compile(pattern).search) for bit, pattern in enumerate(KEYWORDS.values())]
 _camel = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_top = re.compile(r"top\b").match
+_groups = [re.compile(pattern.replace(r"|^top\b", "")).search for pattern in KEYWORDS.values()]
+_HEADER = 1 << list(KEYWORDS).index("header")
+
+
+def _beginnings() -> dict[str, int]:
+    """Return the first two or three characters of all keywords, with the bits of the groups that have such a one."""
+    found: dict[str, int] = {}
+    for bit, pattern in enumerate(KEYWORDS.values()):
+        for keyword in re.sub(r"\(.*?\)", "", pattern).split("|"):
+            fixed = re.match(r"(?:\\b|\^)?((?:[\w-](?!\?))+)", keyword)
+            assert fixed is not None
+            found[fixed[1][:3]] = found.get(fixed[1][:3], 0) | 1 << bit
+    return found
+
+
+_trigrams = {beginning: bits for beginning, bits in _beginnings().items() if len(beginning) == 3}
+_shorter = [(beginning, bits) for beginning, bits in _beginnings().items() if len(beginning) < 3]
 
 
 @lru_cache(maxsize=1 << 14)
@@ -58,12 +75,36 @@ def keywords(names: str) -> int:
 
     Pages repeat them, so they are remembered: give no more than the first few hundred characters.
     """
-    text = _camel.sub("-", names).lower().replace("_", "-")
     bits = 0
-    for bit, search in _groups:
-        if search(text):
+    for name in names.split():
+        bits |= _name_keywords(name)
+    if names[:3].lower() == "top" and _top(_normal(names)):  # only where it comes first
+        bits |= _HEADER
+    return bits
+
+
+@lru_cache(maxsize=1 << 14)
+def _name_keywords(name: str) -> int:
+    """Return the bit set of one class or id: other sites have other combinations of the same."""
+    text = _normal(name)
+    # Few groups have a keyword that begins like a part of the name, and only those are searched for.
+    possible = 0
+    for i in range(len(text) - 2):
+        possible |= _trigrams.get(text[i : i + 3], 0)
+    for beginning, groups in _shorter:
+        if beginning in text:
+            possible |= groups
+    bits = 0
+    while possible:
+        bit = possible & -possible
+        possible ^= bit
+        if _groups[bit.bit_length() - 1](text):
             bits |= bit
     return bits
+
+
+def _normal(names: str) -> str:
+    return _camel.sub("-", names).lower().replace("_", "-")
 
 
 WORDS: dict[str, str] = {
