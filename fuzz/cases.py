@@ -85,6 +85,11 @@ def decode(data: bytes) -> Case:
     )
 
 
+def not_repeated(header: bytes) -> bytes:
+    """Return the choices of an input with no piece of its document repeated."""
+    return header[:9] + bytes([min(header[9], 253)]) + header[10:]
+
+
 def repeated(body: bytes, start: int, times: int) -> bytes:
     """Return a document with a piece of it many times over: what is not linear shows."""
     begin = len(body) * start // 256

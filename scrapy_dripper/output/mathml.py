@@ -65,7 +65,7 @@ _DELIMITERS = {**OPENING, **CLOSING, **BARS, "<": "\\langle", ">": "\\rangle", "
 
 _tall = re.compile(r"\\(?:[dt]?frac|sum|prod|i*int|begin|under[sb]|over[sb]|binom|left|atop|bigcup|bigcap)").search
 _single = re.compile(r"[^\\{}]|\\[A-Za-z]+|\\(?:math\w+|boldsymbol)\{[^{}]\}").fullmatch
-_name = re.compile(r"\\(?:mathrm|operatorname|text)\{([A-Za-z0-9]{2,}(?:[ ,\\]*[A-Za-z0-9]+)*)\}").fullmatch
+_name = re.compile(r"\\(?:mathrm|operatorname|text)\{([A-Za-z0-9]{2,}(?:[ ,\\]+[A-Za-z0-9]+)*)\}").fullmatch
 _accented = re.compile(
     r"\\(?:(?:wide)?(?:hat|tilde)|bar|vec|d{1,3}ot|check|breve|acute|grave|mathring|overline|underline|over\w*arrow|sqrt)"
     r"\b[^_^]*\}"

@@ -8,7 +8,7 @@ takes the rest of the page with it.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lxml import etree
 
@@ -68,35 +68,68 @@ def _empty(elements: list[HtmlElement], root: HtmlElement) -> None:
 
 def _leave_pictures(pictures: list[HtmlElement], root: HtmlElement) -> None:
     """End each SVG where a browser does: at the first tag of HTML in it, such as ``<p>``, if text follows."""
-    inner: set[HtmlElement] = set()
-    ended = False
+    seen: set[HtmlElement] = set()
+    ended: list[tuple[HtmlElement, HtmlElement]] = []
     for picture in pictures:
-        if picture in inner:
-            continue
-        first = None
-        later: list[HtmlElement] = []
-        walk = etree.iterwalk(picture, events=("start",))
-        for _, node in walk:
-            tag = node.tag
-            if first is None and tag in SVG_BREAKOUT:
-                if tag != "font" or node.get("color") or node.get("face") or node.get("size"):
-                    first = node
-            elif tag == "svg":
-                (inner.add if first is None else later.append)(node)
-            if tag in SVG_HTML or (tag in UNSEEN and tag != "svg"):
-                walk.skip_subtree()
-            elif first is not None and ((node.text and not node.text.isspace()) or tag == "img"):
-                ended = True
-                _end_before(first, picture)
-                break
-            if first is not None and node.tail and not node.tail.isspace() and node is not picture:
-                ended = True
-                _end_before(first, picture)
-                break
-        else:
-            inner.update(later)
+        if picture not in seen:
+            ended += _ends(picture, seen)
+    for first, picture in ended:
+        _end_before(first, picture)
     if ended:
         etree.strip_tags(root, _EMPTIED)
+
+
+def _ends(outermost: HtmlElement, seen: set[HtmlElement]) -> list[tuple[HtmlElement, HtmlElement]]:
+    """Return the SVGs within one that end early, each behind the first tag of HTML in it. Add all to ``seen``."""
+    found: list[tuple[HtmlElement, HtmlElement]] = []
+    # The SVGs that the walk is in, each with that tag as soon as there is one, which all but the last have. None is an
+    # element whose inside is none of theirs.
+    around: list[tuple[HtmlElement, HtmlElement | None] | None] = []
+    for event, node in etree.iterwalk(outermost, events=("start", "end")):
+        tag = node.tag
+        apart = tag in SVG_HTML or (tag in UNSEEN and tag != "svg")
+        last = around[-1] if around else None
+        if event == "end":
+            if around and (last is None if apart else last is not None and last[0] is node):
+                around.pop()
+            continue
+        if last is not None and last[1] is None and _breaks_out(node):
+            around[-1] = (last[0], node)
+        if node is not outermost and _is_text(node.tail):
+            _end(around, found)
+        if tag == "svg":
+            seen.add(node)
+            if not around or around[-1] is None or around[-1][1] is not None:
+                around.append((node, None))
+        if apart:
+            around.append(None)
+        elif tag == "img" or _is_text(node.text):
+            _end(around, found)
+    return found
+
+
+def _end(
+    around: list[tuple[HtmlElement, HtmlElement | None] | None], found: list[tuple[HtmlElement, HtmlElement]]
+) -> None:
+    """Move the SVGs that have had a tag of HTML to ``found``: now there is text."""
+    kept = []
+    if around and around[-1] is not None and around[-1][1] is None:
+        kept.append(around.pop())
+    while around and around[-1] is not None:
+        picture, first = cast("tuple[HtmlElement, HtmlElement]", around.pop())
+        found.append((first, picture))
+    around += kept
+
+
+def _breaks_out(node: HtmlElement) -> bool:
+    """Return True for a tag that ends an SVG (HTML 13.2.6.5)."""
+    if node.tag == "font":
+        return any(node.get(name) is not None for name in ("color", "face", "size"))
+    return node.tag in SVG_BREAKOUT
+
+
+def _is_text(text: str | None) -> bool:
+    return bool(text) and not cast(str, text).isspace()
 
 
 def _end_before(first: HtmlElement, picture: HtmlElement) -> None:

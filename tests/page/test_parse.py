@@ -256,6 +256,7 @@ REPEATED = {
     "deep returns": "<div>" * 100_000 + "a" + "</div>x" * 100_000,
     "deep formatting": "<div>" * 2_500 + "a" + "<b>x</b>" * 300_000,
     "deep breaks": "<div>" * 2_500 + "a" + "<br>x" * 100_000,
+    "deep pictures": "<svg><p>" * 900 + "<b></b>" * 40_000 + "ax",
     "deep entities": "<div>" * 2_500 + "a" + "x&amp;" * 300_000,
 }
 
