@@ -10,12 +10,13 @@ MINUTES ?= 10
 DATA ?= .cache/wcxb-dev
 EXTRA ?= $(wildcard .cache/read-labels)
 ARGS ?=
+PYTEST ?= pytest
 
 comma := ,
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help crawl crawl-js test test-export lint fuzz train evaluate benchmark clean
+.PHONY: help crawl crawl-js test test-export coverage lint fuzz train evaluate benchmark clean
 
 # $(call install,VIRTUALENV,EXTRA,PIP OPTIONS): pip says nothing but errors. It is upgraded first, because the one that
 # comes with Python 3.11 does not match all extras.
@@ -42,12 +43,19 @@ crawl-js: $(VENV)/.installed-playwright  ## Crawl a page that JavaScript writes 
 	@'$(VENV)/bin/python' example_project/crawl.py --js $(ARGS)
 
 test: $(VENV_TEST)/.installed-dev  ## Run the tests in a virtualenv of their own; ARGS="-k name" go to pytest
-	@'$(VENV_TEST)/bin/python' -m pytest $(ARGS)
+	@'$(VENV_TEST)/bin/python' -m $(PYTEST) $(ARGS)
 
 # The exporters need different releases of transformers.
 test-export: $(VENV_EXPORT)/.installed-export $(VENV_OPTIMUM)/.installed-export-optimum  ## Run the tests of export and training, with torch
-	@'$(VENV_EXPORT)/bin/python' -m pytest tests/engines/export tests/training/test_network.py tests/training/qwen3 $(ARGS)
-	@'$(VENV_OPTIMUM)/bin/python' -m pytest tests/engines/export $(ARGS)
+	@'$(VENV_EXPORT)/bin/python' -m $(PYTEST) tests/engines/export tests/training/test_network.py tests/training/qwen3 $(ARGS)
+	@'$(VENV_OPTIMUM)/bin/python' -m $(PYTEST) tests/engines/export $(ARGS)
+
+# Code that needs torch is tested in virtualenvs of its own: what none of the three runs reaches is what counts.
+coverage: $(VENV_TEST)/.installed-dev  ## Run all tests, those with torch too, and list the lines that none reaches
+	@'$(VENV_TEST)/bin/python' -m coverage erase
+	@$(MAKE) --no-print-directory test test-export PYTEST='coverage run -m pytest'
+	@'$(VENV_TEST)/bin/python' -m coverage combine --quiet
+	@'$(VENV_TEST)/bin/python' -m coverage report
 
 lint: $(VENV_TEST)/.installed-dev  ## Check style and types
 	@'$(VENV_TEST)/bin/python' -m ruff check .
@@ -68,7 +76,7 @@ benchmark: $(VENV)/.installed-cpu  ## Measure speed beside Trafilatura on the de
 	@'$(VENV)/bin/python' benchmarks/crawl.py
 
 clean:  ## Remove the virtualenvs and all that was built; keeps the data in .cache
-	rm -rf '$(VENV)' '$(VENV_TEST)' '$(VENV_EXPORT)' '$(VENV_OPTIMUM)' build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf '$(VENV)' '$(VENV_TEST)' '$(VENV_EXPORT)' '$(VENV_OPTIMUM)' build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find scrapy_dripper models tests benchmarks example_project -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.installed-cpu: pyproject.toml setup.cfg
@@ -90,7 +98,7 @@ $(VENV_TEST)/.installed-dev: pyproject.toml setup.cfg constraints.txt
 	$(call install,$(VENV_TEST),dev,-c constraints.txt)
 
 $(VENV_EXPORT)/.installed-export: pyproject.toml setup.cfg
-	$(call install,$(VENV_EXPORT),export$(comma)train,pytest hypothesis)
+	$(call install,$(VENV_EXPORT),export$(comma)train,pytest hypothesis 'coverage[toml]>=7.10')
 
 $(VENV_OPTIMUM)/.installed-export-optimum: pyproject.toml setup.cfg
-	$(call install,$(VENV_OPTIMUM),export-optimum,pytest hypothesis)
+	$(call install,$(VENV_OPTIMUM),export-optimum,pytest hypothesis 'coverage[toml]>=7.10')

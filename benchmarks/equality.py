@@ -17,6 +17,8 @@ from scrapy_dripper.engines.qwen3.prompt import Prompt
 from scrapy_dripper.engines.qwen3.session import open_session
 
 MOST_BLOCKS = 300
+THINKING = "mineru_v2"
+"""The answer format that needs two tokens of its own."""
 ACCURACIES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
 
 
@@ -63,6 +65,10 @@ class Prover:
     def __init__(self, folder: Path, answer: str, seed: int) -> None:
         prepared = load_prepared(folder)
         tokenizer = prepared.tokenizer()
+        if answer == THINKING and tokenizer.get_vocab_size() + 2 <= prepared.vocab_size:
+            # Qwen3's tokenizer has them; the small random models have rows to spare.
+            tokenizer.add_special_tokens(["</think>"])
+            tokenizer.add_tokens(["\n\n"])
         self.attention = prepared.attention
         self.grammar, self.prompt = Grammar(tokenizer, answer), Prompt(tokenizer, prepared.prompt)
         self.passes: Passes = open_passes(open_session(prepared, "auto", 1), prepared, self.prompt.shared)

@@ -2,7 +2,7 @@
 
     pip install -e '.[export]' && pip uninstall -y onnxruntime && pip install -e '.[gpu]'
     python benchmarks/gpu.py                 builds the model in .cache/gpu, runs, writes results/gpu.txt
-    python benchmarks/gpu.py --toy           the same on a CPU with a tiny model: does the script work?
+    python benchmarks/gpu.py --toy           the same on a CPU with a tiny model, to results/gpu-toy.txt: does it work?
 
 Pages are as long, and have as many blocks, as the development pages have for the published weights (lengths.json, made
 by --measure), scaled to the median of 3,109 tokens that the Dripper paper reports. Random weights cost what trained
@@ -268,7 +268,7 @@ def measure(arguments: argparse.Namespace) -> str:
                 f"{run.passes / run.pages:.1f}",
                 f"{1000 * run.seconds / run.passes:.2f}",
                 f"{run.seconds / (bare_few if subset else runs['bare']).seconds:.2f}",
-                f"{floor[subset] / run.seconds:.1%}",
+                "-" if arguments.toy else f"{floor[subset] / run.seconds:.1%}",
             ]
         )
     head = ["way", "pages", "pages/s", "ms/page", "passes", "ms/pass", "x prefill", "of FLOP floor"]
@@ -287,6 +287,8 @@ def measure(arguments: argparse.Namespace) -> str:
         ("prefill over 40 % of the FLOP floor", floor[False] / runs["bare"].seconds, lambda x: x > 0.4),
     ]
     verdict = [[name, f"{value:.2f}", "yes" if holds(value) else "no"] for name, value, holds in bars]
+    if arguments.toy:
+        verdict = [[name, "-", "no GPU was at hand"] for name, _, _ in bars]
     toy = "\n\nA toy on a CPU: it shows that the script runs, and says nothing of speed." if arguments.toy else ""
     return f"{about}{memory}\n\n{table(head, rows)}\n\n{table(['bar', 'measured', 'holds'], verdict)}{toy}"
 
@@ -312,14 +314,15 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--peak", type=float, default=790.0, help="the device's TFLOP/s in half precision (H200: 790)")
     parser.add_argument("--no-transformers", action="store_true", help="leave transformers out")
-    parser.add_argument("--output", type=Path, default=HERE / "results" / "gpu.txt")
+    parser.add_argument("--output", type=Path, help="where the report goes; by default results/gpu.txt or gpu-toy.txt")
     arguments = parser.parse_args()
     if arguments.measure is not None:
         measure_lengths(arguments.measure, 240)
         return
     packages = [name for name in PACKAGES if name != "onnxruntime" or arguments.toy]
     packages += [] if arguments.toy else ["onnxruntime-gpu"]
-    publish(f"{heading('gpu.py', packages)}\n\n{measure(arguments)}", arguments.output)
+    output = arguments.output or HERE / "results" / ("gpu-toy.txt" if arguments.toy else "gpu.txt")
+    publish(f"{heading('gpu.py', packages)}\n\n{measure(arguments)}", output)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Crawls of annotated pages with a Qwen3 model, and with the tagger: word F1 of the items, fallbacks, pages per second.
+"""Crawls of annotated pages with a Qwen3 model, and with the tagger: word F1 of the items, fallbacks, CPU time.
 
     python benchmarks/qwen3_crawl.py MODEL                  the pages that its training held out
     python benchmarks/qwen3_crawl.py MODEL --pages 60       fewer of them
-    python benchmarks/qwen3_crawl.py MODEL --long-only      of all pages those over the model's context, in windows
+    python benchmarks/qwen3_crawl.py MODEL --longest 20     the longest of all pages: which blocks get labels
 
 Each crawl runs in a process of its own. All go through a proxy on the loopback interface that has the pages, so their
 addresses are the real ones and nothing is fetched. Pages are held out as in ``python -m scrapy_dripper.training.qwen3``
@@ -30,9 +30,11 @@ from corpus import DEFAULT
 from report import heading, publish, table
 from tqdm import tqdm
 
-from scrapy_dripper.engines.qwen3.prepared import load_prepared
+from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
+from scrapy_dripper.engines.qwen3.prompt import Prompt, page_html
 from scrapy_dripper.evaluation.metrics import ALL, ScoreRow, score, summaries
 from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.page.simplify import simplify
 from scrapy_dripper.training.data import Sample, load_pages
 from scrapy_dripper.training.qwen3.pages import sample_page, split
 
@@ -40,8 +42,10 @@ HERE = Path(__file__).parent
 TAGGER, WINDOW, TRUNCATE, FALLBACK = "tagger", "qwen3, windows", "qwen3, truncated", "qwen3, fallback"
 CASCADES = (0.97,)
 """Values of DRIPPER_CASCADE."""
-LONG_LIMIT = 32_768
-"""Tokens that the published weights were trained on."""
+LONG_LIMIT, LONG_TRUNCATE = 32_768, 200
+"""Tokens that the published weights were trained on, and characters that they read of a text."""
+WINDOWS = (1, 2, 4, 8, 16)
+"""Least windows of a page, of the rows of a table."""
 CHARS_PER_TOKEN = (2.5, 3.0, 3.5)
 """Of simplified HTML; no tokenizer of the published weights is needed for an estimate."""
 ANSWER_TOKENS = 6
@@ -63,9 +67,8 @@ NUMBER = "X-Page"
 class Crawl:
     """What came out of a crawl."""
 
-    seconds: float
     cpu: float
-    """Seconds of the process, downloads included; other work on the machine matters less to them."""
+    """Seconds of the process, downloads included. Those of the clock say what else the machine had to do."""
     items: list[dict[str, Any]]
     """In the order of the pages."""
     stats: dict[str, Any]
@@ -86,7 +89,7 @@ def crawl(job: dict[str, Any]) -> dict[str, Any]:
     from scrapy_dripper import Dripper
 
     items: list[dict[str, Any]] = []
-    marks: list[tuple[float, float]] = []
+    marks: list[float] = []
 
     class Pages(scrapy.Spider):
         name = "pages"
@@ -101,14 +104,15 @@ def crawl(job: dict[str, Any]) -> dict[str, Any]:
             assert page is not None
             reason = page.fallback_reason and str(page.fallback_reason)
             yield {"number": number, "text": page.text or "", "source": page.source, "reason": reason,
-                   "windows": page.work.get("windows", 0), "truncated": page.truncated}  # fmt: skip
+                   "windows": page.work.get("windows", 0), "truncated": page.truncated, "blocks": page.blocks,
+                   "labelled": sum(p > 0 for p in page.probabilities)}  # fmt: skip
 
     def scraped(item: dict[str, Any]) -> None:
         items.append(item)
         print(len(items), flush=True)
 
     def mark() -> None:
-        marks.append((time.perf_counter(), time.process_time()))
+        marks.append(time.process_time())
 
     process = AsyncCrawlerProcess({**SETTINGS, "CONCURRENT_REQUESTS_PER_DOMAIN": 16, **job["settings"]})
     crawler = process.create_crawler(Pages)
@@ -119,9 +123,8 @@ def crawl(job: dict[str, Any]) -> dict[str, Any]:
     process.start()
     assert crawler.stats is not None
     stats = {name: value for name, value in crawler.stats.get_stats().items() if name.startswith("dripper/")}
-    (opened, cpu_before), (closed, cpu_after) = marks
     items.sort(key=lambda item: item["number"])
-    return {"seconds": closed - opened, "cpu": cpu_after - cpu_before, "items": items, "stats": stats}
+    return {"cpu": marks[1] - marks[0], "items": items, "stats": stats}
 
 
 # ---------------------------------------------------------------------- all crawls
@@ -198,8 +201,8 @@ def by_type(samples: list[Sample], crawls: dict[str, Crawl]) -> str:
 
 
 def outcomes(crawls: dict[str, Crawl]) -> str:
-    """Return who decided about the pages, what fell back, and the speed."""
-    columns = "qwen3,tagger,no main,oversize,others,in windows,truncated,passes,pages/s,CPU s/page"
+    """Return who decided about the pages, what fell back, and the CPU time."""
+    columns = "qwen3,tagger,no main,oversize,others,in windows,truncated,prompts,passes,CPU s/page"
     rows = []
     for name, one in crawls.items():
         reasons = one.fallbacks
@@ -208,10 +211,9 @@ def outcomes(crawls: dict[str, Crawl]) -> str:
             *(sum(item["source"] == source for item in one.items) for source in ("qwen3", "tagger")),
             *(main, over, reasons.total()),
             *(sum(item["windows"] > 1 for item in one.items), sum(item["truncated"] for item in one.items)),
-            one.stats.get("dripper/qwen3/passes", 0),
+            *(one.stats.get(f"dripper/qwen3/{what}", 0) for what in ("windows", "passes")),
         ]
-        speed = [f"{len(one.items) / one.seconds:.2f}", f"{one.cpu / len(one.items):.2f}"]
-        rows.append([name, *map(str, counts), *speed])
+        rows.append([name, *map(str, counts), f"{one.cpu / len(one.items):.2f}"])
     return table(["crawl", *columns.split(",")], rows)
 
 
@@ -228,7 +230,7 @@ def over_context(samples: list[Sample], crawls: dict[str, Crawl]) -> str:
         items = [{**crawls[name].items[k], "number": i} for i, k in enumerate(long)]
         labelled = sum(item["reason"] in (None, str(FallbackReason.NO_MAIN)) for item in items)
         whole = sum(not item["truncated"] for item in items if item["reason"] != str(FallbackReason.OVERSIZE))
-        total = summaries(rows_of(chosen, Crawl(1.0, 1.0, items, {})))[ALL]
+        total = summaries(rows_of(chosen, Crawl(1.0, items, {})))[ALL]
         figures = [f"{value:.3f}" for value in (total.f1, total.precision, total.recall)]
         rows.append([name, str(labelled), str(whole), str(len(long) - labelled), *figures])
     most = max(crawls[WINDOW].items[k]["windows"] for k in long)
@@ -237,14 +239,51 @@ def over_context(samples: list[Sample], crawls: dict[str, Crawl]) -> str:
     return about + "\n\n" + table(head, rows)
 
 
+def by_windows(samples: list[Sample], crawls: dict[str, Crawl]) -> str:
+    """Return the word F1 by how many windows a page was read in: dividing a page must cost nothing."""
+    scores = {name: [row.f1 for row in rows_of(samples, crawls[name])] for name in (WINDOW, TAGGER)}
+    rows = []
+    for least, above in zip(WINDOWS, (*WINDOWS[1:], 1 << 30), strict=True):
+        own = [k for k, item in enumerate(crawls[WINDOW].items) if least <= item["windows"] < above]
+        if own:
+            last = "" if above == least + 1 else f" to {above - 1}" if above < 1 << 30 else " or more"
+            means = [f"{sum(one[k] for k in own) / len(own):.3f}" for one in scores.values()]
+            rows.append([f"{least}{last}", str(len(own)), *means])
+    return table(["windows", "pages", *(f"word F1, {name}" for name in scores)], rows)
+
+
+def longest(samples: list[Sample], prepared: Prepared, number: int) -> tuple[list[Sample], list[int]]:
+    """Return the pages that are most tokens to a model, longest first, and how many these are."""
+    prompt = Prompt(prepared.tokenizer(), prepared.prompt)
+    found = []
+    for sample in tqdm(samples, desc="lengths", unit="page"):
+        page = sample_page(sample, prepared.profile)
+        if page is not None:
+            found.append((len(prompt.encode([page_html(simplify(page, prepared.truncate_chars))])[0]), sample))
+    found.sort(key=lambda one: one[0], reverse=True)
+    return [sample for _, sample in found[:number]], [tokens for tokens, _ in found[:number]]
+
+
+def labelled_blocks(tokens: list[int], crawls: dict[str, Crawl]) -> str:
+    """Return, page by page, how many of the blocks the model has labelled."""
+    rows = []
+    for k, count in enumerate(tokens):
+        items = [one.items[k] for one in crawls.values()]
+        blocks = crawls[WINDOW].items[k]
+        rows.append([f"{count:,}", f"{blocks['blocks']:,}", str(blocks["windows"]),
+                     *(item["reason"] if item["reason"] == str(FallbackReason.OVERSIZE) else f"{item['labelled']:,}"
+                       for item in items)])  # fmt: skip
+    whole = sum(item["labelled"] == item["blocks"] > 0 for item in crawls[WINDOW].items)
+    about = f"Blocks that were labelled, page by page. In windows all blocks of {whole} of {len(rows)} pages were."
+    return about + "\n\n" + table(["tokens", "blocks", "windows", *crawls], rows)
+
+
 def lengths(samples: list[Sample]) -> str:
     """Return how many pages would be too long for the published weights, for some numbers of characters a token."""
-    from scrapy_dripper.page.simplify import simplify
-
     sizes = []
     for sample in tqdm(samples, desc="lengths", unit="page"):
         page = sample_page(sample, "v1.0")
-        sizes.append((sum(map(len, simplify(page))), len(page.blocks)) if page is not None else (0, 0))
+        sizes.append((sum(map(len, simplify(page, LONG_TRUNCATE))), len(page.blocks)) if page is not None else (0, 0))
     rows = []
     for ratio in CHARS_PER_TOKEN:
         tokens = sorted(1000 + chars / ratio + ANSWER_TOKENS * n for chars, n in sizes)
@@ -252,8 +291,9 @@ def lengths(samples: list[Sample]) -> str:
         rows.append([f"{ratio}", f"{tokens[len(tokens) // 2]:,.0f}", f"{tokens[-1]:,.0f}", str(over),
                      f"{over / len(tokens):.1%}"])  # fmt: skip
     about = (
-        f"Of all {len(sizes):,} pages in the profile v1.0, with prompt and answer, those over {LONG_LIMIT:,} tokens, "
-        "by characters a token:"
+        f"Of all {len(sizes):,} pages in the profile v1.0, texts cut at {LONG_TRUNCATE} characters, with prompt and "
+        f"answer, those over\n{LONG_LIMIT:,} tokens, by characters a token (an estimate: no tokenizer of the published "
+        "weights was at hand):"
     )
     return about + "\n\n" + table(["characters a token", "median tokens", "most", "over", "share"], rows)
 
@@ -263,36 +303,40 @@ def run(arguments: argparse.Namespace) -> str:
     prepared = load_prepared(arguments.model)
     everything = load_pages(arguments.data)
     engine = {"DRIPPER_ENGINE": "qwen3", "DRIPPER_MODEL": str(arguments.model.resolve())}
-    variants: dict[str, dict[str, Any]] = {WINDOW: {**engine, "DRIPPER_OVERSIZE": "window"}}
-    if arguments.long_only:
-        samples = everything
+    variants: dict[str, dict[str, Any]] = {
+        WINDOW: {**engine, "DRIPPER_OVERSIZE": "window"},
+        TRUNCATE: {**engine, "DRIPPER_OVERSIZE": "truncate"},
+        FALLBACK: engine,
+    }
+    if arguments.longest:
+        samples, tokens = longest(everything, prepared, arguments.longest)
+        about = f"The {len(samples)} longest of {len(everything):,} pages, most of which the model has learnt from."
     else:
         _, samples = split(everything, arguments.folds, arguments.seed)
-        cascade = {f"{WINDOW}, cascade {one:g}": {**variants[WINDOW], "DRIPPER_CASCADE": one} for one in CASCADES}
-        variants |= {TRUNCATE: {**engine, "DRIPPER_OVERSIZE": "truncate"}, FALLBACK: engine, **cascade, TAGGER: {}}
-    if arguments.pages:
-        samples = samples[:: max(1, len(samples) // arguments.pages)][: arguments.pages]
+        about = (
+            f"{{}} of {len(everything):,} pages, of hosts that the model has not seen (fold 1 of {arguments.folds}, "
+            f"seed {arguments.seed}).\nThe bundled tagger has learnt from all pages, so its figures, and those of "
+            "cascades, are not held out."
+        )
+        variants |= {f"{WINDOW}, cascade {one:g}": {**variants[WINDOW], "DRIPPER_CASCADE": one} for one in CASCADES}
+        variants[TAGGER] = {}
+        if arguments.pages:
+            number = min(arguments.pages, len(samples))
+            samples = [samples[i * len(samples) // number] for i in range(number)]
+        about = about.format(len(samples))
     proxy = Proxy(samples, arguments.keep)
     crawls = {name: proxy.crawl(name, settings) for name, settings in variants.items()}
     parts = [
         heading("qwen3_crawl.py", ["scrapy-dripper", "scrapy", "onnxruntime", "tokenizers", "trafilatura"]),
         f"{prepared.name}: {prepared.layers} layers, context {prepared.context:,}, profile {prepared.profile}, "
-        f"{prepared.dtype} on {prepared.device}.\n" + _about(samples, len(everything), arguments),
+        f"{prepared.dtype} on {prepared.device}.\n{about}",
     ]
-    if not arguments.long_only:
-        parts.append(by_type(samples, crawls))
-    parts += [outcomes(crawls), over_context(samples, crawls), lengths(everything)]
+    if arguments.longest:
+        parts += [labelled_blocks(tokens, crawls), outcomes(crawls)]
+    else:
+        parts += [by_type(samples, crawls), outcomes(crawls), over_context(samples, crawls)]
+        parts += [by_windows(samples, crawls), lengths(everything)]
     return "\n\n".join(parts)
-
-
-def _about(samples: list[Sample], total: int, arguments: argparse.Namespace) -> str:
-    if arguments.long_only:
-        return f"All {len(samples):,} pages, most of which the model has learnt from: see who was labelled, not the F1."
-    return (
-        f"{len(samples)} of {total:,} pages, of hosts that the model has not seen (fold 1 of {arguments.folds}, seed "
-        f"{arguments.seed}).\nThe bundled tagger has learnt from all pages, so its figures, and those of cascades, are "
-        "not held out."
-    )
 
 
 def main() -> None:
@@ -303,9 +347,9 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--pages", type=int, help="crawl so many of them; default: all")
-    parser.add_argument("--long-only", action="store_true", help="all pages, once, in windows")
+    parser.add_argument("--longest", type=int, metavar="N", help="the N pages of all that are longest")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep each crawl there, and go on from what is there")
-    parser.add_argument("--output", type=Path, help="where the report goes; by default results/qwen3-crawl.txt")
+    parser.add_argument("--output", type=Path, help="where the report goes; by default results/qwen3-*.txt")
     parser.add_argument("--job", type=Path, nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.job:
@@ -314,7 +358,7 @@ def main() -> None:
         return
     if arguments.model is None:
         parser.error("MODEL is missing: a folder made with 'scrapy-dripper export'")
-    name = "qwen3-crawl-all.txt" if arguments.long_only else "qwen3-crawl.txt"
+    name = "qwen3-longest.txt" if arguments.longest else "qwen3-crawl.txt"
     publish(run(arguments), arguments.output or HERE / "results" / name)
 
 

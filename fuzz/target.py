@@ -31,7 +31,7 @@ with atheris.instrument_imports(include=["scrapy_dripper"], enable_loader_overri
 MAX_LEN = 12_000
 """Bytes of an input, before a piece of it is repeated."""
 
-INHERITED = 0.05
+INHERITED = 0.005
 """Share of inputs that repeat a piece of the document because the one that they are made from did."""
 
 THOROUGH = 3

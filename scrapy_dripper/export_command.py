@@ -68,10 +68,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Export or check, and return the exit code."""
-    try:
-        from scrapy_dripper.engines.qwen3.export import ExportError, build
-    except ImportError as error:
-        raise UsageError(f"this needs {error.name}: run 'pip install scrapy-dripper[export]'") from None
+    from scrapy_dripper.engines.qwen3.export import ExportError, build
+
     try:
         if arguments.check is not None:
             if arguments.model is not None:

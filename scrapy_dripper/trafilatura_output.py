@@ -116,4 +116,4 @@ def _tag(element: _Element) -> str:
         return "th" if element.get("role") == "head" else "td"
     if name == "code":
         return "pre" if len(element) or "\n" in (element.text or "") else "code"
-    return _TAGS.get(name, name)
+    return _TAGS.get(name, name if name.isalnum() else "span")  # of a broken page it keeps tags such as ``p"``

@@ -10,8 +10,13 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+from scrapy_dripper.sandbox import process
+
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile(
     "search", max_examples=5_000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+if "COVERAGE_PROCESS_CONFIG" in os.environ:  # `make coverage` measures the child process too, which gets to know little
+    process._ENVIRONMENT |= {"COVERAGE_PROCESS_CONFIG"}

@@ -65,6 +65,7 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         ("oversize", "split", "DRIPPER_OVERSIZE must be one of 'fallback', 'truncate', 'window' (got 'split')"),
         ("fallback", "readability", "DRIPPER_FALLBACK must be one of 'trafilatura', 'html', 'empty', 'none', a dotted"),
         ("cascade", 1.5, "DRIPPER_CASCADE must be a number from 0 to 1 (got 1.5)"),
+        ("cascade", "often", "DRIPPER_CASCADE must be a number from 0 to 1 (got 'often')"),
         ("max_tokens", 0, "DRIPPER_MAX_TOKENS must be a whole number of at least 1 (got 0)"),
         ("max_nodes", 0, "DRIPPER_MAX_NODES must be a whole number of at least 1 (got 0)"),
         ("max_attributes", "x", "DRIPPER_MAX_ATTRIBUTES must be a whole number of at least 1 (got 'x')"),

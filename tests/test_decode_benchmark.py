@@ -72,16 +72,35 @@ def test_real_pages_by_the_quality_of_their_drafts(tmp_path: Path, data: Path) -
     assert all(1 <= float(row[2]) <= int(row[3]) for row in rows.values())
 
 
-def test_a_crawl_of_annotated_pages(tmp_path: Path, data: Path) -> None:
-    """Every page is labelled, the long one in windows, and an item comes for each."""
+def test_the_longest_pages_are_labelled_in_windows(tmp_path: Path, data: Path) -> None:
+    """All blocks of every page, the longest first; in one prompt it is cut or falls back."""
     report = tmp_path / "crawl.txt"
-    done = run(PREPARED / "gqa", "--data", data, "--long-only", "--output", report, script="qwen3_crawl.py")
+    done = run(PREPARED / "gqa", "--data", data, "--longest", 2, "--output", report, script="qwen3_crawl.py")
 
     assert done.returncode == 0, done.stderr
     text = report.read_text(encoding="utf-8")
-    (row,) = [line.split() for line in text.splitlines() if line.startswith("qwen3, windows") and "." in line][:1]
-    assert row[2:4] == ["4", "0"]
-    assert "Pages that are too long for one prompt: 1" in text
+    assert "all blocks of 2 of 2 pages" in text
+    long, short = [line.split() for line in text.splitlines() if line[:1].isdigit() and len(line.split()) == 6]
+    assert (long[1], long[3], long[5]) == ("900", "900", "oversize")
+    assert int(long[2]) > 1
+    assert 0 < int(long[4]) < 900
+    assert short[1:] == ["5", "1", "5", "5", "5"]
+
+
+def test_a_crawl_of_annotated_pages(tmp_path: Path, data: Path) -> None:
+    """Each crawl has an item for every held-out page, and a row in the table of outcomes."""
+    report = tmp_path / "crawl.txt"
+    done = run(PREPARED / "gqa", "--data", data, "--folds", 2, "--output", report, script="qwen3_crawl.py")
+
+    assert done.returncode == 0, done.stderr
+    text = report.read_text(encoding="utf-8")
+    assert "2 of 4 pages, of hosts that the model has not seen" in text
+    outcomes = text[text.index("crawl  ") :].splitlines()[2:7]
+    names = ["qwen3, windows", "qwen3, truncated", "qwen3, fallback", "qwen3, windows, cascade 0.97", "tagger"]
+    rows = [line.removeprefix(name).split() for line, name in zip(outcomes, names, strict=True)]
+    assert [int(row[0]) + int(row[1]) + int(row[3]) for row in rows] == [2] * 5
+    assert [row[1] for row in rows[:3]] == ["0"] * 3
+    assert rows[4][:2] == ["0", "2"]
 
 
 def test_the_plot_is_a_drawing(tmp_path: Path) -> None:

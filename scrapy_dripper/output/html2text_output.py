@@ -196,8 +196,8 @@ class _Writer(html2text.HTML2Text):
         if not self._max_depth:
             super().handle_tag("div", attrs, start)
             return
-        if start and not self.list and not self._items and len(self.outtextlist) != self._list_end:
-            self.p()  # outside any list; behind a paragraph, an item that begins with code would be text to Markdown
+        if not self.list and len(self._items) < 2:  # outside any list
+            self.p()  # to Markdown, an item of code right behind text is text, and text right behind an item is in it
         super().handle_tag(tag, attrs, start)
         if start:
             # Of ten and more, html2text indents code too little to be code.

@@ -186,11 +186,6 @@ class Line:
         """End the code."""
         self._code -= 1
 
-    def cut(self) -> _Buffer:
-        """Return what is in the innermost format so far, and take it out."""
-        runs, self._runs = self._runs, []
-        return runs
-
     # ------------------------------------------------------------------ the end
     def take(self) -> Runs:
         """Return the runs and begin anew. Formats stay open: what follows is in them too."""

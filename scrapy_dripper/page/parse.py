@@ -126,7 +126,13 @@ def _one_body(root: HtmlElement) -> HtmlElement:
     if body is None:
         if root.find("frameset") is not None:
             return root
-        body = cast("HtmlElement", etree.SubElement(root, "body"))
+        body = cast("HtmlElement", root.makeelement("body"))
+        head = root.find("head")
+        if head is None:
+            root.append(body)
+        else:  # where tags are crossed, there can be content behind it
+            body.text, head.tail = head.tail, None
+            root.insert(root.index(head) + 1, body)
     after = False
     texts: list[str | None] = []  # added together: one at a time would be quadratic
     for top in [root, *root.itersiblings()]:

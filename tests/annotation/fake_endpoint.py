@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import threading
@@ -20,6 +21,8 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     hang: bool = False
     close: bool = False
+    drip: float = 0.0
+    """Seconds between two bytes of the body."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,13 @@ class FakeEndpoint:
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(reply.body)))
                 self.end_headers()
-                self.wfile.write(reply.body)
+                if not reply.drip:
+                    self.wfile.write(reply.body)
+                with contextlib.suppress(OSError):  # the client has gone
+                    for byte in reply.body if reply.drip else b"":
+                        self.wfile.write(bytes((byte,)))
+                        if fake.release.wait(reply.drip):
+                            return
 
             def log_message(self, *arguments: Any) -> None:
                 """Say nothing."""

@@ -35,6 +35,17 @@ def test_an_endless_answer_is_cut_off(
     assert "sent more than 100,000 bytes" in capsys.readouterr().err
 
 
+def test_an_answer_that_never_ends_in_time(annotate: Annotate, fake: FakeEndpoint, pages: Path, capsys: Any) -> None:
+    """A server that sends a byte now and then is not waited for; nor is one that says no in that way."""
+    fake.script = [Reply(body=b" " * 100, drip=0.05)]
+    assert annotate(pages / "Tides.html", "--timeout", "0.2", ask=True) == 1
+    assert "did not answer within 0.2 seconds" in capsys.readouterr().err
+
+    fake.script = [Reply(503, b"busy " * 20, drip=0.5)]
+    assert annotate(pages / "Tides.html", "--timeout", "0.2", ask=True) == 1
+    assert "answered HTTP 503, 5 times" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("wait", ["Wed, 21 Oct 2026 07:28:00 GMT", "-5"])
 def test_a_wait_that_is_no_number_of_seconds(
     wait: str, annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path

@@ -273,6 +273,24 @@ def test_processes_give_the_same_figures(data: Path, held_out: Path, tmp_path: P
     assert (tmp_path / "two.json").read_text() == (tmp_path / "one.json").read_text()
 
 
+def test_a_process_that_dies(
+    data: Path, held_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Native code of a peer can end its process: the message says what to try, and where the rest is kept."""
+    site = tmp_path / "site"
+    (site / "justext-3.0.dist-info").mkdir(parents=True)
+    (site / "justext-3.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: justext\nVersion: 3.0\n")
+    (site / "justext.py").write_text("import os\njustext = get_stoplist = lambda *texts: os._exit(9)\n")
+    monkeypatch.syspath_prepend(str(site))
+    cache = tmp_path / "cache.jsonl"
+
+    assert evaluate(data, "--predictions", held_out, "--peers", "justext", "--jobs", 2, "--cache", cache) != 0
+
+    error = capsys.readouterr().err
+    assert "a process died" in error
+    assert f"try a smaller --jobs or fewer --peers; what was measured is in {cache}" in error
+
+
 def test_rouge_is_measured_if_asked_for(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
     """It is a column of the table, and a paired difference."""
     pytest.importorskip("jieba")

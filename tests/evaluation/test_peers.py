@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
+from types import ModuleType
 
 import pytest
 
@@ -32,6 +34,28 @@ def test_a_peer_returns_the_text_of_a_page(name: str) -> None:
 
     assert SENTENCE in " ".join(text.split())
     assert "caf\u00e9" in text
+    assert "<p>" not in text
+
+
+def test_readability_gives_html_of_which_the_text_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its interface, for it is not installed for tests."""
+
+    class Document:
+        def __init__(self, html: str) -> None:
+            self.html = html
+
+        def summary(self, html_partial: bool) -> str:
+            assert html_partial
+            return self.html[self.html.index("<article") : self.html.index("<footer")]
+
+    module = ModuleType("readability")
+    module.Document = Document  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "readability", module)
+
+    text = PEERS["readability"].load()(PAGE)
+
+    assert SENTENCE in " ".join(text.split())
+    assert "Copyright" not in text
     assert "<p>" not in text
 
 

@@ -379,6 +379,16 @@ def test_only_some_types() -> None:
     assert only(found, [item.type for item in found] + ["image"]) == found
 
 
+def test_only_some_types_within_links_and_notes() -> None:
+    """What is left of a link without its image is the link's text, and nothing is left of an image alone."""
+    html = "<p>a <a href=/l><img src=i.png> b</a></p><p><a href=/l><img src=i.png></a></p>"
+    html += "<p>m<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1>n <img src=i.png></ol>"
+    kept = only(items(html), ("paragraph", "footnotes"))
+    assert [item.type for item in kept] == ["paragraph", "paragraph", "footnotes"]
+    assert kept[0] == Paragraph((Text("a "), Link("https://example.org/l", (Text(" b"),))))
+    assert kept[2] == Footnotes((Footnote("1", (paragraph("n "),)),))
+
+
 def test_the_types_of_the_setting_are_those_of_the_items() -> None:
     from typing import get_args
 

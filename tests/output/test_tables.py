@@ -16,7 +16,9 @@ from scrapy_dripper.output.items import (
     CodeBlock,
     Deleted,
     Emphasis,
+    Footnote,
     FootnoteMark,
+    Footnotes,
     Formula,
     Image,
     Item,
@@ -352,6 +354,7 @@ def test_html_of_runs(runs: Runs, html: str) -> None:
         ((Quote((Paragraph((Text("q"),)),)),), "<blockquote><p>q</p></blockquote>"),
         ((Image("i.png", caption=(Text("c"),)),), '<p><img src="i.png" alt=""></p><p>c</p>'),
         ((Video("v.mp4", title="v"),), '<p><a href="v.mp4">v</a></p>'),
+        ((Footnotes((Footnote("1", (Paragraph((Text("n"),)),)),)),), "<ol><li>n</li></ol>"),
     ],
 )
 def test_html_of_items(items: Items, html: str) -> None:

@@ -55,6 +55,13 @@ def test_what_is_in_a_cell(cell: str, as_html: str, as_line: str) -> None:
     )
 
 
+def test_a_table_within_a_cell_is_text_in_a_line() -> None:
+    """Its cells come one after the other."""
+    inner = "<table><tr><th>a<th>b<tr><td>1<td>2</table>"
+    table = f"<table><tr><th>a<th>b<th>c<tr><td rowspan=2>{inner}<td>x<td>y<tr><td>1<td>2</table>"
+    assert "\n| a b 1 2 | x | y |\n" in markdown(table, complex_tables="linear")
+
+
 def test_a_cell_that_spans_very_many_is_not_repeated_for_ever() -> None:
     """Some cells of 60,000 would be 60 million in Markdown."""
     rows = "".join(f"<tr><td colspan=1000 rowspan=60>r{i}" for i in range(60))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,14 @@ def test_property_without_truncation_nothing_is_cut(document: str) -> None:
     found = page(document, "v1.0")
 
     assert simplify(found, None) == simplify(found, 10**6)
+
+
+@pytest.mark.parametrize("simplified", [v1, native])
+def test_a_tag_that_no_tree_can_be_given(simplified: Callable[[str], list[str]]) -> None:
+    """A forgotten space makes a tag name of a quotation mark; its text is kept."""
+    (block,) = simplified('<p"x>some text</p"x>')
+    assert "some text" in block
+    assert '"x' not in block
 
 
 def test_page_of_first_blocks_keeps_their_numbers() -> None:

@@ -84,6 +84,28 @@ def test_a_child_that_ends_or_answers_nonsense(ending: str, extractor: Make, fak
     assert pid_of(one) is None
 
 
+def test_an_error_in_the_child_is_the_pages(extractor: Make, fake: Callable[[str], None]) -> None:
+    """What would have been an exception here comes as the reason of that page, and the child goes on."""
+    fake('ready()\nwhile True: asked(); say(b\'{"error": "KeyError: 1", "peak": 0}\')')
+    one = extractor(fallback="empty")
+    (bad,) = one.extract([DANGEROUS])
+    assert (bad.fallback_reason, bad.error) == (FallbackReason.PARSE_ERROR, "KeyError: 1")
+    assert pid_of(one) is not None
+
+
+def test_a_child_that_does_not_end_is_ended(
+    extractor: Make, fake: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crawl does not wait for it longer than a few seconds when it closes."""
+    monkeypatch.setattr(process, "_END_SECONDS", 0.1)
+    fake("ready(); wait()")
+    one = extractor(sandbox="always")
+    pid = pid_of(one)
+    assert pid is not None
+    one.close()
+    assert comes_true(lambda: gone(pid))
+
+
 @pytest.mark.parametrize("line", ["SIGALRM", "SIGXCPU"])
 def test_its_own_limits_on_time(line: str, extractor: Make, fake: Callable[[str], None]) -> None:
     """The second line, for a crawl that is dead itself: to a live one that is a timeout too."""

@@ -90,6 +90,22 @@ def test_items_that_cannot_be_filled_survive(crawl: Crawls, caplog: pytest.LogCa
     assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 2
 
 
+class Broken(dict[str, Any]):
+    """An item that cannot even be looked at."""
+
+    def __getitem__(self, name: str) -> Any:
+        raise RuntimeError("not now")
+
+
+def test_an_item_that_cannot_be_read_goes_on_as_it_is(crawl: Crawls, engine: EngineLog) -> None:
+    """Counted, and no reason to lose it or the others."""
+    result = crawl(items(Broken(html=page(1), markdown=""), {"html": page(2)}), PIPELINE)
+
+    assert len(result.items) == 2
+    assert [item for item in result.items if type(item) is Broken] == [Broken(html=page(1), markdown="")]
+    assert result.stat("bugs") == 1
+
+
 def test_many_items_share_batches_and_none_is_lost(crawl: Crawls, engine: EngineLog) -> None:
     """A number that is no multiple of the batch size."""
     result = crawl(

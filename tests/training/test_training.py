@@ -11,9 +11,13 @@ import pytest
 
 pytest.importorskip("lightgbm")  # the extra [train]
 
+import trafilatura
+
 from scrapy_dripper.config import Config
 from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.training import export
 from scrapy_dripper.training.__main__ import main
+from scrapy_dripper.training.data import data_hash
 
 WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
 
@@ -80,6 +84,33 @@ def test_training_is_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for name in ("blocks.onnx", "context.onnx"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     assert "Not measured" in (tmp_path / "one/README.md").read_text()
+
+
+def test_what_was_measured_before_is_taken_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Trafilatura's texts of the same pages; and pages that cannot be labelled are reported by reason."""
+    monkeypatch.chdir(tmp_path)
+    texts = {f"p{i}": write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i) for i in range(6)}
+    (tmp_path / "pages/html/p3.html").write_text("<script>x</script>")
+    cache = tmp_path / ".cache" / f"trafilatura-{data_hash('pages')[:16]}.json"
+    cache.parent.mkdir()
+    cache.write_text(json.dumps({"version": trafilatura.__version__, "texts": texts}))
+
+    assert main(["pages", "--out", "model", "--folds", "2", "--jobs", "1", "--networks", "0"]) == 0
+
+    assert "no_blocks: 1 pages, word F1 0.0000, Trafilatura 1.0000" in capsys.readouterr().out
+
+
+def test_a_model_that_answers_otherwise_once_it_is_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no model: the page on which it differs is named."""
+    monkeypatch.setattr(export, "TOLERANCE", -1.0)
+    for i in range(4):
+        write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
+    arguments = [str(tmp_path / "pages"), "--out", str(tmp_path / "model"), "--folds", "2", "--no-measure"]
+
+    with pytest.raises(RuntimeError, match=r"the exported model differs from the trained one by 0\.\d+ on page p\d"):
+        main([*arguments, "--jobs", "1", "--networks", "0"])
 
 
 def test_pages_that_are_in_both_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

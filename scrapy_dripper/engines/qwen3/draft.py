@@ -20,7 +20,7 @@ class Draft:
     labels: Labels
     """For the page's own blocks, whatever profile cut them."""
     confidence: float
-    """Mean probability, over the tagger's blocks, that its label is right, 0 to 1."""
+    """Mean probability, over the tagger's blocks, that its label is right, 0 to 1; -1 where it could not label them."""
 
 
 def drafts(tagger: Engine, pages: Sequence[Page], profile: str) -> list[Draft]:
@@ -34,7 +34,7 @@ def drafts(tagger: Engine, pages: Sequence[Page], profile: str) -> list[Draft]:
     for page, (copy, nodes), labels in zip(pages, copies, tagger.label([copy for copy, _ in copies]), strict=True):
         if not isinstance(labels, Labels):
             n = len(page.blocks)
-            found.append(Draft(Labels(np.zeros(n, dtype=np.float32), np.zeros(n, dtype=np.bool_)), 0.0))
+            found.append(Draft(Labels(np.zeros(n, dtype=np.float32), np.zeros(n, dtype=np.bool_)), -1.0))
             continue
         confidence = _confidence(labels)
         if nodes is not None:

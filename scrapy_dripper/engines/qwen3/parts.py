@@ -50,7 +50,8 @@ class Splitter:
         if self.fits(prompt, n):
             return [Part(range(n), prompt)]
         if oversize == "fallback":
-            over = f"{self.limit:,}" if self.max_tokens is None else f"DRIPPER_MAX_TOKENS = {self.max_tokens:,}"
+            most = self.max_tokens
+            over = f"{self.limit:,}" if most is None or len(prompt) <= most else f"DRIPPER_MAX_TOKENS = {most:,}"
             raise OversizeError(f"{len(prompt):,} tokens, and {self.grammar.length(n):,} of the answer, over {over}")
 
         def fit(start: int, end: int) -> bool:

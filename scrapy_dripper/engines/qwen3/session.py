@@ -39,6 +39,7 @@ def open_session(prepared: Prepared, device: str, threads: int) -> onnxruntime.I
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
+    options.enable_mem_pattern = False  # nearly every pass has a shape of its own: a pattern would be kept for each
     options.log_severity_level = 4  # what goes wrong in a pass is an exception, and some are expected
     providers: list[Any] = [CPU]
     if device == "cuda":

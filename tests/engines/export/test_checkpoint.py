@@ -141,6 +141,22 @@ def test_a_model_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert calls == ["config.json"]
 
 
+def test_a_model_that_cannot_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the library, and without the model: each message names the way out."""
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(ExportError, match=r"install scrapy-dripper\[export\], or name its folder"):
+        open_checkpoint("own/qwen", print)
+
+    def hf_hub_download(name: str, file: str) -> str:
+        raise ConnectionError("no route to the hub")
+
+    hub = ModuleType("huggingface_hub")
+    hub.hf_hub_download = hub.snapshot_download = hf_hub_download  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
+    with pytest.raises(ExportError, match=r"cannot get own/qwen from the hub \(no route to the hub\): name a folder"):
+        open_checkpoint("own/qwen", print)
+
+
 def test_neither_a_folder_nor_a_name() -> None:
     """The message says what would be one."""
     with pytest.raises(ExportError, match="neither a folder nor a name such as owner/model"):

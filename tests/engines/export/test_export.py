@@ -107,6 +107,29 @@ def test_the_likeliest_answer_format_is_found_out(
     assert f"answer format {best}, the likeliest" in capsys.readouterr().err
 
 
+def test_the_score_of_a_format_is_that_of_whole_answers(checkpoint: Path) -> None:
+    """As reading each answer from its beginning gives it, one label after the other."""
+    import torch
+    from tokenizers import Tokenizer
+
+    from scrapy_dripper.engines.qwen3.export.reference import Reference
+    from scrapy_dripper.engines.qwen3.grammar import fitting
+
+    reference, tokenizer = Reference(checkpoint), Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
+    _, scores = reference.best_answer(tokenizer, PROMPT, 4096)
+    for name, grammar in fitting(tokenizer).items():
+        total = blocks = 0.0
+        for ids, rows in validate.probes(tokenizer, PROMPT, grammar, 4096):
+            start = int(rows[0]) + 1 - int(grammar.answer(1).places[0])
+            labels = [grammar.main, grammar.other]
+            for row in rows[:-1]:
+                ids[row + 1] = labels[int(reference._logits(ids, np.array([row]))[0][labels].argmax())]
+            likely = torch.from_numpy(reference._logits(ids, np.arange(start - 1, len(ids)))).log_softmax(1).numpy()
+            total += likely[np.arange(len(ids) - start), ids[start:]].sum() + likely[-1, labels].max()
+            blocks += len(rows)
+        assert scores[name] == pytest.approx(total / blocks, rel=1e-4)
+
+
 def test_a_graph_that_answers_otherwise_is_not_kept(
     checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

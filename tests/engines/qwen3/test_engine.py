@@ -331,6 +331,16 @@ def test_a_confident_tagger_keeps_its_pages(prepared: Prepared, confidence: floa
     engine.close()
 
 
+def test_a_page_that_cannot_be_tagged_is_never_kept(prepared: Prepared) -> None:
+    """Not even if any confidence would do: what is said of it without a look is no label."""
+    engine = Qwen3Engine(prepared, FakeTagger(), cascade=0.0)
+    tree = document_fromstring(html(9).replace("quiet", "untaggable"))
+    answers = [good(engine.label([one])[0]) for one in (PROFILES["native"].cut(tree, ""), page(9))]
+
+    assert [answer.source for answer in answers] == [None, "tagger"]
+    engine.close()
+
+
 # ---------------------------------------------------------------------- on the way of a page
 def extract(engine: Any, config: Config, *documents: Document | str) -> list[Any]:
     return Extractor(config, engine).extract(documents)

@@ -16,7 +16,7 @@ from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.engines.qwen3.session import open_session
 
 
-@pytest.mark.parametrize("answer", set(FORMATS) - {"mineru_v2"})
+@pytest.mark.parametrize("answer", FORMATS)
 def test_labels_are_those_of_one_token_at_a_time(either: Prepared, answer: str) -> None:
     """Batches of one to five pages, with and without the shared prefix, and drafts of any quality."""
     *_, proof = Prover(either.folder, answer, seed=1).prove(pages=15, most_blocks=30)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,8 +39,13 @@ def test_the_longest_answer_counts(tokenizer: Tokenizer) -> None:
 
     assert divide(splitter(tokenizer, exact), html, "fallback") == [(range(10), size)]
     assert divide(splitter(tokenizer, exact, size), html, "fallback") == [(range(10), size)]
-    for limit, max_tokens in ((exact - 1, None), (exact, size - 1)):
-        with pytest.raises(OversizeError, match=rf"^{size} tokens, and {roomy.grammar.length(10)} of the answer, over"):
+    for limit, max_tokens, over in (
+        (exact - 1, None, f"{exact - 1:,}"),
+        (exact - 1, exact, f"{exact - 1:,}"),
+        (exact, size - 1, f"DRIPPER_MAX_TOKENS = {size - 1:,}"),
+    ):
+        message = f"{size:,} tokens, and {roomy.grammar.length(10)} of the answer, over {over}"
+        with pytest.raises(OversizeError, match=f"^{re.escape(message)}$"):
             divide(splitter(tokenizer, limit, max_tokens), html, "fallback")
 
 

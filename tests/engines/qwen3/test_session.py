@@ -53,6 +53,20 @@ def test_another_device_than_the_folders(prepared: Prepared, made_for: str, aske
         open_session(replace(prepared, device=made_for), asked, 1)
 
 
+def test_nothing_is_kept_for_each_shape(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nearly every pass has other lengths, and onnxruntime would keep a plan of its memory for each of them."""
+    whole, patterns = onnxruntime.InferenceSession, []
+
+    def opened(path: str, options: onnxruntime.SessionOptions, providers: list[Any]) -> onnxruntime.InferenceSession:
+        patterns.append(options.enable_mem_pattern)
+        return whole(path, options, providers)
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", opened)
+    open_session(prepared, "auto", 1)
+
+    assert patterns == [False]
+
+
 def test_a_graph_that_cannot_be_loaded(prepared: Prepared, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(prepared.folder, tmp_path / "prepared"))
     (folder / "model.onnx").write_bytes(b"no graph")

@@ -184,6 +184,7 @@ def _write(
         answer, scores = reference.best_answer(tokenizer, recipe.prompt, context)
         say(f"answer format {answer}, the likeliest (log-likelihood a block: {scores_text(scores)})")
     grammar = Grammar(tokenizer, answer)
+    say("computing in PyTorch the logits that a graph must give")
     checks = reference.checks(tokenizer, recipe.prompt, grammar, context)
     del reference
 

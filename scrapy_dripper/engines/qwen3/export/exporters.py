@@ -17,7 +17,6 @@ from scrapy_dripper.engines.qwen3.export import ExportError
 from scrapy_dripper.engines.qwen3.export.checkpoint import CONFIG, Checkpoint, read_config
 
 GENAI, OPTIMUM = "genai", "optimum"
-EXPORTERS = (GENAI, OPTIMUM)
 EXTRAS = {GENAI: "export", OPTIMUM: "export-optimum"}
 COPIES = {GENAI: 1, OPTIMUM: 3}
 """Copies of a graph's weights in memory beside the model, at most; measured with 46 and 596 million parameters."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
 import torch
 from tokenizers import Tokenizer
-from transformers import Qwen3Config, Qwen3ForCausalLM
+from tqdm import tqdm
+from transformers import DynamicCache, Qwen3Config, Qwen3ForCausalLM
 
 from scrapy_dripper.engines.qwen3.export import ExportError
 from scrapy_dripper.engines.qwen3.export.checkpoint import read_config
@@ -26,6 +26,8 @@ class Reference:
             folder, config=config, dtype=torch.float32, local_files_only=True
         )
         self._model.eval()
+        self._cache: DynamicCache | None = None
+        self._read: list[int] = []
 
     def checks(self, tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> list[Check]:
         """Return the logits of the labels on a few prompts."""
@@ -41,29 +43,57 @@ class Reference:
         The score is the log-likelihood, a block, of whole answers with the labels that the model prefers. Raise
         :exc:`ExportError` if the tokenizer fits no format.
         """
-        scores: dict[str, float] = {}
-        for name, grammar in fitting(tokenizer).items():
-            likelihood, blocks = 0.0, 0
-            for ids, rows in probes(tokenizer, template, grammar, context):
-                likelihood += self._likelihood(ids, rows, grammar)
-                blocks += len(rows)
-            scores[name] = likelihood / blocks
-        if not scores:
+        grammars = fitting(tokenizer)
+        if not grammars:
             raise ExportError("the tokenizer has no single tokens for main and other: this model cannot be constrained")
+        asked = [
+            (name, ids, rows) for name in grammars for ids, rows in probes(tokenizer, template, grammars[name], context)
+        ]
+        asked.sort(key=lambda one: len(one[2]))  # the formats of one prompt after each other: it is read once
+        likelihood, blocks = dict.fromkeys(grammars, 0.0), dict.fromkeys(grammars, 0)
+        for name, ids, rows in tqdm(asked, desc="how the model answers", unit="answer"):
+            likelihood[name] += self._likelihood(ids, rows, grammars[name])
+            blocks[name] += len(rows)
+        self._read, self._cache = [], None
+        scores = {name: likelihood[name] / blocks[name] for name in grammars}
         return max(scores, key=lambda name: scores[name]), scores
 
+    @torch.no_grad()
     def _likelihood(self, ids: Ids, rows: Ids, grammar: Grammar) -> float:
         """Return the log-likelihood of an answer, each label replaced by the one that the model prefers."""
         answer = len(grammar.answer(len(rows)).ids)
         start = int(rows[-1]) + 1 - (answer - 1)  # of the answer; the last label is not among the ids
-        for row in rows[:-1]:
-            logits = self._logits(ids, np.array([row]))[0]
-            ids[row + 1] = grammar.main if logits[grammar.main] > logits[grammar.other] else grammar.other
-        places = np.arange(start - 1, len(ids))
-        likely = torch.from_numpy(self._logits(ids, places)).log_softmax(1)
-        forced = torch.from_numpy(ids[start:])
-        label = likely[-1, [grammar.main, grammar.other]].max()
-        return float(likely[:-1].gather(1, forced[:, None]).sum() + label)
+        labels = [grammar.main, grammar.other]
+        likely = self._prefilled(ids[:start])
+        total = 0.0
+        for row, following in zip(rows, (*rows[1:], None), strict=True):
+            # ``likely`` says what may follow the tokens so far: the first forced one, or the label itself.
+            forced = torch.from_numpy(ids[start : row + 1])
+            if len(forced):
+                after = self._step(forced)
+                total += float(torch.cat([likely, after[:-1]]).gather(1, forced[:, None]).sum())
+                likely = after[-1:]
+            total += float(likely[0, labels].max())
+            if following is not None:
+                label = grammar.main if likely[0, grammar.main] > likely[0, grammar.other] else grammar.other
+                likely = self._step(torch.tensor([label]))
+                start = int(row) + 2
+        return total
+
+    def _prefilled(self, prompt: Ids) -> torch.Tensor:
+        """Return the log-probabilities [1, V] after a prompt, which is read unless it was the last one."""
+        if self._cache is None or prompt.tolist() != self._read:
+            self._cache, self._read = DynamicCache(config=self._model.config), prompt.tolist()
+            self._after = self._step(torch.from_numpy(prompt), last=True)
+        if added := self._cache.get_seq_length() - len(prompt):
+            self._cache.crop(-added)
+        return self._after
+
+    def _step(self, ids: torch.Tensor, *, last: bool = False) -> torch.Tensor:
+        """Read tokens behind those in the cache; return the log-probabilities [S, V] after each, or after the last."""
+        states = self._model.model(input_ids=ids[None], past_key_values=self._cache, use_cache=True).last_hidden_state
+        found: torch.Tensor = self._model.lm_head(states[0, -1:] if last else states[0]).log_softmax(1)
+        return found
 
     @torch.no_grad()
     def _logits(self, ids: Ids, rows: Ids) -> Floats:
