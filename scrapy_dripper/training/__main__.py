@@ -20,7 +20,7 @@ from scrapy_dripper.training.data import DataError, data_hash, load_pages
 NETWORKS = 3
 """Networks of a model, each from another seed."""
 
-LIBRARIES = ("lightgbm", "lxml", "numpy", "onnx", "onnxmltools", "onnxruntime", "scikit-learn", "trafilatura")
+LIBRARIES = ("lightgbm", "lxml", "numpy", "onnx", "onnxmltools", "onnxruntime", "trafilatura")
 
 
 def parser() -> argparse.ArgumentParser:
