@@ -91,7 +91,7 @@ def test_what_was_measured_before_is_taken_from_there(
 ) -> None:
     """Trafilatura's texts of the same pages; and pages that cannot be labelled are reported by reason."""
     monkeypatch.chdir(tmp_path)
-    texts = {f"p{i}": write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i) for i in range(6)}
+    texts = {f"p{i}": write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i) for i in range(12)}
     (tmp_path / "pages/html/p3.html").write_text("<script>x</script>")
     cache = tmp_path / ".cache" / f"trafilatura-{data_hash('pages')[:16]}.json"
     cache.parent.mkdir()
