@@ -12,7 +12,7 @@ def test_a_child_process_that_is_killed(crawl: Crawl, pages: int) -> None:
     """A page falls back if it was the child's, another child takes the next one, and none is left in the end."""
     books = crawl(
         "the sandbox's child is killed -9",
-        kill_child=pages // 8,
+        kill_child=max(1, pages // 40),  # often: between two pages, none pays for it
         settings={"DRIPPER_SANDBOX": "always"},
     )
 
