@@ -16,16 +16,15 @@ import resource
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from corpus import DEFAULT, sample
 from report import heading, publish, table
+from server import serve_pages
 from tqdm import tqdm
 
 NOTHING, PLUGIN, PEER = "no extraction", "scrapy-dripper", "trafilatura in the callback"
@@ -46,25 +45,8 @@ def serve(arguments: argparse.Namespace) -> None:
     """Serve the pages as /0, /1, ... and print the port; stop when standard input is closed."""
     pages, _ = sample(arguments.data, arguments.pages, arguments.seed)
     bodies = [page.path.read_bytes() for page in pages]
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            body = bodies[int(self.path[1:])]
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    print(server.server_port, len(bodies), flush=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    port = serve_pages(lambda path, _: bodies[int(path[1:])])
+    print(port, len(bodies), flush=True)
     sys.stdin.read()
 
 

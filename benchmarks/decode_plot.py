@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from report import publish_svg
+
 from scrapy_dripper.evaluation.report.charts import colour
-from scrapy_dripper.evaluation.report.svg import Markup, join, label, tag
+from scrapy_dripper.evaluation.report.svg import Markup, label, tag
 
 STYLE = """
 text { font: 14px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: #1d2329; }
@@ -52,18 +54,7 @@ def draw(lines: Sequence[Line], path: Path) -> None:
         parts.append(tag("circle", cx=LEFT + 8 + 130 * i, cy=22.0, r=5.0, fill=colour(i)))
         parts.append(label(LEFT + 20 + 130 * i, 27, line.name))
     parts.append(label(LEFT + 20 + 130 * len(lines), 27, "dashed: no draft, one pass per block", class_="small"))
-    svg = tag(
-        "svg",
-        tag("style", Markup(STYLE)),
-        tag("rect", width=WIDTH, height=HEIGHT, fill="#fff"),
-        join(*parts),
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
-        width=WIDTH,
-        height=HEIGHT,
-    )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(svg + "\n", encoding="utf-8")
+    publish_svg(path, WIDTH, HEIGHT, STYLE, parts)
 
 
 def _across(accuracy: float) -> float:

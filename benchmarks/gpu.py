@@ -147,6 +147,8 @@ class Bench:
 
 
 class _NoTagger:
+    """Stands for the tagger, which is never asked: the drafts are made here, with so many wrong labels."""
+
     name, profile, limits = "tagger", "native", Tagger.limits
 
     def label(self, pages: Any) -> Any:

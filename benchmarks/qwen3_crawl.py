@@ -17,17 +17,16 @@ import json
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from corpus import DEFAULT
 from report import heading, publish, table
+from server import serve_pages
 from tqdm import tqdm
 
 from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
@@ -134,25 +133,7 @@ class Proxy:
     def __init__(self, samples: list[Sample], keep: Path | None) -> None:
         self._keep = keep
         bodies = [sample.read_html().encode() for sample in samples]
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                body = bodies[int(self.headers[NUMBER])]
-                self.send_response(200)
-                self.send_header("Content-Type", "text/html; charset=utf-8")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self.url = f"http://127.0.0.1:{serve_pages(lambda _, headers: bodies[int(headers[NUMBER])])}"
         # A proxy is asked in the clear for http only. The query makes every address one that no other page has.
         self.urls = []
         for number, sample in enumerate(samples):

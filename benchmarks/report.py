@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from scrapy_dripper.evaluation.report.svg import Markup, join, tag
+
 
 def heading(script: str, packages: Sequence[str]) -> str:
     """Return what must be known to repeat a run."""
@@ -50,3 +52,19 @@ def publish(text: str, path: Path) -> None:
     print(text)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text + "\n", encoding="utf-8")
+
+
+def publish_svg(path: Path, width: float, height: float, style: str, parts: Sequence[Markup]) -> None:
+    """Write a picture of its own, on white."""
+    svg = tag(
+        "svg",
+        tag("style", Markup(style)),
+        tag("rect", width=width, height=height, fill="#fff"),
+        join(*parts),
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        width=width,
+        height=height,
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(svg + "\n", encoding="utf-8")

@@ -17,17 +17,16 @@ import random
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from corpus import DEFAULT, sample
 from crawl import SETTINGS
 from report import publish
+from server import serve_pages
 from soak_report import TENTHS, Crawl, Tenth, draw, passed, report
 from tqdm import tqdm
 
@@ -80,28 +79,13 @@ def serve(arguments: argparse.Namespace) -> None:
     pages = templates(arguments.pages, arguments.size, arguments.seed)
     tenth = -(-arguments.responses // TENTHS)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def page(path: str, _: Mapping[str, str]) -> bytes:
+        number = int(path[1:])
+        body = (b"n%08dn" % number).join(pages[number % tenth % len(pages)])
+        return body + _names(number) if arguments.names else body
 
-        def do_GET(self) -> None:
-            number = int(self.path[1:])
-            body = (b"n%08dn" % number).join(pages[number % tenth % len(pages)])
-            if arguments.names:
-                body += _names(number)
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
     sizes = [sum(map(len, pages[i % tenth % len(pages)])) for i in range(tenth)]
-    print(server.server_port, sum(sizes) // len(sizes), max(sizes), len(pages), flush=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    print(serve_pages(page), sum(sizes) // len(sizes), max(sizes), len(pages), flush=True)
     sys.stdin.read()
 
 

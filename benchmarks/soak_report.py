@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from report import heading, table
+from report import heading, publish_svg, table
 
 from scrapy_dripper.evaluation.report.charts import colour
-from scrapy_dripper.evaluation.report.svg import Markup, join, label, tag
+from scrapy_dripper.evaluation.report.svg import Markup, label, tag
 
 TENTHS = 10
 WARM_UP = 3
@@ -223,18 +223,7 @@ def draw(crawls: Mapping[str, Crawl], path: Path) -> None:
         parts.append(tag("circle", cx=LEFT + 8 + 170 * i, cy=22.0, r=5.0, fill=colour(i)))
         parts.append(label(LEFT + 20 + 170 * i, 27, name))
     width, height = LEFT + 2 * WIDTH + GAP + 34, TOP + HEIGHT + 60
-    svg = tag(
-        "svg",
-        tag("style", Markup(STYLE)),
-        tag("rect", width=width, height=height, fill="#fff"),
-        join(*parts),
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {width:.0f} {height:.0f}",
-        width=width,
-        height=height,
-    )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(svg + "\n", encoding="utf-8")
+    publish_svg(path, width, height, STYLE, parts)
 
 
 def _panel(x0: float, title: str, lines: Mapping[str, Sequence[tuple[int, float]]], most: int) -> list[Markup]:
