@@ -33,6 +33,9 @@ from tqdm import tqdm
 CONTROL, PLUGIN = "control", "scrapy-dripper"
 SIZES = ("small", "real", "mixed")
 CONCURRENT = SETTINGS["CONCURRENT_REQUESTS"]
+TIMERS = {"DOWNLOAD_TIMEOUT": 15}
+"""Twisted keeps the timer of a download, though it is over, until the timer would have fired. With Scrapy's 180 seconds
+those are 50,000 on the loopback interface before the first are gone; a crawl of ten minutes would not get past that."""
 TAIL = 200
 """Pages beyond those that are measured: the last tenth ends, like all others, with pages under way."""
 NAMES = 100
@@ -227,7 +230,7 @@ def crawl(variant: str, port: int, responses: int, settings: dict[str, str]) -> 
     addons: dict[str, Any] = {}
     if variant == PLUGIN:
         addons = {"ADDONS": {"scrapy_dripper.Addon": 500}, "DRIPPER_META_FIELD": "dripper"}
-    process = AsyncCrawlerProcess({**SETTINGS, **addons, **settings})
+    process = AsyncCrawlerProcess({**SETTINGS, **TIMERS, **addons, **settings})
     crawler = process.create_crawler(Pages)
     crawler.signals.connect(scraped, signals.item_scraped)
     process.crawl(crawler)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from scrapy.settings import BaseSettings
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
 
 PAGE_BYTES = 500_000
@@ -12,7 +13,7 @@ PAGE_BYTES = 500_000
 
 
 class Addon:
-    """Install the spider middleware and, where scrapy-poet is installed, its provider."""
+    """Install the spider middleware, backpressure and, where scrapy-poet is installed, its provider."""
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Add the components that the user has not placed or switched off, and make room for two batches.
@@ -21,6 +22,7 @@ class Addon:
         """
         config = Config.from_settings(settings)
         settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", DripperSpiderMiddleware, 25)
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", DripperBackpressureMiddleware, 20)
         _provide(settings)
         # Pages that wait for a batch count against this limit: with Scrapy's 5 MB, ten large pages stop the downloads
         # before the batch is full.

@@ -26,6 +26,8 @@ Left = tuple[list[Job], "Job | None"]
 
 REPLACEMENTS = 3
 """Threads that are replaced, in a row or while the earlier ones are still stuck, before there are no more."""
+BACKLOG = 4
+"""Batches that may wait, the one that is worked on included, before there is no room for more."""
 RESTART_SECONDS = 1.0
 """Wait before a thread that could not be started counts as dead, and another is tried."""
 
@@ -35,6 +37,9 @@ class Observer(Protocol):
 
     def waiting(self, pages: int) -> None:
         """So many pages wait or are being worked on."""
+
+    def held_back(self) -> None:
+        """A response waits for room."""
 
     def batch(self, pages: int) -> None:
         """A batch of so many pages has been answered."""
@@ -258,6 +263,8 @@ class Batcher:
         self._load_limit = max(config.timeout, 3 * (time.monotonic() - start))
         self._lane: ModelLane | None = None
         self._pending: set[Job] = set()
+        self._room = asyncio.Event()
+        self._room.set()
         self._clock = Clock()
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
@@ -286,11 +293,18 @@ class Batcher:
             )
         self._pending.add(job)
         self._observer.waiting(len(self._pending))
+        self._look_for_room()
         self._lane.submit(job)
         if self._timer is None:
             self._due = time.monotonic()
             self._watch()
         return job.future
+
+    async def room(self) -> None:
+        """Return when fewer than ``BACKLOG`` batches wait, which is at once unless pages come faster than they go."""
+        if not self._room.is_set():
+            self._observer.held_back()
+            await self._room.wait()
 
     def stop(self) -> None:
         """End the threads, without waiting for them, and cancel what nobody has waited for."""
@@ -303,6 +317,7 @@ class Batcher:
             self._extractor.close()
         self._cancel(self._pending)
         self._pending.clear()
+        self._look_for_room()
 
     def _cancel(self, jobs: Collection[Job]) -> None:
         for job in jobs:
@@ -314,9 +329,16 @@ class Batcher:
         if job not in self._pending:
             return
         self._pending.remove(job)
+        self._look_for_room()
         if not job.future.done():
             job.future.set_result(extraction)
         self._observer.page(extraction)
+
+    def _look_for_room(self) -> None:
+        if len(self._pending) < BACKLOG * self._config.batch_size:
+            self._room.set()
+        else:
+            self._room.clear()
 
     def _watch(self) -> None:
         """Look after the threads as long as pages wait."""

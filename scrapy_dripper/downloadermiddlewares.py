@@ -1,4 +1,4 @@
-"""The early door: extraction begins when a response arrives, before its callback asks for it."""
+"""Between the downloader and the callbacks: the early door, and a gate that shuts while the engine has enough to do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,38 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 
+from scrapy_dripper.config import Config
 from scrapy_dripper.dripper import Dripper
+
+
+class DripperBackpressureMiddleware:
+    """Hold responses back while pages of four batches wait, and so, through ``CONCURRENT_REQUESTS``, further downloads.
+
+    A crawl that is faster than the engine would else have as many responses in callbacks as 8 MB hold, and Scrapy makes
+    ``CONCURRENT_ITEMS`` tasks for each. Of small pages there are hundreds, and Python's garbage collector, which looks
+    through all the tasks again and again, takes a third of the crawl's time. Raise
+    :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        if not Config.from_settings(crawler.settings).enabled:
+            raise NotConfigured("DRIPPER_ENABLED is False")
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> DripperBackpressureMiddleware:
+        """Return the middleware of this crawl. Raise :exc:`~scrapy_dripper.config.ConfigError` for a wrong setting."""
+        return cls(crawler)
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Return the response when there is room for it."""
+        dripper = Dripper.of(self._crawler)
+        if dripper is not None and request.callback is not NO_CALLBACK:  # robots.txt and media do not go to the engine.
+            try:
+                await dripper.room()
+            except Exception:
+                dripper.stats.bug("the backpressure middleware")
+        return response
 
 
 class DripperDownloaderMiddleware:
@@ -31,7 +62,7 @@ class DripperDownloaderMiddleware:
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Return the response, its extraction begun if it is a page that a callback will get."""
-        # Waiting here would hold a download slot; robots.txt and media come with NO_CALLBACK.
+        # Waiting for the answer would hold a download slot; robots.txt and media come with NO_CALLBACK.
         if 200 <= response.status < 300 and request.callback is not NO_CALLBACK:
             try:
                 self._dripper.start(response, request)

@@ -61,6 +61,11 @@ class Dripper:
             dripper = _drippers[crawler] = cls(crawler)
         return dripper
 
+    @staticmethod
+    def of(crawler: Crawler) -> Dripper | None:
+        """Return the one of this crawl if somebody has asked for it, without loading anything."""
+        return _drippers.get(crawler)
+
     async def extract(self, response: Response, request: Request | None = None) -> Extraction | None:
         """Return the main content of a response, None if it is not HTML or extraction is off. Never raises for a page.
 
@@ -81,6 +86,11 @@ class Dripper:
         if self._batcher is None or not self._takes(document.html, self.config):
             return None
         return await _result(self._batcher.submit(document))
+
+    async def room(self) -> None:
+        """Return when the engine can take more pages, which is at once unless the crawl is faster than the engine."""
+        if self._batcher is not None:
+            await self._batcher.room()
 
     def config_for(self, response: Response, request: Request | None = None) -> Config:
         """Return the options for one response: those of the crawl and its ``meta["dripper"]``.

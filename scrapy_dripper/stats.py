@@ -32,6 +32,10 @@ class CrawlStats:
         """Note that so many pages wait or are being worked on."""
         self._write("max_value", "queue/max", pages)
 
+    def held_back(self) -> None:
+        """Count a response that waits for room among the pages that wait."""
+        self._count("held_back")
+
     def batch(self, pages: int) -> None:
         """Count a batch of so many pages."""
         self._batches += 1

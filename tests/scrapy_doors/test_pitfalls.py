@@ -176,7 +176,7 @@ def test_p09_the_number_of_waiting_pages_is_a_stat(crawl: Crawls, site: Site, en
         crawlers.append(self.crawler)
         yield {"url": response.url}
 
-    result = crawl(spider(site.pages(12), parse), {"DRIPPER_BATCH_SIZE": 2})
+    result = crawl(spider(site.pages(12), parse), {"DRIPPER_BATCH_SIZE": 3})
 
     assert result.stat("queue/max") == 12
     assert result.stat("batches") == len(engine.batches)
@@ -220,7 +220,7 @@ def test_p12_links_are_followed_before_the_page_is_extracted(crawl: Crawls, site
         if number < 5:
             yield response.follow(f"/page/{number + 1}")
 
-    result = crawl(spider([site.url("/page/0")], parse), {"DRIPPER_BATCH_SIZE": 1})
+    result = crawl(spider([site.url("/page/0")], parse), {"DRIPPER_BATCH_SIZE": 2})
 
     assert_all_right(result.items, site.pages(6))
 

@@ -1,0 +1,148 @@
+"""Backpressure: a crawl that is faster than the engine does not pile pages up, and loses none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import scrapy
+from crawling import Crawls, EngineLog, FakeEngine, Site, eventually, spider
+from scrapy import Request
+from scrapy.http.request import NO_CALLBACK
+from scrapy.settings import Settings
+
+from scrapy_dripper import Addon
+from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
+
+PATH = "scrapy_dripper.downloadermiddlewares.DripperBackpressureMiddleware"
+TWOS = {"DRIPPER_BATCH_SIZE": 2, "CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 4}
+ROOM = 4 * 2 + 4
+"""Pages that wait at most under these settings: those of four batches, and those that were under way by then."""
+
+
+def slow(engine: FakeEngine, pages: Any) -> None:
+    """Be slower than the downloads, above all at first."""
+    engine.log.pause(0.5 if len(engine.log.batches) == 1 else 0.02)
+
+
+def test_downloads_pause_while_four_batches_wait(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """The site is asked for no more pages than there is room for; every item comes in the end."""
+    asked: list[int] = []
+
+    def act(engine: FakeEngine, pages: Any) -> None:
+        slow(engine, pages)
+        asked.append(len(site.seen))
+
+    engine.act = act
+
+    result = crawl(spider(site.pages(60)), TWOS)
+
+    assert asked[0] <= ROOM + 4  # those that wait, and four whose response is held back
+    assert 8 <= result.stat("queue/max") <= ROOM
+    assert 4 <= result.stat("held_back") <= 60
+    assert sorted(item["url"] for item in result.items) == sorted(site.pages(60))
+    assert all(item["markdown"].startswith("MAIN text") for item in result.items)
+
+
+def test_a_crawl_that_is_slower_than_the_engine_is_not_held_back(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Pages that fit into four batches pass at once."""
+    result = crawl(spider(site.pages(20)))
+
+    assert result.stat("pages") == 20
+    assert result.stat("held_back") == 0
+
+
+def test_downloads_for_scrapys_own_use_pass(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """While the engine has no room for pages, a callback can still fetch what has no callback of its own."""
+    fetched: list[str] = []
+
+    def act(engine: FakeEngine, pages: Any) -> None:
+        with eventually("files fetched beside pages that wait") as wait:
+            wait(lambda: len(fetched) >= 4)
+
+    async def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield {"url": response.url}
+        file = await self.crawler.engine.download_async(Request(site.url("/file"), callback=NO_CALLBACK))
+        fetched.append(file.url)
+
+    engine.act = act
+    site.routes["/file"] = ("text/plain", b"a file")
+
+    result = crawl(spider(site.pages(8), parse), {"DRIPPER_BATCH_SIZE": 1})
+
+    assert sorted(item["url"] for item in result.items) == site.pages(8)
+    assert len(fetched) == 8
+
+
+def test_a_crawl_that_is_stopped_meanwhile_extracts_what_was_held_back(
+    crawl: Crawls, site: Site, engine: EngineLog
+) -> None:
+    """Each response that had been downloaded becomes an item."""
+    engine.act = slow
+
+    result = crawl(spider(site.pages(200)), {**TWOS, "CLOSESPIDER_ITEMCOUNT": 10})
+
+    assert result.stats["finish_reason"] == "closespider_itemcount"
+    assert result.stat("held_back") > 0
+    assert 10 <= len(result.items) == result.stats["response_received_count"] < 200
+    assert result.stat("cancelled") == 0
+
+
+def test_a_stuck_engine_does_not_hold_the_crawl_for_ever(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Its pages time out one by one, and each makes room."""
+    engine.act = lambda engine, pages: engine.log.hang()
+
+    result = crawl(spider(site.pages(20)), {**TWOS, "DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": 0.2})
+
+    assert sorted(item["url"] for item in result.items) == sorted(site.pages(20))
+    assert result.stat("pages") == 20
+    assert result.stat("held_back") > 0
+
+
+def test_an_error_of_ours_costs_no_response(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The responses go on, and a stat counts the bug."""
+
+    def bug(self: Any) -> Any:
+        raise AssertionError("a bug")
+
+    monkeypatch.setattr("scrapy_dripper.dripper.Dripper.room", bug)
+
+    result = crawl(spider(site.pages(3)))
+
+    assert sorted(item["url"] for item in result.items) == site.pages(3)
+    assert result.stat("bugs") == 3
+
+
+@pytest.mark.parametrize("off", [{"DOWNLOADER_MIDDLEWARES": {PATH: None}}, {"DRIPPER_ENABLED": False}])
+def test_it_can_be_switched_off(crawl: Crawls, site: Site, engine: EngineLog, off: dict[str, Any]) -> None:
+    """By Scrapy's setting, or with the whole plugin; all pages wait at once then, or none."""
+    crawlers = []
+
+    def act(_: FakeEngine, pages: Any) -> None:
+        with eventually("all pages wait") as wait:
+            wait(lambda: crawlers[0].stats.get_value("dripper/queue/max") == 30)
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        crawlers.append(self.crawler)
+        yield {"url": response.url}
+
+    engine.act = act
+
+    result = crawl(spider(site.pages(30), parse), {**TWOS, **off})
+
+    assert len(result.items) == 30
+    assert result.stat("held_back") == 0
+
+
+def test_the_addon_respects_the_place_that_the_user_gave() -> None:
+    """An own entry, by class or by path, is not overwritten; one that is missing is added."""
+    for entry, expected in (
+        ({}, {DripperBackpressureMiddleware: 20}),
+        ({PATH: 990}, {PATH: 990}),
+        ({DripperBackpressureMiddleware: None}, {DripperBackpressureMiddleware: None}),
+    ):
+        merged = Settings({"DOWNLOADER_MIDDLEWARES": entry})
+
+        Addon().update_settings(merged)
+
+        assert merged.getdict("DOWNLOADER_MIDDLEWARES") == expected
