@@ -207,7 +207,7 @@ class Extractor:
 
 def _check_guess() -> None:
     """Raise :exc:`ConfigError` if the language of code cannot be guessed."""
-    from scrapy_dripper.output.language_guess import magika_guess
+    from scrapy_dripper.output.code.guess import magika_guess
 
     try:
         magika_guess()

@@ -11,9 +11,9 @@ from lxml import etree
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.output import html2text_output
+from scrapy_dripper.output.code.guess import magika_guess
 from scrapy_dripper.output.content_list import content_list, only
 from scrapy_dripper.output.items import Items
-from scrapy_dripper.output.language_guess import magika_guess
 from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import plain_text

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from lxml import etree
 
 from scrapy_dripper.output import inline_tags
-from scrapy_dripper.output.code import code_block, has_code_class
+from scrapy_dripper.output.code.blocks import code_block, has_code_class
 from scrapy_dripper.output.images import PLAYERS, caption_of, captioned, is_figure, player
 from scrapy_dripper.output.inline_tags import add_formula
 from scrapy_dripper.output.items import (
@@ -29,10 +29,10 @@ from scrapy_dripper.output.items import (
     Table,
     Video,
 )
-from scrapy_dripper.output.math import has_math_class
-from scrapy_dripper.output.mathml_tree import inner_text
+from scrapy_dripper.output.math.formulas import has_math_class
+from scrapy_dripper.output.math.mathml_tree import inner_text
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip, stanzas
-from scrapy_dripper.output.tables import table
+from scrapy_dripper.output.tables.table import table
 from scrapy_dripper.page.tags import KINDS, Kind
 
 MAX_TABLES = 20

@@ -6,7 +6,7 @@ import re
 
 from lxml import etree
 
-from scrapy_dripper.output.mathml_tree import inner_text
+from scrapy_dripper.output.math.mathml_tree import inner_text
 
 _mark_name = re.compile(
     r"#(?:user-content-)?(?:fn|footnote|ftnt?|_ftn|sdfootnote|cite_note|note|en|endnote)(?!ref|_ref)[-_:.a-z]*\d", re.I

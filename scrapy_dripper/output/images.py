@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from lxml import etree
 
 from scrapy_dripper.output.items import Audio, Image, Items, Paragraph, Runs, Table, Video
-from scrapy_dripper.output.table_html import table_html
+from scrapy_dripper.output.tables.html import table_html
 
 Resolve = Callable[[str], str]
 """Gives the absolute URL of one that is relative to the page. It may not raise."""

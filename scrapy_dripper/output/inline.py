@@ -8,7 +8,6 @@ from enum import IntEnum
 from itertools import groupby
 from typing import TypeAlias
 
-from scrapy_dripper.output.delimiters import NOTATION, Notation, join_formulas
 from scrapy_dripper.output.items import (
     Code,
     Deleted,
@@ -24,6 +23,7 @@ from scrapy_dripper.output.items import (
     Sup,
     Text,
 )
+from scrapy_dripper.output.math.delimiters import NOTATION, Notation, join_formulas
 
 MAX_FORMATS = 12
 """Formats in each other: those further in are not kept, their text is."""

@@ -21,8 +21,8 @@ from scrapy_dripper.output.items import (
     Sup,
     Text,
 )
-from scrapy_dripper.output.math import MATH_TAGS, formula, has_math_class
-from scrapy_dripper.output.mathml_tree import inner_text
+from scrapy_dripper.output.math.formulas import MATH_TAGS, formula, has_math_class
+from scrapy_dripper.output.math.mathml_tree import inner_text
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 
 _self_link = re.compile(r"headerlink|anchor|hash-link|permalink|header-link|heading-link|direct-link", re.I).search

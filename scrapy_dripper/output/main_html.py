@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from lxml import etree
 
-from scrapy_dripper.output.code import has_code_class
+from scrapy_dripper.output.code.blocks import has_code_class
 from scrapy_dripper.output.images import player
 from scrapy_dripper.page.page import NOBODY, Flag, Page, Tree
 from scrapy_dripper.page.tags import KINDS, LOOSE, SILENT, TAGS, UNSEEN, Kind

@@ -31,9 +31,9 @@ from scrapy_dripper.output.items import (
     Title,
     Video,
 )
-from scrapy_dripper.output.linear import linear
 from scrapy_dripper.output.markdown_inline import InlineWriter, Links, tex
-from scrapy_dripper.output.table_html import table_html
+from scrapy_dripper.output.tables.html import table_html
+from scrapy_dripper.output.tables.linear import linear
 
 ComplexTables = Literal["html", "linear"]
 

@@ -15,8 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from lxml import etree
 
-from scrapy_dripper.output.code import Guess, code_of_lines
-from scrapy_dripper.output.delimiters import Notation
+from scrapy_dripper.output.code.blocks import Guess, code_of_lines
 from scrapy_dripper.output.footnotes import FootnoteMarks
 from scrapy_dripper.output.images import same_image
 from scrapy_dripper.output.inline import Gap, Line
@@ -37,6 +36,7 @@ from scrapy_dripper.output.items import (
     Title,
 )
 from scrapy_dripper.output.main_html import unsafe_url
+from scrapy_dripper.output.math.delimiters import Notation
 from scrapy_dripper.page.tags import LOOSE
 
 MAX_NESTING = 10

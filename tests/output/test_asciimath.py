@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.output.asciimath import latex
-from scrapy_dripper.output.tex import balanced
+from scrapy_dripper.output.math.asciimath import latex
+from scrapy_dripper.output.math.tex import balanced
 
 
 @pytest.mark.parametrize(

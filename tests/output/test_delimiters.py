@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.output.delimiters import (
+from scrapy_dripper.output.items import Code, Emphasis, Formula, LineBreak, Run, Strong, Sub, Sup, Text
+from scrapy_dripper.output.math.delimiters import (
     Notation,
     join_formulas,
     looks_like_formula,
@@ -14,7 +15,6 @@ from scrapy_dripper.output.delimiters import (
     spans,
     split_delimiters,
 )
-from scrapy_dripper.output.items import Code, Emphasis, Formula, LineBreak, Run, Strong, Sub, Sup, Text
 
 
 def formulas(text: str, **settings: bool) -> list[tuple[str, bool]]:

@@ -9,8 +9,8 @@ from lxml import html
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.output.code.guess import magika_guess
 from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.output.language_guess import magika_guess
 
 PAGE = "<pre>def tide(hours):\n    return hours % 12</pre><pre><code class=language-c>int tide;</code></pre>"
 

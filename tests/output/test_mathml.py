@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree, html
 
-from scrapy_dripper.output.mathml import MAX_DEPTH, latex
-from scrapy_dripper.output.tex import balanced
+from scrapy_dripper.output.math.mathml import MAX_DEPTH, latex
+from scrapy_dripper.output.math.tex import balanced
 
 
 def of(inner: str) -> str:

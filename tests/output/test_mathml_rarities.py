@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lxml import html
 
-from scrapy_dripper.output.mathml import latex
+from scrapy_dripper.output.math.mathml import latex
 
 
 def of(inner: str) -> str:

@@ -40,9 +40,9 @@ from scrapy_dripper.output.items import (
     Video,
 )
 from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.table_grid import MAX_SPANNED
-from scrapy_dripper.output.table_html import table_html
-from scrapy_dripper.output.tables import MAX_NESTING, table
+from scrapy_dripper.output.tables.grid import MAX_SPANNED
+from scrapy_dripper.output.tables.html import table_html
+from scrapy_dripper.output.tables.table import MAX_NESTING, table
 from scrapy_dripper.page.parse import parse
 
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from scrapy_dripper.output.tex_symbols import BARS, BINARY, CLOSING, OPENING, RELATIONS
+from scrapy_dripper.output.math.tex_symbols import BARS, BINARY, CLOSING, OPENING, RELATIONS
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

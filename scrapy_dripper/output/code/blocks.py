@@ -11,8 +11,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from scrapy_dripper.output.code_language import language_of, normalised
-from scrapy_dripper.output.code_lines import code_text, has_number_class, is_numbers, is_tool
+from scrapy_dripper.output.code.language import language_of, normalised
+from scrapy_dripper.output.code.lines import code_text, has_number_class, is_numbers, is_tool
 from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Runs, Text
 from scrapy_dripper.page.tags import LONGEST_CLASS
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["CODE_TAGS", "TWIN", "Guess", "code_block", "code_of_lines", "has_code_class"]
 
 Guess = Callable[[str], "str | None"]
-"""Names the language of code by its text, None for unknown: see :mod:`scrapy_dripper.output.language_guess`."""
+"""Names the language of code by its text, None for unknown: see :mod:`scrapy_dripper.output.code.guess`."""
 
 CODE_TAGS = frozenset({"pre", "listing", "xmp", "plaintext", "table"})
 """Tags that :func:`code_block` knows by themselves."""

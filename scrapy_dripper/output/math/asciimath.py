@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from scrapy_dripper.output.tex import argument, group, join, polish, text, tidy
-from scrapy_dripper.output.tex_symbols import FUNCTIONS, LETTERS
+from scrapy_dripper.output.math.tex import argument, group, join, polish, text, tidy
+from scrapy_dripper.output.math.tex_symbols import FUNCTIONS, LETTERS
 
 MAX_DEPTH = 40
 """Brackets in each other; what is deeper is text."""

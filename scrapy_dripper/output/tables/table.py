@@ -36,8 +36,8 @@ from scrapy_dripper.output.items import (
     Title,
     Video,
 )
-from scrapy_dripper.output.table_grid import Placed, Reader, read_grid
-from scrapy_dripper.output.table_html import table_html
+from scrapy_dripper.output.tables.grid import Placed, Reader, read_grid
+from scrapy_dripper.output.tables.html import table_html
 
 MAX_NESTING = 4
 """Data tables in data tables. A table around more of them is layout: each is written once for each table around it."""

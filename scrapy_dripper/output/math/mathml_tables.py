@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from scrapy_dripper.output.mathml_tree import children, has_lines
+from scrapy_dripper.output.math.mathml_tree import children, has_lines
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

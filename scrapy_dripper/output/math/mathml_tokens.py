@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from scrapy_dripper.output.mathml_tree import BAR_OF, em, operator_of, token
-from scrapy_dripper.output.tex import characters, styled, text
-from scrapy_dripper.output.tex_symbols import BARS, CLOSING, FUNCTIONS, OPENING, SYMBOLS, TEXT_ESCAPES, alphabet
+from scrapy_dripper.output.math.mathml_tree import BAR_OF, em, operator_of, token
+from scrapy_dripper.output.math.tex import characters, styled, text
+from scrapy_dripper.output.math.tex_symbols import BARS, CLOSING, FUNCTIONS, OPENING, SYMBOLS, TEXT_ESCAPES, alphabet
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from lxml import etree
 
-from scrapy_dripper.output import mathml
-from scrapy_dripper.output.delimiters import looks_like_formula
 from scrapy_dripper.output.items import Formula
-from scrapy_dripper.output.mathml_tree import inner_text
-from scrapy_dripper.output.tex import balanced
-from scrapy_dripper.output.tex_source import clean, undelimited
+from scrapy_dripper.output.math import mathml
+from scrapy_dripper.output.math.delimiters import looks_like_formula
+from scrapy_dripper.output.math.mathml_tree import inner_text
+from scrapy_dripper.output.math.tex import balanced
+from scrapy_dripper.output.math.tex_source import clean, undelimited
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from scrapy_dripper.output import asciimath
 from scrapy_dripper.output.items import Emphasis, Formula, LineBreak, Run, Runs, Strong, Sub, Sup, Text
+from scrapy_dripper.output.math import asciimath
 
 MAX_LENGTH = 10_000
 """Characters of a formula between delimiters."""

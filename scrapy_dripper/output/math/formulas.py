@@ -14,13 +14,19 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from scrapy_dripper.output import asciimath
-from scrapy_dripper.output.delimiters import Notation, join_formulas, looks_like_formula, notation, split_delimiters
 from scrapy_dripper.output.items import Formula
-from scrapy_dripper.output.math_images import formula_of_image
-from scrapy_dripper.output.math_sources import TWIN, attribute_of, first_math, from_math, from_source, parsed
-from scrapy_dripper.output.mathml_tree import inner_text, is_blank
-from scrapy_dripper.output.tex_source import clean, undelimited
+from scrapy_dripper.output.math import asciimath
+from scrapy_dripper.output.math.delimiters import (
+    Notation,
+    join_formulas,
+    looks_like_formula,
+    notation,
+    split_delimiters,
+)
+from scrapy_dripper.output.math.images import formula_of_image
+from scrapy_dripper.output.math.mathml_tree import inner_text, is_blank
+from scrapy_dripper.output.math.sources import TWIN, attribute_of, first_math, from_math, from_source, parsed
+from scrapy_dripper.output.math.tex_source import clean, undelimited
 from scrapy_dripper.page.tags import LONGEST_CLASS
 
 if TYPE_CHECKING:

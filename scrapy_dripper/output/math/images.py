@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, unquote_plus
 
-from scrapy_dripper.output.delimiters import looks_like_formula
 from scrapy_dripper.output.items import Formula
-from scrapy_dripper.output.math_sources import from_math, parsed
-from scrapy_dripper.output.tex_source import clean, undelimited
+from scrapy_dripper.output.math.delimiters import looks_like_formula
+from scrapy_dripper.output.math.sources import from_math, parsed
+from scrapy_dripper.output.math.tex_source import clean, undelimited
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

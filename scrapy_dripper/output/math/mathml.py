@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING
 
-from scrapy_dripper.output.mathml_tables import environment, matrix_of
-from scrapy_dripper.output.mathml_tokens import TOKEN_WRITERS, VARIANTS, identifier, words
-from scrapy_dripper.output.mathml_tree import (
+from scrapy_dripper.output.math.mathml_tables import environment, matrix_of
+from scrapy_dripper.output.math.mathml_tokens import TOKEN_WRITERS, VARIANTS, identifier, words
+from scrapy_dripper.output.math.mathml_tree import (
     NO_DELIMITER,
     ROWS,
     TOKENS,
@@ -32,8 +32,8 @@ from scrapy_dripper.output.mathml_tree import (
     tag_of,
     token,
 )
-from scrapy_dripper.output.tex import argument, characters, group, join, optional, polish, styled, tidy
-from scrapy_dripper.output.tex_symbols import (
+from scrapy_dripper.output.math.tex import argument, characters, group, join, optional, polish, styled, tidy
+from scrapy_dripper.output.math.tex_symbols import (
     ACCENTS,
     ACCENTS_BELOW,
     BARS,

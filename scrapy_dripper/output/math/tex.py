@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from string import ascii_letters
 
-from scrapy_dripper.output.tex_symbols import SYMBOLS, TEXT_ESCAPES, alphabet
+from scrapy_dripper.output.math.tex_symbols import SYMBOLS, TEXT_ESCAPES, alphabet
 
 _spaces = re.compile(" {2,}").sub
 _runs = re.compile(r"\\(mathrm|mathtt|mathsf|text)\{[^{}\\]*\}(?:\\\1\{[^{}\\]*\})+").sub

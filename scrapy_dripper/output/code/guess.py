@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from scrapy_dripper.output.code import Guess
-from scrapy_dripper.output.code_language import normalised
+from scrapy_dripper.output.code.blocks import Guess
+from scrapy_dripper.output.code.language import normalised
 
 MIN_SCORE = 0.8
 """Probability from which the model is believed."""

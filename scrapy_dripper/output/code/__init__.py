@@ -1,0 +1,1 @@
+"""Code: its blocks, lines and language."""
