@@ -62,6 +62,23 @@ def test_a_table_within_a_cell_is_text_in_a_line() -> None:
     assert "\n| a b 1 2 | x | y |\n" in markdown(table, complex_tables="linear")
 
 
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        (
+            "<figure><img src=http://x.test/a.png><figcaption>An apple</figcaption></figure>",
+            "![](http://x.test/a.png) An apple",
+        ),
+        ("<video src=http://x.test/a.mp4></video>", "<http://x.test/a.mp4>"),
+        ("<audio src=http://x.test/a.mp3 title=Song></audio>", "[Song](http://x.test/a.mp3)"),
+    ],
+)
+def test_pictures_and_players_within_a_cell_stand_in_its_line(cell: str, expected: str) -> None:
+    """With their captions apart from them, and players as links."""
+    table = f"<table><tr><th>a<th>b<th>c<tr><td rowspan=2>1<td>{cell}<td>y<tr><td>1<td>2</table>"
+    assert f"\n| 1 | {expected} | y |\n" in markdown(table, complex_tables="linear")
+
+
 def test_a_cell_that_spans_very_many_is_not_repeated_for_ever() -> None:
     """Some cells of 60,000 would be 60 million in Markdown."""
     rows = "".join(f"<tr><td colspan=1000 rowspan=60>r{i}" for i in range(60))

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scrapy_dripper.output.items import Cell, Formula, Image, Items, Paragraph, Run, Runs, Table, Text, Title
+from scrapy_dripper.output.items import (
+    Audio,
+    Cell,
+    Formula,
+    Image,
+    Items,
+    Link,
+    Paragraph,
+    Run,
+    Runs,
+    Table,
+    Text,
+    Title,
+    Video,
+)
 from scrapy_dripper.output.text import plain_text
 
 MAX_REPEATED = 10_000
@@ -48,7 +62,9 @@ def _line(items: Items) -> Runs:
         elif isinstance(item, Formula):
             part = (replace(item, display=False),)
         elif isinstance(item, Image):
-            part = (replace(item, caption=()), *item.caption)
+            part = (replace(item, caption=()), *((Text(" "), *item.caption) if item.caption else ()))
+        elif isinstance(item, (Video, Audio)):
+            part = (Link(item.src, item.caption or (Text(item.title or item.src),)),)
         else:
             text = " ".join(plain_text((item,)).split())
             part = (Text(text),) if text else ()
