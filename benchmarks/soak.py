@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import ctypes
 import gc
 import json
@@ -160,7 +161,7 @@ class Meter:
             objects=len(objects),
             threads=len(os.listdir("/proc/self/task")),
             files=len(os.listdir("/proc/self/fd")),
-            children=sum(len(path.read_text().split()) for path in Path("/proc/self/task").glob("*/children")),
+            children=_children(),
             futures=sum(isinstance(one, asyncio.Future) for one in objects),
             jobs=kinds.count("Job"),
             responses=kinds.count("HtmlResponse"),
@@ -173,6 +174,14 @@ class Meter:
         """Return the bytes that no other process shares."""
         lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
         return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+
+
+def _children() -> int:
+    count = 0
+    for path in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # a thread may end between the two lines
+            count += len(path.read_text().split())
+    return count
 
 
 class _Mallinfo(ctypes.Structure):
