@@ -132,13 +132,15 @@ def grows(values: Sequence[float], slack: float) -> bool:
 def checks(crawl: Crawl, control: Crawl | None) -> list[tuple[str, str, bool]]:
     """Return what is checked, what was found, and whether that is as it should be."""
     first, last = crawl.tenths[0], crawl.tenths[-1]
-    cpu, speed = _cpu(crawl), last.pages_per_second / first.pages_per_second
+    speed = last.pages_per_second / first.pages_per_second
     found = [("pages/s, last tenth / first", f"{speed:.3f}", speed >= 1 - STEADY)]
     if control is None:
+        cpu = last.cpu_per_page / first.cpu_per_page
         found.append(("CPU per page, last tenth / first", f"{cpu:.3f}", cpu <= 1 + STEADY))
-    else:  # Scrapy itself takes longer per page when the heap is no longer new, and so does a machine that is shared.
-        beside = f"{cpu:.3f}, the control's {_cpu(control):.3f}"
-        found.append(("CPU per page, last tenth / first", beside, cpu / _cpu(control) <= 1 + STEADY))
+    else:  # Scrapy itself takes longer per page when the heap is no longer new.
+        more = control.tenths[-1].cpu_per_page - control.tenths[0].cpu_per_page
+        own = (last.cpu_per_page - more) / first.cpu_per_page
+        found.append(("CPU per page, last tenth / first", f"{own:.3f} beyond the control's", own <= 1 + STEADY))
     limit = GROWTH + NOISE / (last.items - crawl.tenths[WARM_UP - 1].items)
     for name, what in (("RSS", "rss"), ("RSS, trimmed", "trimmed"), ("malloc in use", "heap")):
         line = growth(crawl, control, what)
@@ -153,10 +155,6 @@ def checks(crawl: Crawl, control: Crawl | None) -> list[tuple[str, str, bool]]:
         count = getattr(crawl, name)
         found.append((name, str(count), count == 0))
     return found
-
-
-def _cpu(crawl: Crawl) -> float:
-    return crawl.tenths[-1].cpu_per_page / crawl.tenths[0].cpu_per_page
 
 
 def _objects(crawl: Crawl) -> list[float]:

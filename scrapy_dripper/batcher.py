@@ -265,6 +265,7 @@ class Batcher:
         self._pending: set[Job] = set()
         self._room = asyncio.Event()
         self._room.set()
+        self._held_back = 0
         self._clock = Clock()
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
@@ -304,7 +305,11 @@ class Batcher:
         """Return when fewer than ``BACKLOG`` batches wait, which is at once unless pages come faster than they go."""
         if not self._room.is_set():
             self._observer.held_back()
-            await self._room.wait()
+            self._held_back += 1
+            try:
+                await self._room.wait()
+            finally:
+                self._held_back -= 1
 
     def stop(self) -> None:
         """End the threads, without waiting for them, and cancel what nobody has waited for."""
@@ -354,7 +359,7 @@ class Batcher:
             self._stopping = True
             logger.info(
                 "The crawl is stopping; %(pages)d pages still wait for their main content. Ctrl-C again drops them.",
-                {"pages": len(self._pending)},
+                {"pages": len(self._pending) + self._held_back},
             )
         if self._pending:
             self._due = time.monotonic() + interval

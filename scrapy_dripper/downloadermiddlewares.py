@@ -18,12 +18,15 @@ class DripperBackpressureMiddleware:
     A crawl that is faster than the engine would else have as many responses in callbacks as 8 MB hold, and Scrapy makes
     ``CONCURRENT_ITEMS`` tasks for each. Of small pages there are hundreds, and Python's garbage collector, which looks
     through all the tasks again and again, takes a third of the crawl's time. Raise
-    :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False.
+    :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False, or ``CONCURRENT_REQUESTS`` is 0.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         if not Config.from_settings(crawler.settings).enabled:
             raise NotConfigured("DRIPPER_ENABLED is False")
+        if not crawler.settings.getint("CONCURRENT_REQUESTS"):
+            # Downloads would go on, and what is held back does not count against SCRAPER_SLOT_MAX_ACTIVE_SIZE.
+            raise NotConfigured("CONCURRENT_REQUESTS is 0, no limit that responses could count against")
         self._crawler = crawler
 
     @classmethod
@@ -36,7 +39,7 @@ class DripperBackpressureMiddleware:
         dripper = Dripper.of(self._crawler)
         if dripper is not None and request.callback is not NO_CALLBACK:  # robots.txt and media do not go to the engine.
             try:
-                await dripper.room()
+                await dripper.room(response, request)
             except Exception:
                 dripper.stats.bug("the backpressure middleware")
         return response

@@ -87,10 +87,19 @@ class Dripper:
             return None
         return await _result(self._batcher.submit(document))
 
-    async def room(self) -> None:
-        """Return when the engine can take more pages, which is at once unless the crawl is faster than the engine."""
-        if self._batcher is not None:
+    async def room(self, response: Response, request: Request) -> None:
+        """Return when the engine can take a response, which is at once unless the crawl is faster than the engine.
+
+        One that will not go to the engine, or has been there, never waits.
+        """
+        if self._batcher is not None and self._is_to_come(response, request):
             await self._batcher.room()
+
+    def _is_to_come(self, response: Response, request: Request) -> bool:
+        if response in self._futures:
+            future = self._futures[response]
+            return future is not None and not future.done()
+        return isinstance(response, HtmlResponse) and self.config_for(response, request).enabled
 
     def config_for(self, response: Response, request: Request | None = None) -> Config:
         """Return the options for one response: those of the crawl and its ``meta["dripper"]``.

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from typing import Any
 
 import pytest
 import scrapy
-from crawling import Crawls, EngineLog, FakeEngine, Site, eventually, spider
+from crawling import PATIENCE, Crawls, EngineLog, FakeEngine, Site, eventually, spider
 from scrapy import Request
+from scrapy.exceptions import NotConfigured
 from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 
 from scrapy_dripper import Addon
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
@@ -52,8 +56,19 @@ def test_a_crawl_that_is_slower_than_the_engine_is_not_held_back(crawl: Crawls, 
     assert result.stat("held_back") == 0
 
 
-def test_downloads_for_scrapys_own_use_pass(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """While the engine has no room for pages, a callback can still fetch what has no callback of its own."""
+@pytest.mark.parametrize(
+    ("content_type", "request_options"),
+    [
+        ("text/html", {"callback": NO_CALLBACK}),
+        ("text/html", {"meta": {"dripper": False}}),
+        ("application/json", {}),
+    ],
+    ids=["Scrapy's own use", "excluded", "not HTML"],
+)
+def test_what_does_not_go_to_the_engine_passes(
+    crawl: Crawls, site: Site, engine: EngineLog, content_type: str, request_options: dict[str, Any]
+) -> None:
+    """While the engine has no room for pages, a callback can still fetch such things."""
     fetched: list[str] = []
 
     def act(engine: FakeEngine, pages: Any) -> None:
@@ -62,16 +77,36 @@ def test_downloads_for_scrapys_own_use_pass(crawl: Crawls, site: Site, engine: E
 
     async def parse(self: scrapy.Spider, response: Any) -> Any:
         yield {"url": response.url}
-        file = await self.crawler.engine.download_async(Request(site.url("/file"), callback=NO_CALLBACK))
+        file = await self.crawler.engine.download_async(Request(site.url("/file"), **request_options))
         fetched.append(file.url)
 
     engine.act = act
-    site.routes["/file"] = ("text/plain", b"a file")
+    site.routes["/file"] = (content_type, b"<p>a file</p>")
 
-    result = crawl(spider(site.pages(8), parse), {"DRIPPER_BATCH_SIZE": 1})
+    result = crawl(spider(site.pages(8), parse), {"DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": 2 * PATIENCE})
 
     assert sorted(item["url"] for item in result.items) == site.pages(8)
     assert len(fetched) == 8
+    assert result.stat("pages/fake") == 8  # none fell back, as it would if the engine had waited in vain
+
+
+def test_pages_that_have_been_extracted_pass(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """scrapy-poet waits for its pages before they come to the gate; that is all the waiting they need."""
+    pytest.importorskip("scrapy_poet")
+    from scrapy_dripper.providers import MainContent
+
+    def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
+        yield {"url": response.url, "markdown": main.markdown}
+
+    parse.__annotations__["main"] = MainContent
+    engine.act = slow
+    poet = {"ADDONS": {"scrapy_poet.Addon": 300, "scrapy_dripper.Addon": 500}}
+
+    result = crawl(spider(site.pages(60), parse), {**TWOS, **poet, "CONCURRENT_REQUESTS": 20})
+
+    assert sorted(item["url"] for item in result.items) == sorted(site.pages(60))
+    assert result.stat("queue/max") > 8
+    assert result.stat("held_back") == 0
 
 
 def test_a_crawl_that_is_stopped_meanwhile_extracts_what_was_held_back(
@@ -88,6 +123,44 @@ def test_a_crawl_that_is_stopped_meanwhile_extracts_what_was_held_back(
     assert result.stat("cancelled") == 0
 
 
+def test_the_log_counts_what_is_held_back(
+    crawl: Crawls, site: Site, engine: EngineLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever stops a crawl is told of all the pages that will still be extracted."""
+    caplog.set_level(logging.INFO)
+
+    def said() -> list[str]:
+        return [record.getMessage() for record in caplog.records if "still wait" in record.getMessage()]
+
+    def act(engine: FakeEngine, pages: Any) -> None:
+        with eventually("the message") as wait:
+            wait(lambda: bool(said()))
+
+    came: list[str] = []
+    stops: list[Any] = []
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield {"url": response.url}
+        came.append(response.url)
+        if len(came) == 8:
+            stops.append(asyncio.ensure_future(self.crawler.stop_async()))  # as Ctrl-C does
+
+    engine.act = act
+
+    result = crawl(spider(site.pages(60), parse), TWOS)
+
+    received = result.stats["response_received_count"]
+    assert 8 < received == len(result.items) < 60
+    assert result.stat("held_back") > 0
+    assert f"The crawl is stopping; {received} pages still wait" in said()[0]
+
+
+def test_without_a_limit_of_requests_nothing_is_held_back() -> None:
+    """Responses that are held back would count against no limit, and downloads would go on."""
+    with pytest.raises(NotConfigured, match="CONCURRENT_REQUESTS is 0"):
+        DripperBackpressureMiddleware.from_crawler(get_crawler(settings_dict={"CONCURRENT_REQUESTS": 0}))
+
+
 def test_a_stuck_engine_does_not_hold_the_crawl_for_ever(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """Its pages time out one by one, and each makes room."""
     engine.act = lambda engine, pages: engine.log.hang()
@@ -102,7 +175,7 @@ def test_a_stuck_engine_does_not_hold_the_crawl_for_ever(crawl: Crawls, site: Si
 def test_an_error_of_ours_costs_no_response(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """The responses go on, and a stat counts the bug."""
 
-    def bug(self: Any) -> Any:
+    def bug(self: Any, *_: Any) -> Any:
         raise AssertionError("a bug")
 
     monkeypatch.setattr("scrapy_dripper.dripper.Dripper.room", bug)
