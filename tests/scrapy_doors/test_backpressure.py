@@ -20,31 +20,47 @@ from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
 
 PATH = "scrapy_dripper.downloadermiddlewares.DripperBackpressureMiddleware"
 TWOS = {"DRIPPER_BATCH_SIZE": 2, "CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 4}
-ROOM = 4 * 2 + 4
-"""Pages that wait at most under these settings: those of four batches, and those that were under way by then."""
+CONCURRENT = TWOS["CONCURRENT_REQUESTS"]
 
 
-def slow(engine: FakeEngine, pages: Any) -> None:
-    """Be slower than the downloads, above all at first."""
-    engine.log.pause(0.5 if len(engine.log.batches) == 1 else 0.02)
+class Slow:
+    """An engine that is slower than the downloads: its first batch takes until responses have been held back."""
+
+    def __init__(self, site: Site, held_back: int = 1) -> None:
+        self.site, self.held_back = site, held_back
+        self.crawlers: list[Any] = []
+        self.asked: list[int] = []
+
+    def spider(self, pages: int) -> type[scrapy.Spider]:
+        """Return a spider of so many pages."""
+
+        def parse(spider: scrapy.Spider, response: Any) -> Any:
+            self.crawlers.append(spider.crawler)
+            yield {"url": response.url}
+
+        return spider(self.site.pages(pages), parse)
+
+    def __call__(self, engine: FakeEngine, pages: Any) -> None:
+        if len(engine.log.batches) > 1:
+            engine.log.pause(0.01)
+            return
+        with eventually("responses held back") as wait:
+            wait(lambda: self.crawlers[0].stats.get_value("dripper/held_back", 0) >= self.held_back)
+        for seconds in (0, 0.5):
+            engine.log.pause(seconds)
+            self.asked.append(len(self.site.seen))
 
 
 def test_downloads_pause_while_four_batches_wait(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """The site is asked for no more pages than there is room for; every item comes in the end."""
-    asked: list[int] = []
+    """The site is asked for nothing while there is no room; every item comes in the end."""
+    engine.act = slow = Slow(site, held_back=CONCURRENT)
 
-    def act(engine: FakeEngine, pages: Any) -> None:
-        slow(engine, pages)
-        asked.append(len(site.seen))
+    result = crawl(slow.spider(300), {**TWOS, "DRIPPER_TIMEOUT": 2 * PATIENCE})
 
-    engine.act = act
-
-    result = crawl(spider(site.pages(60)), TWOS)
-
-    assert asked[0] <= ROOM + 4  # those that wait, and four whose response is held back
-    assert 8 <= result.stat("queue/max") <= ROOM
-    assert 4 <= result.stat("held_back") <= 60
-    assert sorted(item["url"] for item in result.items) == sorted(site.pages(60))
+    assert slow.asked[0] == slow.asked[1] < 300
+    assert 8 <= result.stat("queue/max") < 150  # Scrapy 2.14 waits 0.1 seconds before each callback; others give 11
+    assert CONCURRENT <= result.stat("held_back") <= 300
+    assert sorted(item["url"] for item in result.items) == sorted(site.pages(300))
     assert all(item["markdown"].startswith("MAIN text") for item in result.items)
 
 
@@ -99,7 +115,7 @@ def test_pages_that_have_been_extracted_pass(crawl: Crawls, site: Site, engine: 
         yield {"url": response.url, "markdown": main.markdown}
 
     parse.__annotations__["main"] = MainContent
-    engine.act = slow
+    engine.act = lambda engine, pages: engine.log.pause(0.02)
     poet = {"ADDONS": {"scrapy_poet.Addon": 300, "scrapy_dripper.Addon": 500}}
 
     result = crawl(spider(site.pages(60), parse), {**TWOS, **poet, "CONCURRENT_REQUESTS": 20})
@@ -113,9 +129,9 @@ def test_a_crawl_that_is_stopped_meanwhile_extracts_what_was_held_back(
     crawl: Crawls, site: Site, engine: EngineLog
 ) -> None:
     """Each response that had been downloaded becomes an item."""
-    engine.act = slow
+    engine.act = slow = Slow(site)
 
-    result = crawl(spider(site.pages(200)), {**TWOS, "CLOSESPIDER_ITEMCOUNT": 10})
+    result = crawl(slow.spider(200), {**TWOS, "CLOSESPIDER_ITEMCOUNT": 10})
 
     assert result.stats["finish_reason"] == "closespider_itemcount"
     assert result.stat("held_back") > 0
@@ -132,25 +148,21 @@ def test_the_log_counts_what_is_held_back(
     def said() -> list[str]:
         return [record.getMessage() for record in caplog.records if "still wait" in record.getMessage()]
 
+    slow = Slow(site)
+
     def act(engine: FakeEngine, pages: Any) -> None:
+        slow(engine, pages)
+        if not said():
+            asyncio.run_coroutine_threadsafe(slow.crawlers[0].stop_async(), crawl.reactor.loop)  # as Ctrl-C does
         with eventually("the message") as wait:
             wait(lambda: bool(said()))
 
-    came: list[str] = []
-    stops: list[Any] = []
-
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        yield {"url": response.url}
-        came.append(response.url)
-        if len(came) == 8:
-            stops.append(asyncio.ensure_future(self.crawler.stop_async()))  # as Ctrl-C does
-
     engine.act = act
 
-    result = crawl(spider(site.pages(60), parse), TWOS)
+    result = crawl(slow.spider(300), {**TWOS, "DRIPPER_TIMEOUT": 2 * PATIENCE})
 
     received = result.stats["response_received_count"]
-    assert 8 < received == len(result.items) < 60
+    assert 8 < received == len(result.items) < 300
     assert result.stat("held_back") > 0
     assert f"The crawl is stopping; {received} pages still wait" in said()[0]
 
@@ -165,10 +177,10 @@ def test_a_stuck_engine_does_not_hold_the_crawl_for_ever(crawl: Crawls, site: Si
     """Its pages time out one by one, and each makes room."""
     engine.act = lambda engine, pages: engine.log.hang()
 
-    result = crawl(spider(site.pages(20)), {**TWOS, "DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": 0.2})
+    result = crawl(spider(site.pages(300)), {**TWOS, "DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": 0.8})
 
-    assert sorted(item["url"] for item in result.items) == sorted(site.pages(20))
-    assert result.stat("pages") == 20
+    assert sorted(item["url"] for item in result.items) == sorted(site.pages(300))
+    assert result.stat("pages") == 300
     assert result.stat("held_back") > 0
 
 
