@@ -17,7 +17,7 @@ class DripperBackpressureMiddleware:
 
     A crawl that is faster than the engine would else have as many responses in callbacks as 8 MB hold, and Scrapy makes
     ``CONCURRENT_ITEMS`` tasks for each. Of small pages there are hundreds, and Python's garbage collector, which looks
-    through all the tasks again and again, takes a third of the crawl's time. Raise
+    through all the tasks again and again, takes two fifths of the CPU time. Raise
     :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False, or ``CONCURRENT_REQUESTS`` is 0.
     """
 
