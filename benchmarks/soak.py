@@ -3,6 +3,10 @@
 The site, the crawl with the plugin and the control crawl without it run in processes of their own. Every tenth of the
 crawl has the same pages in the same order; no two responses are equal, for each carries a number of its own in its
 title, its texts and its ids. Linux only: memory, files and children are read from ``/proc``.
+
+A machine that others use as well is faster in one minute than in the next, by more than what is looked for here. So the
+crawl pauses before its first tenth and after each, while another one that has just begun shows what the machine is
+worth at that moment.
 """
 
 from __future__ import annotations
@@ -20,18 +24,22 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import scrapy
 from corpus import DEFAULT, sample
 from crawl import SETTINGS
 from report import publish
+from scrapy import Request, signals
+from scrapy.crawler import AsyncCrawlerProcess, Crawler
+from scrapy.exceptions import DontCloseSpider
 from server import serve_pages
-from soak_report import TENTHS, Crawl, Tenth, draw, passed, report
+from soak_report import TENTHS, Crawl, Fresh, Tenth, draw, passed, report
 from tqdm import tqdm
 
-CONTROL, PLUGIN = "control", "scrapy-dripper"
+CONTROL, PLUGIN, BEGUN = "control", "scrapy-dripper", "scrapy-dripper just begun"
 SIZES = ("small", "real", "mixed")
 CONCURRENT = SETTINGS["CONCURRENT_REQUESTS"]
 TIMERS = {"DOWNLOAD_TIMEOUT": 15}
@@ -39,6 +47,12 @@ TIMERS = {"DOWNLOAD_TIMEOUT": 15}
 those are 50,000 on the loopback interface before the first are gone; a crawl of ten minutes would not get past that."""
 TAIL = 200
 """Pages beyond those that are measured: the last tenth ends, like all others, with pages under way."""
+PATIENCE = 60
+"""Seconds after which what is still under way is lost."""
+FRESH = 2_000
+"""Pages of a crawl that has just begun, or a tenth if that is less. The first half of them is its warm-up."""
+LEAST = 1_000
+"""Pages of a crawl: a tenth must be more than what is under way at a time."""
 NAMES = 100
 """Tag names, and as many attribute names, that no other page has; with --names."""
 
@@ -99,10 +113,10 @@ def _names(number: int) -> bytes:
 
 
 class Meter:
-    """Measures the process that it is in, a tenth of the crawl at a time."""
+    """Measures the process that it is in, a part of the crawl at a time."""
 
-    def __init__(self, responses: int) -> None:
-        self.responses, self.items = responses, 0
+    def __init__(self, responses: int, parts: int) -> None:
+        self.responses, self.parts, self.items = responses, parts, 0
         self.seen = bytearray(responses + TAIL)
         self.problems: Counter[str] = Counter()
         self.rss: list[tuple[int, int]] = []
@@ -113,11 +127,14 @@ class Meter:
         self._from = (0, 0.0, 0.0)
 
     def start(self) -> None:
-        """Begin a tenth."""
+        """Begin a part."""
         self._from = (self.items, time.perf_counter(), time.process_time())
 
-    def item(self, item: dict[str, Any]) -> None:
-        """Note an item; measure memory at every hundredth, and everything at every tenth of the crawl."""
+    def item(self, item: dict[str, Any]) -> bool:
+        """Note an item; measure memory at every hundredth of the crawl, and everything after every part.
+
+        Return True if a part is over.
+        """
         number, markdown = item["number"], item.get("markdown") or ""
         self.seen[number] += 1
         self.empty += not markdown
@@ -128,12 +145,13 @@ class Meter:
             self.problems[f"{described.get('fallback_reason')}: {described.get('error')}"[:160]] += 1
         self.items += 1
         if self.items > self.responses:
-            return
+            return False
         if self._passes(10 * TENTHS):
             self.rss.append((self.items, self._rss()))
-        if self._passes(TENTHS):
+        over = self._passes(self.parts)
+        if over:
             self.tenths.append(self._tenth())
-            self.start()
+        return over
 
     def _passes(self, steps: int) -> bool:
         return self.items * steps // self.responses > (self.items - 1) * steps // self.responses
@@ -200,66 +218,144 @@ def _heap(libc: ctypes.CDLL) -> int:
     return int(info.uordblks + info.hblkhd)
 
 
-def crawl(variant: str, port: int, responses: int, settings: dict[str, str]) -> dict[str, Any]:
-    """Crawl the site in this process and return what was measured."""
-    import scrapy
-    from scrapy import signals
-    from scrapy.crawler import AsyncCrawlerProcess
+class Pauses:
+    """What a crawl does between its tenths: it ends what is under way, and lets one that has just begun go first."""
 
-    meter = Meter(responses)
-    bar = tqdm(total=responses + TAIL, unit="page", desc=variant, mininterval=1.0, smoothing=0.05)
+    def __init__(self, crawler: Crawler, begin: list[str] | None) -> None:
+        self.crawler, self.begin = crawler, begin
+        self.fresh: list[Fresh] = []
+        self._under_way: set[int] = set()
+        self._held: list[Request] = []
+        self._pause: asyncio.Task[None] | None = None
+        crawler.signals.connect(self._stay_open, signals.spider_idle)
+
+    async def pause(self) -> None:
+        """Compare, and go on with the requests that were held back. Without a command to compare with, do nothing."""
+        if self.begin is None:
+            return
+        latest = time.monotonic() + PATIENCE
+        while self._under_way and time.monotonic() < latest:
+            await asyncio.sleep(0.02)
+        self._under_way.clear()
+        wall, cpu = time.perf_counter(), time.process_time()
+        done = await asyncio.to_thread(subprocess.run, self.begin, stdout=subprocess.PIPE, check=True)
+        tenth = Tenth(**json.loads(done.stdout.splitlines()[-1])["tenths"][-1])
+        busy = (time.process_time() - cpu) / (time.perf_counter() - wall)
+        self.fresh.append(Fresh(tenth.pages_per_second, tenth.cpu_per_page, busy))
+
+    def over(self, then: Callable[[], None]) -> None:
+        """Begin a pause, at whose end ``then`` is called."""
+
+        async def whole() -> None:
+            await self.pause()
+            then()
+            assert self.crawler.engine is not None
+            for request in self._held:
+                self._under_way.add(request.cb_kwargs["number"])
+                self.crawler.engine.crawl(request)
+            self._held.clear()
+
+        assert not self._on(), "a pause within a pause"
+        self._pause = asyncio.ensure_future(whole())
+
+    def finish(self) -> None:
+        """Raise what went wrong in the last pause, if it did."""
+        if self._pause is not None:
+            self._pause.result()
+
+    def request(self, request: Request) -> Iterator[Request]:
+        """Yield a request, now or never: in a pause it is sent at the end of it."""
+        if self._on():
+            self._held.append(request)
+        else:
+            self._under_way.add(request.cb_kwargs["number"])
+            yield request
+
+    def ended(self, number: int) -> None:
+        """Note that a page is not under way any more."""
+        self._under_way.discard(number)
+
+    def _on(self) -> bool:
+        return self._pause is not None and not self._pause.done()
+
+    def _stay_open(self) -> None:
+        if self._on():
+            raise DontCloseSpider
+
+
+def crawl(variant: str, port: int, responses: int, settings: list[str]) -> dict[str, Any]:
+    """Crawl the site in this process and return what was measured."""
+    meter = Meter(responses, 2 if variant == BEGUN else TENTHS)
+    progress = tqdm(
+        total=responses + TAIL, unit="page", desc=variant, mininterval=1.0, smoothing=0.05, disable=variant == BEGUN
+    )
 
     class Pages(scrapy.Spider):
         name = "pages"
 
         async def start(self) -> AsyncIterator[Any]:
+            await pauses.pause()
             meter.start()
             for number in range(CONCURRENT):
-                yield self.page(number)
+                for request in self.page(number):
+                    yield request
 
-        def page(self, number: int) -> scrapy.Request:
-            url = f"http://127.0.0.1:{port}/{number}"
-            return scrapy.Request(url, cb_kwargs={"number": number}, errback=self.failed)
+        def page(self, number: int) -> Iterator[Request]:
+            if number < responses + TAIL:
+                url = f"http://127.0.0.1:{port}/{number}"
+                yield from pauses.request(Request(url, cb_kwargs={"number": number}, errback=self.failed))
 
         def parse(self, _: Any, number: int) -> Iterator[Any]:
             yield {"number": number}
-            yield from self.following(number)
+            yield from self.page(number + CONCURRENT)
 
         def failed(self, failure: Any) -> Iterator[Any]:
-            yield from self.following(failure.request.cb_kwargs["number"])
-
-        def following(self, number: int) -> Iterator[scrapy.Request]:
-            if number + CONCURRENT < responses + TAIL:
-                yield self.page(number + CONCURRENT)
+            number = failure.request.cb_kwargs["number"]
+            pauses.ended(number)
+            yield from self.page(number + CONCURRENT)
 
     def scraped(item: dict[str, Any]) -> None:
-        meter.item(item)
-        bar.update()
+        progress.update()
+        pauses.ended(item["number"])
+        if meter.item(item):
+            pauses.over(meter.start)
 
     addons: dict[str, Any] = {}
-    if variant == PLUGIN:
+    if variant != CONTROL:
         addons = {"ADDONS": {"scrapy_dripper.Addon": 500}, "DRIPPER_META_FIELD": "dripper"}
-    process = AsyncCrawlerProcess({**SETTINGS, **TIMERS, **addons, **settings})
+    given = dict(setting.partition("=")[::2] for setting in settings)
+    process = AsyncCrawlerProcess({**SETTINGS, **TIMERS, **addons, **given})
     crawler = process.create_crawler(Pages)
+    begun = child(BEGUN, port, min(FRESH, responses // TENTHS), settings)
+    pauses = Pauses(crawler, begun if variant == PLUGIN else None)
     crawler.signals.connect(scraped, signals.item_scraped)
     process.crawl(crawler)
     process.start()
-    bar.close()
+    progress.close()
+    pauses.finish()
     assert crawler.stats is not None
     stats = crawler.stats.get_stats()
     return {
         "rss": meter.rss,
         "tenths": [vars(tenth) for tenth in meter.tenths],
+        "fresh": [vars(one) for one in pauses.fresh],
         "requests": responses + TAIL,
         "responses": stats.get("response_received_count", 0),
         "lost": meter.seen.count(0),
         "twice": sum(count > 1 for count in meter.seen),
         "foreign": meter.foreign,
-        "empty": meter.empty if variant == PLUGIN else 0,
+        "empty": 0 if variant == CONTROL else meter.empty,
         "errors": stats.get("log_count/ERROR", 0),
         "problems": dict(meter.problems.most_common(12)),
         "stats": {key: value for key, value in stats.items() if key.startswith("dripper/")},
     }
+
+
+def child(variant: str, port: int, responses: int, settings: list[str]) -> list[str]:
+    """Return the command of a crawl in a process of its own."""
+    command = [sys.executable, str(Path(__file__).resolve()), "--responses", str(responses)]
+    options = [f"--set={setting}" for setting in settings if variant != CONTROL]
+    return [*command, "--crawl", variant, "--port", str(port), *options]
 
 
 def run(arguments: argparse.Namespace) -> tuple[str, dict[str, Crawl]]:
@@ -269,7 +365,6 @@ def run(arguments: argparse.Namespace) -> tuple[str, dict[str, Crawl]]:
     command = [sys.executable, str(Path(__file__).resolve()), "--responses", str(arguments.responses)]
     common = ["--pages", str(arguments.pages), "--size", arguments.size, "--seed", str(arguments.seed)]
     names = ["--names"] if arguments.names else []
-    options = [f"--set={setting}" for setting in arguments.set]
     server = subprocess.Popen(
         [*command, *common, *names, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -280,8 +375,8 @@ def run(arguments: argparse.Namespace) -> tuple[str, dict[str, Crawl]]:
         if not said:
             raise SystemExit("the server failed")
         for variant in (PLUGIN,) if arguments.alone else (CONTROL, PLUGIN):
-            child = [*command, "--crawl", variant, "--port", said[0], *(options if variant == PLUGIN else [])]
-            done = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=False)
+            crawler = child(variant, int(said[0]), arguments.responses, arguments.set)
+            done = subprocess.run(crawler, stdout=subprocess.PIPE, text=True, check=False)
             if done.returncode:
                 raise SystemExit(f"the crawl '{variant}' failed with exit code {done.returncode}")
             crawls[variant] = Crawl.read(json.loads(done.stdout.splitlines()[-1]))
@@ -317,18 +412,17 @@ def main() -> None:
         "--output", type=Path, default=Path(__file__).parent / "results" / "soak.txt", help="where the report goes"
     )
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--crawl", choices=(CONTROL, PLUGIN), help=argparse.SUPPRESS)
+    parser.add_argument("--crawl", choices=(CONTROL, PLUGIN, BEGUN), help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if not Path("/proc/self/statm").exists():
         parser.error("this benchmark reads /proc, which only Linux has")
-    if arguments.responses < 10 * TENTHS:
-        parser.error(f"--responses must be at least {10 * TENTHS} (got {arguments.responses})")
+    if arguments.responses < LEAST and arguments.crawl != BEGUN:
+        parser.error(f"--responses must be at least {LEAST} (got {arguments.responses})")
     if arguments.serve:
         serve(arguments)
     elif arguments.crawl:
-        settings = dict(setting.partition("=")[::2] for setting in arguments.set)
-        print(json.dumps(crawl(arguments.crawl, arguments.port, arguments.responses, settings)))
+        print(json.dumps(crawl(arguments.crawl, arguments.port, arguments.responses, arguments.set)))
     else:
         site, crawls = run(arguments)
         publish(report(site, crawls[PLUGIN], crawls.get(CONTROL)), arguments.output)

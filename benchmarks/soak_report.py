@@ -18,15 +18,21 @@ TENTHS = 10
 WARM_UP = 3
 """Tenths that are no part of the fit: caches and heaps fill."""
 STEADY = 0.1
-"""How far the speed of the last tenth may be from that of the first."""
+"""How much slower the last tenths may be than the first ones, and how much more CPU time they may take."""
+ENDS = 3
+"""Tenths at each end that are compared, as multiples of crawls just begun: one alone is off by some five per cent."""
+PLAIN = 0.2
+"""How much slower the last tenth may be than the first, whatever the machine does."""
+IDLE = 0.05
+"""Share of a core that the crawl may use while it pauses; more would slow the crawl just begun, and hide itself."""
 GROWTH = 50.0
 """Bytes a page by which memory may grow more than without the plugin: 50 MB in a million pages."""
 NOISE = 5e6
 """Bytes by which the memory of two crawls can drift apart whatever they do."""
 
-COUNTS = {"threads": 1, "files": 8, "children": 0, "jobs": 32, "responses": 32, "futures": 6_400}
+COUNTS = {"threads": 1, "files": 8, "children": 0, "jobs": 32, "responses": 32, "futures": 500}
 """What must not grow, and by how much it varies with what is under way at the moment of counting. A job is a page whose
-future is pending; asyncio has about 200 more for each response under way, with which Scrapy processes its items."""
+future is pending; asyncio has two more for each of the ``CONCURRENT_ITEMS`` tasks of a response under way."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +63,24 @@ class Tenth:
 
 
 @dataclass(frozen=True)
+class Fresh:
+    """What the machine was worth at a moment: a crawl of the same pages that had just begun."""
+
+    pages_per_second: float
+    cpu_per_page: float
+    busy: float
+    """Share of a core that the long crawl used meanwhile."""
+
+
+@dataclass(frozen=True)
 class Crawl:
     """What was measured in one crawl."""
 
     rss: list[tuple[int, int]]
     """Items so far and RSS, a hundred times."""
     tenths: list[Tenth]
+    fresh: list[Fresh]
+    """One before the first tenth and one after each; none of a control crawl."""
     requests: int
     """Those of the ten tenths, and a few more to keep the crawl busy to the end of the last."""
     responses: int
@@ -80,7 +98,13 @@ class Crawl:
     def read(cls, values: Mapping[str, Any]) -> Crawl:
         """Return what a crawl printed as JSON."""
         known = {field.name: values[field.name] for field in fields(cls)}
-        return cls(**{**known, "tenths": [Tenth(**tenth) for tenth in values["tenths"]]})
+        tenths = [Tenth(**tenth) for tenth in values["tenths"]]
+        return cls(**{**known, "tenths": tenths, "fresh": [Fresh(**one) for one in values["fresh"]]})
+
+    def relative(self, what: str) -> list[float]:
+        """Return a figure of each tenth as a multiple of what it is in the crawls just begun before it and after it."""
+        around = zip(self.tenths, self.fresh[:-1], self.fresh[1:], strict=True)
+        return [2 * getattr(tenth, what) / (getattr(a, what) + getattr(b, what)) for tenth, a, b in around]
 
 
 @dataclass(frozen=True)
@@ -132,15 +156,16 @@ def grows(values: Sequence[float], slack: float) -> bool:
 def checks(crawl: Crawl, control: Crawl | None) -> list[tuple[str, str, bool]]:
     """Return what is checked, what was found, and whether that is as it should be."""
     first, last = crawl.tenths[0], crawl.tenths[-1]
-    speed = last.pages_per_second / first.pages_per_second
-    found = [("pages/s, last tenth / first", f"{speed:.3f}", speed >= 1 - STEADY)]
-    if control is None:
-        cpu = last.cpu_per_page / first.cpu_per_page
-        found.append(("CPU per page, last tenth / first", f"{cpu:.3f}", cpu <= 1 + STEADY))
-    else:  # Scrapy itself takes longer per page when the heap is no longer new.
-        more = control.tenths[-1].cpu_per_page - control.tenths[0].cpu_per_page
-        own = (last.cpu_per_page - more) / first.cpu_per_page
-        found.append(("CPU per page, last tenth / first", f"{own:.3f} beyond the control's", own <= 1 + STEADY))
+    found: list[tuple[str, str, bool]] = []
+    for name, what in (("pages/s", "pages_per_second"), ("CPU per page", "cpu_per_page")):
+        values = crawl.relative(what)
+        change = sum(values[-ENDS:]) / sum(values[:ENDS])
+        good = change >= 1 - STEADY if what == "pages_per_second" else change <= 1 + STEADY
+        found.append((f"{name}, last {ENDS} tenths / first {ENDS}", f"{change:.3f} beside crawls just begun", good))
+    plain = last.pages_per_second / first.pages_per_second
+    found.append(("pages/s, last tenth / first", f"{plain:.3f}", plain >= 1 - PLAIN))
+    busy = max(one.busy for one in crawl.fresh)
+    found.append(("CPU time in pauses", f"{100 * busy:.1f} % of a core", busy <= IDLE))
     limit = GROWTH + NOISE / (last.items - crawl.tenths[WARM_UP - 1].items)
     for name, what in (("RSS", "rss"), ("RSS, trimmed", "trimmed"), ("malloc in use", "heap")):
         line = growth(crawl, control, what)
@@ -179,7 +204,9 @@ def report(site: str, crawl: Crawl, control: Crawl | None) -> str:
     parts = [
         heading("soak.py", ["scrapy-dripper", "scrapy", "twisted", "lxml", "onnxruntime"]),
         f"{site}\nLoad of the machine at the end (1/5/15 minutes): {load}.\n{outcome}",
-        f"With the plugin, by tenths of the crawl; memory in MB.\n\n{_table(crawl)}",
+        "With the plugin, by tenths of the crawl; memory in MB. 'Just begun' is a crawl of its own after each tenth"
+        f" ({crawl.fresh[0].pages_per_second:.1f} pages/s, {1000 * crawl.fresh[0].cpu_per_page:.2f} ms before the "
+        f"first).\n\n{_table(crawl)}",
     ]
     if control is not None:
         parts.append(f"The control: the same crawl without the plugin.\n\n{_table(control)}")
@@ -189,15 +216,21 @@ def report(site: str, crawl: Crawl, control: Crawl | None) -> str:
 
 
 def _table(crawl: Crawl) -> str:
-    columns = "items,pages/s,CPU ms/page,RSS,USS,trimmed,malloc,Python blocks,objects"
+    relative = crawl.relative("pages_per_second") if crawl.fresh else []
+    columns = "items,pages/s,just begun,relative,CPU ms/page,just begun,RSS,USS,trimmed,malloc,Python blocks,objects"
     rows = [
         [
-            *(f"{tenth.items}", f"{tenth.pages_per_second:.1f}", f"{1000 * tenth.cpu_per_page:.2f}"),
+            f"{tenth.items}",
+            f"{tenth.pages_per_second:.1f}",
+            f"{crawl.fresh[i + 1].pages_per_second:.1f}" if crawl.fresh else "",
+            f"{relative[i]:.3f}" if crawl.fresh else "",
+            f"{1000 * tenth.cpu_per_page:.2f}",
+            f"{1000 * crawl.fresh[i + 1].cpu_per_page:.2f}" if crawl.fresh else "",
             *(f"{value / 1e6:.1f}" for value in (tenth.rss, tenth.uss, tenth.trimmed, tenth.heap)),
             *(str(value) for value in (tenth.python_blocks, tenth.objects)),
             *(str(getattr(tenth, name)) for name in COUNTS),
         ]
-        for tenth in crawl.tenths
+        for i, tenth in enumerate(crawl.tenths)
     ]
     return table([*columns.split(","), *COUNTS], rows)
 
@@ -210,19 +243,20 @@ LEFT, WIDTH, TOP, HEIGHT, GAP = 66.0, 380.0, 56.0, 260.0, 100.0
 
 
 def draw(crawls: Mapping[str, Crawl], path: Path) -> None:
-    """Write the plot: memory to the left, CPU time per page to the right, over the pages of the crawl."""
+    """Write the plot: memory to the left, pages/s to the right, over the pages of the crawl."""
     most = max(crawl.tenths[-1].items for crawl in crawls.values())
-    panels = (
-        ("RSS, MB", {name: [(n, rss / 1e6) for n, rss in crawl.rss] for name, crawl in crawls.items()}),
-        (
-            "CPU ms per page",
-            {name: [(t.items, 1000 * t.cpu_per_page) for t in crawl.tenths] for name, crawl in crawls.items()},
-        ),
-    )
+    memory = {name: [(n, rss / 1e6) for n, rss in crawl.rss] for name, crawl in crawls.items()}
+    speed = {name: [(t.items, t.pages_per_second) for t in crawl.tenths] for name, crawl in crawls.items()}
+    for crawl in crawls.values():
+        if crawl.fresh:
+            places = [0, *(tenth.items for tenth in crawl.tenths)]
+            begun = zip(places, crawl.fresh, strict=True)
+            speed["a crawl that has just begun"] = [(n, one.pages_per_second) for n, one in begun]
+    panels = (("RSS, MB", memory), ("pages/s", speed))
     parts: list[Markup] = []
     for i, (title, lines) in enumerate(panels):
         parts += _panel(LEFT + i * (WIDTH + GAP), title, lines, most)
-    for i, name in enumerate(crawls):
+    for i, name in enumerate(speed):
         parts.append(tag("circle", cx=LEFT + 8 + 170 * i, cy=22.0, r=5.0, fill=colour(i)))
         parts.append(label(LEFT + 20 + 170 * i, 27, name))
     width, height = LEFT + 2 * WIDTH + GAP + 34, TOP + HEIGHT + 60
