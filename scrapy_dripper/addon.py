@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy.settings import BaseSettings
+from scrapy.settings import BaseSettings, get_settings_priority
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
@@ -10,13 +10,17 @@ from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
 
 PAGE_BYTES = 500_000
 """A large page: what a page that waits for its batch is reckoned at."""
+ITEMS = 32
+"""Items of one response that go through the pipelines at a time, at least."""
 
 
 class Addon:
     """Install the spider middleware, backpressure and, where scrapy-poet is installed, its provider."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Add the components that the user has not placed or switched off, and make room for two batches.
+        """Add the components that the user has not placed or switched off, and suit Scrapy to responses that wait.
+
+        They wait for their batch: there is room for two batches of them, and Scrapy makes fewer tasks for each.
 
         Raise :exc:`~scrapy_dripper.config.ConfigError` for a wrong setting.
         """
@@ -24,12 +28,23 @@ class Addon:
         settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", DripperSpiderMiddleware, 25)
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", DripperBackpressureMiddleware, 20)
         _provide(settings)
+        if not config.enabled:
+            return
         # Pages that wait for a batch count against this limit: with Scrapy's 5 MB, ten large pages stop the downloads
         # before the batch is full.
-        name = "SCRAPER_SLOT_MAX_ACTIVE_SIZE"
         room = config.batch_size * 2 * PAGE_BYTES
-        if config.enabled and room > settings.getint(name):
-            settings.set(name, room, "addon")
+        if room > settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE"):
+            _suggest(settings, "SCRAPER_SLOT_MAX_ACTIVE_SIZE", room)
+        # Scrapy makes so many tasks for every response, at once, even if it yields one item.
+        items = max(ITEMS, 2 * config.batch_size)
+        if items < settings.getint("CONCURRENT_ITEMS"):
+            _suggest(settings, "CONCURRENT_ITEMS", items)
+
+
+def _suggest(settings: BaseSettings, name: str, value: int) -> None:
+    """Set what nobody has set, another add-on neither."""
+    if (settings.getpriority(name) or 0) < get_settings_priority("addon"):
+        settings.set(name, value, "addon")
 
 
 def _provide(settings: BaseSettings) -> None:

@@ -26,8 +26,8 @@ Left = tuple[list[Job], "Job | None"]
 
 REPLACEMENTS = 3
 """Threads that are replaced, in a row or while the earlier ones are still stuck, before there are no more."""
-BACKLOG = 4
-"""Batches that may wait, the one that is worked on included, before there is no room for more."""
+BACKLOG = 2
+"""Batches that may wait before there is no room for more: the one that is worked on, and the next."""
 RESTART_SECONDS = 1.0
 """Wait before a thread that could not be started counts as dead, and another is tried."""
 

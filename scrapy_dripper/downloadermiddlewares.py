@@ -13,12 +13,12 @@ from scrapy_dripper.dripper import Dripper
 
 
 class DripperBackpressureMiddleware:
-    """Hold responses back while pages of four batches wait, and so, through ``CONCURRENT_REQUESTS``, further downloads.
+    """Hold responses back while pages of two batches wait, and so, through ``CONCURRENT_REQUESTS``, further downloads.
 
     A crawl that is faster than the engine would else have as many responses in callbacks as 8 MB hold, and Scrapy makes
-    ``CONCURRENT_ITEMS`` tasks for each. Of small pages there are hundreds, and Python's garbage collector, which looks
-    through all the tasks again and again, takes two fifths of the CPU time. Raise
-    :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False, or ``CONCURRENT_REQUESTS`` is 0.
+    ``CONCURRENT_ITEMS`` tasks for each. Of small pages there are hundreds, and Python's garbage collector looks through
+    all the tasks again and again. Raise :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False, or
+    ``CONCURRENT_REQUESTS`` is 0.
     """
 
     def __init__(self, crawler: Crawler) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import scrapy
@@ -15,12 +16,15 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
-from scrapy_dripper import Addon
+from scrapy_dripper import Addon, Extractor
+from scrapy_dripper.batcher import Batcher
+from scrapy_dripper.config import Config
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
+from scrapy_dripper.extraction import Document
 
 PATH = "scrapy_dripper.downloadermiddlewares.DripperBackpressureMiddleware"
-TWOS = {"DRIPPER_BATCH_SIZE": 2, "CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 4}
-CONCURRENT = TWOS["CONCURRENT_REQUESTS"]
+FOURS = {"DRIPPER_BATCH_SIZE": 4, "CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 4}
+CONCURRENT = FOURS["CONCURRENT_REQUESTS"]
 
 
 class Slow:
@@ -51,11 +55,11 @@ class Slow:
             self.asked.append(len(self.site.seen))
 
 
-def test_downloads_pause_while_four_batches_wait(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+def test_downloads_pause_while_two_batches_wait(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """The site is asked for nothing while there is no room; every item comes in the end."""
     engine.act = slow = Slow(site, held_back=CONCURRENT)
 
-    result = crawl(slow.spider(300), {**TWOS, "DRIPPER_TIMEOUT": 2 * PATIENCE})
+    result = crawl(slow.spider(300), {**FOURS, "DRIPPER_TIMEOUT": 2 * PATIENCE})
 
     assert slow.asked[0] == slow.asked[1] < 300
     assert 8 <= result.stat("queue/max") < 150  # Scrapy 2.14 waits 0.1 seconds before each callback; others give 11
@@ -65,11 +69,40 @@ def test_downloads_pause_while_four_batches_wait(crawl: Crawls, site: Site, engi
 
 
 def test_a_crawl_that_is_slower_than_the_engine_is_not_held_back(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Pages that fit into four batches pass at once."""
+    """Pages that fit into two batches pass at once."""
     result = crawl(spider(site.pages(20)))
 
     assert result.stat("pages") == 20
     assert result.stat("held_back") == 0
+
+
+def test_there_is_room_for_the_next_batch() -> None:
+    """The one that is worked on and the next may wait; whoever comes then waits until one of the pages is done."""
+    log = EngineLog(act=lambda engine, _: engine.log.hang())
+    config = Config(batch_size=4)
+
+    async def fill() -> list[bool]:
+        observer = Mock(stopping=lambda: False)
+        batcher = Batcher(config, lambda: Extractor(config, engine=FakeEngine(log)), observer)
+        rooms = []
+        for number in range(8):
+            rooms.append(await has_room(batcher))
+            page = batcher.submit(Document(b"<p>a page", f"http://site/{number}"))
+        rooms.append(await has_room(batcher))
+        log.free.set()
+        await page
+        rooms.append(await has_room(batcher))
+        batcher.stop()
+        return rooms
+
+    async def has_room(batcher: Batcher) -> bool:
+        try:
+            await asyncio.wait_for(batcher.room(), 0.05)
+        except asyncio.TimeoutError:
+            return False
+        return True
+
+    assert asyncio.run(fill()) == [True] * 8 + [False, True]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +132,7 @@ def test_what_does_not_go_to_the_engine_passes(
     engine.act = act
     site.routes["/file"] = (content_type, b"<p>a file</p>")
 
-    result = crawl(spider(site.pages(8), parse), {"DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": 2 * PATIENCE})
+    result = crawl(spider(site.pages(8), parse), {"DRIPPER_BATCH_SIZE": 2, "DRIPPER_TIMEOUT": 2 * PATIENCE})
 
     assert sorted(item["url"] for item in result.items) == site.pages(8)
     assert len(fetched) == 8
@@ -118,7 +151,7 @@ def test_pages_that_have_been_extracted_pass(crawl: Crawls, site: Site, engine: 
     engine.act = lambda engine, pages: engine.log.pause(0.02)
     poet = {"ADDONS": {"scrapy_poet.Addon": 300, "scrapy_dripper.Addon": 500}}
 
-    result = crawl(spider(site.pages(60), parse), {**TWOS, **poet, "CONCURRENT_REQUESTS": 20})
+    result = crawl(spider(site.pages(60), parse), {**FOURS, **poet, "CONCURRENT_REQUESTS": 20})
 
     assert sorted(item["url"] for item in result.items) == sorted(site.pages(60))
     assert result.stat("queue/max") > 8
@@ -131,7 +164,7 @@ def test_a_crawl_that_is_stopped_meanwhile_extracts_what_was_held_back(
     """Each response that had been downloaded becomes an item."""
     engine.act = slow = Slow(site)
 
-    result = crawl(slow.spider(200), {**TWOS, "CLOSESPIDER_ITEMCOUNT": 10})
+    result = crawl(slow.spider(200), {**FOURS, "CLOSESPIDER_ITEMCOUNT": 10})
 
     assert result.stats["finish_reason"] == "closespider_itemcount"
     assert result.stat("held_back") > 0
@@ -159,7 +192,7 @@ def test_the_log_counts_what_is_held_back(
 
     engine.act = act
 
-    result = crawl(slow.spider(300), {**TWOS, "DRIPPER_TIMEOUT": 2 * PATIENCE})
+    result = crawl(slow.spider(300), {**FOURS, "DRIPPER_TIMEOUT": 2 * PATIENCE})
 
     received = result.stats["response_received_count"]
     assert 8 < received == len(result.items) < 300
@@ -177,7 +210,7 @@ def test_a_stuck_engine_does_not_hold_the_crawl_for_ever(crawl: Crawls, site: Si
     """Its pages time out one by one, and each makes room."""
     engine.act = lambda engine, pages: engine.log.hang()
 
-    result = crawl(spider(site.pages(300)), {**TWOS, "DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": 0.8})
+    result = crawl(spider(site.pages(300)), {**FOURS, "DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": 0.8})
 
     assert sorted(item["url"] for item in result.items) == sorted(site.pages(300))
     assert result.stat("pages") == 300
@@ -213,7 +246,7 @@ def test_it_can_be_switched_off(crawl: Crawls, site: Site, engine: EngineLog, of
 
     engine.act = act
 
-    result = crawl(spider(site.pages(30), parse), {**TWOS, **off})
+    result = crawl(spider(site.pages(30), parse), {**FOURS, **off})
 
     assert len(result.items) == 30
     assert result.stat("held_back") == 0

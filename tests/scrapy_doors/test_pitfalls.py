@@ -143,6 +143,38 @@ def test_p08_the_addon_makes_room_for_two_batches(settings: dict[str, Any], expe
     assert merged.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE") == expected
 
 
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, 32),
+        ({"DRIPPER_BATCH_SIZE": 30}, 60),
+        ({"DRIPPER_BATCH_SIZE": 64}, 100),  # Scrapy's own is less
+        ({"CONCURRENT_ITEMS": 100}, 100),
+        ({"CONCURRENT_ITEMS": 8}, 8),
+        ({"DRIPPER_ENABLED": False}, 100),
+    ],
+)
+def test_p08_the_addon_has_scrapy_make_fewer_tasks(settings: dict[str, Any], expected: int) -> None:
+    """A response that waits costs Scrapy as many tasks as items may go through the pipelines at a time."""
+    merged = Settings(settings)
+
+    Addon().update_settings(merged)
+
+    assert merged.getint("CONCURRENT_ITEMS") == expected
+
+
+def test_p08_the_addon_leaves_what_another_one_has_set() -> None:
+    """Whichever of two add-ons comes first."""
+    merged = Settings()
+    merged.set("CONCURRENT_ITEMS", 60, "addon")
+    merged.set("SCRAPER_SLOT_MAX_ACTIVE_SIZE", 6_000_000, "addon")
+
+    Addon().update_settings(merged)
+
+    assert merged.getint("CONCURRENT_ITEMS") == 60
+    assert merged.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE") == 6_000_000
+
+
 def test_p08_large_pages_fill_a_batch(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """Twenty pages of 400 kB wait together: more than Scrapy's own limit would let in."""
     urls = site.pages(20)
@@ -176,7 +208,7 @@ def test_p09_the_number_of_waiting_pages_is_a_stat(crawl: Crawls, site: Site, en
         crawlers.append(self.crawler)
         yield {"url": response.url}
 
-    result = crawl(spider(site.pages(12), parse), {"DRIPPER_BATCH_SIZE": 3})
+    result = crawl(spider(site.pages(12), parse), {"DRIPPER_BATCH_SIZE": 6})
 
     assert result.stat("queue/max") == 12
     assert result.stat("batches") == len(engine.batches)
@@ -220,7 +252,7 @@ def test_p12_links_are_followed_before_the_page_is_extracted(crawl: Crawls, site
         if number < 5:
             yield response.follow(f"/page/{number + 1}")
 
-    result = crawl(spider([site.url("/page/0")], parse), {"DRIPPER_BATCH_SIZE": 2})
+    result = crawl(spider([site.url("/page/0")], parse), {"DRIPPER_BATCH_SIZE": 3})
 
     assert_all_right(result.items, site.pages(6))
 

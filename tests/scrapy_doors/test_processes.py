@@ -141,7 +141,7 @@ def test_p04_ctrl_c_twice_does_not_wait_for_the_engine(start: Start, site: Site,
 @pytest.mark.parametrize("kind", KINDS)
 def test_p05_ctrl_c_once_finishes_what_waits_and_says_how_much(start: Start, site: Site, kind: str) -> None:
     """Every page that was downloaded gets its content, and the log tells why the crawl is still there."""
-    process = start(kind, {"DRIPPER_BATCH_SIZE": 2}, urls=site.pages(6), engine="held")
+    process = start(kind, {"DRIPPER_BATCH_SIZE": 3}, urls=site.pages(6), engine="held")
     process.wait_for("parsed", 6)
     process.wait_for("labelling")
     process.interrupt()
