@@ -230,7 +230,7 @@ class Pauses:
         crawler.signals.connect(self._stay_open, signals.spider_idle)
 
     async def pause(self) -> None:
-        """Compare, and go on with the requests that were held back. Without a command to compare with, do nothing."""
+        """End what is under way and let the other crawl run; do nothing if there is none to compare with."""
         if self.begin is None:
             return
         latest = time.monotonic() + PATIENCE
@@ -264,7 +264,7 @@ class Pauses:
             self._pause.result()
 
     def request(self, request: Request) -> Iterator[Request]:
-        """Yield a request, now or never: in a pause it is sent at the end of it."""
+        """Yield a request, or in a pause keep it until its end."""
         if self._on():
             self._held.append(request)
         else:
