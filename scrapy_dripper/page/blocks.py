@@ -8,17 +8,16 @@ model could reach.
 
 from __future__ import annotations
 
-import contextlib
 import re
 from array import array
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
 
 import numpy as np
 
+from scrapy_dripper.page.head import about, math_settings, title_and_base
 from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree
 from scrapy_dripper.page.recover import xml_text
 from scrapy_dripper.page.tags import (
@@ -44,9 +43,6 @@ MAX_CELL_CHARS = 400
 MAX_NODES = 200_000
 """Elements of a page that are looked at. Of 1,310 real pages the largest has 16,000; so many take about a second."""
 
-MATH_SETTINGS = ("inlineMath", "renderMathInElement", "delimiters", "AM_", "asciimath", "ASCIIMath")
-"""Words of scripts that set up MathJax, KaTeX or ASCIIMathML."""
-
 _BREAK = "\0"  # Stands for <br> in a run being collected; NUL itself never comes through the parser.
 _BLOCK, _BR, _MEDIA = int(Kind.BLOCK), int(Kind.BREAK), int(Kind.MEDIA)
 _FLAGS = {tag: int(flag) for tag, flag in TAG_FLAGS.items()}
@@ -62,12 +58,12 @@ def cut(root: HtmlElement, url: str = "") -> Page:
 
     Of a document with more than :data:`MAX_NODES` elements only the first are looked at, and the page is truncated.
     """
-    title, base_url = _head(root, url)
+    title, base_url = title_and_base(root, url)
     unseen = list(islice(root.iter(*UNSEEN), MAX_NODES + 1))
     truncated = len(unseen) > MAX_NODES
     if truncated:
         _drop_after(unseen[-1])
-    scripts = _math_settings(unseen)
+    scripts, hints = math_settings(unseen), about(unseen)
     _drop([element for element in unseen if not _is_content(element)])
     for player in root.iter("video", "audio"):  # what is in it beside its sources is for browsers that cannot play it
         player.text = None
@@ -75,13 +71,7 @@ def cut(root: HtmlElement, url: str = "") -> Page:
             child.tail = None
             if child.tag not in ("source", "track"):
                 player.remove(child)
-    return replace(_Cutter(root).page(url, base_url, title, truncated), scripts=scripts)
-
-
-def _math_settings(elements: list[HtmlElement]) -> tuple[str, ...]:
-    scripts = [element for element in elements if element.tag == "script"]
-    written = [text for element in scripts for text in (element.get("src"), element.text) if text]
-    return tuple(text for text in written if any(word in text for word in MATH_SETTINGS))
+    return replace(_Cutter(root).page(url, base_url, title, truncated), scripts=scripts, about=hints)
 
 
 def _is_content(element: HtmlElement) -> bool:
@@ -125,22 +115,6 @@ def _drop_after(element: HtmlElement) -> None:
         for sibling in list(node.itersiblings()):
             node.getparent().remove(sibling)
         node = node.getparent()
-
-
-def _head(root: HtmlElement, url: str) -> tuple[str | None, str]:
-    """Return the document's title and the URL that its links resolve against."""
-    # An icon can have a title too: <svg><title>.
-    title = next((node for node in root.iter("title") if node.find("..").tag in ("head", "body", "html")), None)
-    text = " ".join("".join(title.itertext()).split()) if title is not None else ""
-    base = root.find(".//base[@href]")
-    base_url = url
-    if base is not None:
-        # A browser ignores what is no URL, such as "http://[", and a URL of another kind, such as "javascript:x".
-        with contextlib.suppress(ValueError):
-            joined = urljoin(url, base.get("href", "").strip())
-            if urlsplit(joined).scheme in ("http", "https", urlsplit(url).scheme):
-                base_url = joined
-    return text or None, base_url
 
 
 class _Cutter:

@@ -97,6 +97,22 @@ class Blocks:
         return len(self.text)
 
 
+@dataclass(frozen=True, slots=True)
+class About:
+    """What the head and the scripts of a page say of it."""
+
+    kind: str = ""
+    """``og:type`` of the Open Graph protocol, in lower case."""
+    types: frozenset[str] = frozenset()
+    """Types of schema.org that its JSON-LD names, in lower case."""
+    description: int = 0
+    """Characters of its longest description."""
+    dated: bool = False
+    """True if it says when it was published."""
+    script_chars: int = 0
+    """Characters of scripts other than JSON-LD."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Page:
     """One parsed document."""
@@ -111,6 +127,8 @@ class Page:
     """True for the first part of an oversize page."""
     scripts: tuple[str, ...] = ()
     """Scripts that say how the page writes formulas: their text, or their URL."""
+    about: About = About()
+    """What its head and scripts say of it."""
     oversize: str = "fallback"
     """What an engine does if the page is too long for it: an answer to ``DRIPPER_OVERSIZE``."""
 

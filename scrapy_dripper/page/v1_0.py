@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from lxml.html.defs import block_tags
 
-from scrapy_dripper.page.blocks import MAX_NODES, _head, _math_settings
+from scrapy_dripper.page.blocks import MAX_NODES
+from scrapy_dripper.page.head import math_settings, title_and_base
 from scrapy_dripper.page.nodes import Nodes
 from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree
 from scrapy_dripper.page.tags import KINDS, PLAYERS, TAGS, UNSEEN, Kind
@@ -114,7 +115,7 @@ class _Cutter:
     def page(self, url: str) -> V1Page:
         self._walk()
         nodes = self.nodes
-        title, base_url = _head(nodes.node[0], url)
+        title, base_url = title_and_base(nodes.node[0], url)
         ranges = np.array(self.range, dtype=np.int32).reshape(-1, 2)
         tree = self._tree()
         return V1Page(
@@ -124,7 +125,7 @@ class _Cutter:
             tree=tree,
             blocks=self._columns(tree),
             truncated=nodes.truncated,
-            scripts=_math_settings([node for node in nodes.node if node.tag == "script"]),
+            scripts=math_settings([node for node in nodes.node if node.tag == "script"]),
             tag=self.tag,
             lead=self.lead,
             first=ranges[:, 0],

@@ -17,9 +17,10 @@ _CARD = """\
 
 The probability that a block of a web page is main content, in two stages. The first is the mean of gradient-boosted
 trees over {features} features of a block, and of {networks} small networks that also see those of the blocks around.
-The second is trees over what the first says of the page as a whole, calibrated on held-out pages. No part reads text
-beyond counts of characters and of some words. It runs through onnxruntime on a CPU. Made by `make train`; the seed,
-library versions and data hashes are in `manifest.json`.
+The second is trees over what the first says of the page as a whole. The answer is the mean of both stages, calibrated
+on held-out pages. No part reads text beyond counts of characters and of some words, and the types that the page's head
+names. It runs through onnxruntime on a CPU. Made by `make train`; the seed, library versions and data hashes are in
+`manifest.json`.
 
 ## Data
 {data}

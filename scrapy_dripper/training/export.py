@@ -13,7 +13,7 @@ from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.decode import Decoding
 from scrapy_dripper.engines.tagger.features import schema_hash
 from scrapy_dripper.engines.tagger.model import BLOCKS, CONTEXT, FORMAT, Manifest, Model
-from scrapy_dripper.training.fit import NETWORK_SHARE, Fitted
+from scrapy_dripper.training.fit import CONTEXT_SHARE, NETWORK_SHARE, Fitted
 from scrapy_dripper.training.graphs import blocks_graph, context_graph
 from scrapy_dripper.training.prepare import Example
 
@@ -31,7 +31,7 @@ def export(
     names_of_context = list(context(probe.features, np.zeros(len(probe.main), dtype=np.float32)))
     weights = {
         BLOCKS: blocks_graph([fitted.stage.trees], fitted.stage.networks, NETWORK_SHARE, len(names)),
-        CONTEXT: context_graph(fitted.context, fitted.calibration, len(names_of_context)),
+        CONTEXT: context_graph(fitted.context, CONTEXT_SHARE, fitted.calibration, names_of_context),
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in weights.items():

@@ -3,7 +3,7 @@
 The first stage is the mean of gradient-boosted trees and small networks. The second stage are trees over what the
 first says of a page as a whole; they are fitted on probabilities of pages that the first stage had not seen, because
 those of seen pages are too sure of themselves (stacked generalisation: Wolpert 1992). A line over the log-odds then
-makes probabilities of them.
+makes probabilities of the mean of both stages.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ NETWORK_SHARE = 0.4
 """Weight of the networks beside the trees in the first stage."""
 CONTEXT_SEEDS = 3
 """Boosters of the second stage."""
+CONTEXT_SHARE = 0.5
+"""Weight of the second stage beside the first in the answer: their mean is better than either."""
 
 _COMMON: dict[str, Any] = {
     "objective": "binary",
@@ -74,7 +76,7 @@ class Fitted:
 
     def __call__(self, example: Example) -> npt.NDArray[np.float64]:
         """Return the probability of main of each block, as the exported model does."""
-        return self.calibration(predict_context(self.context, example, self.stage(example)))
+        return self.calibration(predict(self.context, example, self.stage(example)))
 
 
 def fit_trees(examples: Sequence[Example], seed: int = 0) -> lightgbm.Booster:
@@ -113,16 +115,15 @@ def fit_context(
     return tuple(lightgbm.train({**CONTEXT, "seed": one}, data) for one in seeds)
 
 
-def predict_context(
-    boosters: Sequence[lightgbm.Booster], example: Example, probabilities: Floats
-) -> npt.NDArray[np.float64]:
-    """Return the second stage's probabilities, before calibration."""
+def predict(boosters: Sequence[lightgbm.Booster], example: Example, probabilities: Floats) -> npt.NDArray[np.float64]:
+    """Return the mean of the second stage's probabilities and the first's, before calibration."""
     matrix = context(example.features, probabilities).matrix()
-    mean: npt.NDArray[np.float64] = np.mean([b.predict(matrix, num_threads=1) for b in boosters], axis=0)
+    second = np.mean([b.predict(matrix, num_threads=1) for b in boosters], axis=0)
+    mean: npt.NDArray[np.float64] = CONTEXT_SHARE * second + (1 - CONTEXT_SHARE) * probabilities
     return mean
 
 
 def fit_calibration(examples: Sequence[Example], probabilities: Mapping[str, npt.NDArray[np.float64]]) -> Calibration:
-    """Return the calibration of the second stage's held-out probabilities; each block counts the same."""
+    """Return the calibration of held-out probabilities of both stages; each block counts the same."""
     p = np.concatenate([probabilities[e.id] for e in examples])
     return calibrate(p, np.concatenate([e.main for e in examples]))

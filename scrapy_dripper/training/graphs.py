@@ -165,14 +165,20 @@ def blocks_graph(trees: Sequence[lightgbm.Booster], networks: Sequence[Network],
     )
 
 
-def context_graph(trees: Sequence[lightgbm.Booster], calibration: Calibration, features: int) -> bytes:
-    """Return the second stage."""
+def context_graph(
+    trees: Sequence[lightgbm.Booster], share: float, calibration: Calibration, names: Sequence[str]
+) -> bytes:
+    """Return the second stage in its mean with the first, calibrated; ``share`` is its part of the mean, 0 to 1.
+
+    ``names`` are those of its features, of which ``p`` is what the first stage says.
+    """
     g = _Graph()
-    parts = [g.trees(booster, "features", features) for booster in trees]
-    mean = g.add("Mul", g.add("Sum", *parts), g.weight(1 / len(parts)))
+    first = g.add("Gather", "features", g.weight(names.index("p"), np.int64), axis=1)
+    parts = [g.add("Mul", g.trees(booster, "features", len(names)), g.weight(share / len(trees))) for booster in trees]
+    mean = g.add("Sum", *parts, g.add("Mul", first, g.weight(1 - share)))
     edge = calibration.edge
     p = g.add("Clip", mean, g.weight(edge), g.weight(1 - edge))
     odds = g.add("Log", g.add("Div", p, g.add("Sub", g.weight(1.0), p)))
     scaled = g.add("Add", g.add("Mul", odds, g.weight(calibration.slope)), g.weight(calibration.intercept))
     g.add("Sigmoid", scaled, output="probabilities")
-    return g.model([helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", features])])
+    return g.model([helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", len(names)])])

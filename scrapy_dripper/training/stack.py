@@ -24,7 +24,7 @@ from scrapy_dripper.training.fit import (
     fit_calibration,
     fit_context,
     fit_trees,
-    predict_context,
+    predict,
 )
 from scrapy_dripper.training.prepare import Example
 
@@ -64,7 +64,7 @@ def fit_stack(
 
     contexts = [fit_context(others(k), first, seed) for k in range(len(folds))]
     second: dict[str, npt.NDArray[np.float64]] = {
-        name: predict_context(boosters, examples[name], first[name])
+        name: predict(boosters, examples[name], first[name])
         for split, boosters in zip(folds, contexts, strict=True)
         for name in split.held
     }

@@ -108,6 +108,23 @@ def test_what_some_features_say() -> None:
     assert x["up1_blocks"][1] == np.float32(np.log1p(4))
 
 
+def test_what_the_head_says_is_the_same_for_all_blocks() -> None:
+    found = page(
+        """<head><script type="application/ld+json">{"@type": "Product", "offers": {"@type": "Offer"}}</script>"""
+        """<meta property="og:type" content="product.item"></head><p>One</p><p>Two</p>"""
+    )
+    x = columns(found)
+
+    assert x["about_product"].tolist() == x["about_kind_product"].tolist() == [1, 1]
+    assert x["about_types"].tolist() == [np.float32(np.log1p(2))] * 2
+    assert not x["about_article"].any()
+    other = page("<p>One</p>")
+    batch = features([other, found, other])
+    assert batch.matrix[:, batch.names.index("about_product")].tolist() == [0, 1, 1, 0]
+    assert not x["about_kind_other"].any()
+    assert columns(page('<meta property="og:type" content="odd"><p>One</p>'))["about_kind_other"].tolist() == [1]
+
+
 def test_lower_case_that_changes_the_number_of_words() -> None:
     """The Turkish dotted capital becomes two characters: words are counted again rather than shifted."""
     found = page("<p>İİ the İx</p><p>the the</p>")

@@ -142,14 +142,43 @@ DECODING = Decoding()
 def test_decoding(probabilities: list[float], sizes: list[float], texts: list[str], main: list[bool]) -> None:
     p, size = np.array(probabilities, dtype=np.float32), np.array(sizes, dtype=np.float32)
 
-    assert decode(p, size, texts, DECODING).tolist() == main
+    assert decode(p, size, texts, np.zeros(len(p), dtype=np.bool_), DECODING).tolist() == main
+
+
+@pytest.mark.parametrize(
+    ("blocks", "links", "main"),
+    [
+        # the picture's link, the title and the title with its price, by probability
+        ([("A red hat", 0.5), ("A red hat", 0.9), ("A red hat 19 €", 0.8)], [1, 1, 0], [0, 1, 0]),
+        ([("A red hat", 0.5), ("A red hat", 0.5), ("A red hat 19 €", 0.8)], [1, 1, 1], [0, 0, 1]),
+        ([("A red hat", 0.8), ("one", 0.9), ("two", 0.9), ("A red hat", 0.5)], [1, 0, 0, 0], [1, 1, 1, 0]),
+        ([("A red hat", 0.9), ("A red hat", 0.9)], [0, 0], [1, 1]),  # no link: they may be values of a table
+        ([("A red hat", 0.9), *[("x", 0.9)] * 6, ("A red hat", 0.9)], [1] * 8, [1] * 8),  # too far apart
+        ([("hat", 0.9), ("hat", 0.9)], [1, 1], [1, 1]),  # one word is too little
+        ([("The scarf", 0.9), ("The scarf that my aunt made me", 0.9)], [1, 0], [1, 1]),  # more than a copy
+        ([("Chapter 1", 0.9), ("Chapter 12", 0.9)], [1, 1], [1, 1]),  # not the same word
+        ([("Home Seating Chairs", 0.1), ("Seating Chairs", 0.9)], [1, 0], [0, 1]),  # a heading below its breadcrumb
+        # the first is a copy of the second, and so is the last of the first
+        ([("1 2 3 4 5 6", 0.3), ("1 2 3 4 5 6 more", 0.4), *[("x", 0.9)] * 9, ("1 2 3 4 5 6", 0.9)], [1] * 12,
+         [0, 1, *[1] * 9, 0]),
+    ],
+)  # fmt: skip
+def test_what_a_link_says_twice_is_kept_once(
+    blocks: list[tuple[str, float]], links: list[int], main: list[int]
+) -> None:
+    texts = [text for text, _ in blocks]
+    p = np.array([chance for _, chance in blocks], dtype=np.float32)
+    size = np.array([len(text.split()) for text in texts], dtype=np.float32)
+    everything = Decoding(min_words=0, recall_weight=100)
+
+    assert decode(p, size, texts, np.array(links, dtype=np.bool_), everything).astype(int).tolist() == main
 
 
 @given(st.lists(st.tuples(st.floats(0, 1, width=32), st.integers(1, 300)), min_size=1, max_size=40))
 def test_decoding_maximises_the_expected_f1(blocks: list[tuple[float, int]]) -> None:
     """No other cut of the ranking has a higher expected F1, and the cut respects the ranking."""
     p, size = (np.array(column, dtype=np.float32) for column in zip(*blocks, strict=True))
-    main = decode(p, size, [str(i) for i in range(len(p))], DECODING)
+    main = decode(p, size, [str(i) for i in range(len(p))], np.zeros(len(p), dtype=np.bool_), DECODING)
     w, q = size.astype(np.float64), p.astype(np.float64)
     total = float(q @ w)
 

@@ -144,7 +144,10 @@ def test_carry_wants_the_nodes_of_the_pages() -> None:
 
 def test_native_copy_is_the_native_page() -> None:
     """The tagger reads of it what it reads of the document, and the page stays whole."""
-    body = "<nav>menu</nav><p>a <svg><path/></svg>b</p><select><option>o</select><ul><li>c<li>d</ul>"
+    body = (
+        "<nav>menu</nav><p>a <svg><path/></svg>b</p><select><option>o</select><ul><li>c<li>d</ul>"
+        """<script type="application/ld+json">{"@type": "Product"}</script>"""
+    )
     found = v1(body)
     before = simplify(found), etree.tostring(found.tree.nodes[0])
     native = PROFILES["native"]
@@ -154,6 +157,8 @@ def test_native_copy_is_the_native_page() -> None:
     expected = native.cut(native.parse(f"<html><head></head><body>{body}</body></html>"), "")
     assert copy.blocks.text == expected.blocks.text
     assert copy.tree.flags.tolist() == expected.tree.flags.tolist()
+    assert copy.about == expected.about
+    assert copy.about.types == {"product"}
     assert [found.tree.nodes[i].tag for i in nodes] == [node.tag for node in copy.tree.nodes]
     assert (simplify(found), etree.tostring(found.tree.nodes[0])) == before
 

@@ -40,8 +40,9 @@ class Tagger:
         probabilities = self._model(batch)
         answers: list[Labels | EngineError] = []
         for page, a, b in zip(pages, batch.edges[:-1].tolist(), batch.edges[1:].tolist(), strict=True):
-            p = probabilities[a:b]
-            answers.append(Labels(p, decode(p, batch.size[a:b], page.blocks.text, self._model.manifest.decoding)))
+            p, texts = probabilities[a:b], page.blocks.text
+            main = decode(p, batch.size[a:b], texts, batch.linked[a:b], self._model.manifest.decoding)
+            answers.append(Labels(p, main))
         return answers
 
     def close(self) -> None:

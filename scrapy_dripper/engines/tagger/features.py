@@ -14,13 +14,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from math import log1p
 from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.engines.tagger.characters import CJK, COMMA, DIGIT, SENTENCE, SEPARATOR, UPPER, Characters, count
-from scrapy_dripper.engines.tagger.lexicon import KEYWORDS, WORD_BITS, WORDS, keywords
+from scrapy_dripper.engines.tagger.lexicon import KEYWORDS, PAGE_KINDS, SCHEMA_TYPES, WORD_BITS, WORDS, keywords
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
 
@@ -32,7 +33,11 @@ LEVELS = 6
 """How many ancestors of a block are looked at."""
 LONG = 20
 """Words of a long block."""
+LINKED = 0.5
+"""Share of its characters in links that makes a block a link."""
 
+_SCHEMA_TYPES = {name: frozenset(types.split()) for name, types in SCHEMA_TYPES.items()}
+_PAGE_KINDS = {name: frozenset(kinds.split()) for name, kinds in PAGE_KINDS.items()}
 _tokens = re.compile(r"\w+").findall
 _headings = np.array([TAGS[f"h{level}"] for level in range(1, 7)])
 _PATH = np.int64(1_000_003)
@@ -155,6 +160,8 @@ class Features:
     """Shape (n, features)."""
     size: Floats
     """Words of each block, shape (n,), with half a word for each CJK character."""
+    linked: Bools
+    """True for a block with at least half of its characters in links, shape (n,)."""
     edges: Ints
     """Where each page begins, and at the end n: shape (pages + 1,)."""
     table: Table
@@ -170,6 +177,8 @@ def schema_hash(names: Sequence[str], names_of_context: Sequence[str]) -> str:
         list(names_of_context),
         KEYWORDS,
         WORDS,
+        SCHEMA_TYPES,
+        PAGE_KINDS,
         list(TAGS),
         [flag.name for flag in Flag],
         LEVELS,
@@ -191,7 +200,9 @@ def features(pages: Sequence[Page]) -> Features:
     _ancestors(x, t, c)
     _neighbours(x, t)
     _page(x, t, c)
-    return Features(tuple(x), x.matrix(), c.size, np.append(np.unique(t.first), len(t.first)), t)
+    _about(x, pages)
+    edges = np.append(np.unique(t.first), len(t.first))
+    return Features(tuple(x), x.matrix(), c.size, x["link_density"].astype(np.float32) >= LINKED, edges, t)
 
 
 def _per(a: npt.NDArray[np.generic], b: npt.NDArray[np.generic]) -> Floats:
@@ -427,3 +438,23 @@ def _page(x: Columns, t: Table, c: Characters) -> None:
     for flag in (Flag.MAIN, Flag.ARTICLE, Flag.PARAGRAPH, Flag.NAV, Flag.FORM):
         sums = running((t.flags[t.context] & flag) != 0)
         x[f"page_{(flag.name or '').lower()}"] = _per(sums[t.last] - sums[t.first], blocks)
+
+
+def _about(x: Columns, pages: Sequence[Page]) -> None:
+    """What the page's head and scripts say of it, the same for all its blocks."""
+    blocks = [len(page.blocks) for page in pages]
+    told = [page.about for page in pages]
+
+    def add(name: str, values: Sequence[float]) -> None:
+        x[f"about_{name}"] = np.repeat(np.array(values, dtype=np.float32), blocks)
+
+    for name, types in _SCHEMA_TYPES.items():
+        add(name, [not types.isdisjoint(about.types) for about in told])
+    for name, kinds in _PAGE_KINDS.items():
+        add(f"kind_{name}", [about.kind in kinds for about in told])
+    known = frozenset().union(*_PAGE_KINDS.values())
+    add("kind_other", [bool(about.kind) and about.kind not in known for about in told])
+    add("types", [log1p(len(about.types)) for about in told])
+    add("description", [log1p(about.description) for about in told])
+    add("dated", [about.dated for about in told])
+    add("script_chars", [log1p(about.script_chars) for about in told])

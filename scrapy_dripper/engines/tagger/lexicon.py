@@ -48,6 +48,27 @@ KEYWORDS: dict[str, str] = {
 }
 """Groups of keywords in class and id attributes. The order is part of the feature schema."""
 
+SCHEMA_TYPES: dict[str, str] = {
+    "article": "article newsarticle blogposting techarticle report scholarlyarticle liveblogposting",
+    "product": "product productgroup offer individualproduct vehicle car book movie softwareapplication "
+    "mobileapplication",
+    "list": "itemlist collectionpage offercatalog searchresultspage blog",
+    "forum": "discussionforumposting qapage question answer comment",
+    "faq": "faqpage",
+    "recipe": "recipe",
+    "organisation": "organization localbusiness corporation store professionalservice service hotel restaurant "
+    "medicalbusiness dentist legalservice",
+    "event": "event course jobposting howto videoobject apireference",
+}
+"""Groups of types of schema.org, by what a page with one of them is about."""
+
+PAGE_KINDS: dict[str, str] = {
+    "article": "article",
+    "product": "product og:product product.item product.group",
+    "website": "website blog",
+}
+"""Groups of values of ``og:type``."""
+
 _camel = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _top = re.compile(r"top\b").match
 _groups = [re.compile(pattern.replace(r"|^top\b", "")).search for pattern in KEYWORDS.values()]

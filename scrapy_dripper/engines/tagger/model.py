@@ -28,7 +28,7 @@ FORMAT = 2
 BLOCKS = "blocks.onnx"
 """The first stage: features of blocks to probabilities."""
 CONTEXT = "context.onnx"
-"""The second stage: probabilities around and above a block to its own."""
+"""The second stage: probabilities around and above a block to its own, in the mean with the first stage's."""
 MANIFEST = files.MANIFEST
 MOST_WEIGHTS = 256 << 20
 """Bytes of a graph; the bundled ones have 2 million."""
@@ -97,8 +97,8 @@ class Model:
         """Return the probability of main of each block of a batch, float32 of shape (n,)."""
         inputs = {"features": batch.matrix, "first": batch.table.first, "last": batch.table.last}
         (first,) = self._blocks.run(["probabilities"], inputs)
-        (second,) = self._context.run(["probabilities"], {"features": context(batch, first).matrix()})
-        return np.asarray(second, dtype=np.float32)
+        (mean,) = self._context.run(["probabilities"], {"features": context(batch, first).matrix()})
+        return np.asarray(mean, dtype=np.float32)
 
 
 def _weights(path: Path) -> Path:

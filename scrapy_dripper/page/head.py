@@ -1,0 +1,71 @@
+"""What a page says of itself beside its text: in the head, and in scripts wherever they stand."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
+
+from scrapy_dripper.page.page import About
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+MATH_SETTINGS = ("inlineMath", "renderMathInElement", "delimiters", "AM_", "asciimath", "ASCIIMath")
+"""Words of scripts that set up MathJax, KaTeX or ASCIIMathML."""
+
+# By expression, not by a JSON parser: the JSON of real pages is often broken, and only the names of the types count.
+# Bounded, so that brackets and quotes that are never closed cannot take quadratic time.
+_types = re.compile(r'"@type"\s*:\s*(\[[^][{}]{0,500}\]|"[^"]{0,200}")').findall
+_names = re.compile(r'(\w+)"').findall
+_DESCRIPTIONS = ("description", "og:description")
+_DATES = ("article:published_time", "datepublished")
+
+
+def title_and_base(root: HtmlElement, url: str) -> tuple[str | None, str]:
+    """Return the document's title and the URL that its links resolve against."""
+    # An icon can have a title too: <svg><title>.
+    title = next((node for node in root.iter("title") if node.find("..").tag in ("head", "body", "html")), None)
+    text = " ".join("".join(title.itertext()).split()) if title is not None else ""
+    base = root.find(".//base[@href]")
+    base_url = url
+    if base is not None:
+        # A browser ignores what is no URL, such as "http://[", and a URL of another kind, such as "javascript:x".
+        with contextlib.suppress(ValueError):
+            joined = urljoin(url, base.get("href", "").strip())
+            if urlsplit(joined).scheme in ("http", "https", urlsplit(url).scheme):
+                base_url = joined
+    return text or None, base_url
+
+
+def math_settings(elements: Iterable[HtmlElement]) -> tuple[str, ...]:
+    """Return the scripts, of these elements, that say how formulas are written: their text, or their URL."""
+    scripts = [element for element in elements if element.tag == "script"]
+    written = [text for element in scripts for text in (element.get("src"), element.text) if text]
+    return tuple(text for text in written if any(word in text for word in MATH_SETTINGS))
+
+
+def about(elements: Iterable[HtmlElement]) -> About:
+    """Return what the scripts and ``meta`` elements among these say of the page."""
+    types: set[str] = set()
+    kind, description, dated, script_chars = "", 0, False, 0
+    for element in elements:
+        if element.tag == "script":
+            text = element.text or ""
+            if "ld+json" in (element.get("type") or "").lower():
+                for found in _types(text.lower()):
+                    types.update(_names(found))
+            else:
+                script_chars += len(text)
+        elif element.tag == "meta":
+            name = (element.get("property") or element.get("name") or element.get("itemprop") or "").strip().lower()
+            value = (element.get("content") or "").strip()
+            if name in _DESCRIPTIONS:
+                description = max(description, len(value))
+            elif name == "og:type":
+                kind = kind or value.lower()
+            elif name in _DATES:
+                dated = dated or bool(value)
+    return About(kind, frozenset(types), description, dated, script_chars)

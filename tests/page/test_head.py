@@ -1,0 +1,64 @@
+"""What a page says of itself in its head and scripts."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.page import About
+from scrapy_dripper.page.parse import parse
+
+
+def about(head: str, body: str = "<p>text</p>") -> About:
+    return cut(parse(f"<html><head>{head}</head><body>{body}</body></html>")).about
+
+
+@pytest.mark.parametrize(
+    ("json", "types"),
+    [
+        ('{"@context": "https://schema.org", "@type": "NewsArticle"}', {"newsarticle"}),
+        ('{"@type":["Product","Car"],"offers":{"@type":"Offer"}}', {"product", "car", "offer"}),
+        ('{"@type": "http:\\/\\/www.schema.org\\/Product"}', {"product"}),
+        ('{"@type": ["Product", "Car", "offers": {"@type": "Offer"}}', {"offer"}),
+        ('{"@graph": [{"@type": "http://schema.org/WebPage"}, {"@type" : "Person"}]}', {"webpage", "person"}),
+        ('{"@type": "Product", "name": "broken json"', {"product"}),
+        ('{"@type": 7, "type": "Product"}', set()),
+        ("", set()),
+    ],
+)
+def test_types_of_json_ld(json: str, types: set[str]) -> None:
+    assert about(f'<script type="application/ld+json">{json}</script>').types == types
+    assert about(f'<script type="APPLICATION/LD+JSON">{json}</script>').types == types
+    assert about("", f'<p>text</p><script type="application/ld+json">{json}</script>').types == types
+
+
+def test_only_json_ld_names_types() -> None:
+    said = about("""<script>var x = {"@type": "Product"}</script>""")
+
+    assert said.types == frozenset()
+    assert said.script_chars == len('var x = {"@type": "Product"}')
+
+
+def test_meta_elements() -> None:
+    said = about(
+        '<meta name=description content="One two"><meta property="og:description" content="One two three">'
+        '<meta property="og:type"><meta property="og:type" content=" Article "><meta property="og:type" content=blog>'
+        '<meta itemprop=datePublished content="2026-01-01"><meta property="article:published_time">'
+    )
+
+    assert said == About(kind="article", description=len("One two three"), dated=True)
+
+
+def test_meta_elements_without_content() -> None:
+    assert (
+        about('<meta name=description><meta property="og:type"><meta><meta itemprop=datePublished><script></script>')
+        == About()
+    )
+
+
+@pytest.mark.parametrize("filler", [" ", '"@type": ', '"@type":[ ', '"@type":["', '"@type"'])
+def test_hostile_json_ld(filler: str) -> None:
+    """A pattern that looked at the same spaces twice would take hours for a megabyte of them."""
+    said = about(f'<script type="application/ld+json">"@type":{filler * (1_000_000 // len(filler))}"A"</script>')
+
+    assert said.types <= {"a", "type"}
