@@ -75,7 +75,9 @@ class Steps:
         self.page = page
         batch = self._took("features", features([page]))
         p = self._took("model", self.model(batch))
-        labels = self._took("labels", choose(p, batch.size, page.blocks.text, self.model.manifest.decoding))
+        labels = self._took(
+            "labels", choose(p, batch.size, page.blocks.text, batch.linked, self.model.manifest.decoding)
+        )
         if not labels.any():
             return
         tree = self._took("main_html", main_tree(page, labels))
