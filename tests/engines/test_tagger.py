@@ -135,6 +135,8 @@ DECODING = Decoding()
         ([0.9, 0.8, 0.05], [50, 50, 50], ["a", "b", "c"], [True, True, False]),
         ([0.1, 0.1], [20, 20], ["a", "b"], [False, False]),  # 4 words expected: nothing is main
         ([0.9, 0.95], [50, 50], ["same", "same"], [True, False]),  # a copy is kept once, at its first place
+        ([0.8, 0.9, 0.9], [50, 50, 50], ["same", "b", "same"], [True, True, False]),  # nor for one a little likelier
+        ([0.1, 0.9, 0.9], [9, 50, 9], ["same", "b", "same"], [False, True, True]),  # a heading, listed in the contents
         ([0.9, 0.9], [5, 50], ["same", "same"], [True, True]),  # too short to be called a copy
         ([0.4, 0.3], [500, 400], ["a", "b"], [True, True]),  # no 0.5 threshold: an undecided page keeps what it can
     ],
@@ -158,9 +160,12 @@ def test_decoding(probabilities: list[float], sizes: list[float], texts: list[st
         ([("The scarf", 0.9), ("The scarf that my aunt made me", 0.9)], [1, 0], [1, 1]),  # more than a copy
         ([("Chapter 1", 0.9), ("Chapter 12", 0.9)], [1, 1], [1, 1]),  # not the same word
         ([("Home Seating Chairs", 0.1), ("Seating Chairs", 0.9)], [1, 0], [0, 1]),  # a heading below its breadcrumb
-        # the first is a copy of the second, and so is the last of the first
+        # the first stands for the last, which is hardly likelier, and for the second, its neighbour
+        ([("1 2 3 4 5 6", 0.8), ("1 2 3 4 5 6 more", 0.8), *[("x", 0.9)] * 9, ("1 2 3 4 5 6", 0.9)], [1] * 12,
+         [1, 0, *[1] * 9, 0]),
+        # the last stands for the first, and is too far from the second
         ([("1 2 3 4 5 6", 0.3), ("1 2 3 4 5 6 more", 0.4), *[("x", 0.9)] * 9, ("1 2 3 4 5 6", 0.9)], [1] * 12,
-         [0, 1, *[1] * 9, 0]),
+         [0, 1, *[1] * 9, 1]),
     ],
 )  # fmt: skip
 def test_what_a_link_says_twice_is_kept_once(

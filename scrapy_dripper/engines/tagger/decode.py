@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,8 @@ class Decoding:
     """A page on which fewer words than this are expected to be main has no main content."""
     copy_words: float = 6.0
     """Of blocks with the same text and at least so many words, only one can be main."""
+    copy_margin: float = 0.1
+    """The first of them is, unless another is likelier by more than this."""
     near: float = 6.0
     """Of two blocks at most so many apart, one of them a link, the text of one in the other's, only one can be main."""
     near_words: float = 2.0
@@ -72,31 +74,60 @@ def _without_copies(
     """Return which blocks are no copies, and the probabilities, where a block has the highest of its copies.
 
     Pages say things twice, for narrow and for wide screens, and grids of products and articles link each of them twice
-    or more: by its picture, by its title, with and without its price. The true text has them once. Of copies near each
-    other the likelier is kept, so that a heading is not lost to the menu beside it. What is repeated close by without a
-    link, such as the values of a table, is no copy.
+    or more: by its picture, by its title, with and without its price. The true text has them once.
     """
     # Lists: to read one element of an array takes longer than all else that is done with it.
     own, words, links = probabilities.tolist(), size.tolist(), linked.tolist()
     p = list(own)
     candidate = [True] * len(words)
-    kept: dict[str, int] = {}  # by its text, the block that stands for all that have it
-    near, least, share = min(int(decoding.near), _FARTHEST), decoding.near_words, decoding.near_share
-    last_link = -near - 1
-
-    def drop(copy: int, original: int) -> None:
+    for copy, original in _same(own, words, texts, decoding):
         candidate[copy] = False
         p[original] = max(p[original], p[copy])
-        if kept.get(texts[copy]) == copy:
-            kept[texts[copy]] = original
+    for copy, original in _near(own, words, texts, links, candidate, decoding):
+        candidate[copy] = False
+        p[original] = max(p[original], p[copy])
+    return np.array(candidate), np.array(p, dtype=np.float64)
 
+
+def _same(own: list[float], words: list[float], texts: Sequence[str], decoding: Decoding) -> Iterator[tuple[int, int]]:
+    """Yield each block whose text stands elsewhere on the page, and the block that stands for it.
+
+    That is the first of them, so that a page that is there twice is not mixed of both, unless another is much likelier,
+    as a heading is than its line in the table of contents.
+    """
+    kept: dict[str, int] = {}
     for i, text in enumerate(texts):
+        if words[i] < decoding.copy_words:
+            continue
+        original = kept.setdefault(text, i)
+        if original == i:
+            continue
+        if own[i] > own[original] + decoding.copy_margin:
+            kept[text] = i
+            yield original, i
+        else:
+            yield i, original
+
+
+def _near(
+    own: list[float],
+    words: list[float],
+    texts: Sequence[str],
+    links: list[bool],
+    candidate: list[bool],
+    decoding: Decoding,
+) -> Iterator[tuple[int, int]]:
+    """Yield each candidate whose text stands, linked, in that of one near it, or the other way round, and that one.
+
+    The likelier of the two stands for both, so that a heading is not lost to the menu beside it. What is repeated close
+    by without a link, such as the values of a table, is no copy. The caller takes those yielded out of the candidates.
+    """
+    near, least, share = min(int(decoding.near), _FARTHEST), decoding.near_words, decoding.near_share
+    last_link = -near - 1
+    for i, text in enumerate(texts):
+        if not candidate[i]:
+            continue
         n = words[i]
-        if n >= decoding.copy_words:
-            original = kept.setdefault(text, i)
-            if original != i:
-                drop(i, original)
-                continue
         if links[i]:
             last_link = i
         if n < least or i - last_link > near:
@@ -108,10 +139,9 @@ def _without_copies(
             if not (_within(text, texts[j]) if n <= m else _within(texts[j], text)):
                 continue
             if own[i] <= own[j]:
-                drop(i, j)
+                yield i, j
                 break
-            drop(j, i)
-    return np.array(candidate), np.array(p, dtype=np.float64)
+            yield j, i
 
 
 def _within(part: str, whole: str) -> bool:
