@@ -13,16 +13,16 @@ from lxml import etree
 from scrapy_dripper.output.code.blocks import has_code_class
 from scrapy_dripper.output.images import player
 from scrapy_dripper.page.page import NOBODY, Flag, Page, Tree
-from scrapy_dripper.page.tags import KINDS, LOOSE, SILENT, TAGS, UNSEEN, Kind
+from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS, UNSEEN, Kind
 
 ATTRIBUTES = frozenset(
-    "abbr accent align alt alttext aria-label axis bevelled block border cellpadding cellspacing char charoff cite "
-    "class clear close color colspan columnalign columnlines columns compact content controls coords data datetime "
-    "dir display eeimg encoding face fence form headers height href hreflang hspace id inline ismap itemprop "
-    "itemscope itemtype kind label lang linebreak linethickness lquote mathvariant media minsize movablelimits name "
-    "noshade notation nowrap open playlabel poster property rel reversed role rows rowspan rquote rules scope "
-    "selection separators shape size sizes span src srclang srcset start stretchy summary title translate type "
-    "usemap valign value videoid vspace width".split()
+    "abbr accent align alt alttext aria-hidden aria-label axis bevelled block border cellpadding cellspacing char "
+    "charoff cite class clear close color colspan columnalign columnlines columns compact content controls coords "
+    "data datetime dir display eeimg encoding face fence form headers height href hreflang hspace id inline ismap "
+    "itemprop itemscope itemtype kind label lang linebreak linethickness lquote mathvariant media minsize "
+    "movablelimits name noshade notation nowrap open playlabel poster property rel reversed role rows rowspan rquote "
+    "rules scope selection separators shape size sizes span src srclang srcset start stretchy summary title translate "
+    "type usemap valign value videoid vspace width".split()
 )
 """Attributes that Main-HTML keeps, beside ``data-*``: no handlers, no style, nothing that loads or runs by itself."""
 
@@ -58,7 +58,14 @@ _raw_in_attribute = re.compile(r"<(?=!--)|&(?=\{)").sub
 _WHOLE = frozenset({"math", "pre"})
 _cells = [TAGS["td"], TAGS["th"]]
 _columns = [TAGS["colgroup"], TAGS["col"]]
-_row = TAGS["tr"]
+_row, _term, _definition = TAGS["tr"], TAGS["dt"], TAGS["dd"]
+_media = frozenset(TAGS[tag] for tag in MEDIA)
+_players = PLAYERS | {"iframe"}
+_beside = re.compile(
+    r"(?:^|[\s_-])(?:ico|icons?|logos?|avatars?|badges?|emblem|share|sharing|social|sponsor(?:ed|s)?|ads?|advert\w*|banner"
+    r"|promo\w*|tracking|pixel|spacer|newsletter|related|author|profile)(?=[\s_-]|$)",
+    re.I,
+).search
 
 
 def main_html(page: Page, main: npt.NDArray[np.bool_]) -> str:
@@ -74,15 +81,18 @@ def to_html(tree: etree._Element) -> str:
 def main_tree(page: Page, main: npt.NDArray[np.bool_]) -> etree._Element:
     """Return the Main-HTML of a page: main blocks and all their ancestors from ``<html>`` down, as a new tree.
 
-    What is no block (images, rules, lone symbols) is kept where the blocks on both sides are. A row that keeps a cell
-    keeps all its cells, the others empty, so that no column shifts; so does a row with cells that span others.
-    ``<noscript>`` becomes ``<div>``, or a browser would not show it; a tag that is neither HTML, MathML nor a custom
-    element becomes ``<span>``. Of what can run, formulas in ``<script type="math/...">`` are kept, which browsers take
-    for data, and frames that are players, with their address in ``data-src``. Relative URLs stay relative.
+    What is no block (images, rules, lone symbols) is kept where the blocks on both sides are; images and players also
+    at the edge of main content, where they are nearer to what is kept than to what is not. A row that keeps a cell
+    keeps all its cells, the others empty, so that no column shifts; so does a row with cells that span others. A
+    definition keeps its term, be it empty, or it would be that of another. ``<noscript>`` becomes ``<div>``, or a
+    browser would not show it; a tag that is neither HTML, MathML nor a custom element becomes ``<span>``. Of what can
+    run, formulas in ``<script type="math/...">`` are kept, which browsers take for data, and frames that are players,
+    with their address in ``data-src``. Relative URLs stay relative.
     """
     tree = page.tree
     kept_of = _kept_owners(main)
     text, tail, own = kept_of[tree.text_owner], kept_of[tree.tail_owner], kept_of[tree.self_owner]
+    own[list(_at_edges(tree, main, np.flatnonzero((tree.self_owner < NOBODY) & ~own).tolist()))] = True
     dropped = list(_dropped(tree, np.flatnonzero(own & (tree.tag == 0)).tolist()))
     own[dropped] = False
     nodes = _kept_nodes(tree, main, text, tail, own)
@@ -121,6 +131,39 @@ def _kept_owners(main: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     return kept
 
 
+def _at_edges(tree: Tree, main: npt.NDArray[np.bool_], left: list[int]) -> Iterator[int]:
+    """Yield those of the nodes in gaps that belong to main blocks on one side: the first image of an article, the last.
+
+    The least element around one that has blocks decides: they must all be main, or the one beside it must be in there,
+    and the one on the other side not. What has the class or id of an icon, an advertisement or the like is left out.
+    """
+    total = np.concatenate([[0], np.cumsum(main)]).tolist()
+    start, end, parent, owner = (
+        column.tolist() for column in (tree.block_start, tree.block_end, tree.parent, tree.self_owner)
+    )
+    n = len(main)
+    holders: dict[int, int] = {}  # of elements without blocks, the least element around them that has some, or -1
+    for i in left:
+        gap = -2 - owner[i]
+        if not (main[max(gap - 1, 0) : gap + 1].any() and (tree.tag[i] in _media or tree.nodes[i].tag in _players)):
+            continue
+        way = []
+        at = i
+        while at not in holders and start[at] == end[at] and not (tree.names[at] and _beside(tree.names[at][:512])):
+            way.append(at)
+            at = parent[at]
+        around = holders.get(at, at if start[at] < end[at] else -1)
+        holders |= dict.fromkeys(way, around)
+        if around < 0:
+            continue
+        a, b = start[around], end[around]
+        before, behind = a <= gap - 1 < b, a <= gap < b
+        if total[b] - total[a] == b - a or (
+            0 < gap < n and before != behind and bool(main[gap - 1 if before else gap])
+        ):
+            yield i
+
+
 def _kept_nodes(
     tree: Tree,
     main: npt.NDArray[np.bool_],
@@ -143,7 +186,9 @@ def _kept_nodes(
     cells = is_cell & nodes[parent]
     columns = np.isin(tree.tag, _columns) & nodes[parent]
     columns |= (tree.tag == TAGS["col"]) & columns[parent]
-    placed: npt.NDArray[np.bool_] = nodes | cells | columns
+    behind = np.minimum(tree.end, len(nodes) - 1)
+    terms = (tree.tag == _term) & (tree.tag[behind] == _definition) & nodes[behind] & (parent[behind] == parent)
+    placed: npt.NDArray[np.bool_] = nodes | cells | columns | terms
     return placed
 
 

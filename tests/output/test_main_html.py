@@ -88,11 +88,43 @@ def test_columns_do_not_shift_where_a_dropped_row_spans() -> None:
         ("<p>a</p><figure><img src=i><figcaption>b</figcaption></figure>", [0, 1], True),
         ("<img src=i><p>a</p><p>b</p>", [0], False),
         ("<img src=i><p>a</p>", [0], True),  # all is main
+        # at the edge: what stands in one element with the text that is kept, and without that which is not
+        ("<div><p>a</p><p><img src=i></p></div><p>share</p>", [0], True),
+        ("<div><p>a</p></div><p><img src=i></p><p>share</p>", [0], False),
+        ("<p>menu</p><article><img src=i><p>a</p></article><p>b</p>", [1], True),
+        ("<p>menu</p><article><img src=i><p>teaser</p><p>a</p></article>", [2], False),
+        ("<p>a</p><figure><img src=i><figcaption>c</figcaption></figure><p>b</p>", [1], True),
+        ("<article><picture><source srcset=i><img src=i></picture><p>a</p></article><p>b</p>", [0], True),
+        ("<p>b</p><article><img src=i><p>a</p></article>", [1], True),
+        ("<article><p>a</p><img src=i></article>", [0], True),
+        ("<p>b</p><article><div class='share icons'><img src=i></div><p>a</p></article>", [1], False),
+        ("<p>b</p><article><img class='ad-image' src=i><p>a</p></article>", [1], False),
     ],
 )
 def test_images_go_with_the_blocks_around(body: str, main: list[int], image: bool) -> None:
-    """An image in a block goes with it; one between blocks stays if both sides do."""
+    """One in a block goes with it; one between blocks stays if both sides do, or if it is nearer to what is kept."""
     assert ("<img" in kept(body, *main)) == image
+
+
+def test_players_at_the_edge() -> None:
+    video = '<iframe src="https://www.youtube.com/embed/x"></iframe>'
+
+    assert "iframe" in kept(f"<p>b</p><article>{video}<p>a</p></article>", 1)
+    assert "iframe" not in kept(f"<p>b</p><article>{video.replace('youtube', 'adtube')}<p>a</p></article>", 1)
+
+
+def test_many_images_at_an_edge_take_linear_time() -> None:
+    """Deep wrappers are climbed once, not once for each image in them."""
+    body = "<article>" + "<div>" * 200 + "<img src=i>" * 20_000 + "</div>" * 200 + "<p>a</p></article><p>b</p>"
+
+    assert kept(body, 0).count("<img") == 20_000
+
+
+def test_a_definition_keeps_its_term() -> None:
+    """Empty, where it is not main: without it the text would define the term before."""
+    body = "<dl><dt>a</dt><dd>b</dd><dt>c</dt><dd>d</dd><dt>e</dt></dl>"
+
+    assert kept(body, 0, 1, 3) == "<dl><dt>a</dt><dd>b</dd><dt></dt><dd>d</dd></dl>"
 
 
 @pytest.mark.parametrize(
