@@ -40,7 +40,10 @@ _renderer = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 _words = re.compile(r"\w+").findall
 _inline = {tag for tag, kind in KINDS.items() if kind is Kind.INLINE} | {"img"}
 _code = re.compile(r"(?ms)^[ >]*(`{3,})[^`\n]*\n.*?^[ >]*\1[ \t]*$|(?<!`)(`+)(?!`)[^\n]*?[^`\n]\2(?!`)")
-_formula = re.compile(r"(?<![\\$])\$\$(?!\$).+?(?<!\\)\$\$|(?<![\\$])\$(?!\$)[^$\n]+?(?<!\\)\$", re.DOTALL)
+# In a line as Pandoc reads it: text right behind the first sign and before the second, and no digit behind that.
+_formula = re.compile(
+    r"(?<![\\$])\$\$(?!\$).+?(?<!\\)\$\$|(?<![\\$])\$(?![\s$])[^$\n]*?(?<=[^\s\\$])\$(?!\d)", re.DOTALL
+)
 _target = re.compile(r"\]\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|<[a-z]+:[^>\n]*>")
 _footnote = re.compile(r"\[\^(\w+)\]:?")
 

@@ -110,8 +110,10 @@ def _code(reader: Reader, element: etree._Element) -> Leave:
     return skip if add_code(reader, element) else inline_tags.code_tag(reader, element)
 
 
-def _rule(reader: Reader, _element: etree._Element) -> Leave:
-    if reader.begins_block():
+def _rule(reader: Reader, element: etree._Element) -> Leave:
+    if element.get("role") in ("presentation", "none") or element.get("aria-hidden") == "true":
+        reader.flush()
+    elif reader.begins_block():
         reader.flush()
         reader.items.append(Rule())
     else:
@@ -124,7 +126,9 @@ def _player(reader: Reader, element: etree._Element) -> Leave:
     if found is not None:
         reader.begins_block()
         reader.flush()
-        reader.items.append(found)
+        before = reader.items[-1] if reader.items else None
+        if type(before) is not type(found) or before.src != found.src:  # or it is the <noscript> twin of a late one
+            reader.items.append(found)
     return skip
 
 
@@ -135,13 +139,21 @@ def _quote(reader: Reader, element: etree._Element) -> Leave:
 
 def _figure(reader: Reader, element: etree._Element) -> Leave:
     found = caption_of(element) if reader.fits() else None
-    if found is None or found in reader.captions:
+    if found is None or found in reader.captions or _holds_blocks(found):
         return _block(reader, element)
     caption = reader.read_line(found)
     reader.captions[found] = -1
     if not caption:
         return _block(reader, element)
     return reader.hold(lambda items: _with_caption(items, caption, reader.captions[found]))
+
+
+def _holds_blocks(caption: etree._Element) -> bool:
+    """Return True for a caption that is a text of its own: with a heading or a list, or of two paragraphs."""
+    if next(caption.iter("h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "table", "pre"), None) is not None:
+        return True
+    paragraphs = caption.iter("p")
+    return next(paragraphs, None) is not None and next(paragraphs, None) is not None
 
 
 def _with_caption(items: Items, caption: Runs, place: int) -> Items:
@@ -226,8 +238,8 @@ def _list(reader: Reader, element: etree._Element) -> Leave:
     def leave() -> None:
         _end_entry(reader)
         entries, labels = reader.entries, reader.labels
-        if reader.terms:
-            entries.append(ListItem((), tuple(reader.terms)))
+        if any(reader.terms):
+            entries.append(ListItem((), tuple(filter(None, reader.terms))))
         reader.items, reader.kind, reader.entries, reader.terms, reader.labels = outer
         reader.nesting -= 1
         if labels:
@@ -237,9 +249,20 @@ def _list(reader: Reader, element: etree._Element) -> Leave:
             notes = (Footnote(labels.get(i) or free(str(i + 1)), entry.items) for i, entry in enumerate(entries))
             reader.items.append(Footnotes(tuple(notes)))
         elif entries:
+            if kind == "unordered":
+                entries = [one for entry in entries for one in _without_empty_level(entry)]
             reader.items.append(List(kind, tuple(entries), int(number[1]) if number else 1))
 
     return leave
+
+
+def _without_empty_level(entry: ListItem) -> tuple[ListItem, ...]:
+    """Return the items of a list in place of the item that holds nothing else, as where a comment was left out."""
+    if len(entry.items) == 1:
+        only = entry.items[0]
+        if type(only) is List and only.kind == "unordered":
+            return only.items
+    return (entry,)
 
 
 def _end_entry(reader: Reader, label: str | None = None) -> None:
@@ -248,7 +271,8 @@ def _end_entry(reader: Reader, label: str | None = None) -> None:
     if reader.items:
         if label is not None:
             reader.labels[len(reader.entries)] = label
-        reader.entries.append(ListItem(tuple(reader.items), tuple(reader.terms)))
+        terms = tuple(filter(None, reader.terms)) or tuple(reader.terms[:1])
+        reader.entries.append(ListItem(tuple(reader.items), terms))
         reader.items, reader.terms = [], []
 
 
@@ -277,9 +301,7 @@ def _term(reader: Reader, element: etree._Element) -> Leave:
     if reader.flat or reader.kind != "definition":
         return _block(reader, element)
     _end_entry(reader)
-    runs = reader.read_line(element)
-    if runs:
-        reader.terms.append(runs)
+    reader.terms.append(reader.read_line(element))  # empty if it was not kept: what follows has no name then
     return skip
 
 

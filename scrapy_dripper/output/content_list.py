@@ -65,7 +65,7 @@ def only(items: Items, types: Collection[str]) -> Items:
             kept += [Quote(inner)] if inner else []
         elif isinstance(item, List):
             entries = [replace(entry, items=only(entry.items, types)) for entry in item.items]
-            left = tuple(entry for entry in entries if entry.items or entry.terms)
+            left = tuple(entry for entry in entries if entry.items or any(entry.terms))
             kept += [replace(item, items=left)] if left else []
         elif isinstance(item, Footnotes):
             kept.append(Footnotes(tuple(replace(note, items=only(note.items, types)) for note in item.notes)))

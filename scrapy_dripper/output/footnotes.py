@@ -31,20 +31,29 @@ class FootnoteMarks:
         self.notes: dict[etree._Element, str] = {}
         """The label of each element that is a footnote."""
 
+    def is_mark(self, link: etree._Element, href: str) -> bool:
+        """Return True if a link within the page looks like the mark of a footnote, be that on the page or not."""
+        return self._shown(link, href) is not None
+
     def label(self, link: etree._Element, href: str) -> str | None:
         """Return the label of the footnote that a link within the page leads to; None if it leads to none."""
-        text = inner_text(link).strip()
-        shown = _mark_text(text) if len(text) < 12 else None
-        named = _mark_name(href) is not None
-        if not shown or not (named or self._is_marked(link)):
+        shown = self._shown(link, href)
+        if shown is None:
             return None
+        named = _mark_name(href) is not None
         note = self._target(href[1:])
         if note is None or self._is_inside(link, note) or not (named or note.tag != "div"):
             return None
         label = self.notes.get(note)
         if label is None:
-            label = self.notes[note] = self.free_label(shown[1])
+            label = self.notes[note] = self.free_label(shown)
         return label
+
+    def _shown(self, link: etree._Element, href: str) -> str | None:
+        """Return what the mark of a footnote shows, without its brackets; None for another link."""
+        text = inner_text(link).strip()
+        shown = _mark_text(text) if len(text) < 12 else None
+        return shown[1] if shown and (_mark_name(href) is not None or self._is_marked(link)) else None
 
     def free_label(self, wanted: str) -> str:
         """Return a label that no footnote has: the one that is wanted, if it can be."""

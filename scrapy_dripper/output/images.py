@@ -62,6 +62,12 @@ _placeholder = re.compile(
     re.I,
 ).fullmatch
 _image_file = re.compile(r"[^\s{}\"<>]+\.(?:jpe?g|png|gif|webp|avif)(?:[?#]\S*)?", re.I).fullmatch
+_icon_class = re.compile(r"(?:^|[\s_-])(?:ico|icons?|avatars?|badges?|emblem)(?=[\s_-]|$)", re.I).search
+_icon_file = re.compile(
+    r"(?:^|[/_-])ico(?:ns?)?[/_-](?:[^/]*)\.(?:svg|gif|ico)$|[_-]icons?\.(?:svg|gif|ico)$", re.I
+).search
+_file_name = re.compile(r"[\w.,@%()+-]+\.(?:jpe?g|png|gif|webp|avif|svg|bmp)", re.I).fullmatch
+_small = re.compile(r"\s*0*(?:[12]?\d|3[0-2])(?:\.\d+)?\s*(?:px)?\s*").fullmatch
 _size = re.compile(r"[-_]\d{2,5}x\d{2,5}(?=\.\w+$)|-scaled(?=\.\w+$)").sub
 _pixels = re.compile(r"\s*0*[01](?:\.\d+)?\s*(?:px)?\s*").fullmatch
 _candidates = re.compile(r"([^\s,](?:\S*[^\s,])?)(?:,|([^,]*))").finditer
@@ -69,7 +75,7 @@ _descriptor = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)[wxh]\b").match
 
 
 def image(element: etree._Element, resolve: Resolve) -> Image | None:
-    """Return the image of an ``<img>`` or ``<picture>``, None for a placeholder or a pixel that counts visits.
+    """Return the image of an ``<img>`` or ``<picture>``; None for a placeholder, an icon or a pixel that counts visits.
 
     The address is the first that there is of: an attribute of :data:`LAZY_SOURCES`; the largest candidate of one of
     :data:`LAZY_SOURCE_SETS`; ``src``; the largest candidate of ``srcset``, then of the ``<source>`` elements; any
@@ -87,7 +93,22 @@ def image(element: etree._Element, resolve: Resolve) -> Image | None:
     if address is None:
         return None
     alt, title = (" ".join(attributes.get(name, "").split()) for name in ("alt", "title"))
-    return Image(resolve(address), alt, title)
+    if _file_name(alt):
+        alt = ""
+    if _is_decoration(attributes, address, alt):
+        return None
+    return Image(resolve(address), alt, title if title != alt else "")
+
+
+def _is_decoration(img: dict[str, str], address: str, alt: str) -> bool:
+    """Return True for icons and avatars, and for what the page says is for the eye alone (WAI-ARIA, 6.6)."""
+    if _icon_class(img.get("class", "")) or _icon_file(address.partition("?")[0]):
+        return True
+    if alt:
+        return False
+    if img.get("aria-hidden") == "true" or img.get("role") in ("presentation", "none"):
+        return True
+    return bool(_small(img.get("width", "")) and _small(img.get("height", "")))
 
 
 def _attributes(element: etree._Element) -> dict[str, str]:

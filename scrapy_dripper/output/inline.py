@@ -38,6 +38,10 @@ _line_in_cjk = re.compile(f"(?<={_CJK})[^\\S\\n]*\\n\\s*(?={_CJK})").sub
 _apart = re.compile(r"[\w:;,!?)\]][\w$€£¥]").match
 _invisible = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\\s]*").fullmatch
 _word = re.compile(r"\w").search
+# Where a word may be broken, and marks of byte order. Between letters without spaces, as in Thai, they part words.
+_breaks = re.compile("[\u00ad\u2060\ufeff]|\u200b(?![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])").sub
+_not_word = re.compile(r"[\W_]+").sub
+_tells_of_window = re.compile(r"\bnew (?:window|tab)\b|external link", re.I).search
 
 
 class Gap(IntEnum):
@@ -81,7 +85,11 @@ class Line:
 
     # ------------------------------------------------------------------ content
     def text(self, text: str) -> None:
-        """Add text, its white space collapsed."""
+        """Add text, its white space collapsed, without characters that only say where a word may be broken."""
+        if not text.isascii():
+            text = _breaks("", text)
+            if not text:
+                return
         words = text.split()
         if not words:
             if self.begun and self.gap < Gap.SPACE:
@@ -195,7 +203,11 @@ class Line:
                 if runs:
                     outer.extend(_formatted(form, arguments, merged(runs, self._notation)))
                 runs = outer
-            self._outer = [(form, arguments, []) for form, arguments, _ in self._outer]
+            # Of a link around blocks, the first with text is the link.
+            named = any(map(_has_word, runs))
+            self._outer = [
+                (form, ("", "") if named and form is Link else arguments, []) for form, arguments, _ in self._outer
+            ]
         else:
             runs = self._runs
         self._runs = []
@@ -211,7 +223,9 @@ def _formatted(form: Format, arguments: tuple[str, ...], runs: Runs) -> Iterable
     """Return what a format with content amounts to."""
     if form is Link:
         href, title = arguments
-        return (Link(href, runs, title),)
+        if not href:
+            return runs
+        return (Link(href, runs, title if title and _is_news(title, href, runs) else ""),)
     if form is Sup:
         marks = [run for run in runs if type(run) is FootnoteMark]
         if marks and not any(_word(run.text) for run in runs if type(run) is Text):
@@ -219,6 +233,29 @@ def _formatted(form: Format, arguments: tuple[str, ...], runs: Runs) -> Iterable
     elif all(type(run) is Image or type(run) is FootnoteMark for run in runs):
         return runs
     return (form(runs),)  # type: ignore[arg-type, call-arg]
+
+
+def _is_news(title: str, href: str, runs: Runs) -> bool:
+    """Return True if the title of a link says more than its text and its URL do."""
+    said = _not_word("", title.lower())
+    if not said or _tells_of_window(title):
+        return False
+    url = _not_word("", href.lower())
+    site = _not_word("", href.lower().partition("//")[2].partition("/")[0])
+    text = _not_word("", "".join(map(_plain, runs)).lower())
+    return said not in text and said not in url and not (site and site in said)
+
+
+def _plain(run: str | Run) -> str:
+    """Return the words of a run."""
+    if type(run) is str:
+        return run
+    inner = getattr(run, "runs", None)
+    return getattr(run, "text", "") if inner is None else "".join(map(_plain, inner))
+
+
+def _has_word(run: str | Run) -> bool:
+    return _word(_plain(run)) is not None
 
 
 def merged(buffer: _Buffer, notation: Notation) -> Runs:
@@ -233,7 +270,11 @@ def merged(buffer: _Buffer, notation: Notation) -> Runs:
         elif kind is _Code:
             runs.append(Code("".join(group)))  # type: ignore[arg-type]
         elif kind in _JOINED:
-            runs.append(_joined(kind, list(group), notation))  # type: ignore[arg-type]
+            whole = list(group)
+            if len(runs) > 1 and type(runs[-2]) is kind and type(runs[-1]) is Text and runs[-1].text.isspace():
+                whole = [runs[-2], kind((runs[-1],)), *whole]
+                del runs[-2:]
+            runs.append(_joined(kind, whole, notation))  # type: ignore[arg-type]
         else:
             runs.extend(group)  # type: ignore[arg-type]
     return join_formulas(tuple(runs), notation)

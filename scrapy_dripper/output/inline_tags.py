@@ -28,6 +28,10 @@ from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 _self_link = re.compile(r"headerlink|anchor|hash-link|permalink|header-link|heading-link|direct-link", re.I).search
 _edit_link = re.compile(r"(?:^|\s)mw-editsection(?:\s|$)").search
 _header_link = re.compile(r"headerlink|hash-link|anchorjs-link|header-anchor|heading-anchor|header-link").search
+_for_screen_readers = re.compile(
+    r"(?:^|\s)(?:sr-only|screen-?reader(?:s?-?text|-only)?|(?:u-)?visually-?hidden|show-for-sr|a11y-hidden)(?:\s|$)",
+    re.I,
+).search
 _word = re.compile(r"\w").search
 
 
@@ -55,6 +59,8 @@ def _span(reader: Reader, element: etree._Element) -> Leave:
             return skip
         if reader.title and _edit_link(name):
             return skip
+        if reader.line.begun and _for_screen_readers(name):
+            return skip  # they say again, or more clumsily, what is there to see
         if reader.in_note and reader.footnotes.leads_back(element, None):
             return skip
         if reader.is_caption(element):
@@ -81,6 +87,8 @@ def _anchor(reader: Reader, element: etree._Element) -> Leave:
         if label is not None:
             reader.line.run(FootnoteMark(label))
             return skip
+        if reader.footnotes.is_mark(element, href):
+            return None  # of a footnote that was not kept
     elif reader.title and _is_self_link(element):
         return skip
     url = reader.resolve(href)

@@ -184,7 +184,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class ListItem:
-    """One item of a list; in a definition list one definition, with the terms that precede it."""
+    """One item of a list; in a definition list one definition, with the terms that precede it.
+
+    Its only term is empty if the page has one that was not kept.
+    """
 
     items: Items
     terms: tuple[Runs, ...] = ()

@@ -185,24 +185,32 @@ class _Writer:
     def _definitions(self, item: List) -> str:
         """Return a definition list as in PHP Markdown Extra.
 
-        Definitions in definitions are not indented any further: to CommonMark, which knows neither, it would be code.
+        Terms alone are a list. A definition whose term was not kept is none, nor is one that begins with a list or a
+        block of code to readers of Markdown; they stand there as they are. Definitions in definitions are not indented
+        any further: to CommonMark, which knows neither, it would be code.
         """
+        if not any(entry.items for entry in item.items):
+            terms = [ListItem((Paragraph(term),)) for entry in item.items for term in entry.terms if term]
+            return self._list(List("unordered", tuple(terms))) if terms else ""
         in_definition, self.in_definition = self.in_definition, True
         indent = "" if in_definition else "  "
         pieces: list[str] = []
+        defined = False  # there is a term that a definition can follow
         for entry in item.items:
-            terms = "\n".join(self.inline.paragraph(_one_line(term)) for term in entry.terms)
-            if terms:
-                pieces.append(("\n\n" if pieces else "") + terms)
-            if entry.items:
-                body = _indent("\n" + indent, self.blocks(entry.items))
-                if not pieces:
-                    pieces.append(body.removeprefix(indent))
-                elif type(entry.items[0]) is not Paragraph:  # it must be at the beginning of a line to be what it is
-                    pieces.append(f"\n:\n\n{indent}{body}")
-                else:
-                    between = "\n\n" if "\n\n" in pieces[-1].lstrip("\n") else "\n"
-                    pieces.append(f"{between}: {body}")
+            written = "\n".join(filter(None, (self.inline.paragraph(_one_line(term)) for term in entry.terms)))
+            if entry.terms:
+                defined = bool(written)
+            if written:
+                pieces.append(("\n\n" if pieces else "") + written)
+            if not entry.items:
+                continue
+            body = self.blocks(entry.items)
+            if defined and type(entry.items[0]) is Paragraph:
+                between = "\n\n" if "\n\n" in pieces[-1].lstrip("\n") else "\n"
+                pieces.append(f"{between}: {_indent(chr(10) + indent, body)}")
+            else:
+                pieces.append(("\n\n" if pieces else "") + body)
+                defined = False
         self.in_definition = in_definition
         return "".join(pieces)
 

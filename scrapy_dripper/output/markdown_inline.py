@@ -48,6 +48,10 @@ _not_in_url = re.compile(r"[\s<>\\\x00-\x1f\x7f]|&(?=#?\w{1,32};)").sub
 _url_special = re.compile(r"[\s<>\\()&\x00-\x1f\x7f]").search
 _automatic = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>\\\"`]+").fullmatch
 _ticks = re.compile(r"`+").findall
+# As Pandoc reads dollar signs (its manual, tex_math_dollars): the first with text right behind it, the other right
+# behind text and with no digit behind it.
+_opening_dollar = re.compile(r"\$(?=\S)").search
+_closing_dollar = re.compile(r"(?<=\S)\$(?!\d)").search
 _markup_in_tex = re.compile(r"<(?=[A-Za-z/!?])|\](?=[(\[:])").sub
 _first_word = re.compile(r"(?P<edge>(?:[^\w\s]|_)*)[^\W_]").match
 _last_word = re.compile(r"[^\W_](?P<edge>(?:[^\w\s]|_)*)\Z").search
@@ -67,6 +71,7 @@ class InlineWriter:
         self.citations: dict[str, int] = {}
         """URL and title, as a reference has them, to their number."""
         self._escape_brackets = links == "citations"
+        self._dollars = 0  # that were escaped
         self._writers: dict[type, Callable[[Any, str, str], str]] = {
             Text: self._text,
             Code: self._code,
@@ -85,7 +90,7 @@ class InlineWriter:
 
     def paragraph(self, runs: Runs) -> str:
         """Return runs as a block of lines. No line begins like a list, a title or another block."""
-        written = self.runs(runs)
+        written = self._unit(runs)
         if "\n" in written:
             return "\n".join(map(line_start, written.split("\n")))
         return line_start(written)
@@ -93,8 +98,19 @@ class InlineWriter:
     def line(self, runs: Runs, line_break: str = " ") -> str:
         """Return runs as one line, which is not the beginning of a block."""
         saved, self.break_ = self.break_, line_break
-        written = self.runs(runs)
+        written = self._unit(runs)
         self.break_ = saved
+        return written
+
+    def _unit(self, runs: Runs) -> str:
+        """Return the runs of a paragraph or a cell. Prices keep their dollar signs, unless a formula could be read."""
+        self._dollars = 0
+        written = self.runs(runs)
+        if self._dollars and written.count("$") == self._dollars:  # none in code, URLs and formulas
+            plain = written.replace("\\$", "$")
+            first = _opening_dollar(plain)
+            if "$$" not in plain and (first is None or _closing_dollar(plain, first.end() + 1) is None):
+                return plain
         return written
 
     def runs(self, runs: Runs, before: str = "", after: str = "") -> str:
@@ -135,6 +151,8 @@ class InlineWriter:
 
     def _escaped(self, text: str) -> str:
         if _special(text):
+            if "$" in text:
+                self._dollars += text.count("$")
             return (_marks_and_brackets if self._escape_brackets else _marks)(_escape, text)
         return text
 

@@ -214,7 +214,7 @@ class Reader:
             return
         images = images_of(runs)
         if images is None:
-            lines = code_of_lines(runs) if type(runs[0]) is Code else None
+            lines = code_of_lines(runs) if type(runs[0]) is Code and not self.in_cell else None
             self.items.append(lines or Paragraph(runs))
             return
         for found in images:

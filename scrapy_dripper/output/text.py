@@ -80,7 +80,7 @@ def _table(table: Table, lines: list[str]) -> None:
 
 def _list(item: List, lines: list[str]) -> None:
     for entry in item.items:
-        lines.extend(line_text(term) for term in entry.terms)
+        lines.extend(line_text(term) for term in entry.terms if term)
         for one in entry.items:
             _ITEMS[type(one)](one, lines)
 

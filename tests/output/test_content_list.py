@@ -76,7 +76,12 @@ def titles(body: str) -> list[str]:
         ("<p>a<b> b </b>c</p>", (Text("a "), Strong((Text("b"),)), Text(" c"))),
         ("<p> <i> a</i> </p>", (Emphasis((Text("a"),)),)),
         ("<p><b>a</b><b>b</b></p>", (Strong((Text("ab"),)),)),
-        ("<p><b>a</b> <strong>b</strong></p>", (Strong((Text("a"),)), Text(" "), Strong((Text("b"),)))),
+        ("<p><b>a</b> <strong>b</strong></p>", (Strong((Text("a b"),)),)),
+        ("<p><b>a</b>, <b>b</b></p>", (Strong((Text("a"),)), Text(", "), Strong((Text("b"),)))),
+        ("<p>soft&shy;ware, organi&#8203;zational&#65279;</p>", (Text("software, organizational"),)),
+        ("<p>ภาษา&#8203;ไทย</p>", (Text("ภาษา\u200bไทย"),)),  # where no space parts words
+        ("<p>Now <span class='price sr-only'>it is 5.</span>5</p>", (Text("Now 5"),)),
+        ("<p><span class=sr-only>Rated</span> 5</p>", (Text("Rated 5"),)),
         ("<p><b>a<b>b</b></b></p>", (Strong((Text("ab"),)),)),
         ("<p><b><i>a</i></b></p>", (Strong((Emphasis((Text("a"),)),)),)),
         ("<p>H<sub>2</sub>O<sup>+</sup></p>", (Text("H"), Sub((Text("2"),)), Text("O"), Sup((Text("+"),)))),
@@ -91,7 +96,7 @@ def titles(body: str) -> list[str]:
     ],
 )
 def test_runs(html: str, expected: tuple[Run, ...]) -> None:
-    """White space collapses and stands outside of formats; formats that touch are one."""
+    """White space collapses and stands outside of formats; formats with nothing else between them are one."""
     assert runs(html) == expected
 
 
@@ -151,9 +156,29 @@ def test_url_of_the_page_that_is_none() -> None:
     assert item == Paragraph((Link("/x", (Text("x"),)),))
 
 
-def test_a_link_around_blocks_is_in_each_of_them() -> None:
+def test_a_link_around_blocks_is_the_first_of_them() -> None:
+    """A card is one link, not one for each of its lines. That of its picture leaves the text its own."""
     link = Link("https://example.org/x", (Text("T"),))
-    assert items("<a href=/x><h3>T</h3><p>T</p></a>") == (Title(3, (link,)), Paragraph((link,)))
+    image = Image("https://example.org/i.jpg", href=link.href)
+    assert items("<a href=/x><h3>T</h3><p>T</p></a>") == (Title(3, (link,)), paragraph("T"))
+    assert items("<a href=/x><img src=/i.jpg><h3>T</h3><p>T</p></a>") == (image, Title(3, (link,)), paragraph("T"))
+
+
+@pytest.mark.parametrize(
+    ("title", "kept"),
+    [
+        ("Tide tables of 2026", "Tide tables of 2026"),
+        ("TIDE", ""),  # the text of the link
+        ("External link - https://sea.example.org", ""),  # its site
+        ("sea:tide", ""),  # its URL
+        ("Opens in a new window", ""),
+        ("\u00bb", ""),
+    ],
+)
+def test_title_of_a_link(title: str, kept: str) -> None:
+    """It is kept if it says more than the text and the URL do."""
+    (item,) = items(f'<p><a href="https://sea.example.org/sea:tide" title="{title}">Tide</a></p>')
+    assert item == Paragraph((Link("https://sea.example.org/sea:tide", (Text("Tide"),), kept),))
 
 
 def test_ruby() -> None:
@@ -280,6 +305,19 @@ def test_scripts_say_how_formulas_are_written() -> None:
         ("<figure><pre>x</pre><figcaption>c</figcaption></figure>", [CodeBlock("x"), paragraph("c")]),
         ("<figure><figcaption>c</figcaption>y<pre>x</pre></figure>", [paragraph("c"), paragraph("y"), CodeBlock("x")]),
         ("<figure>y<figcaption>c</figcaption><pre>x</pre></figure>", [paragraph("y"), paragraph("c"), CodeBlock("x")]),
+        (
+            "<figure><img src=/i.png><figcaption><h3>t</h3><p>c</p></figcaption></figure>",
+            [Image("https://example.org/i.png"), Title(3, (Text("t"),)), paragraph("c")],
+        ),
+        (
+            "<figure><img src=/i.png><figcaption><p>c</p></figcaption></figure>",
+            [Image("https://example.org/i.png", caption=(Text("c"),))],
+        ),
+        (
+            "<iframe src=https://www.youtube.com/embed/x></iframe>"
+            "<div><iframe src=https://www.youtube.com/embed/x></iframe></div>",
+            [Video("https://www.youtube.com/embed/x")],
+        ),
         ("<figure><figcaption>c</figcaption></figure>", [paragraph("c")]),
         ("<picture><source srcset=/s.webp><img src=/i.png></picture>", [Image("https://example.org/i.png")]),
         (
@@ -327,7 +365,6 @@ def test_notes_without_a_mark_are_in_the_list_too() -> None:
     "html",
     [
         "<p>see <a href=#part>1</a></p><div id=part>text</div>",
-        "<p>a<sup><a href=#fn1>1</a></sup></p>",
         "<p>a<sup><a href=#top>the long way up</a></sup></p><p id=top>text</p>",
     ],
 )
@@ -336,6 +373,11 @@ def test_links_within_the_page_that_are_no_footnotes(html: str) -> None:
     found = items(html)
     assert not any(isinstance(item, Footnotes) for item in found)
     assert "Link(" in repr(found)
+
+
+def test_mark_of_a_footnote_that_was_not_kept() -> None:
+    """It is text: there is nothing that it could lead to."""
+    assert items("<p>a<sup><a href=#fn1>1</a></sup></p>") == (Paragraph((Text("a"), Sup((Text("1"),)))),)
 
 
 # ---------------------------------------------------------------------- depth and size

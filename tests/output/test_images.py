@@ -94,6 +94,44 @@ def test_lazy_attributes() -> None:
     assert {src(f"<img src=/small.jpg {name}=/i.png>") for name in LAZY_SOURCES} == {"https://example.org/i.png"}
 
 
+@pytest.mark.parametrize(
+    ("attributes", "kept"),
+    [
+        ("class='card__icon' src=/shield.png alt='Shield Icon'", False),
+        ("class='user avatar' src=/photo-1.png alt=Ann", False),
+        ("src=/images/icons/arrow.svg alt=More", False),
+        ("src=/icon-garantie.svg?v=2 alt=Garantie", False),
+        ("src=/i.png alt='' aria-hidden=true", False),
+        ("src=/i.png role=presentation", False),
+        ("src=/i.png alt='' width=24 height=24px", False),
+        ("src=/i.png alt='A chart' aria-hidden=true", True),
+        ("src=/i.png alt=''", True),  # as most photographs have it
+        ("src=/i.png width=24 height=300", True),
+        ("src=/i.png alt='Level 3' width=24 height=24", True),
+        ("src=/photos/iconic-tower.jpg class=iconic-photo", True),
+        ("src=/app-icon.png alt='The new icon'", True),
+    ],
+)
+def test_decoration(attributes: str, kept: bool) -> None:
+    """Icons, avatars, and what is said or seen to be for the eye alone are no images of the text."""
+    assert (image(element(f"<img {attributes}>"), str) is not None) == kept
+
+
+@pytest.mark.parametrize(
+    ("attributes", "alt", "title"),
+    [
+        ("alt='The pier' title='The pier'", "The pier", ""),
+        ("alt='The pier' title='In 1912'", "The pier", "In 1912"),
+        ("alt='D501F6EB-868E.thumb.png' title=Pier", "", "Pier"),
+        ("alt='Version 2.0 of pier.png'", "Version 2.0 of pier.png", ""),
+    ],
+)
+def test_words_of_an_image(attributes: str, alt: str, title: str) -> None:
+    """What is said twice is said once, and the name of a file says nothing."""
+    found = image(element(f"<img src=/i.png {attributes}>"), str)
+    assert found == Image("/i.png", alt, title)
+
+
 def test_picture() -> None:
     """Of a ``<picture>`` the ``<img>``, or the largest candidate of the first source that has one."""
     sources = "<source srcset=''><source srcset='/1.webp 1x, /2.webp 2x'><source srcset=/3.jpg>"

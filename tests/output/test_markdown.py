@@ -81,7 +81,18 @@ def test_markdown(html: str, expected: str) -> None:
         ("<ul><li>a<hr></ul>", "- a\n\n  ___"),
         ("<dl><dt>t<dd>d<dd>e</dl>", "t\n: d\n: e"),
         ("<dl><dt>t</dt><dd><p>d</p><p>e</p></dd><dt>u</dt><dd>f</dl>", "t\n: d\n\n  e\n\nu\n: f"),
-        ("<dl><dt>t<dd><pre>x</pre></dl>", "t\n:\n\n  ```\n  x\n  ```"),
+        ("<dl><dt>t<dd><pre>x</pre><dd>d</dl>", "t\n\n```\nx\n```\n\nd"),
+        ("<dl><dt>t<dd><ul><li>a</ul><dt>u<dd>d</dl>", "t\n\n- a\n\nu\n: d"),
+        ("<dl><dd>d<dd>e</dl>", "d\n\ne"),
+        ("<dl><dt><dd>d<dt>t<dd>e<dt><dd>f</dl>", "d\n\nt\n: e\n\nf"),  # terms that were not kept
+        ("<dl><dt>t</dt><dt>u</dt></dl>", "- t\n- u"),
+        ("<dl><dt></dt></dl>", ""),
+        ("<ul><li>a<li><ul><li><ul><li>b</ul></ul><li>c</ul>", "- a\n- b\n- c"),  # levels without a text of their own
+        (
+            "<table><tr><th>h<th>i<tr><td>m<td><code>GET</code><br><code>PUT</code></table>",
+            "| h | i |\n| --- | --- |\n| m | `GET`<br>`PUT` |",
+        ),
+        ("<p>a</p><hr role=presentation><p>b</p>", "a\n\nb"),
     ],
 )
 def test_lists(html: str, expected: str) -> None:
@@ -140,7 +151,12 @@ def test_links_of_players_and_tables_can_be_dropped() -> None:
         ("snake_case_name", "snake_case_name"),
         ("_a_ __init__", "\\_a\\_ \\_\\_init\\_\\_"),
         ("`a`", "\\`a\\`"),
-        ("$5 and $6", "\\$5 and \\$6"),
+        ("$5 and $6, US$7, $8-$9", "$5 and $6, US$7, $8-$9"),
+        ("$5 and 6$", "\\$5 and 6\\$"),
+        ("$5, US$ 7", "\\$5, US\\$ 7"),
+        ("5$ and $6", "5$ and $6"),
+        ("$a$", "\\$a\\$"),
+        ("$$", "\\$\\$"),  # which would go on until the next such price
         ("a < b <3", "a < b <3"),
         ("<b> </b> <!-- <?x", "\\<b> \\</b> \\<!-- \\<?x"),
         ("&amp; & &c", "\\&amp; & &c"),

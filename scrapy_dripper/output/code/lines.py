@@ -21,8 +21,9 @@ _LINE_CLASSES = frozenset("line code-line token-line codeline view-line cm-line 
 _TOOLS = frozenset(
     "copy copy-btn copybtn copy-button code-copy code-copy-button btn-clipboard toolbar crayon-toolbar "
     "enlighter-toolbar enlighter-toolbar-top enlighter-toolbar-bottom toolbar-item zeroclipboard-container "
-    "codemirror-gutters bar tools crayon-info crayon-plain-wrap".split()
+    "codemirror-gutters bar tools crayon-info crayon-plain-wrap boring".split()
 )
+"""Classes of what generators put on code, and of the lines that mdBook hides ("boring")."""
 
 _SKIPPED = -1
 

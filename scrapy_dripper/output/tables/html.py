@@ -118,7 +118,7 @@ class _Writer:
         entries = []
         for entry in item.items:
             if item.kind == "definition":
-                entries += [f"<dt>{self.runs(term)}</dt>" for term in entry.terms]
+                entries += [f"<dt>{self.runs(term)}</dt>" for term in entry.terms if term]
                 entries.append(f"<dd>{self.content(entry.items)}</dd>" if entry.items else "")
             else:
                 entries.append(f"<li>{self.content(entry.items)}</li>")

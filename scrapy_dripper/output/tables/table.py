@@ -260,7 +260,7 @@ def _line(items: Sequence[Item]) -> Runs:
 def _within(item: Item) -> list[Item]:
     """Return the items that an item holds."""
     if isinstance(item, List):
-        return [one for entry in item.items for one in (*map(Paragraph, entry.terms), *entry.items)]
+        return [one for entry in item.items for one in (*map(Paragraph, filter(None, entry.terms)), *entry.items)]
     if isinstance(item, Table):
         return [one for row in item.rows for cell in row for one in cell.items]
     if isinstance(item, Footnotes):

@@ -196,8 +196,8 @@ FEATURES = (
     Feature(
         "prices",
         "prices are not math",
-        lambda page: not page.formulas and page.text == "It costs $5, and $7 with a case." and r"\$5" in page.markdown,
-        lambda page: page.text == "It costs $5, and $7 with a case.",
+        lambda page: not page.formulas and page.text == "It costs $5, or 7$ with a case." and r"\$5" in page.markdown,
+        lambda page: page.text == "It costs $5, or 7$ with a case.",
     ),
     Feature(
         "code-with-language",
