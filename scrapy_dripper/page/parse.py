@@ -11,6 +11,7 @@ from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.recover import RecoveryError, append_text, has_attribute_run, recover
 from scrapy_dripper.page.repair import repair, without_templates
+from scrapy_dripper.page.streamed import mark, put_in_place
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -59,11 +60,12 @@ def looks_binary(head: str | bytes) -> str | None:
     return None
 
 
-def parse(text: str, *, flat: bool = False) -> HtmlElement:
+def parse(text: str, *, flat: bool = False, streamed: bool = True) -> HtmlElement:
     """Return the ``<html>`` element of a document, with a ``<body>`` or a ``<frameset>``.
 
     With ``flat``, no element is deeper than :data:`~scrapy_dripper.page.recover.MAX_DEPTH`: inner ones come out side by
-    side. Raise :exc:`PageError` with reason ``empty_body``, ``not_html``, ``parse_error`` or ``truncated_parse``.
+    side. With ``streamed``, parts that come late stand where they belong, unless the document is flat. Raise
+    :exc:`PageError` with reason ``empty_body``, ``not_html``, ``parse_error`` or ``truncated_parse``.
     """
     if _content(text) is None:
         raise PageError(FallbackReason.EMPTY_BODY, "the document is empty")
@@ -73,12 +75,17 @@ def parse(text: str, *, flat: bool = False) -> HtmlElement:
     data = text.encode("utf-8", "replace")  # lone surrogates
     if b"\0" in data:
         data = data.replace(b"\0", b"")  # as browsers do in text
+    streamed = streamed and not flat  # a part can be as deep as a page
+    if streamed:
+        data = mark(data)
     root = None if flat or has_attribute_run(data) else _tree(data)
     if root is None:
         try:
             root = recover(without_templates(data))
         except RecoveryError as error:
             raise PageError(FallbackReason.TRUNCATED_PARSE, str(error)) from None
+    if streamed:
+        put_in_place(root)
     repair(root)
     return root
 

@@ -37,7 +37,7 @@ PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
         Profile("native", parse, cut),
-        Profile("v1.0", lambda text: parse(balanced(text)), cut_v1),
+        Profile("v1.0", lambda text: parse(balanced(text), streamed=False), cut_v1),
     )
 }
 """The profiles by the names that a model's manifest gives them."""

@@ -1,0 +1,72 @@
+"""Parts of a page that come at its end, as React sends them, in the places where its scripts put them."""
+
+from __future__ import annotations
+
+import pytest
+from lxml import etree
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.page import read
+from scrapy_dripper.page.parse import parse
+
+
+def body(html: str, streamed: bool = True) -> str:
+    tree = parse(f"<html><body>{html}</body></html>", streamed=streamed)
+    written: str = etree.tostring(tree.find("body"), encoding="unicode", method="html", with_tail=False)
+    return written.removeprefix("<body>").removesuffix("</body>")
+
+
+SLOT = '<!--$?--><template id="B:{0}"></template>{1}<!--/$-->'
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        (f"<p>a</p>{SLOT.format(0, '<i>Loading</i> ...')}<p>c</p><div hidden id=S:0><p>b</p></div>",
+         "<p>a</p><p>b</p><p>c</p>"),
+        (f"a {SLOT.format('1f', '')} c<div hidden id=S:1f>b</div> d", "a b c d"),
+        # what is shown meanwhile has boundaries of its own
+        (SLOT.format(0, "<!--$-->x<!--/$-->y") + "<p>c</p><div hidden id=S:0><p>b</p></div>", "<p>b</p><p>c</p>"),
+        # a part in a part, whichever comes first
+        (f"{SLOT.format(0, 'w')}<div hidden id=S:1>b</div><div hidden id=S:0><p>a</p>{SLOT.format(1, 'w')}</div>",
+         "<p>a</p>b"),
+        ("<ul><li><template id=P:3></template></li></ul><div hidden id=S:3>b</div>", "<ul><li>b</li></ul>"),
+        # nothing is lost where the marks are not those of React
+        ("<p>a</p><div hidden id=S:0>b</div>", '<p>a</p><div hidden id="S:0">b</div>'),
+        ("<p>a</p><template id=B:0></template><p>w</p><div hidden id=S:0>b</div>", "<p>a</p>b<p>w</p>"),
+        (f"{SLOT.format(0, 'w')}<div id=S:0>b</div>", 'w<div id="S:0">b</div>'),
+        ("<div hidden id=S:0><p>a<template id=B:0></template>b</p></div>", '<div hidden id="S:0"><p>ab</p></div>'),
+    ],
+)  # fmt: skip
+def test_parts_stand_where_they_belong(html: str, expected: str) -> None:
+    assert body(html) == expected
+
+
+def test_other_pages_stay_as_they_are() -> None:
+    html = "<p>a</p><template><p>t</p></template><!--$-->b<!--/$-->"
+    assert body(html) == body(html, streamed=False)
+
+
+def test_two_parts_that_hold_each_other() -> None:
+    """As no server sends them: one goes into the other, and no text is lost."""
+    html = (
+        "<div hidden id=S:0>a<template id=B:1></template></div><div hidden id=S:1>b<template id=B:0></template></div>"
+    )
+    assert body(html) == '<div hidden id="S:1">ba</div>'
+
+
+def test_blocks_come_in_the_order_in_which_they_are_read() -> None:
+    main = f"<main><p>Before.</p>{SLOT.format(0, '<p>Loading</p>')}<p>After.</p></main>"
+    html = f"{main}<div hidden id=S:0><p>Here.</p></div>"
+    page = read(Document(html), Config())
+    assert page.blocks.text == ["Before.", "Here.", "After."]
+
+
+def test_many_parts() -> None:
+    """More than are looked at; those stay where they are, with their text."""
+    slots = "".join(SLOT.format(format(i, "x"), "w") for i in range(3_000))
+    parts = "".join(f"<div hidden id=S:{i:x}>part {i}</div>" for i in range(3_000))
+    text = body(slots + parts)
+    assert all(f"part {i}" in text for i in range(3_000))
+    assert text.startswith("part 0part 1part 2")
