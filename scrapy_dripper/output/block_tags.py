@@ -127,8 +127,10 @@ def _player(reader: Reader, element: etree._Element) -> Leave:
         reader.begins_block()
         reader.flush()
         before = reader.items[-1] if reader.items else None
-        if type(before) is not type(found) or before.src != found.src:  # or it is the <noscript> twin of a late one
+        if type(before) is not type(found) or before.src != found.src:
             reader.items.append(found)
+        elif found.title and not before.title:  # the <noscript> twin of one that loads late
+            reader.items[-1] = found
     return skip
 
 

@@ -33,7 +33,8 @@ class FootnoteMarks:
 
     def is_mark(self, link: etree._Element, href: str) -> bool:
         """Return True if a link within the page looks like the mark of a footnote, be that on the page or not."""
-        return self._shown(link, href) is not None
+        shown = self._shown(link, href)
+        return shown is not None and (len(shown) == 1 or not shown.isalpha())
 
     def label(self, link: etree._Element, href: str) -> str | None:
         """Return the label of the footnote that a link within the page leads to; None if it leads to none."""

@@ -14,8 +14,10 @@ from urllib.parse import urlsplit
 
 from lxml import etree
 
+from scrapy_dripper.output.inline import unbroken
 from scrapy_dripper.output.items import Audio, Image, Items, Paragraph, Runs, Table, Video
 from scrapy_dripper.output.tables.html import table_html
+from scrapy_dripper.page.tags import LONGEST_CLASS
 
 Resolve = Callable[[str], str]
 """Gives the absolute URL of one that is relative to the page. It may not raise."""
@@ -47,6 +49,9 @@ AUDIO_HOSTS = frozenset(
 PLAYERS = frozenset({"video", "audio", "iframe", "lite-youtube", "amp-youtube", "youtube-video"})
 """Tags that :func:`player` knows."""
 
+LONGEST_NAME = 200
+"""Characters at the end of an image's path that are looked at."""
+
 FIGURE_CLASSES = frozenset({"wp-caption", "thumb", "thumbinner", "gallery-item", "gallerybox"})
 """Classes of elements that are figures to WordPress and MediaWiki."""
 
@@ -62,10 +67,11 @@ _placeholder = re.compile(
     re.I,
 ).fullmatch
 _image_file = re.compile(r"[^\s{}\"<>]+\.(?:jpe?g|png|gif|webp|avif)(?:[?#]\S*)?", re.I).fullmatch
-_icon_class = re.compile(r"(?:^|[\s_-])(?:ico|icons?|avatars?|badges?|emblem)(?=[\s_-]|$)", re.I).search
-_icon_file = re.compile(
-    r"(?:^|[/_-])ico(?:ns?)?[/_-](?:[^/]*)\.(?:svg|gif|ico)$|[_-]icons?\.(?:svg|gif|ico)$", re.I
+_icon_class = re.compile(
+    r"(?:^|\s)(?!(?:has|with|no)-)(?:[\w-]{0,60}[_-])?(?:ico|icons?|avatars?|badges?|emblem)(?=\s|$)|(?:^|\s)icon-",
+    re.I,
 ).search
+_icon_file = re.compile(r"(?:^|[/_-])ico(?:ns?)?[/_-][^/]*\.(?:svg|gif|ico)$|[_-]icons?\.(?:svg|gif|ico)$", re.I).search
 _file_name = re.compile(r"[\w.,@%()+-]+\.(?:jpe?g|png|gif|webp|avif|svg|bmp)", re.I).fullmatch
 _small = re.compile(r"\s*0*(?:[12]?\d|3[0-2])(?:\.\d+)?\s*(?:px)?\s*").fullmatch
 _size = re.compile(r"[-_]\d{2,5}x\d{2,5}(?=\.\w+$)|-scaled(?=\.\w+$)").sub
@@ -92,7 +98,7 @@ def image(element: etree._Element, resolve: Resolve) -> Image | None:
     address = next(_addresses(attributes, [_attributes(source) for source in sources]), None)
     if address is None:
         return None
-    alt, title = (" ".join(attributes.get(name, "").split()) for name in ("alt", "title"))
+    alt, title = (unbroken(" ".join(attributes.get(name, "").split())) for name in ("alt", "title"))
     if _file_name(alt):
         alt = ""
     if _is_decoration(attributes, address, alt):
@@ -102,7 +108,10 @@ def image(element: etree._Element, resolve: Resolve) -> Image | None:
 
 def _is_decoration(img: dict[str, str], address: str, alt: str) -> bool:
     """Return True for icons and avatars, and for what the page says is for the eye alone (WAI-ARIA, 6.6)."""
-    if _icon_class(img.get("class", "")) or _icon_file(address.partition("?")[0]):
+    path = address.partition("?")[0]
+    if _icon_class(img.get("class", "")[:LONGEST_CLASS]) or _icon_file(
+        "/".join(path.rsplit("/", 2)[1:])[-LONGEST_NAME:]
+    ):
         return True
     if alt:
         return False

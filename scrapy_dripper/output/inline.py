@@ -25,6 +25,8 @@ from scrapy_dripper.output.items import (
 )
 from scrapy_dripper.output.math.delimiters import NOTATION, Notation, join_formulas
 
+MAX_TITLE, MAX_URL = 500, 2_000
+"""Characters of a link's title that is kept, and of the URL that it is compared with."""
 MAX_FORMATS = 12
 """Formats in each other: those further in are not kept, their text is."""
 
@@ -39,8 +41,9 @@ _apart = re.compile(r"[\w:;,!?)\]][\w$€£¥]").match
 _invisible = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\\s]*").fullmatch
 _word = re.compile(r"\w").search
 # Where a word may be broken, and marks of byte order. Between letters without spaces, as in Thai, they part words.
-_breaks = re.compile("[\u00ad\u2060\ufeff]|\u200b(?![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])").sub
-_not_word = re.compile(r"[\W_]+").sub
+_SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+_breaks = re.compile(f"[\u00ad\u2060\ufeff]|(?<![{_SPACELESS}])\u200b(?![{_SPACELESS}])").sub
+_words = re.compile(r"[\w#+]+").findall
 _tells_of_window = re.compile(r"\bnew (?:window|tab)\b|external link", re.I).search
 
 
@@ -86,10 +89,9 @@ class Line:
     # ------------------------------------------------------------------ content
     def text(self, text: str) -> None:
         """Add text, its white space collapsed, without characters that only say where a word may be broken."""
-        if not text.isascii():
-            text = _breaks("", text)
-            if not text:
-                return
+        text = unbroken(text)
+        if not text:
+            return
         words = text.split()
         if not words:
             if self.begun and self.gap < Gap.SPACE:
@@ -130,6 +132,10 @@ class Line:
         before = self._runs[-1] if self._runs else None
         if type(before) is not Image or not same(before, image):
             self.run(image)
+
+    def says(self, numbers: list[str]) -> bool:
+        """Return True if the text that was added last has all these numbers, of which there is one at least."""
+        return bool(numbers) and all(number in self._last for number in numbers)
 
     def separate(self, gap: Gap) -> None:
         """Make sure that what follows does not touch what is there."""
@@ -199,15 +205,17 @@ class Line:
         """Return the runs and begin anew. Formats stay open: what follows is in them too."""
         if self._outer:
             runs = self._runs
+            still: list[tuple[Format, tuple[str, ...], _Buffer]] = []
             for form, arguments, outer in reversed(self._outer):
+                again = arguments
                 if runs:
-                    outer.extend(_formatted(form, arguments, merged(runs, self._notation)))
+                    inner = merged(runs, self._notation)
+                    if form is Link and any(map(_has_word, inner)):
+                        again = ("", "")  # of a link around blocks, the first with text is the link
+                    outer.extend(_formatted(form, arguments, inner))
+                still.append((form, again, []))
                 runs = outer
-            # Of a link around blocks, the first with text is the link.
-            named = any(map(_has_word, runs))
-            self._outer = [
-                (form, ("", "") if named and form is Link else arguments, []) for form, arguments, _ in self._outer
-            ]
+            self._outer = still[::-1]
         else:
             runs = self._runs
         self._runs = []
@@ -235,15 +243,33 @@ def _formatted(form: Format, arguments: tuple[str, ...], runs: Runs) -> Iterable
     return (form(runs),)  # type: ignore[arg-type, call-arg]
 
 
+def unbroken(text: str) -> str:
+    """Return text without the characters that only say where a word may be broken: no search would find the word."""
+    return text if text.isascii() else _breaks("", text)
+
+
+def tells_of_window(text: str) -> bool:
+    """Return True for a text such as "(opens in a new tab)"."""
+    return _tells_of_window(text) is not None
+
+
 def _is_news(title: str, href: str, runs: Runs) -> bool:
-    """Return True if the title of a link says more than its text and its URL do."""
-    said = _not_word("", title.lower())
-    if not said or _tells_of_window(title):
+    """Return True if the title of a link says more than its text and its URL do. A very long one says nothing."""
+    if len(title) > MAX_TITLE or tells_of_window(title):
         return False
-    url = _not_word("", href.lower())
-    site = _not_word("", href.lower().partition("//")[2].partition("/")[0])
-    text = _not_word("", "".join(map(_plain, runs)).lower())
-    return said not in text and said not in url and not (site and site in said)
+    said, url = _spaced(title), _spaced(href[:MAX_URL])
+    site = _spaced(href[:MAX_URL].partition("//")[2].partition("/")[0])
+    return not (
+        said.isspace()
+        or said in url
+        or said in _spaced("".join(map(_plain, runs)))
+        or (not site.isspace() and site in said)
+    )
+
+
+def _spaced(text: str) -> str:
+    """Return the words of a text in lower case, each between spaces."""
+    return f" {' '.join(_words(text.lower()))} "
 
 
 def _plain(run: str | Run) -> str:
@@ -264,20 +290,28 @@ def merged(buffer: _Buffer, notation: Notation) -> Runs:
         text = buffer[0]
         return join_formulas((Text(text),), notation)
     runs: list[Run] = []
-    for kind, group in groupby(buffer, type):
+    groups: list[tuple[type, list[str | Run]]] = [(kind, list(group)) for kind, group in groupby(buffer, type)]
+    i = 0
+    while i < len(groups):
+        kind, group = groups[i]
+        i += 1
         if kind is str:
             runs.append(Text("".join(group)))  # type: ignore[arg-type]
         elif kind is _Code:
             runs.append(Code("".join(group)))  # type: ignore[arg-type]
         elif kind in _JOINED:
-            whole = list(group)
-            if len(runs) > 1 and type(runs[-2]) is kind and type(runs[-1]) is Text and runs[-1].text.isspace():
-                whole = [runs[-2], kind((runs[-1],)), *whole]
-                del runs[-2:]
-            runs.append(_joined(kind, whole, notation))  # type: ignore[arg-type]
+            while i + 1 < len(groups) and groups[i + 1][0] is kind and _is_space(groups[i]):
+                group.append(kind((Text(" "),)))
+                group.extend(groups[i + 1][1])
+                i += 2
+            runs.append(_joined(kind, group, notation))  # type: ignore[arg-type]
         else:
             runs.extend(group)  # type: ignore[arg-type]
     return join_formulas(tuple(runs), notation)
+
+
+def _is_space(group: tuple[type, list[str | Run]]) -> bool:
+    return group[0] is str and all(text.isspace() for text in group[1])  # type: ignore[union-attr]
 
 
 def _joined(kind: Callable[[Runs], Run], group: list[Strong | Emphasis | Deleted], notation: Notation) -> Run:

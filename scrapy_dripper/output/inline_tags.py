@@ -8,7 +8,7 @@ from typing import Any
 from lxml import etree
 
 from scrapy_dripper.output.images import emoji, image, same_image
-from scrapy_dripper.output.inline import Format, Gap
+from scrapy_dripper.output.inline import Format, Gap, tells_of_window, unbroken
 from scrapy_dripper.output.items import (
     Deleted,
     Emphasis,
@@ -32,6 +32,7 @@ _for_screen_readers = re.compile(
     r"(?:^|\s)(?:sr-only|screen-?reader(?:s?-?text|-only)?|(?:u-)?visually-?hidden|show-for-sr|a11y-hidden)(?:\s|$)",
     re.I,
 ).search
+_numbers = re.compile(r"\d[\d.,]*(?<=\d)").findall
 _word = re.compile(r"\w").search
 
 
@@ -60,7 +61,11 @@ def _span(reader: Reader, element: etree._Element) -> Leave:
         if reader.title and _edit_link(name):
             return skip
         if reader.line.begun and _for_screen_readers(name):
-            return skip  # they say again, or more clumsily, what is there to see
+            text = inner_text(element)
+            if tells_of_window(text) or reader.line.says(_numbers(text)):
+                return skip
+            reader.line.separate(Gap.SPACE)
+            return lambda: reader.line.separate(Gap.SPACE)
         if reader.in_note and reader.footnotes.leads_back(element, None):
             return skip
         if reader.is_caption(element):
@@ -92,7 +97,7 @@ def _anchor(reader: Reader, element: etree._Element) -> Leave:
     elif reader.title and _is_self_link(element):
         return skip
     url = reader.resolve(href)
-    if not url or not reader.line.open(Link, url, element.get("title") or ""):
+    if not url or not reader.line.open(Link, url, unbroken(element.get("title") or "")):
         return None
     return reader.line.close
 
@@ -196,6 +201,8 @@ def image_tag(reader: Reader, element: etree._Element) -> Leave:
     if _word(character):  # the name of one
         character = ""
     found = None if character else image(element, reader.resolve)
+    if found is None and reader.in_cell and not reader.line.begun:
+        character = character or " ".join((element.get("alt") or "").split())  # a mark for yes or no
     if character:
         reader.line.text(character)
     elif found is not None:

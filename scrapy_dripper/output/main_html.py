@@ -186,10 +186,21 @@ def _kept_nodes(
     cells = is_cell & nodes[parent]
     columns = np.isin(tree.tag, _columns) & nodes[parent]
     columns |= (tree.tag == TAGS["col"]) & columns[parent]
-    behind = np.minimum(tree.end, len(nodes) - 1)
-    terms = (tree.tag == _term) & (tree.tag[behind] == _definition) & nodes[behind] & (parent[behind] == parent)
+    terms = np.zeros_like(nodes)
+    terms[list(_terms(tree, nodes))] = True
     placed: npt.NDArray[np.bool_] = nodes | cells | columns | terms
     return placed
+
+
+def _terms(tree: Tree, nodes: npt.NDArray[np.bool_]) -> Iterator[int]:
+    """Yield the terms that kept definitions have."""
+    last: dict[int, int] = {}  # the term that was read last, by its parent
+    for i in np.flatnonzero(np.isin(tree.tag, (_term, _definition))).tolist():
+        parent = int(tree.parent[i])
+        if tree.tag[i] == _term:
+            last[parent] = i
+        elif nodes[i] and parent in last:
+            yield last[parent]
 
 
 def _keep_whole(tree: Tree, nodes: npt.NDArray[np.bool_], main: npt.NDArray[np.bool_]) -> None:

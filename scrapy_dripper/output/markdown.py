@@ -7,7 +7,7 @@ that holds nothing but tags of its own, spans, links and images.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from scrapy_dripper.output.items import (
@@ -88,7 +88,7 @@ class _Writer:
         pieces: list[str] = []
         before: Item | None = None
         again = False
-        for item in items:
+        for item in _without_loose_definitions(items):
             # A list right behind another of its kind would continue it, if its marks were the same.
             again = type(item) is List and type(before) is List and item.kind == before.kind and not again
             piece = self._list(item, again) if again else writers[type(item)](item)  # type: ignore[arg-type]
@@ -183,35 +183,23 @@ class _Writer:
         return "\n\n".join(filter(None, [*terms, self.blocks(entry.items)]))
 
     def _definitions(self, item: List) -> str:
-        """Return a definition list as in PHP Markdown Extra.
+        """Return a definition list as in PHP Markdown Extra; each definition begins with a paragraph and has a term.
 
-        Terms alone are a list. A definition whose term was not kept is none, nor is one that begins with a list or a
-        block of code to readers of Markdown; they stand there as they are. Definitions in definitions are not indented
-        any further: to CommonMark, which knows neither, it would be code.
+        Definitions in definitions are not indented any further: to CommonMark, which knows neither, it would be code.
         """
-        if not any(entry.items for entry in item.items):
-            terms = [ListItem((Paragraph(term),)) for entry in item.items for term in entry.terms if term]
-            return self._list(List("unordered", tuple(terms))) if terms else ""
-        in_definition, self.in_definition = self.in_definition, True
-        indent = "" if in_definition else "  "
+        saved = self.in_definition, self.inline.escape_dollars
+        self.in_definition = self.inline.escape_dollars = True
+        indent = "" if saved[0] else "  "
         pieces: list[str] = []
-        defined = False  # there is a term that a definition can follow
         for entry in item.items:
-            written = "\n".join(filter(None, (self.inline.paragraph(_one_line(term)) for term in entry.terms)))
-            if entry.terms:
-                defined = bool(written)
-            if written:
-                pieces.append(("\n\n" if pieces else "") + written)
-            if not entry.items:
-                continue
-            body = self.blocks(entry.items)
-            if defined and type(entry.items[0]) is Paragraph:
+            terms = "\n".join(self.inline.paragraph(_one_line(term)) for term in entry.terms)
+            if terms:
+                pieces.append(("\n\n" if pieces else "") + terms)
+            if entry.items:
                 between = "\n\n" if "\n\n" in pieces[-1].lstrip("\n") else "\n"
-                pieces.append(f"{between}: {_indent(chr(10) + indent, body)}")
-            else:
-                pieces.append(("\n\n" if pieces else "") + body)
-                defined = False
-        self.in_definition = in_definition
+                body = _indent("\n" + indent, self.blocks(entry.items))
+                pieces.append(f"{between}: {body}")
+        self.in_definition, self.inline.escape_dollars = saved
         return "".join(pieces)
 
     # ------------------------------------------------------------------ tables
@@ -228,23 +216,56 @@ class _Writer:
         return f"{caption}\n\n{body}" if caption else body
 
     def _pipes(self, table: Table) -> str:
-        line = self.inline.line
         width = max(map(len, table.rows), default=0)
         if not width:
             return ""
         rows = []
         for row in table.rows:
-            cells = []
-            for cell in row:
-                items = cell.items
-                text = line(items[0].runs, "<br>") if items else ""  # type: ignore[union-attr]
-                cells.append(text.replace("|", "\\|") if "|" in text else text)
+            texts = self.inline.cells([cell.items[0].runs if cell.items else () for cell in row])  # type: ignore[union-attr]
+            cells = [text.replace("|", "\\|") if "|" in text else text for text in texts]
             cells += [""] * (width - len(cells))
             rows.append(f"| {' | '.join(cells)} |")
         if not table.header_rows:
             rows.insert(0, "|" + "  |" * width)
         rows.insert(1, "|" + " --- |" * width)
         return "\n".join(rows)
+
+
+def _without_loose_definitions(items: Sequence[Item]) -> Iterator[Item]:
+    """Yield items, with all that Markdown knows no definition for in place of a definition list.
+
+    Terms alone are a list. A definition whose term was not kept, and one that begins with a list or a block of code,
+    are what they hold.
+    """
+    for item in items:
+        if type(item) is not List or item.kind != "definition":
+            yield item
+        elif any(entry.items for entry in item.items):
+            yield from _definition_parts(item)
+        else:
+            terms = tuple(ListItem((Paragraph(term),)) for entry in item.items for term in entry.terms if term)
+            if terms:
+                yield List("unordered", terms)
+
+
+def _definition_parts(item: List) -> Iterator[Item]:
+    entries: list[ListItem] = []
+    defined = False  # there is a term that a definition can follow
+    for entry in item.items:
+        terms = tuple(filter(None, entry.terms))
+        if entry.terms:
+            defined = bool(terms)
+        defined = defined and (not entry.items or type(entry.items[0]) is Paragraph)
+        if defined:
+            entries.append(entry)
+            continue
+        if entries:
+            yield List("definition", tuple(entries))
+            entries = []
+        yield from map(Paragraph, terms)
+        yield from _without_loose_definitions(entry.items)
+    if entries:
+        yield List("definition", tuple(entries))
 
 
 def _is_tight(entry: ListItem) -> bool:

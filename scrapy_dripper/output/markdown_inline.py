@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 from unicodedata import category
 
@@ -49,9 +49,9 @@ _url_special = re.compile(r"[\s<>\\()&\x00-\x1f\x7f]").search
 _automatic = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>\\\"`]+").fullmatch
 _ticks = re.compile(r"`+").findall
 # As Pandoc reads dollar signs (its manual, tex_math_dollars): the first with text right behind it, the other right
-# behind text and with no digit behind it.
-_opening_dollar = re.compile(r"\$(?=\S)").search
-_closing_dollar = re.compile(r"(?<=\S)\$(?!\d)").search
+# behind text and with no digit behind it. A backslash before white space makes text of that.
+_opening_dollar = re.compile(r"\$(?=[^ \t\n])").search
+_closing_dollar = re.compile(r"(?:(?<=[^ \t\n])|(?<=\\[ \t\n]))\$(?![0-9])").search
 _markup_in_tex = re.compile(r"<(?=[A-Za-z/!?])|\](?=[(\[:])").sub
 _first_word = re.compile(r"(?P<edge>(?:[^\w\s]|_)*)[^\W_]").match
 _last_word = re.compile(r"[^\W_](?P<edge>(?:[^\w\s]|_)*)\Z").search
@@ -71,6 +71,8 @@ class InlineWriter:
         self.citations: dict[str, int] = {}
         """URL and title, as a reference has them, to their number."""
         self._escape_brackets = links == "citations"
+        self.escape_dollars = False
+        """Always, as in terms and their definitions, which may be one paragraph to a reader."""
         self._dollars = 0  # that were escaped
         self._writers: dict[type, Callable[[Any, str, str], str]] = {
             Text: self._text,
@@ -102,16 +104,28 @@ class InlineWriter:
         self.break_ = saved
         return written
 
+    def cells(self, cells: Sequence[Runs]) -> list[str]:
+        """Return the cells of a row, each as one line. To Pandoc, a formula can reach over the marks between them."""
+        saved, self.break_ = self.break_, "<br>"
+        both = [self._both(cell) for cell in cells]
+        self.break_ = saved
+        plain = [one for _, one in both]
+        if None in plain or _has_formula(" | ".join(filter(None, plain))):
+            return [escaped for escaped, _ in both]
+        return [one or "" for one in plain]
+
     def _unit(self, runs: Runs) -> str:
-        """Return the runs of a paragraph or a cell. Prices keep their dollar signs, unless a formula could be read."""
+        """Return the runs of a paragraph. Prices keep their dollar signs, unless a formula could be read."""
+        escaped, plain = self._both(runs)
+        return escaped if plain is None or self.escape_dollars or _has_formula(plain) else plain
+
+    def _both(self, runs: Runs) -> tuple[str, str | None]:
+        """Return runs with dollar signs escaped, and without that; None if code, URLs or formulas have some, too."""
         self._dollars = 0
         written = self.runs(runs)
-        if self._dollars and written.count("$") == self._dollars:  # none in code, URLs and formulas
-            plain = written.replace("\\$", "$")
-            first = _opening_dollar(plain)
-            if "$$" not in plain and (first is None or _closing_dollar(plain, first.end() + 1) is None):
-                return plain
-        return written
+        if written.count("$") != self._dollars:
+            return written, None
+        return written, written.replace("\\$", "$") if self._dollars else written
 
     def runs(self, runs: Runs, before: str = "", after: str = "") -> str:
         """Return runs that stand between two characters, which are empty at the ends of a line."""
@@ -212,8 +226,18 @@ class InlineWriter:
 
     def _punctuation(self, run: Run, word: Callable[[str], re.Match[str] | None]) -> int:
         """Return how many characters of punctuation a run at the edge of a format is written with."""
+        dollars = self._dollars
         found = word(self._escaped(run.text)) if type(run) is Text else None
+        self._dollars = dollars
         return len(found["edge"]) if found else 0
+
+
+def _has_formula(text: str) -> bool:
+    """Return True if dollar signs in a text could be taken for those around a formula."""
+    if "$" not in text:
+        return False
+    first = _opening_dollar(text)
+    return "$$" in text or (first is not None and _closing_dollar(text, first.end() + 1) is not None)
 
 
 def _can_open(outside: str, inside: str, mark: str) -> bool:

@@ -18,7 +18,7 @@ from lxml import etree
 from scrapy_dripper.output.code.blocks import Guess, code_of_lines
 from scrapy_dripper.output.footnotes import FootnoteMarks
 from scrapy_dripper.output.images import same_image
-from scrapy_dripper.output.inline import Gap, Line
+from scrapy_dripper.output.inline import Gap, Line, unbroken
 from scrapy_dripper.output.items import (
     Code,
     Formula,
@@ -116,7 +116,7 @@ class Reader:
     def read(self, element: etree._Element) -> Items:
         """Return what is in an element, apart from what is around it."""
         if len(element) == 0:  # as most cells of tables
-            text = " ".join((element.text or "").split())
+            text = unbroken(" ".join((element.text or "").split()))
             if (
                 "$" not in text
                 and "\\" not in text

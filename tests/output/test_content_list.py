@@ -80,8 +80,13 @@ def titles(body: str) -> list[str]:
         ("<p><b>a</b>, <b>b</b></p>", (Strong((Text("a"),)), Text(", "), Strong((Text("b"),)))),
         ("<p>soft&shy;ware, organi&#8203;zational&#65279;</p>", (Text("software, organizational"),)),
         ("<p>ภาษา&#8203;ไทย</p>", (Text("ภาษา\u200bไทย"),)),  # where no space parts words
-        ("<p>Now <span class='price sr-only'>it is 5.</span>5</p>", (Text("Now 5"),)),
-        ("<p><span class=sr-only>Rated</span> 5</p>", (Text("Rated 5"),)),
+        ("<p>29 €<span class='price sr-only'>Now it is 29 €.</span> each</p>", (Text("29 € each"),)),
+        ("<p>the map<span class=sr-only>(opens in a new tab)</span></p>", (Text("the map"),)),
+        (
+            "<p>Rated<span class=sr-only>4 of 5</span>by us</p>",
+            (Text("Rated 4 of 5 by us"),),
+        ),  # it is said nowhere else
+        ("<p>ก&#8203;<b>ข</b></p>", (Text("ก\u200b"), Strong((Text("ข"),)))),
         ("<p><b>a<b>b</b></b></p>", (Strong((Text("ab"),)),)),
         ("<p><b><i>a</i></b></p>", (Strong((Emphasis((Text("a"),)),)),)),
         ("<p>H<sub>2</sub>O<sup>+</sup></p>", (Text("H"), Sub((Text("2"),)), Text("O"), Sup((Text("+"),)))),
@@ -162,6 +167,7 @@ def test_a_link_around_blocks_is_the_first_of_them() -> None:
     image = Image("https://example.org/i.jpg", href=link.href)
     assert items("<a href=/x><h3>T</h3><p>T</p></a>") == (Title(3, (link,)), paragraph("T"))
     assert items("<a href=/x><img src=/i.jpg><h3>T</h3><p>T</p></a>") == (image, Title(3, (link,)), paragraph("T"))
+    assert items("<div>By A. <a href=/x><div>T</div></a></div>") == (paragraph("By A."), Paragraph((link,)))
 
 
 @pytest.mark.parametrize(
@@ -173,6 +179,9 @@ def test_a_link_around_blocks_is_the_first_of_them() -> None:
         ("sea:tide", ""),  # its URL
         ("Opens in a new window", ""),
         ("\u00bb", ""),
+        ("Tide#", "Tide#"),
+        ("Ti", "Ti"),
+        ("t" * 501, ""),
     ],
 )
 def test_title_of_a_link(title: str, kept: str) -> None:
@@ -376,7 +385,9 @@ def test_links_within_the_page_that_are_no_footnotes(html: str) -> None:
 
 
 def test_mark_of_a_footnote_that_was_not_kept() -> None:
-    """It is text: there is nothing that it could lead to."""
+    """It is text: there is nothing that it could lead to. A word is no mark."""
+    (item,) = items("<p>a <a class='reference internal' href='#api'>API</a></p>")
+    assert "Link(" in repr(item)
     assert items("<p>a<sup><a href=#fn1>1</a></sup></p>") == (Paragraph((Text("a"), Sup((Text("1"),)))),)
 
 

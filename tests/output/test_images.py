@@ -101,6 +101,8 @@ def test_lazy_attributes() -> None:
         ("class='user avatar' src=/photo-1.png alt=Ann", False),
         ("src=/images/icons/arrow.svg alt=More", False),
         ("src=/icon-garantie.svg?v=2 alt=Garantie", False),
+        ("class='photo has-icon' src=/i.png alt=Pier", True),
+        ("class=icon-shield src=/i.png alt=Pier", False),
         ("src=/i.png alt='' aria-hidden=true", False),
         ("src=/i.png role=presentation", False),
         ("src=/i.png alt='' width=24 height=24px", False),

@@ -67,7 +67,7 @@ def test_spaces_in_elements_of_their_own(markup: str) -> None:
 
 
 def test_columns_of_a_layout_table_do_not_shift() -> None:
-    body = "<table><tr><td><p>a</p><td><p>b</p><td><p>c</p><tr><td><p>d</p><td>e<td>f</table>"
+    body = "<table><tr><td><p>a</p><td><p>b</p><td><p>c</p><tr><td><h2>d</h2><td>e<td>f</table>"
 
     assert kept(body, 1) == "<table><tr><td></td><td><p>b</p></td><td></td></tr></table>"
 
@@ -122,9 +122,10 @@ def test_many_images_at_an_edge_take_linear_time() -> None:
 
 def test_a_definition_keeps_its_term() -> None:
     """Empty, where it is not main: without it the text would define the term before."""
-    body = "<dl><dt>a</dt><dd>b</dd><dt>c</dt><dd>d</dd><dt>e</dt></dl>"
+    body = "<dl><dt>a</dt><dd>b</dd><dt>c</dt><dd>d</dd><dd>e</dd><dt>f</dt></dl>"
 
     assert kept(body, 0, 1, 3) == "<dl><dt>a</dt><dd>b</dd><dt></dt><dd>d</dd></dl>"
+    assert kept(body, 0, 1, 4) == "<dl><dt>a</dt><dd>b</dd><dt></dt><dd>e</dd></dl>"
 
 
 @pytest.mark.parametrize(

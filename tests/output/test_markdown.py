@@ -84,6 +84,14 @@ def test_markdown(html: str, expected: str) -> None:
         ("<dl><dt>t<dd><pre>x</pre><dd>d</dl>", "t\n\n```\nx\n```\n\nd"),
         ("<dl><dt>t<dd><ul><li>a</ul><dt>u<dd>d</dl>", "t\n\n- a\n\nu\n: d"),
         ("<dl><dd>d<dd>e</dl>", "d\n\ne"),
+        ("<dl><dl><dd>d</dl></dl>", "d"),
+        ("<ul><li>a</ul><dl><dt>t</dt></dl>", "- a\n\n* t"),
+        ("<dl><dt>t<dd><ul><li>a</ul><dd><ul><li>b</ul></dl>", "t\n\n- a\n\n* b"),
+        ("<dl><dt>$5<dd>6$</dl>", "\\$5\n: 6\\$"),  # one paragraph, to a reader without definition lists
+        ("<table><tr><th>$/m<th>US$<tr><td>$5<td>$6</table>", "| \\$/m | US\\$ |\n| --- | --- |\n| $5 | $6 |"),
+        ("<p>pay<br>$5<br>$ 10 off</p>", "pay\\\n\\$5\\\n\\$ 10 off"),
+        ("<p>pay a<b>$5</b> in <code>\\$1</code></p>", "pay a\\$**5** in `\\$1`"),
+        ("<p>US<b>$5</b></p>", "US$**5**"),
         ("<dl><dt><dd>d<dt>t<dd>e<dt><dd>f</dl>", "d\n\nt\n: e\n\nf"),  # terms that were not kept
         ("<dl><dt>t</dt><dt>u</dt></dl>", "- t\n- u"),
         ("<dl><dt></dt></dl>", ""),
@@ -154,6 +162,8 @@ def test_links_of_players_and_tables_can_be_dropped() -> None:
         ("$5 and $6, US$7, $8-$9", "$5 and $6, US$7, $8-$9"),
         ("$5 and 6$", "\\$5 and 6\\$"),
         ("$5, US$ 7", "\\$5, US\\$ 7"),
+        ("$5 and 6$\u0665", "\\$5 and 6\\$\u0665"),  # a digit is one of ten
+        ("$5\u00a0$ 6", "\\$5\u00a0\\$ 6"),
         ("5$ and $6", "5$ and $6"),
         ("$a$", "\\$a\\$"),
         ("$$", "\\$\\$"),  # which would go on until the next such price
