@@ -33,7 +33,8 @@ MAX_FORMATS = 12
 Format: TypeAlias = "type[Emphasis | Strong | Deleted | Sub | Sup | Link]"
 
 _BREAK = LineBreak()
-_JOINED = (Strong, Emphasis, Deleted)
+_JOINED = frozenset({Strong, Emphasis, Deleted})
+_is_joined = _JOINED.__contains__
 _CJK = "[\u2e80-\u312f\u31a0-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]"
 _cjk = re.compile(_CJK).match
 _line_in_cjk = re.compile(f"(?<={_CJK})[^\\S\\n]*\\n\\s*(?={_CJK})").sub
@@ -43,6 +44,7 @@ _word = re.compile(r"\w").search
 # Where a word may be broken, and marks of byte order. Between letters without spaces, as in Thai, they part words.
 _SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _breaks = re.compile(f"[\u00ad\u2060\ufeff]|(?<![{_SPACELESS}])\u200b(?![{_SPACELESS}])").sub
+_breakable = re.compile("[\u00ad\u200b\u2060\ufeff]").search
 _words = re.compile(r"[\w#+]+").findall
 _tells_of_window = re.compile(r"\bnew (?:window|tab)\b|external link", re.I).search
 
@@ -89,9 +91,10 @@ class Line:
     # ------------------------------------------------------------------ content
     def text(self, text: str) -> None:
         """Add text, its white space collapsed, without characters that only say where a word may be broken."""
-        text = unbroken(text)
-        if not text:
-            return
+        if not text.isascii() and _breakable(text):
+            text = _breaks("", text)
+            if not text:
+                return
         words = text.split()
         if not words:
             if self.begun and self.gap < Gap.SPACE:
@@ -245,7 +248,7 @@ def _formatted(form: Format, arguments: tuple[str, ...], runs: Runs) -> Iterable
 
 def unbroken(text: str) -> str:
     """Return text without the characters that only say where a word may be broken: no search would find the word."""
-    return text if text.isascii() else _breaks("", text)
+    return _breaks("", text) if not text.isascii() and _breakable(text) else text
 
 
 def tells_of_window(text: str) -> bool:
@@ -289,29 +292,33 @@ def merged(buffer: _Buffer, notation: Notation) -> Runs:
     if len(buffer) == 1 and type(buffer[0]) is str:
         text = buffer[0]
         return join_formulas((Text(text),), notation)
+    if len(buffer) > 2 and sum(map(_is_joined, map(type, buffer))) > 1:
+        buffer = _bridged(buffer)
     runs: list[Run] = []
-    groups: list[tuple[type, list[str | Run]]] = [(kind, list(group)) for kind, group in groupby(buffer, type)]
-    i = 0
-    while i < len(groups):
-        kind, group = groups[i]
-        i += 1
+    for kind, group in groupby(buffer, type):
         if kind is str:
             runs.append(Text("".join(group)))  # type: ignore[arg-type]
         elif kind is _Code:
             runs.append(Code("".join(group)))  # type: ignore[arg-type]
         elif kind in _JOINED:
-            while i + 1 < len(groups) and groups[i + 1][0] is kind and _is_space(groups[i]):
-                group.append(kind((Text(" "),)))
-                group.extend(groups[i + 1][1])
-                i += 2
-            runs.append(_joined(kind, group, notation))  # type: ignore[arg-type]
+            runs.append(_joined(kind, list(group), notation))  # type: ignore[arg-type]
         else:
             runs.extend(group)  # type: ignore[arg-type]
     return join_formulas(tuple(runs), notation)
 
 
-def _is_space(group: tuple[type, list[str | Run]]) -> bool:
-    return group[0] is str and all(text.isspace() for text in group[1])  # type: ignore[union-attr]
+def _bridged(buffer: _Buffer) -> _Buffer:
+    """Return a buffer in which the space between two formats of a kind is in such a format, too."""
+    spaces = [
+        i
+        for i, (before, run, after) in enumerate(zip(buffer, buffer[1:], buffer[2:], strict=False), start=1)
+        if type(before) is type(after) and type(before) in _JOINED and type(run) is str and run.isspace()
+    ]
+    if spaces:
+        buffer = buffer.copy()
+        for i in spaces:
+            buffer[i] = type(buffer[i - 1])((Text(" "),))  # type: ignore[call-arg, arg-type]
+    return buffer
 
 
 def _joined(kind: Callable[[Runs], Run], group: list[Strong | Emphasis | Deleted], notation: Notation) -> Run:

@@ -137,7 +137,7 @@ def _at_edges(tree: Tree, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
     The least element around one that has blocks decides: they must all be main, or the one beside it must be in there,
     and the one on the other side not. What has the class or id of an icon, an advertisement or the like is left out.
     """
-    total = np.concatenate([[0], np.cumsum(main)]).tolist()
+    total = _running(main)
     start, end, parent, owner = (
         column.tolist() for column in (tree.block_start, tree.block_end, tree.parent, tree.self_owner)
     )
@@ -162,6 +162,12 @@ def _at_edges(tree: Tree, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
             0 < gap < n and before != behind and bool(main[gap - 1 if before else gap])
         ):
             yield i
+
+
+def _running(main: npt.NDArray[np.bool_]) -> list[int]:
+    """Return how many of the blocks before each are main."""
+    totals: list[int] = np.concatenate([[0], np.cumsum(main)]).tolist()
+    return totals
 
 
 def _kept_nodes(
@@ -206,13 +212,14 @@ def _terms(tree: Tree, nodes: npt.NDArray[np.bool_]) -> Iterator[int]:
 def _keep_whole(tree: Tree, nodes: npt.NDArray[np.bool_], main: npt.NDArray[np.bool_]) -> None:
     """Keep all nodes of code and formulas that are kept: what is empty there is a blank line, a space or a mark."""
     start, end, last = tree.block_start.tolist(), tree.block_end.tolist(), tree.end.tolist()
+    total = _running(main)
     unseen = np.zeros(len(nodes), dtype=np.bool_)  # scripts, styles, fields: a tree of the profile v1.0 still has them
     for i in np.flatnonzero((tree.tag == 0) & ~nodes).tolist():
         if not unseen[i] and tree.nodes[i].tag in UNSEEN:
             unseen[i : last[i]] = True
     done = 0
     for i in np.flatnonzero(nodes).tolist():
-        if i < done or not main[start[i] : end[i]].all():
+        if i < done or total[end[i]] - total[start[i]] < end[i] - start[i]:
             continue
         if tree.nodes[i].tag in _WHOLE or (tree.names[i] and has_code_class(tree.names[i])):
             done = last[i]
@@ -304,7 +311,9 @@ def _element(source: etree._Element, parent: etree._Element | None) -> etree._El
         if _keeps(tag, name, value):
             if name == "src" and tag in SILENT:
                 name = "data-src"  # loads nothing by itself
-            attributes[name] = _raw_in_attribute(r"\g<0> ", _xml(value))
+            if not value.isprintable() or "<" in value or "&{" in value:
+                value = _raw_in_attribute(r"\g<0> ", _xml(value))
+            attributes[name] = value
     if parent is None:
         return etree.Element(tag, attributes)
     return etree.SubElement(parent, tag, attributes)

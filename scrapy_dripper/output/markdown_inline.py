@@ -117,15 +117,17 @@ class InlineWriter:
     def _unit(self, runs: Runs) -> str:
         """Return the runs of a paragraph. Prices keep their dollar signs, unless a formula could be read."""
         escaped, plain = self._both(runs)
+        if not self._dollars:
+            return escaped
         return escaped if plain is None or self.escape_dollars or _has_formula(plain) else plain
 
     def _both(self, runs: Runs) -> tuple[str, str | None]:
         """Return runs with dollar signs escaped, and without that; None if code, URLs or formulas have some, too."""
         self._dollars = 0
         written = self.runs(runs)
-        if written.count("$") != self._dollars:
-            return written, None
-        return written, written.replace("\\$", "$") if self._dollars else written
+        if "$" not in written:
+            return written, written
+        return written, written.replace("\\$", "$") if written.count("$") == self._dollars else None
 
     def runs(self, runs: Runs, before: str = "", after: str = "") -> str:
         """Return runs that stand between two characters, which are empty at the ends of a line."""

@@ -43,6 +43,7 @@ MAX_CELL_CHARS = 400
 MAX_NODES = 200_000
 """Elements of a page that are looked at. Of 1,310 real pages the largest has 16,000; so many take about a second."""
 
+_WRAPPERS = frozenset({"p", "div"})
 _BREAK = "\0"  # Stands for <br> in a run being collected; NUL itself never comes through the parser.
 _BLOCK, _BR, _MEDIA = int(Kind.BLOCK), int(Kind.BREAK), int(Kind.MEDIA)
 _FLAGS = {tag: int(flag) for tag, flag in TAG_FLAGS.items()}
@@ -196,17 +197,24 @@ class _Cutter:
         return end
 
     def _whole(self) -> list[bool]:
-        """True for tables and lists that are one block: without blocks inside and with short cells or items only."""
+        """True for tables and lists that are one block: without blocks inside and with short cells or items only.
+
+        One ``<p>`` or ``<div>`` around all that is in a cell is none where there are two rows of cells or more: page
+        builders and word processors write so. A single row is a layout with a column for the menu.
+        """
         m = len(self.nodes)
         whole = [False] * m
         lists = [i for i, tag in enumerate(self.tags) if tag in ("table", "ul", "ol")]
         if not lists:
             return whole
+        wrapper = self._wrappers() if any(self.tags[i] == "table" for i in lists) else [False] * m
         other = [
-            kind == _BLOCK and tag != "li" and tag not in TABLE_PARTS
-            for kind, tag in zip(self.kinds, self.tags, strict=True)
+            kind == _BLOCK and tag != "li" and tag not in TABLE_PARTS and not wrap
+            for kind, tag, wrap in zip(self.kinds, self.tags, wrapper, strict=True)
         ]
-        others = np.concatenate([[0], np.cumsum(other)])
+        others, wraps = np.concatenate([[0], np.cumsum(other)]), np.concatenate([[0], np.cumsum(wrapper)])
+        cells = np.array([self.parent[i] for i, tag in enumerate(self.tags) if tag in ("td", "th")], dtype=np.int64)
+        rows = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=m) > 1)])
         loose = np.array([len(t.strip()) if t else 0 for t in self.texts], dtype=np.int64)
         tail = np.array([len(t.strip()) if t else 0 for t in self.tails], dtype=np.int64)
         np.add.at(loose, np.maximum(self.parent, 0), tail)
@@ -217,8 +225,23 @@ class _Cutter:
         for i in lists:
             e = self.end[i]
             # The element itself counts as one block other than li and the parts of a table.
-            whole[i] = bool(others[e] - others[i] == 1 and too_long[e] == too_long[i])
+            whole[i] = bool(
+                others[e] - others[i] == 1
+                and too_long[e] == too_long[i]
+                and (wraps[e] == wraps[i] or rows[e] - rows[i] > 1)
+            )
         return whole
+
+    def _wrappers(self) -> list[bool]:
+        """True for each ``<p>`` and ``<div>`` that holds all of a cell."""
+        children = np.bincount(np.maximum(self.parent, 0), minlength=len(self.nodes)).tolist()
+        wrapper = [False] * len(self.nodes)
+        for i, tag in enumerate(self.tags):
+            if tag in _WRAPPERS:
+                p = self.parent[i]
+                if (wrapper[p] or self.tags[p] in ("td", "th")) and children[p] == 1:
+                    wrapper[i] = not (self.texts[p] or "").strip() and not (self.tails[i] or "").strip()
+        return wrapper
 
     # ------------------------------------------------------------------ the pass
     def _walk(self) -> None:
@@ -231,7 +254,7 @@ class _Cutter:
             kind = kinds[i]
             if kind == _BLOCK:
                 if i < self.whole_end:
-                    self.run.append(" " if tags[i] in CELLS else _BREAK)
+                    self.run.append(" " if tags[i] in CELLS or tags[i] in _WRAPPERS else _BREAK)
                 else:
                     self._flush()
                     self.contexts.append(i)
@@ -259,7 +282,7 @@ class _Cutter:
         inside = self.whole_start < i < self.whole_end
         if self.kinds[i] == _BLOCK:
             if inside:
-                self.run.append(" " if tag in CELLS else _BREAK)
+                self.run.append(" " if tag in CELLS or tag in _WRAPPERS else _BREAK)
             else:
                 before = len(self.text)
                 self._flush()

@@ -11,7 +11,7 @@ from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.recover import RecoveryError, append_text, has_attribute_run, recover
 from scrapy_dripper.page.repair import repair, without_templates
-from scrapy_dripper.page.streamed import mark, put_in_place
+from scrapy_dripper.page.streamed import has_parts, mark, put_in_place
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -75,7 +75,7 @@ def parse(text: str, *, flat: bool = False, streamed: bool = True) -> HtmlElemen
     data = text.encode("utf-8", "replace")  # lone surrogates
     if b"\0" in data:
         data = data.replace(b"\0", b"")  # as browsers do in text
-    streamed = streamed and not flat  # a part can be as deep as a page
+    streamed = streamed and not flat and has_parts(data)  # a part can be as deep as a page
     if streamed:
         data = mark(data)
     root = None if flat or has_attribute_run(data) else _tree(data)

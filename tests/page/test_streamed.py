@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from lxml import etree
 
@@ -11,8 +13,13 @@ from scrapy_dripper.page import read
 from scrapy_dripper.page.parse import parse
 
 
+def sent(html: str) -> str:
+    """Return a document whose parts have their ids as React writes them."""
+    return re.sub(r"id=(S:\w+)", r'id="\1"', f"<html><body>{html}</body></html>")
+
+
 def body(html: str, streamed: bool = True) -> str:
-    tree = parse(f"<html><body>{html}</body></html>", streamed=streamed)
+    tree = parse(sent(html), streamed=streamed)
     written: str = etree.tostring(tree.find("body"), encoding="unicode", method="html", with_tail=False)
     return written.removeprefix("<body>").removesuffix("</body>")
 
@@ -59,7 +66,7 @@ def test_two_parts_that_hold_each_other() -> None:
 def test_blocks_come_in_the_order_in_which_they_are_read() -> None:
     main = f"<main><p>Before.</p>{SLOT.format(0, '<p>Loading</p>')}<p>After.</p></main>"
     html = f"{main}<div hidden id=S:0><p>Here.</p></div>"
-    page = read(Document(html), Config())
+    page = read(Document(sent(html)), Config())
     assert page.blocks.text == ["Before.", "Here.", "After."]
 
 
