@@ -44,6 +44,8 @@ _word = re.compile(r"\w").search
 # Where a word may be broken, and marks of byte order. Between letters without spaces, as in Thai, they part words.
 _SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _breaks = re.compile(f"[\u00ad\u2060\ufeff]|(?<![{_SPACELESS}])\u200b(?![{_SPACELESS}])").sub
+numbers_of = re.compile(r"\d[\d.,]*(?<=\d)").findall
+"""Gives the numbers in a text."""
 _breakable = re.compile("[\u00ad\u200b\u2060\ufeff]").search
 _words = re.compile(r"[\w#+]+").findall
 _tells_of_window = re.compile(r"\bnew (?:window|tab)\b|external link", re.I).search
@@ -138,7 +140,7 @@ class Line:
 
     def says(self, numbers: list[str]) -> bool:
         """Return True if the text that was added last has all these numbers, of which there is one at least."""
-        return bool(numbers) and all(number in self._last for number in numbers)
+        return bool(numbers) and set(numbers) <= set(numbers_of(self._last))
 
     def separate(self, gap: Gap) -> None:
         """Make sure that what follows does not touch what is there."""

@@ -8,7 +8,7 @@ from typing import Any
 from lxml import etree
 
 from scrapy_dripper.output.images import emoji, image, same_image
-from scrapy_dripper.output.inline import Format, Gap, tells_of_window, unbroken
+from scrapy_dripper.output.inline import Format, Gap, numbers_of, tells_of_window, unbroken
 from scrapy_dripper.output.items import (
     Deleted,
     Emphasis,
@@ -32,7 +32,6 @@ _for_screen_readers = re.compile(
     r"(?:^|\s)(?:sr-only|screen-?reader(?:s?-?text|-only)?|(?:u-)?visually-?hidden|show-for-sr|a11y-hidden)(?:\s|$)",
     re.I,
 ).search
-_numbers = re.compile(r"\d[\d.,]*(?<=\d)").findall
 _word = re.compile(r"\w").search
 
 
@@ -62,7 +61,7 @@ def _span(reader: Reader, element: etree._Element) -> Leave:
             return skip
         if reader.line.begun and _for_screen_readers(name):
             text = inner_text(element)
-            if tells_of_window(text) or reader.line.says(_numbers(text)):
+            if tells_of_window(text) or reader.line.says(numbers_of(text)):
                 return skip
             reader.line.separate(Gap.SPACE)
             return lambda: reader.line.separate(Gap.SPACE)

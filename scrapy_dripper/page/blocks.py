@@ -233,14 +233,15 @@ class _Cutter:
         return whole
 
     def _wrappers(self) -> list[bool]:
-        """True for each ``<p>`` and ``<div>`` that holds all of a cell."""
+        """True for each ``<p>`` and ``<div>`` that holds all of a cell, and does not hide it."""
         children = np.bincount(np.maximum(self.parent, 0), minlength=len(self.nodes)).tolist()
         wrapper = [False] * len(self.nodes)
         for i, tag in enumerate(self.tags):
             if tag in _WRAPPERS:
                 p = self.parent[i]
                 if (wrapper[p] or self.tags[p] in ("td", "th")) and children[p] == 1:
-                    wrapper[i] = not (self.texts[p] or "").strip() and not (self.tails[i] or "").strip()
+                    alone = not (self.texts[p] or "").strip() and not (self.tails[i] or "").strip()
+                    wrapper[i] = alone and not _may_be_hidden(self.nodes[i])
         return wrapper
 
     # ------------------------------------------------------------------ the pass
@@ -414,3 +415,8 @@ class _Cutter:
 
 def _ints(values: Sequence[int]) -> Ints:
     return np.array(values, dtype=np.int32)
+
+
+def _may_be_hidden(node: HtmlElement) -> bool:
+    get = node.get
+    return get("hidden") is not None or get("aria-hidden") == "true" or bool(_hiding(get("style") or ""))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _EMPTIED = "dripper-emptied"
 _raw = b"template|script|style|textarea|title|xmp|iframe|noembed|noframes|plaintext"
 # Without raw text and comments inside: what looks like the start of a template may stand in a script.
-_template = re.compile(rb"<template\b[^>]*>[^<]*(?:<(?!/?(?:" + _raw + rb")\b|!--)[^<]*)*</template\s*>", re.I)
+_template = re.compile(rb"<template\b[^<>]*>[^<]*(?:<(?!/?(?:" + _raw + rb")\b|!--)[^<]*)*</template\s*>", re.I)
 _NESTED_TEMPLATES = 4
 
 

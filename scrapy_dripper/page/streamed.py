@@ -1,9 +1,10 @@
 """Pages that come in parts: React sends late ones at the end, hidden, with a script that puts each in its place.
 
 Where such a part belongs stands ``<template id="B:n"></template>``, and behind it, up to ``<!--/$-->``, what is shown
-while it is missing; or ``<template id="P:n"></template>`` alone. The part is ``<div hidden id="S:n">``. What is done
+while it is missing; or ``<template id="P:n"></template>`` alone. The part is ``<div hidden id="S:m">``. What is done
 here is what the scripts do (``completeBoundary`` and ``completeSegment`` in React's server renderer): without them,
-headings would stand before the introduction, and "Loading" where they belong.
+headings would stand before the introduction, and "Loading" where they belong. Which part belongs where, the calls of
+the scripts say; where there are none, n is m, as it is from React 19 on.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
+from scrapy_dripper.page.tags import UNSEEN
+
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
@@ -21,12 +24,17 @@ MAX_PARTS = 1_000
 """Parts of a page that are put in their places."""
 MAX_SIBLINGS = 1_000
 """Elements that are shown while a part is missing."""
+MAX_MARKS = 10_000
+"""Comments of React in a page whose parts are moved. Text beside text is read in quadratic time."""
 
 _SLOT, _BEGIN, _END, _PART = "dripper-slot", "dripper-begin", "dripper-end", "dripper-part"
-_template = re.compile(rb"<template\s+id=[\"']?([BP]:[0-9a-f]+)[\"']?\s*>\s*</template\s*>", re.I).sub
-_begin = re.compile(rb"<!--\$[?!~]?-->").sub
-_end = re.compile(rb"<!--/\$-->").sub
-_number = re.compile("[SBP]:([0-9a-f]+)").fullmatch
+_tokens = re.compile(
+    rb"<(?P<close>/?)(?P<raw>script|style|title|textarea|xmp|iframe|noembed|noframes)\b"
+    rb'|<template id="(?P<slot>[BP]:[0-9a-f]+)"\s*></template>|(?P<begin><!--\$[?!~]?-->)|(?P<end><!--/\$-->)',
+    re.I,
+).finditer
+_calls = re.compile(r'\$R([CRS])\("([BPS]:[0-9a-f]+)","([BPS]:[0-9a-f]+)"').findall
+_number = re.compile("S:([0-9a-f]+)").fullmatch
 
 
 def has_parts(data: bytes) -> bool:
@@ -36,23 +44,62 @@ def has_parts(data: bytes) -> bool:
 
 def mark(data: bytes) -> bytes:
     """Return a document with elements where the parser would take away what marks the places of parts."""
-    data = _template(rb'<%s id="\1"></%s>' % (_SLOT.encode(), _SLOT.encode()), data)
-    data = _begin(b"<%s></%s>" % (_BEGIN.encode(), _BEGIN.encode()), data)
-    return _end(b"<%s></%s>" % (_END.encode(), _END.encode()), data)
+    if data.count(b"<!--$") + data.count(b"<!--/$") > MAX_MARKS:
+        return data
+    body = max(data.find(b"<body"), 0)  # a mark before it would begin the body
+    pieces: list[bytes] = []
+    written = 0
+    raw: bytes | None = None
+    for token in _tokens(data, body):
+        tag = token["raw"]
+        if tag is not None:
+            tag = tag.lower()
+            raw = (raw or tag) if not token["close"] else None if tag == raw else raw
+        if tag is not None or raw is not None:
+            continue
+        name = _SLOT if token["slot"] else _BEGIN if token["begin"] else _END
+        identity = b' id="%s"' % token["slot"] if token["slot"] else b""
+        pieces += [data[written : token.start()], b"<%s%s></%s>" % (name.encode(), identity, name.encode())]
+        written = token.end()
+    pieces.append(data[written:])
+    return b"".join(pieces)
 
 
 def put_in_place(root: HtmlElement) -> None:
     """Move the parts of a tree to their places, and take the marks away."""
-    slots = {slot.get("id", "")[2:]: slot for slot in root.iter(_SLOT)}
+    slots: dict[str, HtmlElement] = {}
+    for slot in root.iter(_SLOT):
+        slots.setdefault(slot.get("id", ""), slot)
     if slots:
         parts = [div for div in root.iter("div") if "hidden" in div.attrib and _number(div.get("id", ""))]
+        place_of = _places(root)
         for part in islice(parts, MAX_PARTS):
-            slot = slots.pop(part.get("id", "")[2:], None)
-            if slot is not None and part not in slot.iterancestors("div"):
-                if slot.get("id", "").startswith("B"):
-                    _remove_fallback(slot)
-                _move(part, slot)
+            name = place_of.get(part.get("id", "")) or _same_number(part.get("id", ""), slots)
+            place = slots.pop(name, None)
+            if place is None or any(node is part or node.tag in UNSEEN for node in place.iterancestors()):
+                continue
+            if name.startswith("B"):
+                _remove_fallback(place)
+            _move(part, place)
     etree.strip_tags(root, _SLOT, _BEGIN, _END, _PART)
+
+
+def _places(root: HtmlElement) -> dict[str, str]:
+    """Return the place of each part by its id, as far as scripts say it."""
+    places: dict[str, str] = {}
+    for script in root.iter("script"):
+        text = script.text or ""
+        if "$R" in text:
+            for kind, one, other in _calls(text):
+                part, place = (one, other) if kind == "S" else (other, one)
+                places.setdefault(part, place)
+    return places
+
+
+def _same_number(part: str, slots: dict[str, HtmlElement]) -> str:
+    """Return the id of the one slot with the number of a part; nothing if there are two or none."""
+    found = [name for name in (f"B{part[1:]}", f"P{part[1:]}") if name in slots]
+    return found[0] if len(found) == 1 else ""
 
 
 def _remove_fallback(slot: HtmlElement) -> None:

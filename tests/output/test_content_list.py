@@ -81,6 +81,7 @@ def titles(body: str) -> list[str]:
         ("<p>soft&shy;ware, organi&#8203;zational&#65279;</p>", (Text("software, organizational"),)),
         ("<p>ภาษา&#8203;ไทย</p>", (Text("ภาษา\u200bไทย"),)),  # where no space parts words
         ("<p>29 €<span class='price sr-only'>Now it is 29 €.</span> each</p>", (Text("29 € each"),)),
+        ("<p>15 reviews<span class=sr-only>of 5 stars</span></p>", (Text("15 reviews of 5 stars"),)),
         ("<p>the map<span class=sr-only>(opens in a new tab)</span></p>", (Text("the map"),)),
         (
             "<p>Rated<span class=sr-only>4 of 5</span>by us</p>",

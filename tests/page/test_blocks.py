@@ -43,6 +43,8 @@ def page(body: str, url: str = "") -> Page:
         ("<table><tr><td><p>a</p><p>b</p><td>c<tr><td>d<td>e</table>", ["a", "b", "c", "d", "e"]),
         ("<table><tr><td><p>a</p> b<td>c<tr><td>d<td>e</table>", ["a", "b", "c", "d", "e"]),
         ("<table><tr><td><p>a</p><tr><td>b</table>", ["a", "b"]),
+        ("<table><tr><td><p hidden>a</p><td>b<tr><td>c<td>d</table>", ["a", "b", "c", "d"]),
+        ("<table><tr><td><div style='display:none'>a</div><td>b<tr><td>c<td>d</table>", ["a", "b", "c", "d"]),
         (f"<table><tr><td>{'long ' * 100}<td>b</table>", [("long " * 100).strip(), "b"]),
         ("<p>text <script>var x = 'unseen'</script>after</p>", ["text after"]),
         ("<style>p {}</style><svg><text>no</text></svg><p>yes</p>", ["yes"]),

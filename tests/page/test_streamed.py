@@ -38,12 +38,23 @@ SLOT = '<!--$?--><template id="B:{0}"></template>{1}<!--/$-->'
         # a part in a part, whichever comes first
         (f"{SLOT.format(0, 'w')}<div hidden id=S:1>b</div><div hidden id=S:0><p>a</p>{SLOT.format(1, 'w')}</div>",
          "<p>a</p>b"),
-        ("<ul><li><template id=P:3></template></li></ul><div hidden id=S:3>b</div>", "<ul><li>b</li></ul>"),
+        ("<ul><li><template id=\"P:3\"></template></li></ul><div hidden id=S:3>b</div>", "<ul><li>b</li></ul>"),
+        # React 18 numbers places and parts apart, and only its scripts say what belongs where
+        ('<p>a<template id="P:3"></template></p><!--$?--><template id="B:3"></template>w<!--/$-->'
+         '<div hidden id=S:3>b</div><div hidden id=S:5>c</div><script>$RS("S:3","P:3");$RC("B:3","S:5")</script>',
+         '<p>ab</p>c<script>$RS("S:3","P:3");$RC("B:3","S:5")</script>'),
+        ('<template id="P:3"></template><template id="B:3"></template><div hidden id=S:3>b</div>',
+         '<div hidden id="S:3">b</div>'),
+        # the first place is that of the id; nothing is put where nobody sees it
+        ('<p><template id="P:3"></template></p><i><template id="P:3"></template></i><div hidden id=S:3>b</div>',
+         "<p>b</p><i></i>"),
+        ('<svg><g><template id="P:3"></template></g></svg><p>a</p><div hidden id=S:3>b</div>',
+         '<svg><g></g></svg><p>a</p><div hidden id="S:3">b</div>'),
         # nothing is lost where the marks are not those of React
         ("<p>a</p><div hidden id=S:0>b</div>", '<p>a</p><div hidden id="S:0">b</div>'),
-        ("<p>a</p><template id=B:0></template><p>w</p><div hidden id=S:0>b</div>", "<p>a</p>b<p>w</p>"),
+        ("<p>a</p><template id=\"B:0\"></template><p>w</p><div hidden id=S:0>b</div>", "<p>a</p>b<p>w</p>"),
         (f"{SLOT.format(0, 'w')}<div id=S:0>b</div>", 'w<div id="S:0">b</div>'),
-        ("<div hidden id=S:0><p>a<template id=B:0></template>b</p></div>", '<div hidden id="S:0"><p>ab</p></div>'),
+        ("<div hidden id=S:0><p>a<template id=\"B:0\"></template>b</p></div>", '<div hidden id="S:0"><p>ab</p></div>'),
     ],
 )  # fmt: skip
 def test_parts_stand_where_they_belong(html: str, expected: str) -> None:
@@ -55,11 +66,26 @@ def test_other_pages_stay_as_they_are() -> None:
     assert body(html) == body(html, streamed=False)
 
 
+def test_only_marks_of_the_text_are_marks() -> None:
+    """Not those in scripts, titles and attributes."""
+    script = '<script type="math/tex">a <!--$--> <template id="B:1"></template></script>'
+    html = f"<html lang=en><head><title>a <!--$-->b</title></head><body>{script}<i title='<!--$-->'>x</i></body></html>"
+    tree = parse(html + '<div hidden id="S:0">b</div>')
+    assert (tree.get("lang"), tree.findtext(".//title")) == ("en", "a <!--$-->b")
+    assert tree.find(".//script").text == 'a <!--$--> <template id="B:1"></template>'
+    assert tree.find(".//i").text == "x"
+
+
+def test_too_many_marks() -> None:
+    """Text beside text takes quadratic time to read: such a page stays as it is."""
+    html = "a<!--$-->" * 20_000
+    assert body(f"{html}<div hidden id=S:0>b</div>") == f"{'a' * 20_000}" + '<div hidden id="S:0">b</div>'
+
+
 def test_two_parts_that_hold_each_other() -> None:
     """As no server sends them: one goes into the other, and no text is lost."""
-    html = (
-        "<div hidden id=S:0>a<template id=B:1></template></div><div hidden id=S:1>b<template id=B:0></template></div>"
-    )
+    part = '<div hidden id=S:{}>{}<template id="B:{}"></template></div>'
+    html = part.format(0, "a", 1) + part.format(1, "b", 0)
     assert body(html) == '<div hidden id="S:1">ba</div>'
 
 
