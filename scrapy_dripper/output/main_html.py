@@ -61,6 +61,7 @@ _columns = [TAGS["colgroup"], TAGS["col"]]
 _row, _term, _definition = TAGS["tr"], TAGS["dt"], TAGS["dd"]
 _media = frozenset(TAGS[tag] for tag in MEDIA)
 _players = PLAYERS | {"iframe"}
+# By its class or id, what stands beside content rather than in it.
 _beside = re.compile(
     r"(?:^|[\s_-])(?:ico|icons?|logos?|avatars?|badges?|emblem|share|sharing|social|sponsor(?:ed|s)?|ads?|advert\w*|banner"
     r"|promo\w*|tracking|pixel|spacer|newsletter|related|author|profile)(?=[\s_-]|$)",

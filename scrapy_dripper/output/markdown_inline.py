@@ -97,9 +97,9 @@ class InlineWriter:
             return "\n".join(map(line_start, written.split("\n")))
         return line_start(written)
 
-    def line(self, runs: Runs, line_break: str = " ") -> str:
+    def line(self, runs: Runs) -> str:
         """Return runs as one line, which is not the beginning of a block."""
-        saved, self.break_ = self.break_, line_break
+        saved, self.break_ = self.break_, " "
         written = self._unit(runs)
         self.break_ = saved
         return written
@@ -117,8 +117,6 @@ class InlineWriter:
     def _unit(self, runs: Runs) -> str:
         """Return the runs of a paragraph. Prices keep their dollar signs, unless a formula could be read."""
         escaped, plain = self._both(runs)
-        if not self._dollars:
-            return escaped
         return escaped if plain is None or self.escape_dollars or _has_formula(plain) else plain
 
     def _both(self, runs: Runs) -> tuple[str, str | None]:
