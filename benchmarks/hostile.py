@@ -26,7 +26,7 @@ TIMEOUT = 300.0
 """DRIPPER_TIMEOUT: long, for what is measured is CPU time on a machine that may be busy."""
 NOTE = f"""\
 CPU seconds of the whole way of a page, and how far it raises the peak of memory: first without the sandbox, then with
-DRIPPER_SANDBOX = "auto", in the crawl and in the child process (its start of about 0.3 s, and its peak as a whole).
+DRIPPER_SANDBOX = "auto", in this process and in the worker (its start of about 0.4 s, and its peak as a whole).
 Without it, a page is given up after {MOST_SECONDS} CPU seconds. DRIPPER_TIMEOUT is {TIMEOUT:g} s, for machines that
 are busy; the default of 30 s would have ended whatever takes longer. End: the reason of the fallback, if any."""
 
@@ -77,7 +77,7 @@ def measure(page: str | bytes, mode: str, options: dict[str, Any]) -> dict[str, 
     found = extractor.extract([Document(page, "http://example.com/")])[0]
     crawl = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    child_peak = extractor._sandbox.peak
+    child_peak = extractor._sandbox.peak if extractor._sandbox is not None else 0
     extractor.close()
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
@@ -147,7 +147,7 @@ def limits(folder: Path) -> str:
     from scrapy_dripper.page.decode import decode
     from scrapy_dripper.page.limits import count
     from scrapy_dripper.page.parse import parse
-    from scrapy_dripper.sandbox.danger import is_dangerous
+    from scrapy_dripper.workers.danger import is_dangerous
 
     names = ["bytes", "elements", "attributes", "characters of text", "attributes of a tag", "depth", "blocks"]
     most = dict.fromkeys(names, (0, ""))
@@ -193,7 +193,7 @@ def main() -> None:
     if arguments.limits:
         print(limits(arguments.data))
         return
-    head = ["page", "CPU s", "MB", "child", "CPU s", "MB", "its CPU s", "its MB", "end"]
+    head = ["page", "CPU s", "MB", "worker", "CPU s", "MB", "its CPU s", "its MB", "end"]
     rows = []
     for name in PAGES:
         rows.append(row(name, ["--page", name]))

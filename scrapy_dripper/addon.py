@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scrapy.settings import BaseSettings, get_settings_priority
 
+from scrapy_dripper.batcher import most_waiting
 from scrapy_dripper.config import Config
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
@@ -20,7 +21,7 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         """Add the components that the user has not placed or switched off, and suit Scrapy to responses that wait.
 
-        They wait for their batch: there is room for two batches of them, and Scrapy makes fewer tasks for each.
+        They wait for their batch: there is room for those that may wait, and Scrapy makes fewer tasks for each.
 
         Raise :exc:`~scrapy_dripper.config.ConfigError` for a wrong setting.
         """
@@ -32,11 +33,11 @@ class Addon:
             return
         # Pages that wait for a batch count against this limit: with Scrapy's 5 MB, ten large pages stop the downloads
         # before the batch is full.
-        room = config.batch_size * 2 * PAGE_BYTES
+        room = most_waiting(config) * PAGE_BYTES
         if room > settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE"):
             _suggest(settings, "SCRAPER_SLOT_MAX_ACTIVE_SIZE", room)
         # Scrapy makes so many tasks for every response, at once, even if it yields one item.
-        items = max(ITEMS, 2 * config.batch_size)
+        items = max(ITEMS, most_waiting(config))
         if items < settings.getint("CONCURRENT_ITEMS"):
             _suggest(settings, "CONCURRENT_ITEMS", items)
 

@@ -1,4 +1,4 @@
-"""Pages from the event loop to the worker thread and back, in batches, with nobody waiting for ever."""
+"""Pages from the event loop to whoever extracts them and back, in batches, with nobody waiting for ever."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import asyncio
 import contextlib
 import logging
 import time
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back
-from scrapy_dripper.worker import Clock, FallbackWorker, Job, ModelWorker, Worker
+from scrapy_dripper.process_lane import ProcessLane, ProcessObserver
+from scrapy_dripper.worker import Clock, FallbackWorker, Job, ModelWorker, Worker, nothing
+from scrapy_dripper.workers import Shared, StartError, processes, shared_pool
 
 logger = logging.getLogger(__name__)
 
@@ -27,12 +30,14 @@ Left = tuple[list[Job], "Job | None"]
 REPLACEMENTS = 3
 """Threads that are replaced, in a row or while the earlier ones are still stuck, before there are no more."""
 BACKLOG = 2
-"""Batches that may wait before there is no room for more: the one that is worked on, and the next."""
+"""Batches that may wait before there is no room for more: the one that is worked on, and the next.
+
+With worker processes, one more for each of them."""
 RESTART_SECONDS = 1.0
 """Wait before a thread that could not be started counts as dead, and another is tried."""
 
 
-class Observer(Protocol):
+class Observer(ProcessObserver, Protocol):
     """Whom a batcher tells what happens; called on the event loop."""
 
     def waiting(self, pages: int) -> None:
@@ -40,9 +45,6 @@ class Observer(Protocol):
 
     def held_back(self) -> None:
         """A response waits for room."""
-
-    def batch(self, pages: int) -> None:
-        """A batch of so many pages has been answered."""
 
     def page(self, extraction: Extraction) -> None:
         """A page is done."""
@@ -192,6 +194,8 @@ class ModelLane(Lane):
     """Pages for the engine."""
 
     work = "the engine"
+    slow = 0
+    """Pages that others need not wait for: a thread has no stand-in."""
 
     def __init__(
         self,
@@ -245,23 +249,32 @@ class ModelLane(Lane):
             self._extractor.close()
 
 
-def nothing(url: str, reason: FallbackReason | None, error: str) -> Extraction:
-    """Return the extraction of a page that leaves its items as they are."""
-    return Extraction(url, None, None, None, None, "fallback:none", fallback_reason=reason, error=error)
+def most_waiting(config: Config) -> int:
+    """Return the number of pages that may wait: a batch for whoever extracts them, and the next one."""
+    return (max(1, processes(config)) + BACKLOG - 1) * config.batch_size
 
 
 class Batcher:
-    """Extract the pages of a crawl in one thread, ``DRIPPER_BATCH_SIZE`` at a time.
+    """Extract the pages of a crawl, ``DRIPPER_BATCH_SIZE`` at a time, in worker processes or in a thread.
 
-    The extractor is loaded at construction, which raises what ``load`` raises. All methods belong to the event loop.
+    What does it is loaded at construction, which raises what that raises: :exc:`~scrapy_dripper.config.ConfigError`,
+    :exc:`~scrapy_dripper.engines.base.ModelError`. All methods belong to the event loop.
     """
 
     def __init__(self, config: Config, load: Callable[[], Extractor], observer: Observer) -> None:
+        """``load`` makes the extractor of a thread, where ``DRIPPER_PROCESSES`` is 0."""
         self._config, self._load, self._observer = config, load, observer
-        start = time.monotonic()
-        self._extractor = load()
-        self._load_limit = max(config.timeout, 3 * (time.monotonic() - start))
-        self._lane: ModelLane | None = None
+        self._workers = _workers(config)
+        if self._workers is not None:  # a crawl that never begins, and so never ends, gives them back all the same
+            self._give_back = weakref.finalize(self, self._workers.close)
+        self._extractor: Extractor | None = None
+        self._load_limit = config.timeout
+        if self._workers is None:
+            start = time.monotonic()
+            self._extractor = load()
+            self._load_limit = max(config.timeout, 3 * (time.monotonic() - start))
+        self._most = most_waiting(config)
+        self._lane: ModelLane | ProcessLane | None = None
         self._pending: set[Job] = set()
         self._room = asyncio.Event()
         self._room.set()
@@ -271,27 +284,15 @@ class Batcher:
         self._due = 0.0
         self._stopping = self._stopped = False
 
-    def submit(self, source: Document, decode: Callable[[], Document] | None = None) -> asyncio.Future[Extraction]:
-        """Return the future extraction of a page. It never has an exception; it is cancelled if the crawl ends first.
-
-        ``decode`` is called in the worker thread for the document to extract; without it, that is ``source``.
-        """
+    def submit(self, source: Document) -> asyncio.Future[Extraction]:
+        """Return the future extraction of a page: never with an exception, but cancelled if the crawl ends first."""
         loop = asyncio.get_running_loop()
-        job = Job(source, decode, loop.create_future(), time.monotonic())
+        job = Job(source, loop.create_future(), time.monotonic())
         if self._stopped:
             self._cancel([job])
             return job.future
         if self._lane is None:
-            self._lane = ModelLane(
-                loop,
-                self._config,
-                self._clock,
-                self._settle,
-                self._extractor,
-                self._load,
-                self._load_limit,
-                self._observer,
-            )
+            self._lane = self._new_lane(loop)
         self._pending.add(job)
         self._observer.waiting(len(self._pending))
         self._look_for_room()
@@ -301,8 +302,26 @@ class Batcher:
             self._watch()
         return job.future
 
+    def _new_lane(self, loop: asyncio.AbstractEventLoop) -> ModelLane | ProcessLane:
+        if self._workers is not None:
+            return ProcessLane(loop, self._config, self._workers.pool, self._settle, self._observer)
+        assert self._extractor is not None
+        return ModelLane(
+            loop,
+            self._config,
+            self._clock,
+            self._settle,
+            self._extractor,
+            self._load,
+            self._load_limit,
+            self._observer,
+        )
+
     async def room(self) -> None:
-        """Return when fewer than ``BACKLOG`` batches wait, which is at once unless pages come faster than they go."""
+        """Return when there is room for a page, which is at once unless pages come faster than they go.
+
+        There is room for a batch for each worker, and the next one.
+        """
         if not self._room.is_set():
             self._observer.held_back()
             self._held_back += 1
@@ -318,8 +337,10 @@ class Batcher:
             self._timer.cancel()
         if self._lane is not None:
             self._lane.stop()
-        else:
+        elif self._extractor is not None:
             self._extractor.close()
+        if self._workers is not None:
+            self._give_back()
         self._cancel(self._pending)
         self._pending.clear()
         self._look_for_room()
@@ -340,7 +361,8 @@ class Batcher:
         self._observer.page(extraction)
 
     def _look_for_room(self) -> None:
-        if len(self._pending) < BACKLOG * self._config.batch_size:
+        slow = self._lane.slow if self._lane is not None else 0
+        if len(self._pending) < self._most + slow:
             self._room.set()
         else:
             self._room.clear()
@@ -355,6 +377,7 @@ class Batcher:
         if self._lane is None or not self._pending:
             return
         self._lane.check(self._clock())
+        self._look_for_room()
         if self._observer.stopping() and not self._stopping:
             self._stopping = True
             logger.info(
@@ -364,3 +387,23 @@ class Batcher:
         if self._pending:
             self._due = time.monotonic() + interval
             self._timer = asyncio.get_running_loop().call_later(interval, self._watch)
+
+
+def _workers(config: Config) -> Shared | None:
+    """Return the worker processes of a crawl, None for a thread. Raise ConfigError and ModelError."""
+    if config.processes == 0:
+        return None
+    try:
+        return shared_pool(config)
+    except StartError as error:
+        if config.processes is not None:
+            raise ConfigError(
+                f"DRIPPER_PROCESSES is {config.processes}, but no worker process can be started ({error}); 0 extracts "
+                "pages in a thread of the crawl"
+            ) from None
+        logger.warning(
+            "No worker process can be started (%(error)s); pages are extracted in a thread of the crawl, which a page "
+            "can hold up. DRIPPER_PROCESSES = 0 does so without trying.",
+            {"error": error},
+        )
+        return None

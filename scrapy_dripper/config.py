@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 PREFIX = "DRIPPER_"
+ENGINES = ("tagger", "qwen3")
 FALLBACKS = ("trafilatura", "html", "empty", "none")
 CONTENT_TYPES = (
     *("title", "paragraph", "code", "formula", "table", "list", "image", "video", "audio", "quote", "rule"),
@@ -95,10 +96,20 @@ def _path(value: Any) -> str:
 
 
 def _fallback(value: Any) -> str | Callable[..., Any]:
-    dotted = isinstance(value, str) and all(part.isidentifier() for part in value.split(".")) and "." in value
+    dotted = isinstance(value, str) and _is_dotted(value)
     if value in FALLBACKS or dotted or (callable(value) and not isinstance(value, type)):
         return value  # type: ignore[no-any-return]
     raise ValueError("one of " + ", ".join(map(repr, FALLBACKS)) + ", a dotted path to a callable or a callable")
+
+
+def _engine(value: Any) -> str:
+    if value in ENGINES or (isinstance(value, str) and _is_dotted(value)):
+        return str(value)
+    raise ValueError("one of " + ", ".join(map(repr, ENGINES)) + " or a dotted path to a callable")
+
+
+def _is_dotted(path: str) -> bool:
+    return "." in path and all(part.isidentifier() for part in path.split("."))
 
 
 def _types(value: Any) -> tuple[str, ...]:
@@ -121,7 +132,12 @@ class Config:
     """The options of one crawl, or of one page. Construction checks every value and raises :exc:`ConfigError`."""
 
     enabled: bool = _option(True, _boolean, "Switch the plugin off without taking it out.")
-    engine: str = _option("tagger", _one_of("tagger", "qwen3"), "Who labels the blocks.")
+    engine: str = _option(
+        "tagger",
+        _engine,
+        "Who labels the blocks: 'tagger', 'qwen3' or a dotted path to a callable that takes the configuration and "
+        "returns an engine.",
+    )
     model: str | None = _option(
         None, _optional(_path), "Folder of the model; by default the one that is bundled with the engine."
     )
@@ -179,12 +195,18 @@ class Config:
     max_text: int = _option(
         5_000_000, _whole(1), "Most characters of text of a page, scripts and the like aside.", per_request=True
     )
+    processes: int | None = _option(
+        None,
+        _optional(_whole(0)),
+        "Most worker processes that extract pages; by default one for each core but one. 0 for a thread of the crawl.",
+    )
+    worker_memory: int = _option(1_024, _whole(256), "Most memory of a worker process, in MiB of address space.")
     sandbox: str = _option(
         "auto",
         _one_of("auto", "always", "never"),
-        "Which pages are parsed in a child process that can be killed: those that look dangerous, all, or none.",
+        "Which pages go through a worker process where there are none for all pages, as on the command line: those "
+        "that look dangerous, all, or none.",
     )
-    sandbox_memory: int = _option(1_024, _whole(256), "Most memory of that child process, in MiB of address space.")
     markdown: str = _option(
         "dripper",
         _one_of("dripper", "html2text"),

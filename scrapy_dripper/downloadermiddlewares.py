@@ -13,11 +13,12 @@ from scrapy_dripper.dripper import Dripper
 
 
 class DripperBackpressureMiddleware:
-    """Hold responses back while pages of two batches wait, and so, through ``CONCURRENT_REQUESTS``, further downloads.
+    """Hold responses back while enough pages wait, and so, through ``CONCURRENT_REQUESTS``, further downloads.
 
-    A crawl that is faster than the engine would else have as many responses in callbacks as 8 MB hold, and Scrapy makes
-    ``CONCURRENT_ITEMS`` tasks for each. Of small pages there are hundreds, and Python's garbage collector looks through
-    all the tasks again and again. Raise :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False, or
+    Enough are a batch for each worker and the next one. A crawl that is faster than its workers would else have as many
+    responses in callbacks as 8 MB hold, and Scrapy makes ``CONCURRENT_ITEMS`` tasks for each. Of small pages there are
+    hundreds, and Python's garbage collector looks through all the tasks again and again.
+    Raise :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False, or
     ``CONCURRENT_REQUESTS`` is 0.
     """
 

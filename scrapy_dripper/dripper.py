@@ -147,17 +147,11 @@ class Dripper:
 
     def _submit(self, response: Response, config: Config) -> asyncio.Future[Extraction]:
         content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
-        source = Document(
-            response.body,
-            response.url,
-            http_content_type_encoding(content_type),
-            None if config is self.config else config,
-        )
+        # Whoever made the response may have named its encoding. It is decoded where it is extracted: that can be slow.
+        charset = getattr(response, "_encoding", None) or http_content_type_encoding(content_type)
+        source = Document(response.body, response.url, charset, None if config is self.config else config)
         assert self._batcher is not None
-        if len(response.body) > config.max_bytes:  # Guessing its encoding could take minutes, for nothing.
-            return self._batcher.submit(source)
-        # Scrapy's decoding, which knows more than the bytes do; in the worker thread, for it can be slow.
-        return self._batcher.submit(source, lambda: replace(source, html=response.text, charset=None))
+        return self._batcher.submit(source)
 
     def _spider_closed(self) -> None:
         if self._batcher is not None:

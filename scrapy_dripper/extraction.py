@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -36,8 +37,8 @@ class FallbackReason(str, Enum):
     """The page was labelled, but writing it failed."""
     TIMEOUT = "timeout"
     """A step on the page's way took longer than ``DRIPPER_TIMEOUT`` seconds."""
-    SANDBOX_ERROR = "sandbox_error"
-    """The child process that a dangerous page was read in died, or answered nonsense."""
+    WORKER_ERROR = "worker_error"
+    """The worker process that had the page died, twice, or answered nonsense."""
 
     def __str__(self) -> str:
         return self.value
@@ -47,9 +48,9 @@ class FallbackReason(str, Enum):
 class Document:
     """An HTML document as it came, before parsing.
 
-    ``html`` is text when somebody who knew the HTTP headers has decoded it already (Scrapy's ``response.text``), bytes
-    otherwise; ``charset`` is then the one of the Content-Type header, if any. ``config`` holds the options that differ
-    from the extractor's for this document alone.
+    ``html`` is text when somebody who knew better has decoded it already, bytes otherwise; ``charset`` is then the one
+    of the Content-Type header, if any. ``config`` holds the options that differ from the extractor's for this document
+    alone.
     """
 
     html: str | bytes
@@ -75,6 +76,21 @@ class Metadata:
     description: str | None = None
     image: str | None = None
     """URL of the image that stands for the page."""
+
+
+class PackedContent:
+    """A content list as JSON, as it comes from a worker process; most crawls never look at it."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def unpack(self) -> Items:
+        """Return the items. Raise ValueError if the data is no content list."""
+        from scrapy_dripper.output.content_json import from_json
+
+        return from_json(json.loads(self._data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +158,18 @@ class Extraction:
             "truncated": self.truncated,
             "milliseconds": round(self.milliseconds, 2),
         }
+
+
+_content: Any = Extraction.__dict__["content"]
+
+
+def _unpacked(extraction: Extraction) -> Items | None:
+    value = _content.__get__(extraction)
+    if isinstance(value, PackedContent):
+        value = value.unpack()
+        _content.__set__(extraction, value)
+    return value  # type: ignore[no-any-return]
+
+
+# Unpacking takes the crawl's own process as long as a whole page of Scrapy's work: it waits until somebody looks.
+setattr(Extraction, "content", property(_unpacked, _content.__set__))  # noqa: B010 (mypy)

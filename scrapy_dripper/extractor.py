@@ -6,17 +6,20 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, OversizeError
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
-from scrapy_dripper.fallback import FIRST_PART, NOT_A_PAGE, OWN, check_fallback, fall_back
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.fallback import NOT_A_PAGE, check_fallback, fall_back
 from scrapy_dripper.output import NOTHING, write
-from scrapy_dripper.page import Page, PageError, plant, read
-from scrapy_dripper.sandbox import Sandbox, SandboxError
+from scrapy_dripper.page import Page, PageError, read
+
+if TYPE_CHECKING:
+    from scrapy_dripper.workers.sandbox import Sandbox
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +28,7 @@ NODES_TOGETHER = 60_000
 
 
 class Extractor:
-    """Extract the main content of pages.
+    """Extract the main content of pages, in this process.
 
     ``Extractor().extract([html])`` is all there is to it. The engine is loaded once, at construction, which raises
     :exc:`~scrapy_dripper.engines.base.ModelError` if it cannot be, and :exc:`~scrapy_dripper.config.ConfigError` if
@@ -38,16 +41,16 @@ class Extractor:
     long without being stuck, and the steps tell the two apart."""
 
     def __init__(self, config: Config | None = None, engine: Engine | None = None) -> None:
+        """``engine`` is by default the one that the configuration names."""
         self.config = config or Config()
         check_fallback(self.config)
         if self.config.guess_language:
             _check_guess()
-        self._sandbox = Sandbox(self.config)
-        self._sandbox.require()
+        self._sandbox = _sandbox(self.config, own_engine=engine is not None)
         try:
             self.engine = engine or load_engine(self.config)
         except BaseException:
-            self._sandbox.close()
+            self.close()
             raise
 
     def extract(self, documents: Iterable[Document | str | bytes]) -> list[Extraction]:
@@ -56,12 +59,12 @@ class Extractor:
         A document that cannot go through the model yields an extraction of the configured fallback, with its reason.
         """
         extractions: list[Extraction] = []
-        chunk: list[tuple[Document, Page | PageError, float]] = []
+        chunk: list[tuple[Document, Page | PageError | Extraction, float]] = []
         nodes = 0
         for one in documents:
             document = one if isinstance(one, Document) else Document(one)
             start = time.perf_counter()
-            page = self._read(document)
+            page = self._elsewhere(document) or self._read(document)
             chunk.append((document, page, time.perf_counter() - start))
             nodes += len(page.tree.nodes) if isinstance(page, Page) else 0
             if nodes > NODES_TOGETHER:
@@ -69,7 +72,7 @@ class Extractor:
                 chunk, nodes = [], 0
         return extractions + self._finish(chunk)
 
-    def _finish(self, chunk: Sequence[tuple[Document, Page | PageError, float]]) -> list[Extraction]:
+    def _finish(self, chunk: Sequence[tuple[Document, Page | PageError | Extraction, float]]) -> list[Extraction]:
         """Label pages together and write them; each comes with its document and the seconds that reading it took."""
         start = time.perf_counter()
         pages = [page for _, page, _ in chunk if isinstance(page, Page)]
@@ -79,14 +82,13 @@ class Extractor:
         extractions = []
         for document, page, seconds in chunk:
             start = time.perf_counter()
-            if isinstance(page, Page):
-                extraction = self._write(document, page, next(answers))
+            if isinstance(page, Extraction):
+                extraction = page
+            elif isinstance(page, Page):
+                extraction = self._describe(document, self._write(document, page, next(answers)))
                 seconds += per_block * len(page.blocks)
-            elif isinstance(page, SandboxError):
-                extraction, document = self._rescue(document, page)
             else:
-                extraction = self.fall_back(document, page.reason, str(page))
-            extraction = self._describe(document, extraction)
+                extraction = self._describe(document, self.fall_back(document, page.reason, str(page)))
             seconds += time.perf_counter() - start
             extractions.append(replace(extraction, milliseconds=seconds * 1000))
         return extractions
@@ -97,49 +99,39 @@ class Extractor:
         if config.metadata_field is None or extraction.fallback_reason in NOT_A_PAGE:
             return extraction
         self._begin(document)
-        return replace(extraction, metadata=self._metadata(document, config))
-
-    def _metadata(self, document: Document, config: Config) -> Metadata:
-        if self._sandbox.takes(document):
-            try:
-                found = self._sandbox.metadata(document, config)
-                if found is not None:
-                    return found
-            except PageError:
-                logger.debug("no metadata of %(url)s", {"url": document.url}, exc_info=True)
-                return Metadata()
         from scrapy_dripper.metadata import metadata  # imports Trafilatura, which most crawls can save
 
-        return metadata(document, config)
+        return replace(extraction, metadata=metadata(document, config))
 
     def fall_back(self, document: Document, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Return what the configured fallback makes of a document, for a given reason. Never raises."""
         self._begin(document)
-        return fall_back(document, document.config or self.config, reason, error, self._sandbox)
-
-    def _rescue(self, document: Document, error: SandboxError) -> tuple[Extraction, Document]:
-        """Return what the fallback makes of a document that the child process could not read, and what it got of it.
-
-        A fallback of ours gets the first part only: few enough characters for any parser.
-        """
         config = document.config or self.config
-        cut = config.fallback in OWN and len(document.html) > FIRST_PART
-        if cut:
-            document = replace(document, html=document.html[:FIRST_PART])
-        extraction = self.fall_back(document, error.reason, str(error))
-        return replace(extraction, truncated=extraction.truncated or cut), document
+        if self._sandbox is not None and self._sandbox.takes_fallback(document, config, reason):
+            found = self._sandbox.fall_back(document, config, reason, error)
+            if found is not None:
+                return found
+        return fall_back(document, config, reason, error)
 
     def close(self) -> None:
-        """Give back the memory and threads of the engine, and end the child process."""
+        """Give back the memory and threads of the engine, and end the worker process if there is one."""
         try:
-            self.engine.close()
+            if "engine" in vars(self):
+                self.engine.close()
         finally:
-            self._sandbox.close()
+            if self._sandbox is not None:
+                self._sandbox.close()
 
     def _begin(self, document: Document | None) -> None:
-        self._sandbox.begin()
         if self.watch is not None:
             self.watch(document)
+
+    def _elsewhere(self, document: Document) -> Extraction | None:
+        """Return what a worker process makes of a dangerous document; None for one that can be read here."""
+        if self._sandbox is None or not self._sandbox.takes(document):
+            return None
+        self._begin(document)
+        return self._sandbox.extract(document, document.config or self.config)
 
     def _read(self, document: Document) -> Page | PageError:
         self._begin(document)
@@ -148,10 +140,11 @@ class Extractor:
         if limit is not None and limit < config.max_blocks:
             config = replace(config, max_blocks=limit)
         try:
-            planter = self._sandbox.plant if self._sandbox.takes(document) else plant
-            return read(document, config, self.engine.profile, planter)
+            return read(document, config, self.engine.profile)
         except PageError as error:
             return error
+        except MemoryError:
+            return PageError(FallbackReason.OVERSIZE, _NO_MEMORY)
         except Exception as error:  # A page may not stop the crawl: whatever is wrong with it becomes its reason.
             logger.debug("cannot parse %(url)s", {"url": document.url}, exc_info=True)
             return PageError(FallbackReason.PARSE_ERROR, f"{type(error).__name__}: {error}")
@@ -185,6 +178,8 @@ class Extractor:
         try:
             config = document.config or self.config
             written = NOTHING if nothing else write(page, answer.main, config)
+        except MemoryError:
+            return self.fall_back(document, FallbackReason.OVERSIZE, _NO_MEMORY)
         except Exception as error:
             logger.debug("cannot write %(url)s", {"url": document.url}, exc_info=True)
             return self.fall_back(document, FallbackReason.OUTPUT_ERROR, f"{type(error).__name__}: {error}")
@@ -203,6 +198,17 @@ class Extractor:
             truncated=page.truncated or answer.truncated,
             work=answer.work,
         )
+
+
+_NO_MEMORY = "more memory than there is; in a worker process, than DRIPPER_WORKER_MEMORY allows"
+
+
+def _sandbox(config: Config, own_engine: bool) -> Sandbox | None:
+    if config.sandbox == "never":
+        return None
+    from scrapy_dripper.workers.sandbox import Sandbox
+
+    return Sandbox(config, own_engine=own_engine)
 
 
 def _check_guess() -> None:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
     from scrapy_dripper.output.items import Items
-    from scrapy_dripper.sandbox import Sandbox
 
 logger = logging.getLogger(__name__)
 
@@ -67,12 +66,10 @@ def fall_back(
     config: Config,
     reason: FallbackReason,
     error: str | None = None,
-    sandbox: Sandbox | None = None,
 ) -> Extraction:
     """Return what the fallback of the configuration makes of a document, for a given reason. Never raises.
 
-    A fallback that raises counts as ``empty``; what it raised is added to ``error``. With a sandbox, dangerous
-    documents go through its child process, unless the fallback is a callable of the user's.
+    A fallback that raises counts as ``empty``; what it raised is added to ``error``.
     """
     name = _name(config.fallback)
     if name == "none":
@@ -82,12 +79,6 @@ def fall_back(
         name = "empty"
     else:
         try:
-            safe = None
-            if sandbox is not None and name in OWN and sandbox.takes(document, reason):
-                sandbox.begin()
-                safe = sandbox.fall_back(document, config, reason)
-            if safe is not None:
-                return replace(safe, error="; ".join(filter(None, [error, safe.error])) or None)
             found = _run(document, config)
         except Exception as problem:  # RecursionError and MemoryError included: no page may stop the crawl
             _report(name, document.url)
@@ -114,6 +105,37 @@ def check_fallback(config: Config) -> None:
     """Raise :exc:`ConfigError` if the fallback of the configuration is a dotted path that leads to no callable."""
     if isinstance(config.fallback, str) and config.fallback not in FALLBACKS:
         _load(config.fallback)
+
+
+def dotted_path(fallback: str | Callable[..., Any]) -> str:
+    """Return the name under which another process finds a fallback.
+
+    Raise :exc:`ConfigError` for a callable that has none.
+    """
+    if isinstance(fallback, str):
+        return fallback
+    module, name = getattr(fallback, "__module__", None), getattr(fallback, "__qualname__", None)
+    path = f"{module}.{name}"
+    if module != "__main__":
+        try:
+            if pkgutil.resolve_name(path) is fallback:
+                return path
+        except Exception:
+            logger.debug("%(path)s is not the fallback", {"path": path}, exc_info=True)
+    raise ConfigError(
+        f"DRIPPER_FALLBACK is {fallback!r}, which worker processes cannot import: put the function into a module and "
+        "name it as 'package.module.function', or set DRIPPER_PROCESSES = 0"
+    )
+
+
+def first_part(document: Document, config: Config) -> tuple[Document, bool]:
+    """Return the part of a document that no parser of ours is stuck in for long, and True if that is not all of it.
+
+    A callable of the user's gets the whole document: it may need the end of it.
+    """
+    if config.fallback not in OWN or len(document.html) <= FIRST_PART:
+        return document, False
+    return replace(document, html=document.html[:FIRST_PART]), True
 
 
 @lru_cache(maxsize=32)

@@ -43,6 +43,15 @@ class CrawlStats:
         self._count("batches")
         self._write("set_value", "batch_size/mean", round(self._batched / self._batches, 2))
 
+    def workers(self, processes: int, memory: int) -> None:
+        """Note how many worker processes there are, and the most bytes that one of them has held."""
+        self._write("max_value", "workers/max", processes)
+        self._write("max_value", "workers/memory", memory)
+
+    def killed(self, reason: str) -> None:
+        """Count a worker process that died, or was killed because it was stuck."""
+        self._count(f"workers/{reason}")
+
     def page(self, extraction: Extraction) -> None:
         """Count a page by who decided about it, and by why if that was a fallback."""
         self._count("pages")

@@ -1,4 +1,7 @@
-"""The daemon threads of a crawl: one reads, labels and writes pages in batches, one does the fallback of stuck ones."""
+"""The daemon threads of a crawl without worker processes (``DRIPPER_PROCESSES = 0``).
+
+One reads, labels and writes pages in batches, one does the fallback of stuck ones.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +32,20 @@ class Job:
     """One page on its way: what it is, who waits for it, and what has become of it so far."""
 
     source: Document
-    """The page as it came, for a fallback when even decoding it does not work."""
-    decode: Callable[[], Document] | None
-    """Called in the thread, for decoding can be slow; None where ``source`` is to be used as it is."""
     future: asyncio.Future[Extraction]
     submitted: float
-    document: Document | None = None
-    reason: FallbackReason = FallbackReason.TIMEOUT
+    reason: FallbackReason | None = None
+    """Why the engine does not get the page any more, if it does not."""
     error: str = ""
+    deaths: int = 0
+    """Worker processes that have died at this step of the page."""
+    starts: int = 0
+    """Times that there was no worker process for it."""
+
+
+def nothing(url: str, reason: FallbackReason | None, error: str) -> Extraction:
+    """Return the extraction of a page that leaves its items as they are."""
+    return Extraction(url, None, None, None, None, "fallback:none", fallback_reason=reason, error=error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,32 +231,24 @@ class ModelWorker(Worker):
         return batch
 
     def answer(self, batch: list[Job]) -> list[Extraction]:
-        """Return the extractions of a batch; a page that cannot be decoded, or a broken engine, is a fallback."""
+        """Return the extractions of a batch; a broken engine is a fallback."""
         assert self._extractor is not None
-        answers: dict[Job, Extraction] = {}
-        for job in batch:
-            self.at(job)
-            try:
-                job.document = job.decode() if job.decode is not None else job.source
-            except Exception as error:
-                logger.debug("cannot decode %(url)s", {"url": job.source.url}, exc_info=True)
-                answers[job] = self._fall_back(job, FallbackReason.PARSE_ERROR, error)
-        jobs = [job for job in batch if job.document is not None]
-        documents = [job.document for job in jobs if job.document is not None]
-        self._jobs = {id(document): job for document, job in zip(documents, jobs, strict=True)}
+        self._jobs = {id(job.source): job for job in batch}
         self.at(None)
         try:
-            answers.update(zip(jobs, self._extractor.extract(documents), strict=True))
+            answers = self._extractor.extract([job.source for job in batch])
+            if len(answers) != len(batch):
+                raise RuntimeError(f"{len(answers)} answers for {len(batch)} pages")
         except Exception as error:  # An extractor never raises for a page, but no page may be lost if one does.
             logger.debug("the extractor raised", exc_info=True)
-            answers.update((job, self._fall_back(job, FallbackReason.ENGINE_ERROR, error)) for job in jobs)
+            answers = [self._fall_back(job, error) for job in batch]
         self._jobs = {}
-        return [answers[job] for job in batch]
+        return answers
 
-    def _fall_back(self, job: Job, reason: FallbackReason, error: Exception) -> Extraction:
+    def _fall_back(self, job: Job, error: Exception) -> Extraction:
         assert self._extractor is not None
         self.at(job)
-        return self._extractor.fall_back(job.document or job.source, reason, f"{type(error).__name__}: {error}")
+        return self._extractor.fall_back(job.source, FallbackReason.ENGINE_ERROR, f"{type(error).__name__}: {error}")
 
     def _watch(self, document: Document | None) -> None:
         self.at(None if document is None else self._jobs.get(id(document)))
@@ -267,4 +268,4 @@ class FallbackWorker(Worker):
 
     def answer(self, batch: list[Job]) -> list[Extraction]:
         """Return what the fallback makes of the page."""
-        return [self._fall_back(job.document or job.source, job.reason, job.error) for job in batch]
+        return [self._fall_back(job.source, job.reason or FallbackReason.TIMEOUT, job.error) for job in batch]

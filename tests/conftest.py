@@ -10,7 +10,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-from scrapy_dripper.sandbox import process
+from scrapy_dripper.workers import process
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile(

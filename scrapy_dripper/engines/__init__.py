@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from scrapy_dripper.config import Config
-from scrapy_dripper.engines.base import Engine
+import pkgutil
+
+from scrapy_dripper.config import ENGINES, Config
+from scrapy_dripper.engines.base import Engine, ModelError
 
 __all__ = ["load_engine"]
 
 
 def load_engine(config: Config) -> Engine:
     """Return the configured engine, loaded and tried. Raise ModelError if it cannot be."""
+    if config.engine not in ENGINES:
+        return _own_engine(config)
     # onnxruntime is an extra: missed here, with advice.
     if config.engine == "qwen3":
         from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
@@ -18,3 +22,28 @@ def load_engine(config: Config) -> Engine:
     from scrapy_dripper.engines.tagger import Tagger
 
     return Tagger.load(config)
+
+
+def _own_engine(config: Config) -> Engine:
+    """Return what the callable at a dotted path makes of the configuration."""
+    try:
+        make = pkgutil.resolve_name(config.engine)
+    except Exception as error:  # whatever the import of the user's module raises
+        raise ModelError(
+            f"DRIPPER_ENGINE is {config.engine!r}, which cannot be imported ({type(error).__name__}: {error}); name a "
+            f"callable as package.module.name, or one of {', '.join(map(repr, ENGINES))}"
+        ) from error
+    if not callable(make):
+        raise ModelError(f"DRIPPER_ENGINE must name a callable (got {config.engine!r}, a {type(make).__name__})")
+    try:
+        engine: Engine = make(config)
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(f"The engine {config.engine} cannot be loaded ({type(error).__name__}: {error})") from error
+    missing = [name for name in ("name", "profile", "limits", "label", "close") if not hasattr(engine, name)]
+    if missing:
+        raise ModelError(
+            f"The engine {config.engine} has no {', '.join(missing)}: see scrapy_dripper.engines.base.Engine"
+        )
+    return engine

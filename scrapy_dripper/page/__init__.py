@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, FallbackReason
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Page", "PageError", "plant", "read"]
 
-Planter: TypeAlias = "Callable[[Document, Config, str, bool], tuple[HtmlElement, bool]]"
-"""What :func:`plant` is, and what a sandbox does in its place."""
-
 
 def plant(document: Document, config: Config, profile: str = "native", flat: bool = False) -> tuple[HtmlElement, bool]:
     """Return the tree of a document within the limits of the configuration, and True if that is its first part only.
@@ -36,20 +32,20 @@ def plant(document: Document, config: Config, profile: str = "native", flat: boo
     return root, enforce(root, text, config)
 
 
-def read(document: Document, config: Config, profile: str = "native", planter: Planter = plant) -> Page:
+def read(document: Document, config: Config, profile: str = "native") -> Page:
     """Return the page of a document, cut by a profile. Raise :exc:`PageError` with the reason why there is none."""
     size = len(document.html)
     truncate = config.oversize == "truncate"
     oversize = size > config.max_bytes
     if oversize and not truncate:
-        raise PageError(FallbackReason.OVERSIZE, f"{size:,} bytes, over DRIPPER_MAX_BYTES = {config.max_bytes:,}")
+        raise PageError(FallbackReason.OVERSIZE, f"over DRIPPER_MAX_BYTES = {config.max_bytes:,} bytes")
     if oversize:
         document = replace(document, html=document.html[: config.max_bytes])
     cut = PROFILES[profile].cut
-    root, cut_off = planter(document, config, profile, False)
+    root, cut_off = plant(document, config, profile, False)
     page = cut(root, document.url)
     if page.tree.depth.max() >= config.max_depth:
-        root, cut_off = planter(document, config, profile, True)
+        root, cut_off = plant(document, config, profile, True)
         page = cut(root, document.url)
     if page.truncated and not truncate:
         raise PageError(FallbackReason.OVERSIZE, f"more than {MAX_NODES:,} elements")

@@ -1,4 +1,4 @@
-"""Bytes to text, for documents that come without a crawl: Scrapy's ``response.text`` has been through this already.
+"""Bytes to text, in a crawl as everywhere: ``response.text`` would be made in the crawl's own process.
 
 The ladder: byte order mark, strict UTF-8, UTF-8 with a few broken characters, the charset of the header, the one of a
 ``<meta>`` or XML declaration, a statistical detector. UTF-8 goes before the labels because they are wrong more often

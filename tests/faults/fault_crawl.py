@@ -5,9 +5,12 @@ The ledger, a JSON file, says what went in, what came out, and what is left of t
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import faulthandler
 import json
 import os
+import random
 import resource
 import shutil
 import signal
@@ -23,6 +26,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from fault_engine import Faulty, Rules, exception, over
+from fault_processes import children, files
 from fault_site import kind_of
 from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerProcess, Crawler, CrawlerProcess
@@ -30,30 +34,39 @@ from scrapy.exceptions import DropItem, StopDownload
 from scrapy.extensions.closespider import CloseSpider
 
 import scrapy_dripper.extractor
+import scrapy_dripper.process_lane
 import scrapy_dripper.worker
 from scrapy_dripper.dripper import Dripper
+from scrapy_dripper.workers.process import Process
 
 DEFAULTS: dict[str, Any] = {
     "process": "AsyncCrawlerProcess",  # or "CrawlerProcess", or "reactorless"
     "door": "middleware",  # or "pipeline", or "callback"
     "engine": "rules",  # or "tagger"
+    "processes": 0,  # worker processes; they find engine and fallback in fault_worker.py
     "first": 0,
     "pages": 2_050,
     "site": {},  # faults of the site
     "faults": {},  # faults of the engine
+    "fallback_faults": {},  # faults of the fallback "fault_worker.fallback"
     "seconds": 3.0,  # how long the engine sleeps
     "spider": {},  # what the callback does
     "lists": False,  # find the pages by links
     "again": False,  # request every page twice
     "signals": [],  # sent to the process itself, within a batch, once `at` responses are there
+    "stuck": False,  # the workers are stuck when a signal comes
     "at": 2_000,
     "vanish": None,  # a folder that is deleted within a batch, whose thread dies
+    "back": 0,  # it is there again when so many pages have fallen back
     "timer": 0,  # a thread dies each time it has waited so often for a batch to fill
     "no_thread": 0,  # one in so many threads cannot be started
-    "kill_child": 0,  # the sandbox's child is killed at each so many responses
+    "kill_worker": 0,  # one of the workers is killed at each so many items
+    "no_process": [0, 0],  # the first of the worker processes that cannot be started, and the next that can be
+    "restart_seconds": None,  # pause before that is tried again
     "file_limit": None,  # bytes that a file can have
     "patience": 30,  # seconds for the threads to end
     "settings": {},
+    "own": {},  # settings of one crawl of several
 }
 SETTINGS = {
     "ADDONS": {"scrapy_dripper.Addon": 500},
@@ -69,6 +82,7 @@ SETTINGS = {
     "DRIPPER_BATCH_WAIT": 0.05,
     "DRIPPER_FALLBACK": "html",
     "DRIPPER_META_FIELD": "by",
+    "DRIPPER_PROCESSES": 0,
 }
 DOORS: dict[str, dict[str, Any]] = {
     "middleware": {},
@@ -98,8 +112,8 @@ class Ledger:
         self.injected: defaultdict[str, set[int]] = defaultdict(set)
         self.events: list[str] = []
         self.wrong: list[str] = []
-        self.children: list[subprocess.Popen[bytes]] = []
         self.field = str(self.job.get("name", "markdown"))
+        self.away, self.fallen = f"{self.job['vanish']}.away", 0
 
     def note(self, kind: str, number: int) -> None:
         """Note a fault."""
@@ -127,10 +141,6 @@ class Ledger:
 
     def _response(self) -> None:
         self.responses += 1
-        every = self.job["kill_child"]
-        if every and not self.responses % every and self.children and self.children[-1].poll() is None:
-            self.note("kill -9", self.responses)
-            self.children[-1].kill()
 
     def _headers(self, headers: Any, request: Any) -> None:
         kind = kind_of(request.cb_kwargs.get("number", -1), self.job["spider"])
@@ -141,6 +151,15 @@ class Ledger:
     def _scraped(self, item: Any) -> None:
         by = item.get("by") or {}
         self.scraped.append([item["id"], by.get("source"), by.get("fallback_reason")])
+        self.fallen += by.get("fallback_reason") is not None
+        if self.fallen == self.job["back"] and os.path.exists(self.away):
+            os.rename(self.away, self.job["vanish"])
+            self.note("back", 0)
+            time.sleep(0.5)  # more than the pause after which an engine is loaded again
+        every = self.job["kill_worker"]
+        if every and not len(self.scraped) % every and (alive := [one for one in workers if one.poll() is None]):
+            self.note("kill -9", len(self.scraped))
+            chance.choice(alive).kill()
         text = item.get(self.field) or ""
         if text and f"page {item['number']}," not in text:  # another page's, if it is any page's text
             self.wrong.append(item["id"])
@@ -166,6 +185,7 @@ class Ledger:
         )
         return {
             **{name: getattr(self, name) for name in (*names, "asked", "events", "wrong")},
+            "workers": [process.pid for process in workers],
             "injected": {kind: sorted(pages) for kind, pages in self.injected.items()},
             "stats": {name: value for name, value in self.crawler.stats.get_stats().items() if is_plain(value)},
         }
@@ -377,17 +397,72 @@ def break_timer(ledger: Ledger, every: int) -> None:
     worker.time = SimpleNamespace(monotonic=monotonic)  # type: ignore[assignment]
 
 
-def know_children(ledger: Ledger) -> None:
-    """Note the child processes of the sandbox."""
-    from scrapy_dripper.sandbox.process import Process
+workers: list[subprocess.Popen[bytes]] = []
+chance = random.Random(15)
 
-    start = Process.__init__
+
+def know_workers(ledger: Ledger, pids: Path, refused: list[int]) -> None:
+    """Note the worker processes, here and in a file that outlives this one; let some of them not start."""
+    init, turns = Process.__init__, count()
 
     def noted(process: Any, *args: Any) -> None:
-        start(process, *args)
-        ledger.children.append(process._popen)
+        if (turn := next(turns)) in range(*refused):
+            ledger.note("no_process", turn)
+            with refusing_processes():
+                init(process, *args)
+        init(process, *args)
+        workers.append(process._popen)
+        with pids.open("a", encoding="ascii") as file:
+            file.write(f"{process.pid}\n")
 
     Process.__init__ = noted  # type: ignore[method-assign]
+
+
+@contextlib.contextmanager
+def refusing_processes() -> Iterator[None]:
+    """Be a system that has no process to give."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    init = subprocess.Popen.__init__
+    subprocess.Popen.__init__ = refuse  # type: ignore[assignment, method-assign]
+    try:
+        yield
+    finally:
+        subprocess.Popen.__init__ = init  # type: ignore[method-assign]
+
+
+def tell_workers(ledgers: dict[str, Ledger], path: Path) -> None:
+    """Write down what engine and fallback are to do in worker processes, for :mod:`fault_worker`."""
+    names = ("engine", "faults", "fallback_faults", "seconds", "vanish", "at", "stuck")
+    jobs = {name: {key: ledger.job[key] for key in names} for name, ledger in ledgers.items()}
+    path.write_text(json.dumps(jobs), encoding="utf-8")
+    os.environ["FAULTS_WORKERS"] = str(path)
+
+
+def hear_workers(ledgers: dict[str, Ledger], path: Path) -> None:
+    """Enter into the ledgers what the workers have noted."""
+    for line in path.read_text(encoding="ascii").splitlines() if path.exists() else ():
+        name, kind, number = line.split()
+        ledgers[name].note(kind, int(number))
+
+
+def send_signals(ledger: Ledger, stuck: Path) -> None:
+    """Send the signals of the job to this process while pages are in its workers."""
+    job = ledger.job
+
+    def send() -> None:
+        while ledger.responses < job["at"] or (job["stuck"] and not stuck.exists()):
+            if over.wait(0.01):
+                return
+        for turn, name in enumerate(job["signals"]):
+            while turn and ledger.crawler.crawling:  # until the first one has been understood
+                time.sleep(0.01)
+            ledger.note(name, turn)
+            os.kill(os.getpid(), getattr(signal, name))
+
+    threading.Thread(target=send, daemon=True, name="signals").start()
 
 
 def refuse_threads(ledger: Ledger, every: int) -> None:
@@ -409,17 +484,26 @@ def main() -> None:
     sys.modules["scrapy_dripper.providers"] = None  # type: ignore[assignment]  # scrapy-poet takes long to import
     job = json.loads(sys.argv[1])
     ledgers = {part.get("name", "markdown"): Ledger({**job, **part}) for part in job.get("crawls", [{}])}
-    install_engine(ledgers)
     one = next(iter(ledgers.values()))
+    report = Path(job["report"])
+    told, noted = report.with_name("workers.json"), report.with_name("workers.json.notes")
+    noted.unlink(missing_ok=True)
+    if one.job["processes"]:
+        tell_workers(ledgers, told)
+        if one.job["restart_seconds"]:
+            scrapy_dripper.process_lane.RESTART_SECONDS = one.job["restart_seconds"]
+        know_workers(one, report.with_name("pids"), one.job["no_process"])
+        send_signals(one, noted)
+    else:
+        install_engine(ledgers)
     if one.job["timer"]:
         break_timer(one, one.job["timer"])
     if one.job["no_thread"]:
         refuse_threads(one, one.job["no_thread"])
-    if one.job["kill_child"]:
-        know_children(one)
+    before = files()
     process = new_process(one.job)
     for name, ledger in ledgers.items():
-        ours = {"DRIPPER_MARKDOWN_FIELD": name}
+        ours = {"DRIPPER_MARKDOWN_FIELD": name, **ledger.job["own"]}
         crawler = process.create_crawler(type("Spider", (FaultSpider,), {"ledger": ledger, "custom_settings": ours}))
         ledger.watch(crawler)
         process.crawl(crawler)
@@ -428,17 +512,20 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (one.job["file_limit"], limits[1]))
     process.start()
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    report = {
+    hear_workers(ledgers, noted)
+    left = {
         "ledgers": {name: ledger.report() for name, ledger in ledgers.items()},
         "threads": threads_left(one.job["patience"]),
-        "children": [child.pid for child in one.children if child.poll() is None],
+        "children": children(os.getpid()),
+        "files": sorted(files() - before),
     }
-    Path(job["report"]).write_text(json.dumps(report), encoding="utf-8")
+    report.write_text(json.dumps(left), encoding="utf-8")
 
 
 def new_process(job: dict[str, Any]) -> Any:
     """Return the process of Scrapy's that the job asks for."""
-    settings = {**SETTINGS, **DOORS[job["door"]], **job["settings"]}
+    ours = {"DRIPPER_PROCESSES": job["processes"], "DRIPPER_ENGINE": "fault_worker.load"} if job["processes"] else {}
+    settings = {**SETTINGS, **DOORS[job["door"]], **ours, **job["settings"]}
     if job["process"] == "reactorless":
         settings["TWISTED_REACTOR_ENABLED"] = False
     return (CrawlerProcess if job["process"] == "CrawlerProcess" else AsyncCrawlerProcess)(settings)

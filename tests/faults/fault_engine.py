@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import re
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -42,16 +45,21 @@ class Faulty:
 
     def __init__(self, engine: Engine, faults: Faults, note: Note, seconds: float) -> None:
         self._engine, self._faults, self._note, self._seconds = engine, faults, note, seconds
+        self._kept: list[bytes] = []
         self.name, self.profile, self.limits = engine.name, engine.profile, engine.limits
 
     def label(self, pages: Sequence[Any]) -> list[Labels | EngineError]:
         numbers = [number_of(page.url) for page in pages]
         kinds = [kind_of(number, self._faults) for number in numbers]
+        if "leak" in kinds:
+            self._kept.append(b"x" * LEAK)
         for kind, number in zip(kinds, numbers, strict=True):
             if kind is not None:
                 self._note(kind, number)
                 if kind in RAISED:
                     raise exception(kind)
+                if kind in DEADLY:
+                    DEADLY[kind]()
         if "sleep" in kinds:
             over.wait(self._seconds)
         answers = self._engine.label(pages)
@@ -62,7 +70,28 @@ class Faulty:
         self._engine.close()
 
 
+def spin() -> None:
+    """Never come back, and let no other thread of the process run."""
+    re.match("(a|a)*$", "a" * 100 + "b")
+
+
+def eat() -> None:
+    """Take all memory that there is."""
+    eaten = []
+    while True:
+        eaten.append(b"x" * (8 << 20) + bytes([len(eaten) % 256]))
+
+
+LEAK = 20_000_000
+"""Bytes that an engine keeps of a page."""
 RAISED = ("raise", "memory", "onnx", "exit", "die")
+DEADLY: dict[str, Callable[[], object]] = {
+    "os_exit": lambda: os._exit(3),
+    "segfault": lambda: ctypes.string_at(0),
+    "spin": spin,
+    "eat": eat,
+}
+"""What only a worker process can survive, by dying of it."""
 over = threading.Event()
 """Set when a crawl is over: who sleeps then wakes."""
 

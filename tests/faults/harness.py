@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,18 @@ from typing import Any
 import pytest
 import scrapy
 from books import Books
+from fault_processes import is_worker
 
 PAGES = int(os.environ.get("FAULTS_PAGES", "2000"))
 """How many responses a crawl has at least."""
 PATIENCE = 900
 """Seconds after which a crawl counts as one that does not end; none that passes gets near."""
 HERE = Path(__file__).parent
+ORPHAN_SECONDS = 5
+"""How long a worker process may live on without its crawl."""
+
+LOOP = Counter({"anon_inode": 1, "socket": 2, "pipe": 2})
+"""What the event loop and the reactor keep open as long as their process lives."""
 
 Crawl = Callable[..., Books]
 
@@ -29,7 +36,9 @@ def run(scenario: str, report: Path, job: dict[str, Any]) -> dict[str, Books]:
     """Return the books of the crawls of one process, by their names, when it is gone."""
     if job.get("process") == "reactorless" and scrapy.version_info < (2, 19):
         job["process"] = "AsyncCrawlerProcess"
-    report.unlink(missing_ok=True)
+    pids = report.with_name("pids")
+    for path in (report, pids):
+        path.unlink(missing_ok=True)
     job = {"report": str(report), "pages": PAGES + 50, "at": PAGES, **job}
     process = subprocess.Popen(
         [sys.executable, str(HERE / "fault_crawl.py"), json.dumps(job)],
@@ -39,11 +48,20 @@ def run(scenario: str, report: Path, job: dict[str, Any]) -> dict[str, Books]:
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     said = end(process)
-    assert process.returncode == 0, said[-5000:]
+    workers = [int(pid) for pid in pids.read_text(encoding="ascii").split()] if pids.exists() else []
+    check_workers(workers, said)
+    assert process.returncode == (-signal.SIGKILL if "SIGKILL" in job.get("signals", []) else 0), said[-5000:]
     check_children(process.pid, said)
+    if process.returncode:
+        return {}
     result = json.loads(report.read_text(encoding="utf-8"))
-    assert result["threads"] == (["scrapy-dripper"] if job.get("patience") == 0 else [])
-    assert result["children"] == []
+    if job.get("patience") == 0:
+        assert set(result["threads"]) <= {"scrapy-dripper", "scrapy-dripper-keeper"}
+    else:
+        assert result["threads"] == []
+        assert result["children"] == []
+        kinds = Counter(name.partition(":")[0] for name in result["files"])
+        assert kinds <= LOOP, f"{result['files']} are open\n{said[-5000:]}"
     ledgers = result["ledgers"]
     return {
         name: Books(scenario if len(ledgers) == 1 else f"{scenario}: {name}", ledger, said)
@@ -63,6 +81,17 @@ def end(process: subprocess.Popen[str]) -> str:
     finally:
         if process.poll() is None:  # Ctrl-C, for the tests
             os.killpg(process.pid, signal.SIGKILL)
+
+
+def check_workers(pids: list[int], said: str) -> None:
+    """Check that the worker processes have ended with their crawl, which is dead."""
+    deadline = time.monotonic() + ORPHAN_SECONDS
+    while left := [pid for pid in pids if is_worker(pid)]:
+        if time.monotonic() > deadline:
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+            pytest.fail(f"{len(left)} of {len(pids)} worker processes are left\n{said[-5000:]}")
+        time.sleep(0.05)
 
 
 def check_children(group: int, said: str) -> None:

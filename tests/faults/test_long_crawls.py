@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from fault_site import kind_of, pages_of
 from harness import Crawl
 
@@ -36,18 +37,20 @@ ENGINE = {"raise": [60, 20], "nan": [60, 22], "die": [1000, 524]}
 EARLY = {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}
 
 
-def test_everything_at_once(crawl: Crawl, pages: int) -> None:
+@pytest.mark.parametrize("processes", [0, 2])
+def test_everything_at_once(crawl: Crawl, pages: int, processes: int) -> None:
     """Redirects and their loops, retries, huge headers, silence, callbacks that raise, items that others drop ..."""
     every = range(pages + pages // 5)
     books = crawl(
-        "everything at once",
+        f"everything at once{f', workers: {processes}' * bool(processes)}",
         process="CrawlerProcess",
+        processes=processes,
         pages=len(every),
         site=SITE,
         spider=SPIDER,
         faults=ENGINE,
         settings={
-            "DOWNLOAD_TIMEOUT": 20,
+            "DOWNLOAD_TIMEOUT": 10 if processes else 20,
             "DOWNLOAD_MAXSIZE": 200_000,
             "RETRY_ENABLED": True,
             "RETRY_TIMES": 1,
@@ -97,10 +100,12 @@ def test_pages_from_a_cache_and_one_response_for_two_requests(crawl: Crawl, page
     assert set(books.by.values()) == {("rules", None)}
 
 
-def test_pages_that_were_begun_early_and_that_nobody_asks_for(crawl: Crawl, pages: int) -> None:
+@pytest.mark.parametrize("processes", [0, 2])
+def test_pages_that_were_begun_early_and_that_nobody_asks_for(crawl: Crawl, pages: int, processes: int) -> None:
     """Those that are done by the end of the crawl count as pages, the others as cancelled."""
     books = crawl(
-        "no items, pages begun early",
+        f"no items, pages begun early{f', workers: {processes}' * bool(processes)}",
+        processes=processes,
         spider={"none": [1, 0]},
         faults={"sleep": [10**9, pages + 35]},  # those after it fit into two batches: none is held back
         seconds=600,

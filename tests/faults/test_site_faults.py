@@ -24,22 +24,25 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(
-    ("keep", "engine", "process", "door"),
+    ("keep", "engine", "process", "door", "processes"),
     [
-        (False, "tagger", "AsyncCrawlerProcess", "middleware"),
-        (True, "rules", "reactorless", "pipeline"),
+        (False, "tagger", "AsyncCrawlerProcess", "middleware", 0),
+        (True, "rules", "reactorless", "pipeline", 0),
+        (True, "tagger", "reactorless", "middleware", 1),
     ],
 )
 def test_a_site_that_resets_and_cuts_off(
-    crawl: Crawl, pages: int, keep: bool, engine: str, process: str, door: str
+    crawl: Crawl, pages: int, keep: bool, engine: str, process: str, door: str, processes: int
 ) -> None:
     """Half pages are refused by Scrapy, or extracted as far as they go under DOWNLOAD_FAIL_ON_DATALOSS = False."""
     every = range(pages + pages // 5)
     books = crawl(
-        f"site resets, half bodies {'kept' if keep else 'refused'}, {door}, {process} ({engine})",
+        f"site resets, half bodies {'kept' if keep else 'refused'}, {door}, {process} ({engine})"
+        f"{f', workers: {processes}' * bool(processes)}",
         engine=engine,
         process=process,
         door=door,
+        processes=processes,
         site=BROKEN,
         pages=len(every),
         settings={"DOWNLOAD_FAIL_ON_DATALOSS": not keep, "DOWNLOAD_TIMEOUT": 60},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,27 @@ import pytest
 from harness import Crawl
 
 
+def workers(processes: int) -> str:
+    """Return what the table says of a number of worker processes."""
+    return f", workers: {processes}" if processes else ""
+
+
 @pytest.mark.parametrize(
-    ("name", "door", "process"),
+    ("name", "door", "process", "processes"),
     [
-        ("ITEMCOUNT", "middleware", "AsyncCrawlerProcess"),
-        ("PAGECOUNT", "callback", "CrawlerProcess"),
-        ("TIMEOUT", "pipeline", "AsyncCrawlerProcess"),
-        ("ERRORCOUNT", "middleware", "reactorless"),
+        ("ITEMCOUNT", "middleware", "AsyncCrawlerProcess", 0),
+        ("PAGECOUNT", "callback", "CrawlerProcess", 0),
+        ("TIMEOUT", "pipeline", "AsyncCrawlerProcess", 0),
+        ("ERRORCOUNT", "middleware", "reactorless", 0),
+        ("ITEMCOUNT", "pipeline", "reactorless", 1),
+        ("PAGECOUNT", "middleware", "AsyncCrawlerProcess", 2),
+        ("TIMEOUT", "callback", "CrawlerProcess", 1),
+        ("ERRORCOUNT", "middleware", "CrawlerProcess", 2),
     ],
 )
-def test_closespider_within_a_batch(crawl: Crawl, pages: int, name: str, door: str, process: str) -> None:
+def test_closespider_within_a_batch(
+    crawl: Crawl, pages: int, name: str, door: str, process: str, processes: int
+) -> None:
     """What has been downloaded by then gets its content; nobody waits for a batch that will never be full."""
     values = {"ITEMCOUNT": pages, "PAGECOUNT": pages, "TIMEOUT": 0.2, "ERRORCOUNT": pages // 50}
     settings: dict[str, Any] = {f"CLOSESPIDER_{name}": values[name], "DRIPPER_BATCH_SIZE": 100}
@@ -27,9 +39,10 @@ def test_closespider_within_a_batch(crawl: Crawl, pages: int, name: str, door: s
         settings["EXTENSIONS"] = {"scrapy.extensions.closespider.CloseSpider": None, "fault_crawl.LateCloseSpider": 0}
 
     books = crawl(
-        f"CLOSESPIDER_{name} within a batch, {door}, {process}",
+        f"CLOSESPIDER_{name} within a batch, {door}, {process}{workers(processes)}",
         door=door,
         process=process,
+        processes=processes,
         pages=100 * pages,
         spider={"raise_after": [50, 25]} if name == "ERRORCOUNT" else {},
         settings=settings,
@@ -44,15 +57,26 @@ def test_closespider_within_a_batch(crawl: Crawl, pages: int, name: str, door: s
 
 
 @pytest.mark.parametrize(
-    ("name", "door", "process"),
+    ("name", "door", "process", "processes"),
     [
-        ("SIGTERM", "callback", "AsyncCrawlerProcess"),
-        ("SIGINT", "pipeline", "reactorless"),
+        ("SIGTERM", "callback", "AsyncCrawlerProcess", 0),
+        ("SIGINT", "pipeline", "reactorless", 0),
+        ("SIGTERM", "middleware", "CrawlerProcess", 1),
+        ("SIGINT", "callback", "AsyncCrawlerProcess", 2),
     ],
 )
-def test_one_signal_within_a_batch(crawl: Crawl, pages: int, name: str, door: str, process: str) -> None:
+def test_one_signal_within_a_batch(
+    crawl: Crawl, pages: int, name: str, door: str, process: str, processes: int
+) -> None:
     """The crawl takes no new pages and finishes those that it has."""
-    books = crawl(f"{name}, {door}, {process}", door=door, process=process, signals=[name], pages=100 * pages)
+    books = crawl(
+        f"{name}, {door}, {process}{workers(processes)}",
+        door=door,
+        process=process,
+        processes=processes,
+        signals=[name],
+        pages=100 * pages,
+    )
 
     books.balance(complete=False)
     books.balance_items()
@@ -63,12 +87,34 @@ def test_one_signal_within_a_batch(crawl: Crawl, pages: int, name: str, door: st
     assert set(books.group("pages")) == {"rules"}
 
 
-@pytest.mark.parametrize("process", ["CrawlerProcess", "reactorless"])
-def test_two_signals_while_the_engine_hangs(crawl: Crawl, pages: int, process: str) -> None:
+def test_one_signal_while_workers_are_stuck(crawl: Crawl, pages: int) -> None:
+    """Every page ends, within its time: those that were stuck fall back."""
+    books = crawl(
+        "SIGINT, 2 workers hang",
+        processes=2,
+        signals=["SIGINT"],
+        stuck=True,
+        pages=100 * pages,
+        settings={"DRIPPER_TIMEOUT": 1},
+    )
+
+    books.balance(complete=False)
+    books.balance_items()
+    assert books.injected("SIGINT") == [0]
+    assert len(books.ledger["callbacks"]) == books.ledger["responses"] >= pages
+    late = {int(id_) for id_, by in books.by.items() if by == ("fallback:html", "timeout")}
+    assert late == set(books.injected("stuck"))
+    assert set(books.group("pages")) == {"rules", "fallback:html"}
+
+
+@pytest.mark.parametrize(("process", "processes"), [*product(("CrawlerProcess", "reactorless"), (0, 2))])
+def test_two_signals_while_the_engine_hangs(crawl: Crawl, pages: int, process: str, processes: int) -> None:
     """The process ends though the engine never answers; what had come out by then came out once, and is right."""
     books = crawl(
-        f"SIGINT twice, engine hangs, {process}",
+        f"SIGINT twice, engine hangs, {process}{workers(processes)}",
         process=process,
+        processes=processes,
+        stuck=bool(processes),
         signals=["SIGINT", "SIGINT"],
         pages=100 * pages,
         patience=0,
@@ -84,18 +130,33 @@ def test_two_signals_while_the_engine_hangs(crawl: Crawl, pages: int, process: s
     assert len(books.by) <= done
 
 
-def test_a_job_that_is_paused_and_resumed(crawl: Crawl, pages: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stuck", [False, True])
+def test_a_crawl_that_is_killed(crawls: Any, pages: int, stuck: bool) -> None:
+    """Its workers end with it, even those that hold their interpreter."""
+    crawls(
+        f"kill -9 of the crawl{', 2 workers hang' * stuck}",
+        processes=2,
+        signals=["SIGKILL"],
+        stuck=stuck,
+        pages=100 * pages,
+        settings={"DRIPPER_TIMEOUT": 3600},
+    )
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_a_job_that_is_paused_and_resumed(crawl: Crawl, pages: int, tmp_path: Path, processes: int) -> None:
     """Over both runs every page of the site comes out exactly once, with its own content."""
     site = 50 * (pages // 20)
     job = {
         "process": "CrawlerProcess",
         "lists": True,
+        "processes": processes,
         "pages": site,
         "settings": {"JOBDIR": str(tmp_path / "job"), "DRIPPER_BATCH_SIZE": 30},
     }
 
-    paused = crawl("JOBDIR, paused by SIGINT", **job, signals=["SIGINT"])
-    resumed = crawl("JOBDIR, resumed", **job, at=1_000_000)
+    paused = crawl(f"JOBDIR, paused by SIGINT{workers(processes)}", **job, signals=["SIGINT"])
+    resumed = crawl(f"JOBDIR, resumed{workers(processes)}", **job, at=1_000_000)
 
     paused.balance(complete=False)
     resumed.balance(complete=False)

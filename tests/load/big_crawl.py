@@ -6,23 +6,25 @@ The engine answers its first batch when so many pages as the job says have come 
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import scrapy
+from big_engine import PATIENCE, Engine
 from scrapy.crawler import AsyncCrawlerProcess
 
 import scrapy_dripper.extractor
-from scrapy_dripper.engines.base import Labels, Limits
 
 JOB = json.loads(sys.argv[1])
-PATIENCE = 60
 
-arrived = threading.Semaphore(0)
+arrived = threading.Event()
+come: list[str] = []
 batches: list[int] = []
 items: list[str] = []
 
@@ -43,26 +45,6 @@ class Site(BaseHTTPRequestHandler):
         pass
 
 
-class Engine:
-    """Takes everything for main."""
-
-    name = "fake"
-    profile = "native"
-    limits = Limits()
-
-    def label(self, pages: Sequence[Any]) -> list[Labels]:
-        if not batches:
-            for _ in range(JOB["hold"]):
-                if not arrived.acquire(timeout=PATIENCE):
-                    break
-        batches.append(len(pages))
-        sizes = [len(page.blocks) for page in pages]
-        return [Labels(np.full(n, 0.9, dtype=np.float32), np.ones(n, dtype=bool)) for n in sizes]
-
-    def close(self) -> None:
-        pass
-
-
 class PageSpider(scrapy.Spider):
     name = "pages"
 
@@ -71,7 +53,10 @@ class PageSpider(scrapy.Spider):
             yield scrapy.Request(f"http://127.0.0.1:{server.server_port}/{number}")
 
     def parse(self, response: Any) -> Iterator[dict[str, Any]]:
-        arrived.release()
+        come.append(response.url)
+        if len(come) == JOB["hold"]:
+            arrived.set()
+            (folder / "arrived").touch()
         yield {"path": response.url.rpartition("/")[2]}
 
 
@@ -82,7 +67,10 @@ def scraped(item: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    scrapy_dripper.extractor.load_engine = lambda config: Engine()
+    scrapy_dripper.extractor.load_engine = lambda config: Engine(lambda: arrived.wait(PATIENCE), batches.append)
+    temporary = tempfile.TemporaryDirectory()
+    folder = Path(temporary.name)
+    os.environ["BIG_CRAWL"] = temporary.name
     server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -96,6 +84,7 @@ if __name__ == "__main__":
             "TELNETCONSOLE_ENABLED": False,
             "LOG_LEVEL": "ERROR",
             "DRIPPER_TIMEOUT": 2 * PATIENCE,
+            "DRIPPER_PROCESSES": 0,
             **JOB["settings"],
         }
     )
@@ -104,4 +93,7 @@ if __name__ == "__main__":
     process.crawl(crawler)
     process.start()
     assert crawler.stats is not None
+    if (folder / "batches").exists():
+        batches = [int(pages) for pages in (folder / "batches").read_text(encoding="ascii").split()]
+    temporary.cleanup()
     print(json.dumps({"items": items, "batches": batches, "stats": crawler.stats.get_stats()}, default=str))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import subprocess
 import sys
 import threading
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from scrapy_dripper.batcher import Batcher
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import Labels, Limits
 from scrapy_dripper.extraction import Document
+from scrapy_dripper.workers import Pool, Task
 
 SENTENCE = "Some words of a sentence about the tide and the moon, as pages have them. "
 PATIENCE = 60
@@ -102,7 +105,7 @@ def test_a_thread_is_relieved_before_it_knows_too_many_names(monkeypatch: pytest
         return Document(f"<html><body>{names}</body></html>", f"https://site.example/{number}")
 
     async def crawl() -> list[Any]:
-        config = Config(batch_wait=0.01)
+        config = Config(batch_wait=0.01, processes=0)
         batcher = Batcher(config, lambda: Extractor(config, engine=Noted()), Observer())  # type: ignore[arg-type]
         found = []
         for start in range(0, 160, 8):
@@ -120,6 +123,46 @@ def test_a_thread_is_relieved_before_it_knows_too_many_names(monkeypatch: pytest
     for thread in shifts:
         thread.join(PATIENCE)
         assert not thread.is_alive()
+
+
+def test_nothing_of_a_page_that_went_through_a_worker_stays_in_the_crawl() -> None:
+    """Neither its document nor what came out of it."""
+    config = Config(content_field="content", metadata_field="metadata", meta_field="meta")
+    pool = Pool(config, 1)
+
+    def extract(number: int) -> None:
+        html = f"<html><title>{number}</title><body>{f'<p>{SENTENCE} {number}</p>' * 1_000}</body></html>"
+        (found,) = pool.extract([Task(Document(html, f"https://site.example/{number}"), config)])
+        assert found.content
+        assert found.metadata
+
+    try:
+        assert kept(extract, 20) < 2_000  # of 80,000 and more
+    finally:
+        pool.close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
+def test_a_worker_is_replaced_before_it_has_taken_too_much() -> None:
+    """lxml keeps the tag and attribute names of all pages; another process takes over, and no page is lost."""
+    config = Config(worker_memory=256)
+    pool = Pool(config, 1)
+    pids, most = [], 0
+    try:
+        for number in range(70):
+            names = [" ".join(f"data-{number}-{i}-{k}=x" for k in range(100)) for i in range(200)]
+            html = "".join(f"<p {attributes}>{SENTENCE}</p>" for attributes in names)
+            document = Document(f"<html><body>{html}</body></html>", f"https://site.example/{number}")
+            (found,) = pool.extract([Task(document, config)])
+            assert (found.url, found.source, found.error) == (document.url, "tagger", None)  # a megabyte of names
+            pids += pool.pids
+            for pid in pool.pids:
+                most = max(most, int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
+    finally:
+        pool.close()
+
+    assert 2 <= len(set(pids)) <= 10
+    assert most < 200e6
 
 
 SHAPES = """

@@ -28,13 +28,15 @@ def soak_report() -> Any:
 
 
 @linux
-def test_a_crawl_ends_as_it_began(tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", [0, 2])
+def test_a_crawl_ends_as_it_began(tmp_path: Path, processes: int) -> None:
     """Every response becomes one item with its own text; nothing that a page leaves behind adds up.
 
     Speed is not judged here, nor RSS, which a crawl of so few pages has not filled.
     """
     output, plot = tmp_path / "soak.txt", tmp_path / "soak.svg"
     command = [sys.executable, str(BENCHMARKS / "soak.py"), "--responses", "1000", "--size", "small"]
+    command += ["--processes", str(processes)]
     done = subprocess.run(
         [*command, "--output", str(output), "--plot", str(plot)], capture_output=True, text=True, check=False
     )
@@ -42,7 +44,8 @@ def test_a_crawl_ends_as_it_began(tmp_path: Path) -> None:
     report = output.read_text(encoding="utf-8")
     lines = [re.split(r"  +", line) for line in report.splitlines()]
     found = {line[0]: line[1:] for line in lines if len(line) == 3 and line[2] in ("ok", "FAILED")}
-    counts = "malloc in use,threads,files,children,jobs,responses,futures,Python objects".split(",")
+    counts = "malloc in use,threads,files,children,worker_threads,worker_files,jobs,responses,futures".split(",")
+    counts.append("Python objects")
     judged = [*(f"growth of {name}" for name in counts), "responses", "lost", "twice", "foreign", "errors"]
     assert {name: found[name][1] for name in judged} == dict.fromkeys(judged, "ok"), report + done.stderr
     assert found["responses"][0] == "1200 of 1200"
@@ -60,8 +63,8 @@ def crawled(
 
     ``machine`` is the speed of the machine, ``busy`` the share of a core that the crawl uses in its pauses.
     """
-    alike = dict.fromkeys("rss uss trimmed heap python_blocks objects".split(), 200_000_000)
-    alike |= dict.fromkeys("threads files children jobs responses futures".split(), 20)
+    alike = dict.fromkeys("rss uss trimmed heap worker_rss python_blocks objects".split(), 200_000_000)
+    alike |= dict.fromkeys("threads files children worker_threads worker_files jobs responses futures".split(), 20)
     tenths, rss = [], []
     for items in range(5_000, 50_001, 5_000):
         tenth = soak_report.Tenth(items=items, pages_per_second=25.0, cpu_per_page=0.04, **alike)
@@ -70,7 +73,7 @@ def crawled(
     fresh = [soak_report.Fresh(25.0 * machine(n), 0.04 / machine(n), busy) for n in range(0, 50_001, 5_000)]
     return soak_report.Crawl(
         rss=rss, tenths=tenths, fresh=fresh, requests=50_200, responses=50_200, lost=0, twice=0, foreign=0, empty=0,
-        errors=0, problems={}, stats={},
+        errors=0, processes=0, problems={}, stats={},
     )  # fmt: skip
 
 
@@ -99,6 +102,9 @@ def test_a_steady_crawl_passes(soak_report: Any) -> None:
         ("threads", lambda items: items // 5_000, "growth of threads"),
         ("files", lambda items: items // 250, "growth of files"),
         ("children", lambda items: items // 15_000, "growth of children"),
+        ("worker_rss", lambda items: 2e8 + 500 * items, "growth of a worker's RSS"),
+        ("worker_threads", lambda items: items // 5_000, "growth of worker_threads"),
+        ("worker_files", lambda items: items // 500, "growth of worker_files"),
         ("jobs", lambda items: items // 500, "growth of jobs"),
         ("objects", lambda items: 200_000 + 10 * items, "growth of Python objects"),
         ("futures", lambda items: items // 25, "growth of futures"),

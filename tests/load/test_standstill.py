@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from scrapy_dripper import Extractor
 from scrapy_dripper.batcher import Batcher
@@ -50,7 +56,7 @@ class Observer:
 def test_time_in_which_nothing_runs_does_not_count() -> None:
     """The page comes from the engine, though more than DRIPPER_TIMEOUT has passed when it answers."""
     engine = Engine()
-    config = Config(timeout=TIMEOUT, batch_wait=0.01, fallback="none")
+    config = Config(timeout=TIMEOUT, batch_wait=0.01, fallback="none", processes=0)
 
     async def crawl() -> Any:
         batcher = Batcher(config, lambda: Extractor(config, engine=engine), Observer())  # type: ignore[arg-type]
@@ -67,3 +73,31 @@ def test_time_in_which_nothing_runs_does_not_count() -> None:
             batcher.stop()
 
     assert asyncio.run(crawl()).source == "fake"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs SIGSTOP")
+@pytest.mark.parametrize("whole", [False, True], ids=["the crawl", "the crawl and its worker"])
+def test_a_suspended_crawl_convicts_no_page(tmp_path: Path, whole: bool) -> None:
+    """Suspended for longer than a page may take, it goes on where it was, and no worker is ended for it."""
+    limit = 4.0
+    begun, script = tmp_path / "begun", Path(__file__).with_name("standstill_crawl.py")
+    crawl = subprocess.Popen(
+        [sys.executable, str(script), str(limit)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "SLOW_ENGINE_BEGUN": str(begun)},
+    )
+    try:
+        while not begun.exists() and crawl.poll() is None:
+            time.sleep(0.01)
+        suspended = [crawl.pid, int(begun.read_text(encoding="ascii"))][: 1 + whole]
+        for pid in suspended:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(2 * limit)
+        for pid in reversed(suspended):
+            os.kill(pid, signal.SIGCONT)
+        said, _ = crawl.communicate(timeout=PATIENCE)
+    finally:
+        crawl.kill()
+
+    assert said == "slow None\n"

@@ -26,6 +26,7 @@ QUIET = {
     "DOWNLOAD_DELAY": 0,
     "RETRY_ENABLED": False,
     "DRIPPER_BATCH_WAIT": 0.05,
+    "DRIPPER_PROCESSES": 0,  # the fake engines are objects of this process
 }
 PATIENCE = 60
 """Seconds after which a test that waits has failed; never reached by one that passes."""

@@ -9,6 +9,7 @@ import asyncio
 import gc
 import json
 import sys
+import time
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -20,11 +21,19 @@ from scrapy.crawler import AsyncCrawlerProcess, AsyncCrawlerRunner, CrawlerProce
 from scrapy.utils.log import configure_logging
 from scrapy.utils.reactor import install_reactor
 
+from scrapy_dripper.workers import pool
+
 JOB: dict[str, Any] = json.loads(sys.argv[1])
 SETTINGS = {**QUIET, "DRIPPER_BATCH_SIZE": 4, **JOB["settings"]}
 ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
-said: dict[str, Any] = {"items": [[] for _ in JOB["crawls"]], "errors": [], "loops": [], "sessions": 0}
+said: dict[str, Any] = {
+    "items": [[] for _ in JOB["crawls"]],
+    "errors": [],
+    "loops": [],
+    "sessions": 0,
+    "workers": [],
+}
 alive: weakref.WeakSet[onnxruntime.InferenceSession] = weakref.WeakSet()
 
 
@@ -35,6 +44,14 @@ class CountedSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         said["sessions"] += 1
         alive.add(self)
+
+
+class CountedProcess(pool.Process):
+    """A worker process that is noted when it is started."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        said["workers"].append(self.pid)
 
 
 class PageSpider(Spider):
@@ -86,6 +103,7 @@ def with_a_reactor(path: str = ASYNCIO) -> None:
 def main() -> None:
     """Run the crawls."""
     onnxruntime.InferenceSession = CountedSession
+    pool.Process = CountedProcess  # type: ignore[misc]
     kind = JOB["kind"]
     if kind in ("CrawlerProcess", "AsyncCrawlerProcess"):
         process = {"CrawlerProcess": CrawlerProcess, "AsyncCrawlerProcess": AsyncCrawlerProcess}[kind](SETTINGS)
@@ -110,7 +128,11 @@ def main() -> None:
             uvloop.run(together())
         else:
             asyncio.run(together())
-    gc.collect()
+    for _ in range(200):  # threads end when they get to it
+        gc.collect()
+        if not alive:
+            break
+        time.sleep(0.05)
     print(json.dumps({**said, "open": len(alive)}))
 
 

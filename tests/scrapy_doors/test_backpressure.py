@@ -79,7 +79,7 @@ def test_a_crawl_that_is_slower_than_the_engine_is_not_held_back(crawl: Crawls, 
 def test_there_is_room_for_the_next_batch() -> None:
     """The one that is worked on and the next may wait; whoever comes then waits until one of the pages is done."""
     log = EngineLog(act=lambda engine, _: engine.log.hang())
-    config = Config(batch_size=4)
+    config = Config(batch_size=4, processes=0)
 
     async def fill() -> list[bool]:
         observer = Mock(stopping=lambda: False)

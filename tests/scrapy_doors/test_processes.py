@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import scrapy
-from crawling import PATIENCE, Site
+from crawling import PATIENCE, Site, page
 
 KINDS: dict[str, dict[str, Any]] = {"CrawlerProcess": {}, "AsyncCrawlerProcess": {}}
 if scrapy.version_info >= (2, 19):  # From then on with a download handler that every installation has.
@@ -168,16 +170,36 @@ def test_p05_ctrl_c_once_finishes_what_waits_and_says_how_much(start: Start, sit
         (
             {"DRIPPER_ENGINE": "oracle"},
             "good",
-            "ConfigError: DRIPPER_ENGINE must be one of 'tagger', 'qwen3' (got 'oracle')",
+            "DRIPPER_ENGINE must be one of 'tagger', 'qwen3' or a dotted path to a callable (got 'oracle')",
         ),
         ({"DRIPPER_MODEL": "/no/such/folder"}, "real", "ModelError: "),
+        ({"DRIPPER_MODEL": "/no/such/folder", "DRIPPER_PROCESSES": 1}, "real", "ModelError: "),
+        (
+            {"DRIPPER_ENGINE": "door_engines.nothing", "DRIPPER_PROCESSES": 1},
+            "real",
+            "ModelError: DRIPPER_ENGINE is 'door_engines.nothing', which cannot be imported",
+        ),
+        (
+            {"DRIPPER_FALLBACK": "door_engines.nothing", "DRIPPER_PROCESSES": 1},
+            "real",
+            "ConfigError: DRIPPER_FALLBACK is 'door_engines.nothing', which cannot be imported",
+        ),
         (
             {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
             "good",
             "ConfigError: TWISTED_REACTOR must be 'twisted.internet.asyncioreactor.AsyncioSelectorReactor'",
         ),
     ],
-    ids=["value", "name", "engine", "model", "reactor"],
+    ids=[
+        "value",
+        "name",
+        "engine",
+        "model",
+        "model of a worker",
+        "engine of a worker",
+        "fallback of a worker",
+        "reactor",
+    ],
 )
 def test_a_crawl_that_cannot_work_stops_at_its_start(
     start: Start, site: Site, settings: dict[str, Any], engine: str, sentence: str
@@ -191,3 +213,117 @@ def test_a_crawl_that_cannot_work_stops_at_its_start(
     # Before 2.16, Scrapy's CrawlerProcess does not tell such an end from another.
     assert process.said == ["failed" if scrapy.version_info >= (2, 16) else "finished"]
     assert any(sentence in line for line in process.logged), "\n".join(process.logged)
+
+
+WORKER = {"DRIPPER_PROCESSES": 1, "DRIPPER_ENGINE": "door_engines.Truth", "DRIPPER_META_FIELD": "by"}
+needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the processes that a process has started and that run."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = stat.read_text(encoding="ascii").rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if int(parent) == pid and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def all_gone(pids: list[int], seconds: float = 5) -> bool:
+    """Wait for the end of processes."""
+    end = time.monotonic() + seconds
+    while any(Path(f"/proc/{pid}").exists() and not is_zombie(pid) for pid in pids):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def is_zombie(pid: int) -> bool:
+    """Return True for a process that has ended, but whom nobody has looked at."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def with_a_stuck_worker(start: Start, site: Site, kind: str, timeout: float) -> tuple[Process, list[int]]:
+    """Return a crawl of six pages, one of which keeps the interpreter of a worker, and its workers."""
+    site.routes["/page/3"] = ("text/html", page(3, "<p>HANG</p>").encode())
+    settings = {**WORKER, "DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": timeout}
+    process = start(kind, settings, urls=site.pages(6), engine="real")
+    process.wait_for("parsed", 6)
+    process.wait_for("stuck at")
+    return process, children_of(process.popen.pid)
+
+
+@needs_proc
+@pytest.mark.parametrize(
+    ("kind", "sent"), [*((kind, signal.SIGINT) for kind in KINDS), ("CrawlerProcess", signal.SIGTERM)]
+)
+def test_stopped_while_a_worker_is_stuck(start: Start, site: Site, kind: str, sent: signal.Signals) -> None:
+    """The crawl ends in good order as soon as that page's time is up, and every page has something."""
+    process, pids = with_a_stuck_worker(start, site, kind, 2.5)
+
+    process.popen.send_signal(sent)
+
+    assert process.end() == 0
+    by = {item["url"].rpartition("/")[2]: item["by"] for item in process.items}
+    assert {number: one["source"] for number, one in by.items()} == {
+        **dict.fromkeys("01245", "truth"),
+        "3": "fallback:trafilatura",
+    }
+    assert by["3"]["fallback_reason"] == "timeout"
+    assert pids
+    assert all_gone(pids)
+
+
+@needs_proc
+@pytest.mark.parametrize("kind", KINDS)
+def test_ctrl_c_twice_does_not_wait_for_a_stuck_worker(start: Start, site: Site, kind: str) -> None:
+    """Both are gone, though the page would take for ever."""
+    process, pids = with_a_stuck_worker(start, site, kind, 3_600)
+    process.interrupt()
+    process.wait_for("shutting down gracefully")
+
+    process.interrupt()
+
+    process.end(20)
+    assert any("forcing unclean shutdown" in line for line in process.logged)
+    assert pids
+    assert all_gone(pids)
+
+
+@needs_proc
+def test_kill_9_leaves_no_worker(start: Start, site: Site) -> None:
+    """Nobody is there to end it, and it is stuck where no code of Python's runs."""
+    process, pids = with_a_stuck_worker(start, site, "AsyncCrawlerProcess", 3_600)
+
+    process.popen.kill()
+
+    process.end()
+    assert pids
+    assert all_gone(pids)
+
+
+@needs_proc
+def test_a_manager_that_stops_all_processes_at_once(start: Start, site: Site) -> None:
+    """As systemd and containers do: what the workers were at is done by others, and nothing is lost."""
+    for number in range(12):
+        site.routes[f"/page/{number}"] = ("text/html", page(number, "<p>PAUSE</p>").encode())
+    settings = {**WORKER, "DRIPPER_BATCH_SIZE": 4}
+    process = start("AsyncCrawlerProcess", settings, urls=site.pages(12), engine="real")
+    process.wait_for("parsed", 4)
+
+    workers = children_of(process.popen.pid)
+    for pid in (process.popen.pid, *workers):
+        os.kill(pid, signal.SIGTERM)
+
+    assert process.end() == 0
+    parsed = [line for line in process.said if line.startswith("parsed")]
+    assert len(process.items) == len(parsed) >= 4
+    assert {item["by"]["source"] for item in process.items} == {"truth"}
+    assert all_gone(workers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -82,6 +83,27 @@ def test_two_crawls_at_once_share_the_model(site: Site, kind: str, loop: str | N
             assert "Privacy" not in item["markdown"]
     assert said["sessions"] == 2  # the tagger's two graphs
     assert said["open"] == 0
+    assert said["workers"] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_crawls_at_once_share_a_worker(site: Site, kind: str) -> None:
+    """One process for both, none of the model in the crawl's own, and nothing is left of it."""
+    paths = [[f"/page/{crawl}-{n}" for n in range(6)] for crawl in "ab"]
+    for path in chain(*paths):
+        site.routes[path] = ("text/html", article(path[6:]))
+
+    said = run(kind, [[*map(site.url, some)] for some in paths], DRIPPER_PROCESSES=1)
+
+    assert said["errors"] == []
+    for items, some in zip(said["items"], paths, strict=True):
+        assert sorted(item["url"] for item in items) == sorted(map(site.url, some))
+        for item in items:
+            assert f"Entry 4 of {item['url'].rpartition('/')[2]}." in item["markdown"]
+    assert said["sessions"] == 0
+    (worker,) = said["workers"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
 
 
 def test_a_runner_on_another_reactor_says_what_to_set(site: Site) -> None:

@@ -297,26 +297,73 @@ def test_a_page_with_no_main_content_gets_empty_fields(crawl: Crawls, site: Site
     """That nothing is main is an answer: the stats name who gave it, and the fields say so."""
     site.routes["/file"] = ("text/html", b"<html><body><p>Nothing of interest here.</p></body></html>")
 
-    result = crawl(spider([site.url("/file")]), {"DRIPPER_FALLBACK": "html"})
+    result = crawl(spider([site.url("/file")]), {"DRIPPER_FALLBACK": "html", "METAREFRESH_ENABLED": False})
 
     assert result.items == [{"url": site.url("/file"), "main_html": "", "markdown": ""}]
     assert result.stat("fallback/no_main") == result.stat("pages/fake") == 1
 
 
-def test_a_page_that_scrapy_cannot_decode_falls_back(
+def test_a_page_that_scrapy_cannot_decode_has_its_content(
     crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An exception of ``response.text`` is the page's own problem."""
+    """``response.text`` is not asked: it would hold up the event loop."""
 
     def broken(response: Any) -> str:
         raise LookupError("no such encoding")
 
     monkeypatch.setattr(scrapy.http.HtmlResponse, "text", property(broken))
 
-    result = crawl(spider(site.pages(2)), {"DRIPPER_FALLBACK": "empty", "METAREFRESH_ENABLED": False})
+    result = crawl(spider(site.pages(2)), {"METAREFRESH_ENABLED": False})
 
-    assert [item["markdown"] for item in result.items] == ["", ""]
-    assert result.stat("fallback/parse_error") == 2
+    assert ["MAIN" in item["markdown"] for item in result.items] == [True, True]
+
+
+TIDE = "<article><p>MAIN Прилив приходит дважды в день, и замок из песка об этом знает.</p></article>"
+BODIES = {
+    "utf-8": ("charset=utf-8", TIDE.encode()),
+    "utf-8 under a wrong name": ("charset=cp1251", TIDE.encode()),
+    "utf-16": ("", TIDE.encode("utf-16")),
+    "utf-16 by its header": ("charset=utf-16le", TIDE.encode("utf-16-le")),
+    "koi8-r": ("charset=koi8-r", TIDE.encode("koi8-r")),
+    "cp1251 by its meta": ("", b"<meta charset=cp1251>" + TIDE.encode("cp1251")),
+    "a name that is none": ("charset=no-such-thing", TIDE.encode()),
+    "a codec that is none for text": ("charset=rot13", TIDE.encode()),
+    "broken at one place": ("charset=utf-8", TIDE.encode() * 9 + b"<p>\xff\xfe</p>"),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_pages_are_decoded(crawl: Crawls, site: Site, name: str) -> None:
+    """By the header, the page itself and its bytes, whichever is right."""
+    parameter, body = BODIES[name]
+    site.routes["/file"] = (f"text/html; {parameter}".strip("; "), body)
+
+    result = crawl(spider([site.url("/file")]), {"METAREFRESH_ENABLED": False})  # which knows fewer encodings
+
+    assert "Прилив приходит дважды в день" in result.items[0]["markdown"]
+
+
+@pytest.mark.parametrize(
+    ("parameter", "body"),
+    [
+        ("charset=utf-8", bytes(range(256)) * 20),
+        ("charset=utf-16", b"<p>x" + b"\xff" * 99),
+        ("charset=utf-7", b"<p>+AD4-+" + b"\xd8" * 9),
+        ("charset=idna", b"<p>" + b"\x80" * 99),
+        ("charset=iso-2022-jp", b"<p>\x1b$B\xff\x1b\x1b(B"),
+        ("charset=" + "x" * 5_000, b"<p>x"),
+        ("charset=\x00\xff", b"<p>x"),
+    ],
+)
+def test_odd_bodies_never_fail(crawl: Crawls, site: Site, parameter: str, body: bytes) -> None:
+    """Whatever comes under whatever name: the item is there, and nothing is an error."""
+    site.routes["/file"] = ("text/html; " + parameter, body)
+
+    result = crawl(spider([site.url("/file")]), {"DRIPPER_FALLBACK": "html", "METAREFRESH_ENABLED": False})
+
+    assert len(result.items) == 1
+    assert result.stat("bugs") == result.stat("fallback/parse_error") == 0
+    assert result.stats.get("log_count/ERROR", 0) == 0
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits, ModelError
-from scrapy_dripper.engines.qwen3.draft import Draft, drafts
+from scrapy_dripper.engines.qwen3.draft import Draft
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
 from scrapy_dripper.engines.qwen3.loop import Decoded, Task, decode
 from scrapy_dripper.engines.qwen3.packing import pack
@@ -18,11 +18,11 @@ from scrapy_dripper.engines.qwen3.parts import Part, Splitter
 from scrapy_dripper.engines.qwen3.passes import open_passes
 from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.prompt import Prompt, page_html
+from scrapy_dripper.engines.qwen3.reading import Reader, Reading
 from scrapy_dripper.engines.qwen3.session import open_session, room
 from scrapy_dripper.engines.qwen3.windows import average
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.page.simplify import simplify
 
 logger = logging.getLogger(__name__)
 
@@ -57,8 +57,8 @@ class Qwen3Engine:
         """
         self.profile = prepared.profile
         """Name of the profile that pages must be cut by."""
-        self._prepared, self._tagger, self._cascade = prepared, tagger, cascade
-        self._truncate_chars = prepared.truncate_chars if truncate_chars is None else truncate_chars
+        self._prepared = prepared
+        self._reader = Reader(tagger, prepared.profile, letters(prepared, truncate_chars), cascade)
         tokenizer = prepared.tokenizer()
         self._grammar = Grammar(tokenizer, prepared.answer)
         self._prompt = Prompt(tokenizer, prepared.prompt)
@@ -95,24 +95,27 @@ class Qwen3Engine:
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Return the labels of each page; OversizeError for one that is too long and may not be divided."""
-        drafted = drafts(self._tagger, pages, self.profile)
-        answers: dict[int, Labels | EngineError] = {}
-        for i, draft in enumerate(drafted):
-            if self._cascade is not None and draft.confidence >= self._cascade:
-                answers[i] = replace(draft.labels, source=self._tagger.name)
-        asked = [i for i in range(len(pages)) if i not in answers]
-        blocks = [simplify(pages[i], self._truncate_chars) for i in asked]
+        return self.answer(self._reader.read(pages))
+
+    def answer(self, readings: Sequence[Reading]) -> list[Labels | EngineError]:
+        """Return the labels of pages that have been read, perhaps in another process."""
+        answers: dict[int, Labels | EngineError] = {
+            i: reading.kept for i, reading in enumerate(readings) if reading.kept is not None
+        }
+        asked = [i for i in range(len(readings)) if i not in answers]
         parts: dict[int, list[Part]] = {}
-        for i, own, prompt in zip(asked, blocks, self._prompt.encode([page_html(own) for own in blocks]), strict=True):
-            divided = self._divided(own, prompt, pages[i].oversize)
+        prompts = self._prompt.encode([page_html(readings[i].blocks) for i in asked])
+        for i, prompt in zip(asked, prompts, strict=True):
+            divided = self._divided(readings[i].blocks, prompt, readings[i].oversize)
             if isinstance(divided, EngineError):
                 answers[i] = divided
             else:
                 parts[i] = divided
-        decoded = iter(self.decode([self._task(part, drafted[i]) for i, own in parts.items() for part in own]))
+        tasks = [self._task(part, readings[i].draft) for i, own in parts.items() for part in own]
+        decoded = iter(self.decode(tasks))
         for i, own_parts in parts.items():
-            answers[i] = _merged(len(pages[i].blocks), own_parts, [next(decoded) for _ in own_parts])
-        return [answers[i] for i in range(len(pages))]
+            answers[i] = _merged(len(readings[i].blocks), own_parts, [next(decoded) for _ in own_parts])
+        return [answers[i] for i in range(len(readings))]
 
     def decode(self, tasks: Sequence[Task]) -> list[Decoded | EngineError]:
         """Return the labels of each task, or why there are none, in order."""
@@ -130,7 +133,7 @@ class Qwen3Engine:
     def close(self) -> None:
         """Let go of the session and its memory; closing twice is no error."""
         if vars(self).pop("_passes", None) is not None:
-            self._tagger.close()
+            self._reader.tagger.close()
 
     def _divided(self, blocks: Sequence[str], prompt: Ids, oversize: str) -> list[Part] | EngineError:
         try:
@@ -176,6 +179,11 @@ class Qwen3Engine:
                 f"The model in {self._prepared.folder} does not run ({error}): see what 'scrapy-dripper export "
                 "--check' says, and export it again"
             ) from None
+
+
+def letters(prepared: Prepared, truncate_chars: int | None) -> int | None:
+    """Return the characters after which a text is cut: as it is set, else as the model was trained."""
+    return prepared.truncate_chars if truncate_chars is None else truncate_chars
 
 
 def _merged(n: int, parts: Sequence[Part], decoded: Sequence[Decoded | EngineError]) -> Labels | EngineError:

@@ -94,7 +94,7 @@ def load_prepared(folder: str | Path) -> Prepared:
     Raise :exc:`ModelError`, saying what to do, if not.
     """
     folder = Path(folder)
-    prepared = _manifest(folder)
+    prepared = read_manifest(folder)
     for name in (GRAPH, TOKENIZER):
         if name not in prepared.files:
             raise ModelError(f"{folder / MANIFEST} lists no {name}: {_EXPORT}")
@@ -116,7 +116,9 @@ def load_prepared(folder: str | Path) -> Prepared:
     return prepared
 
 
-def _manifest(folder: Path) -> Prepared:
+def read_manifest(folder: str | Path) -> Prepared:
+    """Return what the manifest of a prepared folder says; the files beside it are not looked at. Raise ModelError."""
+    folder = Path(folder)
     path = folder / MANIFEST
     if not path.is_file() and (folder / "config.json").is_file():
         raise ModelError(

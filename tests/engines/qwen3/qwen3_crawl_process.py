@@ -105,6 +105,7 @@ def main() -> None:
             "ROBOTSTXT_OBEY": False,
             "LOG_LEVEL": "ERROR",
             "DRIPPER_ENGINE": "qwen3",
+            "DRIPPER_PROCESSES": 0,  # the passes are broken in this process
             "DRIPPER_MODEL": JOB["folder"],
             "DRIPPER_BATCH_SIZE": JOB["pages"],
             "DRIPPER_BATCH_WAIT": 60,  # the batch leaves when it is full

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_dripper.sandbox.danger import is_dangerous
+from scrapy_dripper.workers.danger import is_dangerous
 
 TAG = "<p " + " ".join(f"a{i}" for i in range(3_000)) + ">x"
 DANGEROUS = {

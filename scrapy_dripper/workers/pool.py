@@ -1,0 +1,339 @@
+"""The worker processes of a crawl: started when pages wait, killed when they are stuck, ended when they are idle."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import time
+import weakref
+from collections.abc import Sequence
+
+from scrapy_dripper.config import FALLBACKS, Config, ConfigError
+from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.fallback import dotted_path
+from scrapy_dripper.workers.errors import ClosedError, StartError
+from scrapy_dripper.workers.process import Process, Relay
+from scrapy_dripper.workers.wire import Task
+
+logger = logging.getLogger(__name__)
+
+START_SECONDS = 60.0
+"""Time that a worker has to start."""
+GROW_SECONDS = 0.5
+"""Wait of a batch for a worker after which another one is started."""
+IDLE_SECONDS = 30.0
+"""Time without work after which a worker ends; the last one of a pool stays."""
+STAND_INS = 4
+"""Processes that can stand in for slow ones, if there are not more of the others."""
+PAUSE_SECONDS = 5.0
+"""Time without a further worker after one could not be started; those that there are go on."""
+RETRY_SECONDS = 30.0
+"""Pause after which a model that could not be loaded is tried again."""
+TICK = 0.1
+"""Seconds between two looks at the workers."""
+_STANDSTILL = 1.0
+"""Seconds that a look must be late for this process to have stood still: suspended, starved, in a debugger."""
+
+
+class Pool:
+    """At most so many worker processes for one configuration, and some more while pages are slow.
+
+    A page that takes long holds up nobody but its batch: its worker gets the lowest priority, and another one stands in
+    for it. All methods can be called from any thread.
+    """
+
+    def __init__(self, config: Config, most: int, role: str = "pages", relay: Relay | None = None) -> None:
+        """``relay`` answers what workers in the role ``"pages"`` ask of a model that lives elsewhere."""
+        self._config, self._most, self._role, self._relay = config, most, role, relay
+        self._own_code = config.fallback not in FALLBACKS or config.engine not in ("tagger", "qwen3")
+        self._memory = config.worker_memory << 20 if role == "pages" else None
+        self._changed = threading.Condition()
+        self._all: list[Process] = []
+        self._idle: list[Process] = []
+        self._starting = self._closed = False
+        self._again = 0.0
+        self._worked = False
+        self._peak = 0
+        self._keeper: threading.Thread | None = None
+
+    @property
+    def pids(self) -> list[int]:
+        """The numbers of the processes that there are."""
+        return [process.pid for process in self._all]
+
+    @property
+    def peak(self) -> int:
+        """The most memory that one of the processes has held so far, in bytes."""
+        return self._peak
+
+    @property
+    def slow(self) -> int:
+        """The number of processes that are slow and for which others stand in."""
+        return min(max(STAND_INS, self._most), sum(process.slow for process in self._all))
+
+    @property
+    def most(self) -> int:
+        """The most batches that can be under way: one a process, and one more for each that is slow."""
+        return self._most + self.slow
+
+    def start(self) -> None:
+        """Start the first worker and wait until it is ready, unless there has been one: it may be busy for long.
+
+        Raise :exc:`~scrapy_dripper.engines.base.ModelError` or :exc:`~scrapy_dripper.config.ConfigError` if it cannot
+        work as it is configured, :exc:`~scrapy_dripper.workers.errors.StartError` if it cannot be started.
+        """
+        if not self._worked:
+            self._give_back(self._lease())
+
+    def extract(self, tasks: Sequence[Task]) -> list[Extraction]:
+        """Return one extraction per task, in order, from one worker; wait for it if all are busy.
+
+        Raise :exc:`~scrapy_dripper.workers.errors.WorkerError` if the worker ended or had to be killed,
+        :exc:`~scrapy_dripper.workers.errors.StartError` if there is none and none can be started, and
+        :exc:`~scrapy_dripper.workers.errors.ClosedError` if the pool has been closed meanwhile.
+        """
+        try:
+            process = self._lease()
+        except (ModelError, ConfigError) as error:  # nobody has asked before whether it works
+            raise StartError(str(error)) from None
+        try:
+            answers = process.extract(tasks, self._relay, time.monotonic)
+        except BaseException as error:
+            self._forget(process)
+            if self._closed and isinstance(error, Exception):
+                raise ClosedError from None
+            raise
+        self._give_back(process)
+        return answers
+
+    def label(self, header: dict[str, object], parts: list[bytes]) -> tuple[dict[str, object], list[bytes]]:
+        """Return what the model's process answers to the pages of a worker; what went wrong, as an answer too."""
+        if time.monotonic() < self._again:
+            return {"error": "the model's process could not be started a moment ago"}, []
+        try:
+            process = self._lease()
+        except Exception as error:
+            self._again = time.monotonic() + RETRY_SECONDS
+            return {"error": f"the model's process cannot be started: {error}"}, []
+        try:
+            answer = process.label(header, parts, self._config.timeout, time.monotonic)
+        except Exception as error:
+            self._forget(process)
+            return {"error": str(error)}, []
+        except BaseException:
+            self._forget(process)
+            raise
+        self._give_back(process)
+        return answer
+
+    def close(self) -> None:
+        """End all workers, without waiting for them."""
+        with self._changed:
+            self._closed = True
+            idle, busy = self._idle, [process for process in self._all if process not in self._idle]
+            self._all, self._idle = [], []
+            self._changed.notify_all()
+        for process in busy:
+            process.kill()
+        _end(idle)
+
+    def _lease(self) -> Process:
+        """Return a worker for the caller alone."""
+        since = time.monotonic()
+        while True:
+            process = self._take(since)
+            if process is not None:
+                return process
+            try:
+                return self._start()
+            except StartError as error:
+                if not self._all:
+                    raise
+                logger.debug("no further worker process can be started: %(error)s", {"error": error})
+                since = time.monotonic() + PAUSE_SECONDS
+            finally:
+                with self._changed:
+                    self._starting = False
+                    self._changed.notify_all()
+
+    def _take(self, since: float) -> Process | None:
+        """Wait for a worker that is idle and return it, None where another one is to be started."""
+        with self._changed:
+            while True:
+                if self._closed:
+                    raise ClosedError
+                while self._idle:
+                    process = self._idle.pop()
+                    if not process.has_ended():
+                        return process
+                    self._all.remove(process)  # ended between two pages: neither of them did it
+                    process.kill()
+                if not self._starting and self._grows(time.monotonic() - since):
+                    self._starting = True
+                    return None
+                self._changed.wait(TICK)
+
+    def _grows(self, waited: float) -> bool:
+        if not self._all:
+            return True
+        quick = len(self._all) - self.slow
+        return quick < self._most and waited >= (GROW_SECONDS if quick else 0.0)
+
+    def _start(self) -> Process:
+        process = Process(self._config, self._role, self._memory, self._own_code, self._worked)
+        with self._changed:
+            if self._closed:
+                process.kill()
+                raise ClosedError
+            self._all.append(process)
+        try:
+            self._keep()
+            process.wait_until_ready(START_SECONDS)
+        except BaseException:
+            self._forget(process)
+            raise
+        self._worked = True
+        return process
+
+    def _keep(self) -> None:
+        """Start the thread that looks after the workers, unless there is one."""
+        if self._keeper is not None:
+            return
+        keeper = threading.Thread(target=_keep, args=(weakref.ref(self),), name="scrapy-dripper-keeper", daemon=True)
+        try:
+            keeper.start()
+        except (RuntimeError, MemoryError) as error:
+            raise StartError(f"nobody can look after it: {error}") from error
+        self._keeper = keeper
+
+    def _give_back(self, process: Process) -> None:
+        with self._changed:
+            self._peak = max(self._peak, process.peak)
+            if process.tired or self._closed:
+                with contextlib.suppress(ValueError):
+                    self._all.remove(process)
+                _end([process])
+            else:
+                process.idle_since = time.monotonic()
+                self._idle.append(process)
+            self._changed.notify_all()
+
+    def _forget(self, process: Process) -> None:
+        process.kill()
+        with self._changed:
+            with contextlib.suppress(ValueError):
+                self._all.remove(process)
+            self._changed.notify_all()
+
+    def _look(self, stood_still: float) -> bool:
+        """Kill what is late and end what is idle; return False if the pool has been closed."""
+        now = time.monotonic()
+        with self._changed:
+            for process in self._all:
+                process.check(now, stood_still)
+            old = [process for process in self._idle if now - process.idle_since > IDLE_SECONDS]
+            old = old[: max(0, len(self._all) - 1)]
+            for process in old:
+                self._idle.remove(process)
+                self._all.remove(process)
+        _end(old)
+        return not self._closed
+
+
+def _keep(pool: weakref.ref[Pool]) -> None:
+    """Look after the workers of a pool as long as there is one."""
+    last = time.monotonic()
+    while True:
+        time.sleep(TICK)
+        now = time.monotonic()
+        late = now - last - TICK
+        last = now
+        here = pool()
+        if here is None or not here._look(late if late > _STANDSTILL else 0.0):
+            return
+        del here
+
+
+def _end(processes: Sequence[Process]) -> None:
+    """Let workers end by themselves, in a thread, for it can take a moment."""
+    if not processes:
+        return
+
+    def end() -> None:
+        for process in processes:
+            process.end()
+
+    try:
+        threading.Thread(target=end, name="scrapy-dripper-end", daemon=True).start()
+    except RuntimeError:  # no thread to be had
+        for process in processes:
+            process.kill()
+
+
+_SHARED_BY = tuple(
+    "engine model cascade device threads max_tokens truncate_chars guess_language worker_memory processes".split()
+)
+"""Options that a worker has for good; all others come with each page."""
+_shared: dict[tuple[object, ...], Shared] = {}
+_lock = threading.Lock()
+
+
+class Shared:
+    """The pool that the crawls of this process share, with the process of their model if that is a large one."""
+
+    def __init__(self, key: tuple[object, ...], config: Config) -> None:
+        self._key, self._crawls = key, 0
+        self._model = Pool(config, 1, "model") if config.engine == "qwen3" else None
+        self.pool = Pool(config, processes(config), relay=None if self._model is None else self._model.label)
+
+    def start(self) -> None:
+        """Start the first worker of each kind; raise what :meth:`Pool.start` raises."""
+        if self._model is not None:
+            self._model.start()
+        self.pool.start()
+
+    def open(self) -> None:
+        """Count a crawl."""
+        self._crawls += 1
+
+    def close(self) -> None:
+        """Count a crawl that has ended; with the last one, all processes end."""
+        with _lock:
+            self._crawls -= 1
+            if self._crawls:
+                return
+            del _shared[self._key]
+        self.pool.close()
+        if self._model is not None:
+            self._model.close()
+
+
+def shared_pool(config: Config) -> Shared:
+    """Return the workers of this process for a configuration, the first one started; each caller closes them once.
+
+    Raise :exc:`ConfigError` if the fallback is a callable that a worker cannot import, and what :meth:`Pool.start`
+    raises.
+    """
+    key = (*(getattr(config, name) for name in _SHARED_BY), dotted_path(config.fallback))
+    with _lock:
+        shared = _shared.get(key)
+        if shared is None:
+            shared = _shared[key] = Shared(key, config)
+        shared.open()
+    try:
+        shared.start()
+    except BaseException:
+        shared.close()
+        raise
+    return shared
+
+
+def processes(config: Config) -> int:
+    """Return the most worker processes of a crawl: by default one for each core but one."""
+    if config.processes is not None:
+        return config.processes
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores - 1)

@@ -1,0 +1,323 @@
+"""One worker process, as the crawl sees it: started, asked, killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.extraction import Extraction, FallbackReason
+from scrapy_dripper.workers.errors import StartError, WorkerError
+from scrapy_dripper.workers.messages import Message, receive, send
+from scrapy_dripper.workers.wire import PARTS, Task, pack_config, pack_tasks, unpack_extraction
+
+Relay = Callable[[dict[str, Any], list[bytes]], Message]
+"""Answers what a worker asks about the pages that it is at: a model that lives elsewhere."""
+
+_MAIN = Path(__file__).with_name("__main__.py")
+_ENVIRONMENT = frozenset(
+    "PATH HOME LANG LC_ALL LC_CTYPE TZ TMPDIR TEMP TMP SYSTEMROOT SYSTEMDRIVE WINDIR "
+    "LD_LIBRARY_PATH DYLD_LIBRARY_PATH DYLD_FALLBACK_LIBRARY_PATH ORT_DISABLE_TELEMETRY".split()
+)
+"""What a worker gets to know of the environment: no keys, no proxies."""
+in_worker: Callable[[], None] | None = None
+"""Set in a worker, which must not start another one: ends it."""
+SLOW_SECONDS = 2.0
+"""Time at one step from which on a worker is slow: ordinary pages take a hundredth of it."""
+LOW_PRIORITY = 19
+"""The ``nice`` value of a slow worker: what it takes, others do not need."""
+_END_SECONDS = 5.0
+_LAST_SECONDS = 1.0
+_ROOM = 64 << 20
+_GROWTH = 64
+"""Bytes of an answer: so many, and so many times those of the documents."""
+
+
+class Process:
+    """A worker process. Serves one thread at a time; :meth:`check` and :meth:`kill` can be called from any."""
+
+    def __init__(self, config: Config, role: str, memory: int | None, own_code: bool, again: bool = False) -> None:
+        """Start the process, which is not ready yet. Raise :exc:`StartError`.
+
+        ``role`` is ``"pages"`` or ``"model"``. ``memory`` is the most that it may take, in bytes of address space.
+        With ``own_code``, code of the user's runs in it, which may need the whole environment. With ``again``, the
+        engine could be loaded before: if it cannot be now, pages fall back until it can.
+        """
+        if in_worker is not None:
+            in_worker()
+        if not sys.executable or getattr(sys, "frozen", False):
+            raise StartError("there is no Python interpreter to start it with")
+        self.tired = False
+        """True if it should make room for a new one: it has taken much memory, and keeps some."""
+        self.peak = 0
+        """Most memory that it has held by its last answer, in bytes; 0 if the system does not say."""
+        self.slow = False
+        """True if it has been at one step for so long that another worker takes its place meanwhile."""
+        self.idle_since = 0.0
+        self._at_pages = False
+        self._deadline: float | None = None
+        self._late = False
+        self._limit = 0.0
+        environment = {name: value for name, value in os.environ.items() if own_code or name in _ENVIRONMENT}
+        # The end of this pipe that stays here is closed when this process ends, however it ends.
+        life, self._life = os.pipe()
+        try:
+            self._popen = subprocess.Popen(
+                [sys.executable, "-I", str(_MAIN)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(life,) if os.name == "posix" else (),
+                env=environment | _threads(config.threads if role == "pages" else None),
+                start_new_session=True,  # Ctrl-C is for the crawl only
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            )
+        except (OSError, ValueError, MemoryError) as error:
+            os.close(self._life)
+            raise StartError(f"{type(error).__name__}: {error}") from error
+        finally:
+            os.close(life)
+        self.pid = self._popen.pid
+        # If nobody closes this, no process stays, and none that has ended.
+        self._finalizer = weakref.finalize(self, _kill, self._popen, self._life)
+        self._terms = {
+            "memory": memory,
+            "path": [path or os.getcwd() for path in sys.path if isinstance(path, str)],
+            "life": life if os.name == "posix" else None,
+            "role": role,
+            "again": again,
+            "config": pack_config(config),
+            "logging": logging.getLogger("scrapy_dripper").getEffectiveLevel(),
+        }
+
+    def wait_until_ready(self, seconds: float, now: Callable[[], float] = time.monotonic) -> None:
+        """Return when the worker can be asked.
+
+        Raise :exc:`StartError` if it cannot be, within so many seconds, and what it raises itself:
+        :exc:`~scrapy_dripper.engines.base.ModelError` or :exc:`~scrapy_dripper.config.ConfigError`.
+        """
+        self._deadline = now() + seconds
+        try:
+            self._in.write(json.dumps(self._terms).encode("ascii") + b"\n")
+            self._in.flush()
+            header, _ = receive(self._out, _ROOM)
+            while header.get("say") == "log":  # code of the user's has something to say while it is loaded
+                _log(header)
+                header, _ = receive(self._out, _ROOM)
+            failed = header.get("failed")
+            if failed is None and not header.get("ready"):
+                raise ValueError("no word of being ready")
+        except (OSError, EOFError, ValueError) as error:
+            raise StartError(self._post_mortem(error, seconds)) from None
+        except BaseException:
+            self.kill()
+            raise
+        finally:
+            self._deadline = None
+        assert self._popen.stderr is not None
+        self._popen.stderr.close()
+        if failed is not None:
+            self.kill()
+            raise {"ModelError": ModelError, "ConfigError": ConfigError}.get(failed, StartError)(str(header["message"]))
+
+    def has_ended(self) -> bool:
+        """Return True if somebody else has ended it."""
+        return self._popen.poll() is not None
+
+    def extract(self, tasks: Sequence[Task], relay: Relay | None, now: Callable[[], float]) -> list[Extraction]:
+        """Return one extraction per task, in order.
+
+        Raise :exc:`WorkerError` if the worker ended or had to be killed; it is of no use any more then.
+        """
+        header, bodies = pack_tasks(tasks)
+        limits = [task.seconds for task in tasks]
+        most = _ROOM + _GROWTH * sum(map(len, bodies))
+        step: int | None = None
+        try:
+            self._begin(now, max(limits))
+            self._at_pages = True
+            send(self._in, {"do": "extract", **header}, bodies)
+            while True:
+                answer, parts = receive(self._out, most)
+                kind = answer.get("say")
+                if kind == "step":
+                    step = _number(answer["task"], len(tasks))
+                    self._begin(now, max(limits) if step is None else limits[step])
+                elif kind == "log":
+                    _log(answer)
+                elif kind == "label" and relay is not None:
+                    self._deadline = None  # the model has its own
+                    reply, reply_parts = relay(answer, parts)
+                    self._begin(now, max(limits))
+                    send(self._in, reply, reply_parts)
+                else:
+                    break
+            self._deadline = None
+            self.tired = self.tired or bool(answer.get("tired"))
+            self.peak = int(answer["peak"])
+            rows = answer["extractions"]
+            if len(rows) != len(tasks):
+                raise ValueError(f"{len(rows)} answers to {len(tasks)} tasks")
+            return [
+                unpack_extraction(task.document.url, row, parts[i * PARTS : (i + 1) * PARTS])
+                for i, (task, row) in enumerate(zip(tasks, rows, strict=True))
+            ]
+        except (OSError, EOFError) as error:
+            late = self._late
+            self._wait_for_its_end()
+            self.kill()
+            if late:
+                message = f"no answer within {self._limit:g} seconds; DRIPPER_TIMEOUT is the most that a page gets"
+                raise WorkerError(FallbackReason.TIMEOUT, message, step) from error
+            message = f"the worker process gave no answer: {self._ending()}"
+            raise WorkerError(FallbackReason.WORKER_ERROR, message, step) from error
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
+            self.kill()
+            message = f"the worker process answered nonsense ({type(error).__name__}: {error})"
+            raise WorkerError(FallbackReason.WORKER_ERROR, message, step) from error
+        except BaseException:  # Ctrl-C in the middle of an answer: the rest of it would be the next one
+            self.kill()
+            raise
+        finally:
+            self._deadline = None
+
+    def label(self, header: dict[str, Any], parts: list[bytes], seconds: float, now: Callable[[], float]) -> Message:
+        """Return what a worker in the role of a model answers. Raise :exc:`WorkerError` as :meth:`extract` does."""
+        try:
+            self._begin(now, seconds)
+            send(self._in, header, parts)
+            while True:
+                answer, answer_parts = receive(self._out, _ROOM + _GROWTH * sum(map(len, parts)))
+                if answer.get("say") != "log":
+                    return answer, answer_parts
+                _log(answer)
+        except (OSError, EOFError, ValueError, MemoryError) as error:
+            late = self._late
+            self.kill()
+            if late:
+                message = f"the model gave no answer within DRIPPER_TIMEOUT = {seconds:g} seconds"
+                raise WorkerError(FallbackReason.TIMEOUT, message) from error
+            raise WorkerError(FallbackReason.ENGINE_ERROR, f"the model's process: {self._ending()}") from error
+        except BaseException:
+            self.kill()
+            raise
+        finally:
+            self._deadline = None
+
+    def check(self, now: float, stood_still: float) -> None:
+        """Kill the process if its time is up, which ends any reading and writing; put it behind others if it is slow.
+
+        ``stood_still`` are the seconds for which nothing ran here, so that no answer could be taken.
+        """
+        deadline = self._deadline
+        if deadline is None:
+            return
+        if stood_still:
+            self._deadline = deadline + stood_still
+        elif now > deadline:
+            self._late = True
+            self._popen.kill()
+        elif not self.slow and self._at_pages and now > deadline - self._limit + SLOW_SECONDS:
+            self.slow = self.tired = True  # its priority cannot be raised again
+            _put_behind(self.pid)
+
+    def end(self) -> None:
+        """Let it end, or end it."""
+        with contextlib.suppress(OSError):
+            self._in.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(_END_SECONDS)
+        self.kill()
+
+    def kill(self) -> None:
+        """End it at once and leave nothing of it behind."""
+        self._finalizer()
+
+    def _wait_for_its_end(self) -> None:
+        """Let a process that has closed its pipe tell how it ends."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(_LAST_SECONDS)
+
+    def _begin(self, now: Callable[[], float], limit: float) -> None:
+        self._limit, self._deadline = limit, now() + limit
+
+    @property
+    def _in(self) -> BinaryIO:
+        return cast(BinaryIO, self._popen.stdin)
+
+    @property
+    def _out(self) -> BinaryIO:
+        return cast(BinaryIO, self._popen.stdout)
+
+    def _post_mortem(self, error: BaseException, seconds: float) -> str:
+        """Return why a process that did not start did not, in its own last words if there are any."""
+        self._popen.kill()
+        words = b""
+        with contextlib.suppress(OSError, ValueError):
+            assert self._popen.stderr is not None
+            words = self._popen.stderr.read(10_000)
+        self.kill()
+        if self._late:
+            return f"it was not ready after {seconds:.0f} seconds"
+        last = words.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        return last or (str(error) if isinstance(error, ValueError) else self._ending())
+
+    def _ending(self) -> str:
+        code = self._popen.returncode
+        if code is not None and code < 0:
+            with contextlib.suppress(ValueError):
+                return f"it was ended by {signal.Signals(-code).name}"
+        return f"it ended with exit code {code}"
+
+
+def _kill(popen: subprocess.Popen[bytes], life: int) -> None:
+    popen.kill()
+    for stream in (popen.stdin, popen.stdout, popen.stderr):
+        with contextlib.suppress(OSError):
+            if stream is not None:
+                stream.close()
+    with contextlib.suppress(OSError):
+        os.close(life)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        popen.wait(_END_SECONDS)
+
+
+def _put_behind(pid: int) -> None:
+    """Give a process the lowest priority, where the system lets us."""
+    if hasattr(os, "setpriority"):
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, pid, LOW_PRIORITY)
+    # Linux may share its time among sessions first, and a worker is a session of its own (sched(7), autogroup).
+    with contextlib.suppress(OSError):
+        Path(f"/proc/{pid}/autogroup").write_text(str(LOW_PRIORITY), encoding="ascii")
+
+
+def _threads(number: int | None) -> dict[str, str]:
+    """Return the variables that keep numerical libraries from starting threads, each with its own address space."""
+    if number is None:
+        return {}
+    return dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(number))
+
+
+def _number(value: object, tasks: int) -> int | None:
+    if value is None or (isinstance(value, int) and 0 <= value < tasks):
+        return value
+    raise ValueError(f"task {value!r} of {tasks}")
+
+
+def _log(record: dict[str, Any]) -> None:
+    """Log here what was logged in the worker."""
+    level, name = record["level"], str(record["name"])
+    if isinstance(level, int):
+        logging.getLogger(name).log(level, "%s", record["message"])

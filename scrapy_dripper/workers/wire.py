@@ -1,0 +1,162 @@
+"""Documents, extractions and configurations as plain data, and back: JSON and bytes, never anything that could run."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, PackedContent
+from scrapy_dripper.fallback import dotted_path
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A document to extract or, where a reason is given, to hand to its fallback straight away."""
+
+    document: Document
+    config: Config
+    reason: FallbackReason | None = None
+    error: str | None = None
+    limit: float | None = None
+    """Seconds that a step may take for this page; by default as configured."""
+
+    @property
+    def seconds(self) -> float:
+        """The time limit of a step."""
+        return self.config.timeout if self.limit is None else self.limit
+
+
+def pack_config(config: Config) -> Values:
+    """Return the options that differ from their defaults, a callable as the dotted path that leads to it."""
+    values = {f.name: getattr(config, f.name) for f in fields(config) if getattr(config, f.name) != f.default}
+    if "fallback" in values:
+        values["fallback"] = dotted_path(config.fallback)
+    return values
+
+
+def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
+    """Return tasks as a header and the bytes of their documents."""
+    configs: list[Config] = []
+    numbers: dict[int, int] = {}
+    rows, bodies = [], []
+    for task in tasks:
+        number = numbers.get(id(task.config))
+        if number is None:
+            number = numbers[id(task.config)] = len(configs)
+            configs.append(task.config)
+        document = task.document
+        # A little more than the limit: so much tells the worker that the document is longer.
+        html = document.html[: task.config.max_bytes + 1]
+        rows.append(
+            {
+                "url": document.url,
+                "charset": document.charset,
+                "config": number,
+                "text": isinstance(html, str),
+                "reason": None if task.reason is None else task.reason.value,
+                "error": task.error,
+                "limit": task.limit,
+            }
+        )
+        bodies.append(html.encode("utf-8", "surrogatepass") if isinstance(html, str) else html)
+    return {"tasks": rows, "configs": [pack_config(config) for config in configs]}, bodies
+
+
+def unpack_tasks(header: Values, bodies: Sequence[bytes]) -> list[Task]:
+    """Return the tasks that :func:`pack_tasks` made this of."""
+    configs = [Config(**values) for values in header["configs"]]
+    tasks = []
+    for row, body in zip(header["tasks"], bodies, strict=True):
+        html = body.decode("utf-8", "surrogatepass") if row["text"] else body
+        document = Document(html, row["url"], row["charset"], configs[row["config"]])
+        reason = None if row["reason"] is None else FallbackReason(row["reason"])
+        tasks.append(Task(document, configs[row["config"]], reason, row["error"], row["limit"]))
+    return tasks
+
+
+_STRINGS = ("title", "main_html", "markdown", "text", "source", "error")
+
+
+def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
+    """Return an extraction as a header and parts. Raise TypeError or ValueError if it holds what it should not."""
+    from scrapy_dripper.output.content_json import to_json
+
+    strings = [getattr(extraction, name) for name in _STRINGS]
+    content = None if extraction.content is None else json.dumps(to_json(extraction.content), separators=(",", ":"))
+    metadata = None if extraction.metadata is None else json.dumps(asdict(extraction.metadata))
+    texts = [*strings, content, metadata]
+    for text in texts:
+        if text is not None and not isinstance(text, str):
+            raise TypeError(f"expected a string (got {type(text).__name__})")
+    if extraction.metadata is not None:
+        _check_strings(asdict(extraction.metadata))
+    if len(extraction.labels) != len(extraction.probabilities):
+        raise ValueError(f"{len(extraction.labels)} labels and {len(extraction.probabilities)} probabilities")
+    values = {
+        "reason": None if extraction.fallback_reason is None else extraction.fallback_reason.value,
+        "blocks": int(extraction.blocks),
+        "truncated": bool(extraction.truncated),
+        "work": {str(name): int(value) for name, value in extraction.work.items()},
+        "milliseconds": float(extraction.milliseconds),
+        "missing": [text is None for text in texts],
+    }
+    parts = [(text or "").encode("utf-8", "surrogatepass") for text in texts]
+    parts += [bytes(bytearray(extraction.labels)), array("d", extraction.probabilities).tobytes()]
+    return values, parts
+
+
+PARTS = len(_STRINGS) + 4
+"""Parts of an extraction: strings, content list, metadata, labels and probabilities."""
+
+
+def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes]) -> Extraction:
+    """Return the extraction of a URL. Raise ValueError, TypeError or KeyError if the data is none."""
+    *texts, labels, probabilities = parts
+    missing = values["missing"]
+    strings: list[str | None] = [
+        None if absent else text.decode("utf-8", "surrogatepass")
+        for text, absent in zip(texts[:-2], missing[:-2], strict=True)
+    ]
+    title, main_html, markdown, text, source, error = strings
+    if source is None:
+        raise ValueError("an extraction without a source")
+    likely = array("d")
+    likely.frombytes(probabilities)
+    if len(likely) != len(labels):
+        raise ValueError(f"{len(labels)} labels and {len(likely)} probabilities")
+    return Extraction(
+        url=url,
+        title=title,
+        main_html=main_html,
+        markdown=markdown,
+        text=text,
+        source=source,
+        error=error,
+        fallback_reason=None if values["reason"] is None else FallbackReason(values["reason"]),
+        labels=tuple(map(bool, labels)),
+        probabilities=tuple(likely),
+        blocks=int(values["blocks"]),
+        truncated=bool(values["truncated"]),
+        content=None if missing[-2] else PackedContent(texts[-2]),  # type: ignore[arg-type]
+        metadata=None if missing[-1] else _metadata(texts[-1]),
+        work={str(name): int(count) for name, count in dict(values["work"]).items()},
+        milliseconds=float(values["milliseconds"]),
+    )
+
+
+def _metadata(data: bytes) -> Metadata:
+    values = json.loads(data)
+    _check_strings(values)
+    return Metadata(**values)
+
+
+def _check_strings(values: Mapping[str, Any]) -> None:
+    for value in values.values():
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"expected a string (got {type(value).__name__})")

@@ -1,0 +1,75 @@
+"""The model in a process of its own: workers read, draft and write, and the labels are what they would be in one."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fakes import PREPARED
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.workers import Shared, Task, shared_pool
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills processes as POSIX has them")
+
+STRUCTURED = Path(__file__).parents[2] / "structured"
+DOCUMENTS = [
+    Document(path.read_bytes(), f"http://example.com/{path.stem}") for path in sorted(STRUCTURED.glob("*/*.html"))[:12]
+]
+
+
+@pytest.fixture(params=[None, 0.8], ids=["alone", "cascade"])
+def config(request: pytest.FixtureRequest) -> Config:
+    """Return the configuration of a small model, whose context some pages exceed."""
+    folder = str(PREPARED / "gqa")
+    return Config(engine="qwen3", model=folder, cascade=request.param, processes=1, timeout=120, fallback="html")
+
+
+@pytest.fixture
+def workers(config: Config) -> Iterator[Shared]:
+    """Return the workers of the configuration."""
+    shared = shared_pool(config)
+    yield shared
+    shared.close()
+
+
+def extracted(workers: Shared, config: Config) -> list[Extraction]:
+    """Return what the workers make of the documents."""
+    found = workers.pool.extract([Task(document, config) for document in DOCUMENTS])
+    return [replace(one, milliseconds=0) for one in found]
+
+
+def test_the_labels_are_those_of_one_process(workers: Shared, config: Config) -> None:
+    """To the last bit, with what was counted, for pages that are too long and for those that the tagger decides."""
+    extractor = Extractor(config)
+    expected = [replace(one, milliseconds=0) for one in extractor.extract(DOCUMENTS)]
+    extractor.close()
+
+    assert extracted(workers, config) == expected
+    assert {"qwen3"} | ({"tagger"} if config.cascade else set()) == {one.source for one in expected}
+
+
+def test_a_model_that_dies_is_started_again(workers: Shared, config: Config) -> None:
+    """Between two batches nobody notices."""
+    before = extracted(workers, config)
+    assert workers._model is not None
+    (pid,) = workers._model.pids
+    os.kill(pid, signal.SIGKILL)
+
+    assert extracted(workers, config) == before
+    assert workers._model.pids != [pid]
+
+
+def test_a_model_that_is_missing_stops_the_start() -> None:
+    """With the sentence that an extractor would raise, although it is another process that finds out."""
+    with pytest.raises(ModelError, match="set DRIPPER_MODEL to a folder made with"):
+        shared_pool(Config(engine="qwen3", processes=1))
+    with pytest.raises(ModelError, match=r"No prepared Qwen3 model in .*manifest\.json is missing"):
+        shared_pool(Config(engine="qwen3", model=str(STRUCTURED), processes=1))

@@ -1,0 +1,33 @@
+"""What the system knows of processes: their children, their files, and which are workers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+
+def children(pid: int) -> list[int]:
+    """Return the child processes that a process has, ended ones among them if nobody has asked how."""
+    found: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # a thread may end between the two lines
+            found += map(int, path.read_text(encoding="ascii").split())
+    return found
+
+
+def files(pid: int | str = "self") -> set[str]:
+    """Return the files, pipes and sockets that a process has open, those of ONNX Runtime itself aside."""
+    found = set()
+    for path in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):  # that of the folder itself
+            found.add(os.readlink(path))
+    return {name for name in found if "onnxruntime" not in name}
+
+
+def is_worker(pid: int) -> bool:
+    """Return True if a process is alive and a worker."""
+    try:
+        return b"scrapy_dripper/workers" in Path(f"/proc/{pid}/cmdline").read_bytes()  # empty when it has ended
+    except OSError:
+        return False

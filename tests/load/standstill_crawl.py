@@ -1,0 +1,38 @@
+"""A page on its way through a worker process, in a process that can be suspended: ``standstill_crawl.py SECONDS``.
+
+Prints who has extracted the page, and why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from scrapy_dripper.batcher import Batcher
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.extractor import Extractor
+
+
+class Observer:
+    """Takes no notice."""
+
+    def __getattr__(self, name: str) -> Callable[..., bool]:
+        return lambda *_: False
+
+
+async def crawl(timeout: float) -> None:
+    """Extract a page, with so many seconds for each step."""
+    config = Config(engine="slow_engine.Engine", processes=1, timeout=timeout, batch_wait=0.01, fallback="none")
+    observer: Any = Observer()
+    batcher = Batcher(config, lambda: Extractor(config), observer)
+    html = "<html><body><p>A page like any other.</p></body></html>"
+    found = await batcher.submit(Document(html, "https://a.example/"))
+    print(found.source, found.error)
+    batcher.stop()
+
+
+if __name__ == "__main__":
+    asyncio.run(crawl(float(sys.argv[1])))

@@ -1,0 +1,89 @@
+"""Workers for tests, programs in their place, and pages for them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.workers import Pool, Task
+
+SECONDS = 120
+"""Far more than anything here takes on a busy machine."""
+OWN = Config(engine="worker_engines.AllMain", fallback="worker_engines.fallback", timeout=SECONDS, processes=1)
+"""A worker that runs nothing but what a user could have written, which starts in half a second."""
+SMALL = Document("<p>one</p><p>two</p>", "http://example.com/")
+SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "
+ARTICLE = f"<article><h2>Tides</h2><p>{SENTENCE * 4}</p><ul><li>first</li><li>second</li></ul></article>"
+DANGEROUS = ARTICLE + "<i></i>" * 45_000
+
+FAKE = """
+import json, os, signal, struct, sys, time
+sys.stdin.buffer.readline()
+
+def say(header, body=b"", lengths=None):
+    lengths = lengths or (len(header), len(body))
+    sys.stdout.buffer.write(struct.pack(">QQ", *lengths) + header + body)
+    sys.stdout.buffer.flush()
+
+def ready():
+    say(b'{"ready": true, "sizes": []}')
+
+def asked():
+    sys.stdin.buffer.read(sum(struct.unpack(">QQ", sys.stdin.buffer.read(16))))
+
+def wait():
+    time.sleep(600)
+
+"""
+"""What a program in a worker's place begins with."""
+
+Make = Callable[..., Extractor]
+Pools = Callable[..., Pool]
+
+
+def task(text: str, config: Config = OWN, **values: Any) -> Task:
+    """Return the task to extract a page with a text."""
+    return Task(Document(f"<p>{text}</p>", "http://example.com/"), config, **values)
+
+
+def rescue(text: str, config: Config = OWN, **values: Any) -> Task:
+    """Return the task to run the fallback for a page with a text."""
+    return task(text, config, **{"reason": FallbackReason.TIMEOUT, **values})
+
+
+def worker_of(extraction: Extraction) -> int:
+    """Return the number of the worker that an extraction of the engine ``AllMain`` comes from."""
+    return extraction.work["pid"]
+
+
+def own(**options: Any) -> Config:
+    """Return the configuration of such a worker, with some options."""
+    return replace(OWN, **options)
+
+
+def gone(pid: int) -> bool:
+    """Return True if there is no such process, or none but one that nobody has looked at since it ended."""
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return not Path("/proc/self/stat").exists() and False
+
+
+def comes_true(condition: Callable[[], bool], seconds: float = SECONDS) -> bool:
+    """Wait for a condition."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True

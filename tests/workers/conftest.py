@@ -1,0 +1,62 @@
+"""Pools and extractors that are closed in the end, and programs in the place of their workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from children import FAKE, OWN, SECONDS, Make, Pools
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.workers import Pool, process
+
+
+@pytest.fixture
+def pools() -> Iterator[Pools]:
+    """Return a maker of pools that are closed in the end: ``pools(most, config)``."""
+    made: list[Pool] = []
+
+    def make(most: int = 1, config: Config = OWN, **options: Any) -> Pool:
+        made.append(Pool(config, most, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Pool]:
+    """Return a pool of one worker for tests that leave it well."""
+    made = Pool(OWN, 1)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def extractor() -> Iterator[Make]:
+    """Return a maker of extractors that are closed in the end."""
+    made: list[Extractor] = []
+
+    def make(**options: Any) -> Extractor:
+        made.append(Extractor(Config(**{"timeout": SECONDS, "engine": "worker_engines.AllMain", **options})))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return a function that puts a program of its own in the place of a worker's."""
+
+    def install(code: str) -> None:
+        file = tmp_path / "child.py"
+        file.write_text(FAKE + code, encoding="utf-8")
+        monkeypatch.setattr(process, "_MAIN", file)
+
+    return install

@@ -1,0 +1,286 @@
+"""Batches on their way through the workers: who is to blame, who is tried again, and that everybody comes out once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from children import OWN, SECONDS, Pools, own
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_dripper import process_lane as module
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.process_lane import ProcessLane
+from scrapy_dripper.worker import Job
+from scrapy_dripper.workers import StartError, Task, WorkerError
+
+TIMEOUT, DEAD = FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR
+
+
+@dataclass
+class Seen:
+    """What a lane told its observer, and what it settled."""
+
+    pages: list[Extraction | None] = field(default_factory=list)
+    settled: list[int] = field(default_factory=list)
+    batches: list[int] = field(default_factory=list)
+    deaths: Counter[str] = field(default_factory=Counter)
+    most: int = 0
+
+    def batch(self, pages: int) -> None:
+        self.batches.append(pages)
+
+    def workers(self, processes: int, *_: int) -> None:
+        self.most = max(self.most, processes)
+
+    def killed(self, reason: FallbackReason) -> None:
+        self.deaths[reason.value] += 1
+
+
+def through(pool: Any, texts: Sequence[str], config: Config = OWN, host: str = "x") -> Seen:
+    """Send pages through a lane, all at once, and return what came of it."""
+    seen = Seen(pages=[None] * len(texts))
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        jobs = [
+            Job(Document(f"<p>{text}</p>", f"http://{host}/{number}"), loop.create_future(), time.monotonic())
+            for number, text in enumerate(texts)
+        ]
+
+        def settle(job: Job, extraction: Extraction) -> None:
+            seen.settled.append(jobs.index(job))
+            seen.pages[jobs.index(job)] = extraction
+            job.future.set_result(extraction)
+
+        lane = ProcessLane(loop, config, pool, settle, seen)
+        for job in jobs:
+            lane.submit(job)
+        try:
+            waiting = asyncio.gather(*(job.future for job in jobs))
+            end = time.monotonic() + SECONDS
+            while not waiting.done() and time.monotonic() < end:
+                await asyncio.wait([waiting], timeout=0.05)
+                lane.check(0.0)
+            assert waiting.done()
+        finally:
+            lane.stop()
+
+    asyncio.run(run())
+    assert sorted(seen.settled) == list(range(len(texts)))
+    return seen
+
+
+def reasons(seen: Seen) -> list[FallbackReason | None]:
+    return [page.fallback_reason for page in seen.pages if page is not None]
+
+
+BATCH = own(batch_size=3, batch_wait=5.0)
+
+
+@pytest.mark.parametrize(("what", "reason"), [("HANG", TIMEOUT), ("DIE", DEAD)])
+def test_the_page_that_did_it_is_convicted_alone(pools: Pools, what: str, reason: FallbackReason) -> None:
+    """Though nobody knows at first which one of the batch it was: the others are tried again, each alone."""
+    texts = ["a", "b", f"{what} THEN", "c", "d"]
+    config = own(batch_size=5, batch_wait=5.0, timeout=2.0)
+    seen = through(pools(config=config), texts, config)
+
+    assert reasons(seen) == [None, None, reason, None, None]
+    assert [page.text for page in seen.pages if page.fallback_reason is None] == ["a", "b", "c", "d"]
+    bad = seen.pages[2]
+    assert (bad.source, bad.text[:11]) == ("fallback:worker_engines.fallback", "fallback of")
+    assert seen.deaths == {reason.value: 2 if reason is TIMEOUT else 3}  # in the batch, alone, and once more for dead
+
+
+def test_a_worker_that_somebody_kills_costs_nothing(pools: Pools, tmp_path: Any) -> None:
+    """The system, for want of memory: the page is tried again, and has its content."""
+    flag = tmp_path / "died"
+    seen = through(pools(), [f"DIE-ONCE {flag} "], own(batch_size=1))
+    assert reasons(seen) == [None]
+    assert seen.deaths == {"worker_error": 1}
+    assert flag.exists()
+
+
+def test_a_fallback_that_somebody_kills_costs_nothing_either(pools: Pools, tmp_path: Any) -> None:
+    flag = tmp_path / "died"
+    seen = through(pools(), [f"RAISE THEN DIE-ONCE {flag} "], own(batch_size=1))
+    assert reasons(seen) == [FallbackReason.ENGINE_ERROR]
+    assert (seen.pages[0].text or "").startswith("fallback of")
+    assert seen.deaths == {"worker_error": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "deaths"),
+    [
+        ("HANG THEN HANG", TIMEOUT, {"timeout": 2}),
+        ("HANG THEN DIE", TIMEOUT, {"timeout": 1, "worker_error": 2}),
+        ("DIE THEN HANG", DEAD, {"timeout": 1, "worker_error": 2}),
+        ("DIE THEN DIE", DEAD, {"worker_error": 4}),
+        ("DIE THEN EXIT", DEAD, {"worker_error": 4}),
+    ],
+)
+def test_there_is_no_third_way(pools: Pools, text: str, reason: FallbackReason, deaths: dict[str, int]) -> None:
+    """Where the fallback does the same, items stay as they are, after a number of workers that is known."""
+    config = own(batch_size=1, timeout=1.5)
+    seen = through(pools(config=config), [text, "good"], config)
+    bad, good = seen.pages
+    assert (bad.source, bad.fallback_reason, bad.text, bad.markdown) == ("fallback:none", reason, None, None)
+    assert "; fallback: " in (bad.error or "")
+    assert good.text == "good"
+    assert seen.deaths == deaths
+
+
+def test_an_answer_that_is_none_is_the_pages_own(pools: Pools) -> None:
+    """A user's fallback may return what it likes."""
+    texts = [f"RAISE {what}" for what in ("NUMBER", "CONTENT", "METADATA", "LABELS", "WORK", "FINE")]
+    config = own(fallback="worker_engines.odd_fallback")
+    seen = through(pools(config=config), texts, config)
+    assert seen.deaths == {}
+    assert reasons(seen)[:-1] == [FallbackReason.OUTPUT_ERROR] * 5
+    assert seen.pages[-1].text == "x"
+
+
+def test_workers_that_come_later(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system has none to give at first; every page waits for the one that it gives later."""
+    monkeypatch.setattr(module, "RESTART_SECONDS", 0.01)
+    pool = pools()
+    extract, turns = pool.extract, iter(range(3))
+
+    def refuse(tasks: Sequence[Task]) -> list[Extraction]:
+        if next(turns, None) is not None:
+            raise StartError("no more processes")
+        return extract(tasks)
+
+    monkeypatch.setattr(pool, "extract", refuse)
+    assert reasons(through(pool, ["a", "b", "c"], BATCH)) == [None] * 3
+
+
+def test_without_any_worker_items_stay_as_they_are(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nobody waits for ever."""
+    monkeypatch.setattr(module, "RESTART_SECONDS", 0.01)
+    pool = pools()
+
+    def refuse(tasks: Sequence[Task]) -> list[Extraction]:
+        raise StartError("no more processes")
+
+    monkeypatch.setattr(pool, "extract", refuse)
+    seen = through(pool, ["a", "b", "c"], own(batch_size=2))
+    assert reasons(seen) == [DEAD] * 3
+    assert {page.error for page in seen.pages} == {"no worker process can be started: no more processes"}
+    assert {page.source for page in seen.pages} == {"fallback:none"}
+
+
+def test_without_threads(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same where the crawl's own process cannot have the thread that asks."""
+    monkeypatch.setattr(module, "RESTART_SECONDS", 0.01)
+    start, turns = threading.Thread.start, iter(range(3))
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "scrapy-dripper" and next(turns, None) is not None:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert reasons(through(pools(), ["a", "b", "c"], BATCH)) == [None] * 3
+
+
+def test_a_mistake_of_ours_loses_no_page(
+    pools: Pools, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pool = pools()
+
+    def broken(tasks: Sequence[Task]) -> list[Extraction]:
+        raise ZeroDivisionError("not here")
+
+    monkeypatch.setattr(pool, "extract", broken)
+    seen = through(pool, ["a", "b"], own(batch_size=1))
+    assert [page.error for page in seen.pages] == ["ZeroDivisionError: not here"] * 2
+    assert "scrapy-dripper failed to ask a worker process" in caplog.text
+
+
+def test_who_stops_workers_is_named(pools: Pools, caplog: pytest.LogCaptureFixture) -> None:
+    """Once for a host, with what happens to its next pages."""
+    config = own(batch_size=1)
+    through(pools(config=config), ["DIE THEN", "DIE THEN", "DIE THEN"], config, host="hostile.example")
+    warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(warnings) == 1
+    assert "http://hostile.example/" in warnings[0]
+    assert "ended by SIGKILL" in warnings[0]
+
+
+@dataclass
+class Page:
+    """What a made-up page does: to workers at the engine and at the fallback, and whether they say where they are."""
+
+    engine: int
+    """-1 for one that is stuck, otherwise the number of workers that die."""
+    fallback: int
+    told: bool
+
+    @property
+    def expected(self) -> tuple[FallbackReason | None, str]:
+        """Its reason and source."""
+        if self.engine in (0, 1):
+            return None, "engine"
+        reason = TIMEOUT if self.engine == -1 else DEAD
+        return reason, "fallback:x" if self.fallback in (0, 1) else "fallback:none"
+
+
+class FakePool:
+    """Answers at once, in the way of pages that are what they are made to be."""
+
+    most = slow = peak = 1
+    pids = (1,)
+
+    def __init__(self, pages: Sequence[Page]) -> None:
+        self.pages, self.calls, self.lock = pages, 0, threading.Lock()
+        self.engine, self.fallback = [page.engine for page in pages], [page.fallback for page in pages]
+
+    def extract(self, tasks: Sequence[Task]) -> list[Extraction]:
+        with self.lock:
+            self.calls += 1
+            answers = []
+            for at, task in enumerate(tasks):
+                number = int(task.document.url.rpartition("/")[2])
+                left = self.engine if task.reason is None else self.fallback
+                told = at if self.pages[number].told or task.reason is not None else None
+                if left[number] == -1:
+                    raise WorkerError(TIMEOUT, "stuck", told)
+                if left[number] > 0:
+                    left[number] -= 1
+                    raise WorkerError(DEAD, "dead", told)
+                source = "engine" if task.reason is None else "fallback:x"
+                answers.append(Extraction(task.document.url, None, "", "", "", source, task.reason, task.error))
+            return answers
+
+
+PAGES = st.lists(st.builds(Page, st.integers(-1, 3), st.integers(-1, 3), st.booleans()), min_size=1, max_size=12)
+
+
+@settings(max_examples=60)
+@given(PAGES, st.integers(1, 5))
+def test_whatever_pages_do_each_gets_what_is_its_own(pages: list[Page], size: int) -> None:
+    """No page pays for another one of its batch, none is lost or settled twice, and the number of tries is bounded.
+
+    A page that kills one worker while it is labelled with others, where nobody knows which it was, is the one case in
+    which its third death counts as its second.
+    """
+    pool = FakePool(pages)
+    seen = through(pool, ["x"] * len(pages), own(batch_size=size, batch_wait=0.001))
+    for page, found in zip(pages, seen.pages, strict=True):
+        assert found is not None
+        reason, source = page.expected
+        if page.engine == 2 and found.fallback_reason is None:
+            assert not page.told  # it killed its batch unseen, then one worker alone
+            continue
+        assert (found.fallback_reason, found.source) == (reason, source)
+    assert pool.calls <= 8 * len(pages)

@@ -1,0 +1,92 @@
+"""How long a page may take, after what pages of its host have done."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_dripper import patience as module
+from scrapy_dripper.patience import LEAST_SECONDS, RECOVERY, Patience
+
+HOSTS = ["a.example", "b.example", "c.example", ""]
+EVENTS = st.lists(st.tuples(st.sampled_from(HOSTS), st.booleans()), max_size=60)
+SECONDS = st.floats(0.1, 1_000)
+
+
+def after(events: list[tuple[str, bool]], seconds: float = 30.0) -> Patience:
+    """Return the patience that is left after pages that had to be stopped, or were answered."""
+    patience = Patience(seconds)
+    for host, stopped in events:
+        (patience.stopped if stopped else patience.answered)(host)
+    return patience
+
+
+@given(EVENTS, SECONDS)
+def test_a_limit_is_never_over_what_is_configured_nor_under_what_a_page_needs(
+    events: list[tuple[str, bool]], seconds: float
+) -> None:
+    patience = after(events, seconds)
+    for host in HOSTS:
+        assert min(seconds, LEAST_SECONDS) <= patience.seconds(host) <= seconds
+
+
+@given(EVENTS)
+def test_a_host_recovers(events: list[tuple[str, bool]]) -> None:
+    """Whatever it has done: after so many pages that are answered it has all the time again, and leaves no trace."""
+    patience = after(events)
+    for host in HOSTS:
+        stops = sum(stopped for other, stopped in events if other == host)
+        for _ in range(RECOVERY * stops + 1):
+            patience.answered(host)
+        assert patience.seconds(host) == 30.0
+    assert not patience._levels
+
+
+@given(EVENTS)
+def test_a_host_does_not_pay_for_another_one(events: list[tuple[str, bool]]) -> None:
+    """As long as any page at all is answered in between."""
+    patience = after([event for event in events if event[0] != "a.example"])
+    patience.answered("a.example")
+    assert patience.seconds("a.example") == 30.0
+
+
+def test_limits_get_shorter_and_longer_again() -> None:
+    """The first page costs nothing; each further one takes half of the time, eight good ones give it back."""
+    patience = Patience(32.0)
+    found = [patience.seconds("a.example")]
+    for _ in range(8):
+        patience.stopped("a.example")
+        found.append(patience.seconds("a.example"))
+    assert found == [32, 32, 16, 8, 4, 2, 1, 1, 1]
+    for _ in range(3 * RECOVERY):
+        patience.answered("a.example")
+    assert patience.seconds("a.example") == 2.0
+
+
+def test_where_all_hosts_fail_in_a_row_it_is_the_engine() -> None:
+    """A host that nobody has met has little time too, until one page is answered."""
+    patience = Patience(32.0)
+    for number in range(5):
+        patience.stopped(f"{number}.example")
+    assert patience.seconds("new.example") == 2.0
+    patience.answered("other.example")
+    assert patience.seconds("new.example") == patience.seconds("3.example") == 32.0
+
+
+def test_a_short_limit_stays() -> None:
+    """One of half a second cannot be cut to a second."""
+    patience = after([("a.example", True)] * 20, 0.5)
+    assert patience.seconds("a.example") == 0.5
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A site with ten thousand names of hosts costs no more than so many; the latest ones are known."""
+    monkeypatch.setattr(module, "HOSTS", 50)
+    patience = Patience(30.0)
+    for number in range(500):
+        for _ in range(3):
+            patience.stopped(f"{number}.example")
+    patience.answered("else.example")
+    assert len(patience._levels) == 50
+    assert patience.seconds("499.example") < 30.0 == patience.seconds("3.example")

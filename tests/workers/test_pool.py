@@ -1,0 +1,341 @@
+"""How many workers there are: as many as pages wait for, one after the other, none for nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+from children import OWN, Pools, comes_true, gone, own, task, worker_of
+
+from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.workers import Pool, StartError, Task, WorkerError, processes, shared_pool
+from scrapy_dripper.workers import pool as module
+from scrapy_dripper.workers.errors import ClosedError
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
+
+Begin = Callable[[Pool, str], "Future[Any]"]
+
+
+@pytest.fixture
+def begin() -> Iterator[Begin]:
+    """Return a function that sends a page to a pool in a thread of its own."""
+    with ThreadPoolExecutor(16) as threads:
+        yield lambda pool, text: threads.submit(lambda: pool.extract([task(text)])[0])
+
+
+def test_there_are_no_more_than_are_needed(pools: Pools) -> None:
+    """None before the first page, one for pages that come one after the other, though four are allowed."""
+    pool = pools(4)
+    assert pool.pids == []
+    workers = {worker_of(pool.extract([task("one")])[0]) for _ in range(20)}
+    assert pool.pids == list(workers)
+
+
+def test_another_one_starts_while_pages_wait(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, and never more than are allowed."""
+    monkeypatch.setattr(module, "GROW_SECONDS", 0.1)
+    counts: list[int] = []
+    start = Pool._start
+
+    def counted(pool: Pool) -> Any:
+        counts.append(len(pool.pids))
+        process = start(pool)
+        assert len(pool.pids) == counts[-1] + 1  # no other one was started meanwhile
+        return process
+
+    monkeypatch.setattr(Pool, "_start", counted)
+    pool = pools(3)
+    answers = [begin(pool, "PAUSE") for _ in range(16)]
+    found = {worker_of(answer.result()) for answer in answers}
+    assert counts == [0, 1, 2]
+    assert len(found) == len(pool.pids) == 3
+
+
+def test_a_short_wait_is_no_reason_for_another_one(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GROW_SECONDS", 3_600)
+    pool = pools(3)
+    answers = [begin(pool, "one") for _ in range(16)]
+    assert len({worker_of(answer.result()) for answer in answers}) == 1
+
+
+def test_idle_ones_end_but_for_one(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GROW_SECONDS", 0.0)
+    pool = pools(3)
+    answers = [begin(pool, "PAUSE") for _ in range(3)]
+    workers = {worker_of(answer.result()) for answer in answers}
+    assert len(workers) > 1
+    monkeypatch.setattr(module, "IDLE_SECONDS", 0.2)
+    assert comes_true(lambda: len(pool.pids) == 1)
+    (last,) = pool.pids
+    assert comes_true(lambda: all(gone(pid) for pid in workers - {last}))
+    time.sleep(0.5)
+    assert pool.pids == [last]
+    assert not gone(last)
+
+
+def test_a_slow_page_holds_up_no_other(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another worker stands in, the slow one goes behind all others, and the page is answered all the same."""
+    monkeypatch.setattr("scrapy_dripper.workers.process.SLOW_SECONDS", 0.2)
+    pool = pools(1)
+    pool.start()
+    (slow,) = pool.pids
+    waiting = begin(pool, "SLOW")
+    (other,) = pool.extract([task("one")])
+    assert not waiting.done()
+    assert worker_of(other) != slow
+    assert (pool.slow, pool.most) == (1, 2)
+    assert os.getpriority(os.PRIO_PROCESS, slow) == 19
+    assert worker_of(waiting.result()) == slow
+    assert comes_true(lambda: gone(slow))  # its priority could not be raised again
+    assert pool.pids == [worker_of(other)]
+
+
+def test_stand_ins_are_bounded(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many pages are slow at once."""
+    monkeypatch.setattr("scrapy_dripper.workers.process.SLOW_SECONDS", 0.1)
+    monkeypatch.setattr(module, "STAND_INS", 2)
+    pool = pools(1)
+    answers = [begin(pool, "SLOW") for _ in range(6)]
+    most = 0
+    while not all(answer.done() for answer in answers):
+        most = max(most, len(pool.pids))
+        time.sleep(0.02)
+    assert most == 3
+    assert {answer.result().text for answer in answers} == {"SLOW"}
+
+
+def test_closed_while_pages_wait_and_work(pools: Pools, begin: Begin) -> None:
+    """Nobody waits for an answer any more, and no process is left."""
+    pool = pools(1)
+    pool.start()
+    (pid,) = pool.pids
+    answers = [begin(pool, "SLEEP") for _ in range(3)]
+    time.sleep(0.3)
+    pool.close()
+    for answer in answers:
+        with pytest.raises((ClosedError, StartError)):
+            answer.result(30)
+    with pytest.raises(ClosedError):
+        pool.extract([task("one")])
+    assert comes_true(lambda: gone(pid))
+    assert pool.pids == []
+
+
+def test_closed_while_a_worker_starts(
+    pools: Pools, begin: Begin, fake: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake("time.sleep(600)")
+    pool = pools(1)
+    waiting = begin(pool, "one")
+    assert comes_true(lambda: len(pool.pids) == 1)
+    (pid,) = pool.pids
+    pool.close()
+    with pytest.raises((ClosedError, StartError)):
+        waiting.result(30)
+    assert comes_true(lambda: gone(pid))
+
+
+def test_killed_while_it_is_idle_or_at_work(pools: Pools, begin: Begin) -> None:
+    """By somebody who does not care: at work, the batch is told; idle, nobody is."""
+    pool = pools(1)
+    for _ in range(2):
+        pid = worker_of(pool.extract([task("one")])[0])
+        os.kill(pid, signal.SIGTERM)
+        assert comes_true(partial(gone, pid))
+    pool.start()
+    pool.extract([task("one")])
+    waiting = begin(pool, "SLEEP")
+    time.sleep(0.3)
+    os.kill(pool.pids[0], signal.SIGTERM)
+    with pytest.raises(WorkerError, match="ended by SIGTERM"):
+        waiting.result(30)
+
+
+def test_a_further_worker_that_cannot_be_started(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits for it gets one of those that there are."""
+    monkeypatch.setattr(module, "GROW_SECONDS", 0.1)
+    pool = pools(2)
+    pool.start()
+    tried = []
+
+    def refuse(*args: Any) -> Any:
+        tried.append(args)
+        raise StartError("no more processes")
+
+    monkeypatch.setattr(module, "Process", refuse)
+    answers = [begin(pool, "PAUSE") for _ in range(4)]
+    assert {worker_of(answer.result()) for answer in answers} == set(pool.pids)
+    assert 1 <= len(tried) <= 4  # once by each: nobody tries again and again
+
+
+def test_a_further_worker_that_does_not_get_ready(
+    pools: Pools, begin: Begin, fake: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same where it starts and then fails."""
+    monkeypatch.setattr(module, "GROW_SECONDS", 0.1)
+    pool = pools(2)
+    pool.start()
+    fake("sys.exit('no room')")
+    answers = [begin(pool, "PAUSE") for _ in range(4)]
+    assert {worker_of(answer.result()) for answer in answers} == set(pool.pids)
+
+
+def test_two_crawls_share_their_workers() -> None:
+    """Whatever their settings for pages are; each page has those of its own crawl."""
+    one = own(batch_size=2)
+    two = own(timeout=5, fallback=OWN.fallback, links="drop", content_types="title", max_blocks=7)
+    pools = [shared_pool(one), shared_pool(two)]
+    try:
+        assert pools[0] is pools[1]
+        html = "<h1>A title</h1><p>A <a href='http://x/'>link</a>."
+        found = [shared.pool.extract([Task(Document(html), c)])[0] for shared, c in zip(pools, (one, two), strict=True)]
+        assert [x.markdown.split() for x in found] == [
+            ["#", "A", "title", "A", "[link](http://x/)."],
+            ["#", "A", "title"],
+        ]
+        pools[0].close()
+        (pid,) = pools[1].pool.pids
+        assert not gone(pid)
+        assert worker_of(pools[1].pool.extract([task("one")])[0]) == pid
+    finally:
+        pools[1].close()
+    assert comes_true(lambda: gone(pid))
+    with pytest.raises(ClosedError):
+        pools[0].pool.extract([task("one")])
+
+
+@pytest.mark.parametrize("name", ["fallback", "worker_memory", "processes", "engine", "model", "threads"])
+def test_crawls_that_need_other_workers_have_others(name: str) -> None:
+    """What a worker has for good is part of what it is."""
+    values: dict[str, Any] = {
+        "fallback": "html",
+        "worker_memory": 2_000,
+        "processes": 2,
+        "engine": "worker_engines.talkative",
+        "model": "x",
+        "threads": 2,
+    }
+    one, two = shared_pool(OWN), shared_pool(replace(OWN, **{name: values[name]}))
+    try:
+        assert one.pool is not two.pool
+    finally:
+        one.close()
+        two.close()
+    three = shared_pool(OWN)  # nothing of the first one is left
+    assert three.pool is not one.pool
+    three.close()
+
+
+def test_a_second_crawl_does_not_wait_for_the_pages_of_the_first(begin: Begin) -> None:
+    """Its start holds up the event loop of both; what the first one's pages do is no part of it."""
+    one = shared_pool(OWN)
+    waiting = [begin(one.pool, "SLOW") for _ in range(3)]
+    assert comes_true(lambda: any(process._at_pages for process in one.pool._all))
+    two = shared_pool(OWN)
+    assert not any(answer.done() for answer in waiting)
+    for answer in waiting:
+        answer.result()
+    one.close()
+    two.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"engine": "worker_engines.broken"}, ModelError, "no device"),
+        ({"fallback": lambda html, url: ""}, ConfigError, "which worker processes cannot import: put the function"),
+        ({"fallback": "worker_engines.nothing"}, ConfigError, "cannot be imported"),
+    ],
+)
+def test_a_crawl_that_is_refused_leaves_nothing(options: dict[str, Any], kind: type[Exception], words: str) -> None:
+    """It can be tried again, and the shared pools do not remember it."""
+    for _ in range(2):
+        with pytest.raises(kind, match=words):
+            shared_pool(own(**options))
+    assert module._shared == {}
+
+
+def test_functions_that_a_worker_cannot_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the main script, local ones, and those whose name leads to another one."""
+
+    def local(html: str, url: str) -> str:
+        return ""
+
+    def main(html: str, url: str) -> str:
+        return ""
+
+    def other(html: str, url: str) -> str:
+        return ""
+
+    main.__module__, main.__qualname__ = "__main__", "main"
+    other.__module__, other.__qualname__ = "worker_engines", "fallback"
+    for function in (local, main, other):
+        with pytest.raises(ConfigError, match=r"or set DRIPPER_PROCESSES = 0"):
+            shared_pool(own(fallback=function))
+
+
+def test_a_function_that_a_worker_finds() -> None:
+    """As an object or by its name, it is the same."""
+    import worker_engines
+
+    one, two = shared_pool(OWN), shared_pool(own(fallback=worker_engines.fallback))
+    try:
+        assert one is two
+    finally:
+        one.close()
+        two.close()
+
+
+def test_how_many_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for each core that this process may use, but one; at least one."""
+    for cores, expected in ((1, 1), (2, 1), (3, 2), (32, 31)):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid, cores=cores: set(range(cores)), raising=False)
+        assert processes(Config()) == expected
+    assert processes(Config(processes=5)) == 5
+
+
+def test_what_a_suspended_crawl_missed_does_not_count(pools: Pools, begin: Begin) -> None:
+    """Nobody could take the answer: the time for which nothing ran here is added to the limit."""
+    pool = pools(1)
+    pool.start()
+    (process,) = pool._all
+    process._deadline, process._limit = 100.0, 30.0
+    process.check(130.0, stood_still=40.0)
+    process.check(139.0, stood_still=0.0)
+    assert not process.has_ended()
+    process.check(141.0, stood_still=0.0)
+    assert comes_true(process.has_ended)
+
+
+def test_many_threads_at_once(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each gets the answer to its own pages, in order, from workers that some of them kill."""
+    monkeypatch.setattr(module, "GROW_SECONDS", 0.05)
+    pool = pools(2)
+    results: dict[int, Any] = {}
+
+    def ask(number: int) -> None:
+        texts = [f"page {number}-{i}" for i in range(3)] if number % 10 else ["DIE"]
+        try:
+            results[number] = [found.text for found in pool.extract([task(text) for text in texts])]
+        except WorkerError:
+            results[number] = "killed"
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(60)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, found in results.items():
+        assert found == ([f"page {number}-{i}" for i in range(3)] if number % 10 else "killed")
+    assert len(results) == 60

@@ -1,0 +1,67 @@
+"""Pages that hold every structure come out the same of a worker and of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from children import OWN
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.workers import Pool, Task
+
+FOLDER = Path(__file__).parents[1] / "structured"
+PAGES = sorted(FOLDER.glob("*/*.html"))
+DEEP = [
+    "<ul><li>" * 240 + "deep lists",
+    "<ul><li>x" * 2_000 + "deeper lists",
+    "<blockquote>" * 450 + "deep quotes",
+    "<b><i>" * 1_000 + "deep runs",
+    "<table><tr><td>" * 100 + "deep tables",
+]
+NAMES = "title main_html markdown text content labels source fallback_reason error truncated metadata blocks".split()
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    """Return one that all pages go through."""
+    made = Pool(OWN, 1)
+    yield made
+    made.close()
+
+
+def values(extractions: list[Extraction]) -> list[list[object]]:
+    return [[getattr(one, name) for name in NAMES] for one in extractions]
+
+
+def test_there_are_pages() -> None:
+    assert len(PAGES) > 50
+
+
+@pytest.mark.parametrize("options", [{}, {"metadata_field": "m", "links": "citations", "complex_tables": "linear"}])
+def test_all_that_comes_out_is_the_same(pool: Pool, options: dict[str, str]) -> None:
+    """Main-HTML, Markdown, text, content list, labels, metadata; also of pages that are nested deeply."""
+    config = replace(OWN, **options)
+    documents = [Document(page.read_bytes(), "http://example.com/") for page in PAGES]
+    documents += [Document(text, "http://example.com/") for text in DEEP]
+    here = Extractor(replace(config, sandbox="never"))
+    expected = values(here.extract(documents))
+    for document, one in zip(documents, expected, strict=True):
+        assert values(pool.extract([Task(document, config)])) == [one]
+    assert values(pool.extract([Task(document, config) for document in documents[:8]])) == expected[:8]
+
+
+@pytest.mark.parametrize("fallback", ["trafilatura", "html", "empty", "none"])
+def test_fallbacks_are_the_same(pool: Pool, fallback: str) -> None:
+    config = Config(fallback=fallback)
+    documents = [Document(page.read_bytes(), "http://example.com/") for page in PAGES[::9]]
+    documents += [Document(text, "http://example.com/") for text in DEEP]
+    here = Extractor(Config(fallback=fallback, sandbox="never", engine=OWN.engine))
+    reason = FallbackReason.ENGINE_ERROR
+    for document in documents:
+        expected = values([here.fall_back(document, reason, "x")])
+        assert values(pool.extract([Task(document, config, reason, "x")])) == expected

@@ -1,0 +1,243 @@
+"""An extractor in this process: what goes through a worker all the same, and that it comes out the same."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from children import ARTICLE, DANGEROUS, SECONDS, SENTENCE, SMALL, Make, comes_true, gone
+from worker_engines import AllMain
+
+from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.workers import process
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
+
+
+def pid_of(extractor: Extractor) -> int | None:
+    """Return the number of an extractor's worker."""
+    assert extractor._sandbox is not None
+    return extractor._sandbox.pid
+
+
+def test_only_dangerous_pages_go_there(extractor: Make) -> None:
+    """The others do not even start it."""
+    one = extractor()
+    assert one.extract([SMALL])[0].text == "one\ntwo"
+    assert pid_of(one) is None
+
+    (found,) = one.extract([DANGEROUS])
+    assert SENTENCE.strip() in (found.text or "")
+    assert found.work["pid"] == pid_of(one) != os.getpid()
+
+
+def test_it_is_reused(extractor: Make) -> None:
+    one = extractor(sandbox="always")
+    first = pid_of(one)
+
+    found = one.extract([SMALL, "", b"%PDF-1.4", DANGEROUS, b"<p>caf\xe9 au lait", SMALL])
+
+    assert [x.fallback_reason for x in found] == [None, "empty_body", "not_html", None, None, None]
+    assert found[4].text == "café au lait"
+    assert {x.work.get("pid", first) for x in found} == {first} == {pid_of(one)}
+
+
+def test_never_means_never(extractor: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_MAIN", Path("no-such-file"))
+    one = extractor(sandbox="never")
+    assert one.extract([DANGEROUS])[0].fallback_reason is None
+
+
+def without_time(extraction: Extraction) -> dict[str, Any]:
+    values = {name: getattr(extraction, name) for name in Extraction.__slots__}
+    return values | {"milliseconds": 0}
+
+
+@pytest.mark.parametrize("fallback", ["trafilatura", "html"])
+@pytest.mark.parametrize("options", [{}, {"content_types": ("paragraph",), "links": "drop", "markdown": "html2text"}])
+def test_a_fallback_gives_the_same_there(extractor: Make, fallback: str, options: dict[str, Any]) -> None:
+    """And so does metadata, which Trafilatura finds too."""
+    html = f"<html lang=de><title>Tides</title>{ARTICLE}"
+    found = []
+    for sandbox in ("never", "always"):
+        one = extractor(sandbox=sandbox, fallback=fallback, max_blocks=1, metadata_field="metadata", **options)
+        found.append(without_time(one.extract([Document(html, "http://example.com/")])[0]))
+
+    assert found[0] == found[1]
+    assert found[0]["source"] == f"fallback:{fallback}"
+    assert found[0]["metadata"].language == "de"
+
+
+@pytest.mark.parametrize("sandbox", ["auto", "always"])
+def test_a_callable_stays_here(extractor: Make, sandbox: str) -> None:
+    """It is the user's own code, and need not be importable anywhere else."""
+    seen = []
+
+    def mine(html: str, url: str) -> str:
+        seen.append(os.getpid())
+        return "<p>mine"
+
+    one = extractor(sandbox=sandbox, max_blocks=1, fallback=mine, metadata_field="metadata")
+    (found,) = one.extract([f"<title>Tides</title>{DANGEROUS}"])
+    assert (found.text, found.source.rpartition(".")[2]) == ("mine", "mine")
+    assert found.metadata is not None
+    assert found.metadata.title == "Tides"
+    assert seen == [os.getpid()]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"max_nodes": 50}, "DRIPPER_MAX_NODES = 50"),
+        ({"max_bytes": 50}, "DRIPPER_MAX_BYTES = 50"),
+        ({"max_blocks": 2}, "DRIPPER_MAX_BLOCKS = 2"),
+    ],
+)
+def test_the_limits_hold_there(extractor: Make, options: dict[str, int], error: str) -> None:
+    found = []
+    for sandbox in ("never", "always"):
+        one = extractor(sandbox=sandbox, fallback="empty", **options)
+        found.append(one.extract([ARTICLE + "<i></i>" * 500])[0])
+
+    assert found[0].error == found[1].error
+    assert error in (found[0].error or "")
+    assert found[1].fallback_reason is FallbackReason.OVERSIZE
+
+
+def test_the_options_of_a_page_count_there(extractor: Make) -> None:
+    one = extractor(sandbox="always")
+    (found,) = one.extract([Document(ARTICLE, config=Config(content_types=("title",)))])
+    assert found.text == "Tides"
+
+
+def test_a_page_that_is_stuck(extractor: Make) -> None:
+    """Its fallback gets it in another worker; the next page has that one too."""
+    one = extractor(sandbox="always", timeout=2.0)
+    bad, good = one.extract([f"{ARTICLE}<p>HANG", SMALL])
+    assert (bad.fallback_reason, bad.source) == (FallbackReason.TIMEOUT, "fallback:trafilatura")
+    assert SENTENCE.strip() in (bad.text or "")
+    assert "DRIPPER_TIMEOUT" in (bad.error or "")
+    assert good.text == "one\ntwo"
+
+
+def test_a_page_that_ends_it(extractor: Make) -> None:
+    one = extractor(sandbox="always", metadata_field="metadata")
+    bad, good = one.extract([f"{ARTICLE}<p>DIE", SMALL])
+    assert (bad.fallback_reason, bad.source) == (FallbackReason.WORKER_ERROR, "fallback:trafilatura")
+    assert "ended by SIGKILL" in (bad.error or "")
+    assert good.text == "one\ntwo"
+
+
+def test_the_fallback_can_die_too(extractor: Make, fake: Callable[[str], None]) -> None:
+    """There is no third way: the page comes out empty and says why."""
+    one = extractor()
+    fake("ready(); asked(); os.kill(os.getpid(), signal.SIGKILL)")
+    (bad,) = one.extract([DANGEROUS])
+
+    assert (bad.source, bad.text) == ("fallback:empty", "")
+    assert bad.fallback_reason is FallbackReason.WORKER_ERROR
+    assert (bad.error or "").count("SIGKILL") == 2
+
+
+def test_killed_from_outside_between_two_pages(extractor: Make) -> None:
+    """Neither of them did it, and neither pays for it."""
+    one = extractor(sandbox="always")
+    pid = pid_of(one)
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    assert comes_true(lambda: gone(pid))
+
+    assert [x.fallback_reason for x in one.extract([SMALL, SMALL])] == [None, None]
+    assert pid_of(one) not in (None, pid)
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [("raise ImportError('no such thing')", "ImportError: no such thing"), ("sys.exit(7)", "exit code 7")],
+)
+def test_always_cannot_do_without(code: str, error: str, extractor: Make, fake: Callable[[str], None]) -> None:
+    fake(code)
+    with pytest.raises(ConfigError, match="DRIPPER_SANDBOX is 'always', but no worker process can be started") as told:
+        extractor(sandbox="always")
+    assert error in str(told.value)
+
+
+def test_always_cannot_have_an_engine_that_no_worker_has() -> None:
+    """An object of this process; one by its name is another thing."""
+    with pytest.raises(ConfigError, match="name the engine in DRIPPER_ENGINE"):
+        Extractor(Config(sandbox="always"), AllMain(None))
+
+
+def test_with_an_engine_of_ones_own_pages_are_read_here(extractor: Make) -> None:
+    """Their fallbacks are not, where they are dangerous."""
+    one = Extractor(Config(timeout=SECONDS, max_blocks=1), AllMain(None))
+    assert one.extract([SMALL])[0].fallback_reason is FallbackReason.OVERSIZE
+    assert pid_of(one) is None
+    assert SENTENCE.strip() in (one.extract([DANGEROUS])[0].text or "")
+    assert pid_of(one) is not None
+    one.close()
+
+
+@pytest.mark.parametrize("trouble", ["no interpreter", "no file", "no model"])
+def test_auto_goes_on_without(
+    trouble: str,
+    extractor: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+) -> None:
+    """With one warning, however many pages there are."""
+    options: dict[str, Any] = {"metadata_field": "metadata"}
+    if trouble == "no model":
+        options |= {"engine": "worker_engines.LoadedOnce", "model": str(tmp_path / "flag")}
+    one = extractor(**options)
+    if trouble != "no model":
+        monkeypatch.setattr(sys, "executable", {"no interpreter": "", "no file": "/no/such/python"}[trouble])
+    with caplog.at_level(logging.WARNING):
+        found = one.extract([DANGEROUS, DANGEROUS])
+
+    assert [x.fallback_reason for x in found] == [None] * 2
+    assert all(SENTENCE.strip() in (x.text or "") for x in found)
+    words = [r.getMessage().partition(" (")[0] for r in caplog.records if r.name.startswith("scrapy_dripper")]
+    assert words == ["The worker process for dangerous pages cannot be started"]
+
+
+def test_an_extractor_that_nobody_closes() -> None:
+    """Its worker ends with it."""
+    one = Extractor(Config(sandbox="always", engine="worker_engines.AllMain"))
+    pid = pid_of(one)
+    assert pid is not None
+    del one
+    assert comes_true(lambda: gone(pid))
+
+
+def test_the_front_door_opens_all_the_same() -> None:
+    """The names of the package are there when they are asked for, and no others."""
+    code = (
+        "import scrapy_dripper as front\n"
+        "from scrapy_dripper import *\n"
+        "assert Extractor is front.Extractor and Addon.__module__ == 'scrapy_dripper.addon'\n"
+        "assert set(front.__all__) <= set(dir(front))\n"
+        "print(all(getattr(front, name).__name__ == name for name in front.__all__), hasattr(front, 'nothing'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]
+
+
+def test_what_the_worker_imports_needs_no_scrapy() -> None:
+    """Nor the runtime of the model, before there is one."""
+    code = (
+        "import sys, scrapy_dripper.workers.server\n"
+        "print(sorted({'scrapy', 'twisted', 'onnxruntime'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,248 @@
+"""Documents, configurations and extractions as plain data: the same on the other side, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_dripper.config import CONTENT_TYPES, Config, ConfigError
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
+from scrapy_dripper.output import items as kinds
+from scrapy_dripper.workers.wire import (
+    PARTS,
+    Task,
+    pack_config,
+    pack_extraction,
+    pack_tasks,
+    unpack_extraction,
+    unpack_tasks,
+)
+
+ANY = st.text(alphabet=st.characters(exclude_categories=()), max_size=8)
+"""Text with lone surrogates and all."""
+
+
+def _no_pair(text: str) -> bool:
+    """JSON holds two halves of a character as the character."""
+    return not any("\ud800" <= a <= "\udbff" and "\udc00" <= b <= "\udfff" for a, b in pairwise(text))
+
+
+TEXT = ANY.filter(_no_pair)
+RUN = st.deferred(
+    lambda: (
+        st.builds(kinds.Text, TEXT)
+        | st.builds(kinds.Formula, TEXT, st.just("mathml"), st.booleans())
+        | st.builds(kinds.Link, TEXT, RUNS, TEXT)
+        | st.builds(kinds.Ruby, RUNS, TEXT)
+        | st.just(kinds.LineBreak())
+        | st.builds(kinds.Image, TEXT, TEXT, TEXT, RUNS, TEXT)
+    )
+)
+RUNS = st.lists(RUN, max_size=2).map(tuple)
+ITEM = st.deferred(
+    lambda: (
+        st.builds(kinds.Title, st.integers(1, 6), RUNS)
+        | st.builds(kinds.Paragraph, RUNS)
+        | st.builds(kinds.CodeBlock, TEXT, st.none() | TEXT, st.none() | st.just("class"))
+        | st.builds(kinds.List, st.sampled_from(["unordered", "definition"]), LIST_ITEMS, st.integers(-3, 10**30))
+        | st.builds(kinds.Table, ROWS, st.integers(0, 3), RUNS, st.booleans(), TEXT)
+        | st.builds(kinds.Quote, ITEMS)
+        | st.just(kinds.Rule())
+        | st.builds(kinds.Footnotes, st.lists(st.builds(kinds.Footnote, TEXT, ITEMS), max_size=2).map(tuple))
+    )
+)
+ITEMS = st.lists(ITEM, max_size=2).map(tuple)
+LIST_ITEMS = st.lists(st.builds(kinds.ListItem, ITEMS, st.lists(RUNS, max_size=2).map(tuple)), max_size=2).map(tuple)
+CELLS = st.lists(st.builds(kinds.Cell, ITEMS, st.integers(1, 9), st.integers(1, 9), st.booleans()), max_size=2)
+ROWS = st.lists(CELLS.map(tuple), max_size=2).map(tuple)
+
+LABELS = st.lists(st.tuples(st.booleans(), st.floats(0, 1)), max_size=10)
+EXTRACTIONS = st.builds(
+    lambda labels, **values: Extraction(
+        labels=tuple(main for main, _ in labels), probabilities=tuple(p for _, p in labels), **values
+    ),
+    LABELS,
+    url=ANY,
+    title=st.none() | ANY,
+    main_html=st.none() | ANY,
+    markdown=st.none() | ANY,
+    text=st.none() | ANY,
+    source=ANY,
+    fallback_reason=st.none() | st.sampled_from(FallbackReason),
+    error=st.none() | ANY,
+    blocks=st.integers(0, 10**12),
+    truncated=st.booleans(),
+    content=st.none() | ITEMS,
+    metadata=st.none() | st.builds(Metadata, *[st.none() | TEXT] * 8),
+    work=st.dictionaries(TEXT, st.integers(), max_size=3),
+    milliseconds=st.floats(0, allow_infinity=False),
+)
+
+
+def other_side(extraction: Extraction) -> Extraction:
+    """Return what arrives, by way of JSON."""
+    values, parts = pack_extraction(extraction)
+    assert len(parts) == PARTS
+    return unpack_extraction(extraction.url, json.loads(json.dumps(values)), parts)
+
+
+@given(EXTRACTIONS)
+def test_any_extraction_arrives_as_it_was(extraction: Extraction) -> None:
+    """None or empty, with whatever characters, and of the same types."""
+    found = other_side(extraction)
+    assert found == extraction
+    assert [type(value) for value in asdict(found).values()] == [type(value) for value in asdict(extraction).values()]
+    assert all(type(label) is bool for label in found.labels)
+
+
+@given(ITEMS)
+def test_a_content_list_that_is_not_unpacked_yet_is_no_other(content: kinds.Items) -> None:
+    """However it is looked at first: compared, copied, pickled, taken apart."""
+    extraction = Extraction("u", None, "", "", "", "all", content=content)
+    values, parts = pack_extraction(extraction)
+
+    def fresh() -> Extraction:
+        return unpack_extraction("u", values, parts)
+
+    assert fresh() == extraction == fresh()
+    assert fresh() == fresh()
+    assert fresh().content == content
+    assert replace(fresh(), url="v") == replace(extraction, url="v")
+    assert pickle.loads(pickle.dumps(fresh())) == extraction
+    assert asdict(fresh()) == asdict(extraction)
+    assert repr(fresh()) == repr(extraction)
+    once = fresh()
+    assert once.content is once.content
+    assert other_side(fresh()) == extraction  # as a relay would
+
+
+def test_an_extraction_stays_frozen() -> None:
+    """Its content list, too, for whoever has it."""
+    found = other_side(Extraction("u", None, "", "", "", "all", content=(kinds.Rule(),)))
+    with pytest.raises((AttributeError, TypeError)):
+        found.content = ()  # type: ignore[misc]
+    assert found.content == (kinds.Rule(),)
+
+
+GOOD = Extraction("u", "t", "h", "m", "x", "all", labels=(True, False), probabilities=(0.5, 0.25))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"markdown": 7},
+        {"content": ({"type": object()},)},
+        {"metadata": Metadata(title=7)},  # type: ignore[arg-type]
+        {"metadata": {"title": "x"}},
+        {"labels": (True,)},
+        {"labels": None},
+        {"labels": (300, 4)},
+        {"probabilities": ("x", "y")},
+        {"work": {"x": None}},
+        {"work": None},
+        {"blocks": "many"},
+        {"milliseconds": None},
+        {"fallback_reason": "because"},
+    ],
+)
+def test_what_is_no_extraction_is_found_where_it_is_made(wrong: dict[str, Any]) -> None:
+    """In the worker, by an exception that it makes a reason of; the crawl never has to kill the worker for it."""
+    extraction = replace(GOOD, **wrong)
+    with pytest.raises((TypeError, ValueError, AttributeError)):
+        pack_extraction(extraction)
+
+
+def broken() -> Iterator[tuple[dict[str, Any], list[bytes]]]:
+    """Return what an answer can look like that is none."""
+    values, parts = pack_extraction(replace(GOOD, metadata=Metadata()))
+    yield {**values, "reason": "because"}, parts
+    yield {**values, "missing": []}, parts
+    yield {**values, "missing": [True] * 8}, parts
+    yield {**values, "blocks": "x"}, parts
+    yield {**values, "work": 3}, parts
+    yield {}, parts
+    yield values, parts[:-1]
+    yield values, []
+    yield values, [b"\xff", *parts[1:]]
+    yield values, [*parts[:-1], b"x" * 8]
+    yield values, [*parts[:-1], b"x" * 7]
+    yield values, [*parts[:7], b'{"title": 7}', *parts[8:]]
+    yield values, [*parts[:7], b'{"title": "x", "nothing": "x"}', *parts[8:]]
+    yield values, [*parts[:7], b"7", *parts[8:]]
+
+
+@pytest.mark.parametrize("number", range(14))
+def test_answers_that_are_none(number: int) -> None:
+    """Each is an exception that the crawl knows, and none of them another trouble."""
+    values, parts = list(broken())[number]
+    with pytest.raises((TypeError, ValueError, KeyError, AttributeError)):
+        unpack_extraction("u", values, parts)
+
+
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "fallback": st.sampled_from(["trafilatura", "html", "empty", "none", "some.module.function"]),
+        "oversize": st.sampled_from(["fallback", "truncate", "window"]),
+        "timeout": st.floats(0.001, 10**6),
+        "cascade": st.none() | st.floats(0, 1),
+        "max_bytes": st.integers(1, 10**9),
+        "max_tokens": st.none() | st.integers(1, 10**6),
+        "content_types": st.none() | st.sets(st.sampled_from(CONTENT_TYPES), min_size=1),
+        "html_field": st.none() | TEXT.filter(bool),
+        "guess_language": st.booleans(),
+        "processes": st.none() | st.integers(0, 9),
+    },
+)
+DOCUMENTS = st.builds(Document, ANY | st.binary(max_size=20), TEXT, st.none() | TEXT)
+TASKS = st.lists(
+    st.tuples(
+        DOCUMENTS,
+        st.integers(0, 2),
+        st.none() | st.sampled_from(FallbackReason),
+        st.none() | TEXT,
+        st.none() | st.floats(0.1, 100),
+    ),
+    max_size=5,
+)
+
+
+@given(st.lists(OPTIONS, min_size=3, max_size=3), TASKS)
+def test_any_tasks_arrive_as_they_were(options: list[dict[str, Any]], rows: list[tuple[Any, ...]]) -> None:
+    """Pages of different settings together, as text and as bytes."""
+    configs = [Config(**values) for values in options]
+    tasks = [Task(document, configs[number], *rest) for document, number, *rest in rows]
+    header, bodies = pack_tasks(tasks)
+    found = unpack_tasks(json.loads(json.dumps(header)), bodies)
+
+    for task, one in zip(tasks, found, strict=True):
+        html = task.document.html[: task.config.max_bytes + 1]
+        assert one == replace(task, document=replace(task.document, html=html, config=task.config))
+        assert one.seconds == task.seconds
+
+
+def test_no_more_of_a_document_than_can_be_used() -> None:
+    """And one byte, by which the worker knows that there was more."""
+    config = Config(max_bytes=10)
+    _, bodies = pack_tasks([Task(Document("x" * 100), config), Task(Document(b"x" * 100), config)])
+    assert [len(body) for body in bodies] == [11, 11]
+
+
+def named(html: str, url: str) -> str:
+    """Find nothing."""
+    return ""
+
+
+def test_a_callable_goes_by_its_name() -> None:
+    """If it has one."""
+    assert pack_config(Config(fallback=named)) == {"fallback": f"{__name__}.named"}
+    with pytest.raises(ConfigError, match="which worker processes cannot import: put the function into a module"):
+        pack_config(Config(fallback=lambda html, url: ""))

@@ -1,0 +1,460 @@
+"""Every way in which a worker can end, or not start, and that nothing is left of it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from children import OWN, SECONDS, Pools, comes_true, gone, own, rescue, task, worker_of
+
+from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.workers import Pool, StartError, WorkerError, process
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
+
+TIMEOUT, DEAD = FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR
+
+
+def check(pool: Pool, texts: list[str], reason: FallbackReason, words: str, at: int | None) -> None:
+    """A batch is not answered, it is said why and at which page, and nothing is left of the worker."""
+    (pid,) = pool.pids or [0]
+    with pytest.raises(WorkerError, match=words) as told:
+        pool.extract([task(text) for text in texts])
+    assert (told.value.reason, told.value.task) == (reason, at)
+    assert pool.pids == []
+    assert not pid or gone(pid)
+
+
+@pytest.mark.parametrize("text", ["HANG", "SLEEP"])
+def test_a_worker_that_is_stuck_is_killed(pools: Pools, text: str) -> None:
+    """Also where it holds the interpreter; the next page has another one."""
+    pool = pools()
+    with pytest.raises(WorkerError, match=r"no answer within 1\.5 seconds; DRIPPER_TIMEOUT") as told:
+        pool.extract([task("one"), task(text, limit=1.5)][1:])
+    assert told.value.reason is TIMEOUT
+    assert pool.extract([task("two")])[0].text == "two"
+
+
+def test_the_page_that_is_read_or_written_is_known(pools: Pools) -> None:
+    """Which one of a batch that is labelled it was is not."""
+    pool = pools()
+    check(pool, ["one", "DIE", "two"], DEAD, "ended by SIGKILL", None)
+    with pytest.raises(WorkerError) as told:
+        pool.extract([rescue("one"), rescue("THEN DIE"), rescue("two")])
+    assert told.value.task == 1
+
+
+KILLED = "os.kill(os.getpid(), signal.SIGKILL)"
+STEP = "say(json.dumps({'say': 'step', 'task': 1, 'sizes': []}).encode())"
+DONE = "say(json.dumps({'say': 'done', 'extractions': [{}, {}], 'sizes': []}).encode())"
+ENDINGS = {
+    "kill -9": (f"ready(); asked(); {KILLED}", "ended by SIGKILL", None),
+    "kill -9 at a page": (f"ready(); asked(); {STEP}; {KILLED}", "ended by SIGKILL", 1),
+    "kill -9 in the middle of the question": (f"ready(); sys.stdin.buffer.read(1); {KILLED}", "SIGKILL", None),
+    "a crash": ("ready(); asked(); os.kill(os.getpid(), signal.SIGSEGV)", "ended by SIGSEGV", None),
+    "an exit": ("ready(); asked(); sys.exit(3)", "exit code 3", None),
+    "half an answer": ("ready(); asked(); say(b'{', lengths=(9, 9)); sys.exit(0)", "exit code 0", None),
+    "no JSON": ("ready(); asked(); say(b'x' * 1_000, lengths=(7, 7)); wait()", "nonsense", None),
+    "a huge header": ("ready(); asked(); say(b'', lengths=(1 << 40, 0)); wait()", "nonsense", None),
+    "a huge body": ("ready(); asked(); say(b'{}', lengths=(2, 1 << 60)); wait()", "nonsense", None),
+    "no object": ("ready(); asked(); say(b'[]'); wait()", "nonsense", None),
+    "no answers": ("ready(); asked(); say(b'{\"sizes\": []}'); wait()", "nonsense", None),
+    "a task that is none": (f"ready(); asked(); {STEP.replace('1', '2')}; wait()", "nonsense", None),
+    "no extractions": (f"ready(); asked(); {STEP}; {DONE}; wait()", "nonsense", 1),
+    "too few": (f"ready(); asked(); {DONE.replace('{}, {}', '{}')}; wait()", "nonsense", None),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_worker_that_ends_or_answers_nonsense(ending: str, pools: Pools, fake: Callable[[str], None]) -> None:
+    code, words, at = ENDINGS[ending]
+    fake(code)
+    pool = pools()
+    pool.start()
+    check(pool, ["one", "two"], DEAD, words, at)
+
+
+@pytest.mark.parametrize("line", ["SIGALRM", "SIGXCPU"])
+def test_its_own_limits_on_time(line: str, pools: Pools, fake: Callable[[str], None]) -> None:
+    """The second line, for a crawl that is dead itself; to one that was only suspended, the page has another try."""
+    fake(f"ready(); asked(); {STEP}; os.kill(os.getpid(), signal.{line})")
+    check(pools(), ["one", "two"], DEAD, line, 1)
+
+
+def test_the_second_line_ends_a_worker_that_is_stuck() -> None:
+    """Though no code of Python's runs any more."""
+    code = (
+        f"import sys; sys.path.append({str(Path(__file__).parent)!r})\n"
+        "from scrapy_dripper.workers.server import _second_line\n"
+        "from worker_engines import hang\n"
+        "_second_line(0.2); hang()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], timeout=SECONDS)
+    assert done.returncode == -signal.SIGALRM
+
+
+def test_killed_from_outside_between_two_pages(pools: Pools) -> None:
+    """Neither of them did it, and neither pays for it."""
+    pool = pools()
+    (first,) = pool.extract([task("one")])
+    os.kill(worker_of(first), signal.SIGKILL)
+    assert comes_true(lambda: gone(worker_of(first)))
+
+    (second,) = pool.extract([task("two")])
+
+    assert second.text == "two"
+    assert pool.pids == [worker_of(second)] != [worker_of(first)]
+
+
+def test_an_exception_of_the_engine_costs_no_worker(pools: Pools) -> None:
+    """The page falls back, in the same one."""
+    pool = pools()
+    one, bad, two = pool.extract([task("one"), task("RAISE"), task("two")])
+    assert (bad.fallback_reason, bad.error) == (FallbackReason.ENGINE_ERROR, "ValueError: this page is not for me")
+    assert bad.text == f"fallback of {worker_of(one)}"
+    assert worker_of(one) == worker_of(two)
+
+
+def test_what_is_logged_in_a_worker_is_logged_here(pools: Pools, caplog: pytest.LogCaptureFixture) -> None:
+    """While the engine is loaded, too; and a record that cannot be formatted costs no page."""
+    pool = pools(config=own(engine="worker_engines.talkative"))
+    with caplog.at_level(logging.INFO):
+        (found,) = pool.extract([task("LOG")])
+    assert found.fallback_reason is None
+    words = [record.getMessage() for record in caplog.records if record.name == "worker_engines"]
+    assert words == [
+        "loading",
+        "a word from the worker",
+        "what was logged cannot be formatted: '%d of these'",
+    ]
+
+
+def test_threads_of_the_users_may_log_at_any_time(pools: Pools) -> None:
+    """No word gets into the middle of an answer."""
+    pool = pools(config=own(engine="worker_engines.Chatty"))
+    (first,) = pool.extract([task("one")])
+    for number in range(30):
+        (found,) = pool.extract([task(f"number {number}" * 100)])
+        assert worker_of(found) == worker_of(first)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("raise ImportError('no such thing')", "ImportError: no such thing"),
+        ("sys.exit(7)", "exit code 7"),
+        ("say(b'x' * 100)", "Expecting value"),
+        ("say(b'{\"sizes\": []}')", "no word of being ready"),
+        ('say(b\'{"failed": "Trouble", "message": "no room", "sizes": []}\')', "no room"),
+    ],
+)
+def test_a_worker_that_does_not_start(code: str, words: str, pools: Pools, fake: Callable[[str], None]) -> None:
+    """It is said why, in its own last words if it has some; and nothing is left of it."""
+    fake(code)
+    pool = pools()
+    for attempt in (pool.start, lambda: pool.extract([task("one")])):
+        with pytest.raises(StartError, match=words):
+            attempt()
+        assert pool.pids == []
+
+
+def test_one_that_takes_for_ever_to_start(
+    pools: Pools, fake: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_dripper.workers.pool.START_SECONDS", 0.3)
+    fake("time.sleep(600)")
+    with pytest.raises(StartError, match="it was not ready after 0 seconds"):
+        pools().start()
+
+
+@pytest.mark.parametrize("executable", ["", "/no/such/python"])
+def test_without_an_interpreter(executable: str, pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", executable)
+    with pytest.raises(StartError, match=r"no Python interpreter|FileNotFoundError"):
+        pools().start()
+
+
+def test_a_system_without_threads(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that nobody can look after is not used; there is one as soon as there is a thread again."""
+    start, turns = threading.Thread.start, iter([True])
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "scrapy-dripper-keeper" and next(turns, False):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    pool = pools()
+    with pytest.raises(StartError, match="can't start new thread"):
+        pool.start()
+    assert pool.pids == []
+    with pytest.raises(WorkerError, match="no answer within"):
+        pool.extract([task("HANG", limit=1.0)])
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"engine": "worker_engines.broken"}, ModelError, "no device"),
+        ({"engine": "worker_engines.nothing"}, ModelError, "which cannot be imported"),
+        ({"engine": "worker_engines.fallback"}, ModelError, "cannot be loaded"),
+        ({"fallback": "worker_engines.nothing"}, ConfigError, "which cannot be imported"),
+        ({"fallback": "worker_engines.AllMain"}, ConfigError, "must name a function"),
+        ({"engine": "tagger", "model": "/no/such/folder"}, ModelError, "/no/such/folder"),
+    ],
+)
+def test_what_cannot_work_is_refused_at_the_start(
+    options: dict[str, str], kind: type[Exception], words: str, pools: Pools
+) -> None:
+    """With the words that the user would have read without workers; later it is a page without a worker."""
+    pool = pools(config=own(**options))
+    with pytest.raises(kind, match=words):
+        pool.start()
+    assert pool.pids == []
+    with pytest.raises(StartError, match=words):
+        pool.extract([task("one")])
+
+
+def test_an_engine_that_cannot_be_loaded_again(pools: Pools, tmp_path: Path) -> None:
+    """It could at first: pages of later workers fall back, and none of them waits or is lost."""
+    flag = tmp_path / "loaded"
+    pool = pools(config=own(engine="worker_engines.LoadedOnce", model=str(flag)))
+    pool.start()
+    os.kill(pool.pids[0], signal.SIGKILL)
+    assert comes_true(lambda: gone(pool.pids[0]))
+
+    found = pool.extract([task("one"), task("two")])
+    assert [one.fallback_reason for one in found] == [FallbackReason.ENGINE_ERROR] * 2
+    assert [one.error for one in found] == ["the device has gone"] * 2
+    assert all((one.text or "").startswith("fallback of") for one in found)
+
+
+def test_it_comes_back(pools: Pools, tmp_path: Path) -> None:
+    """A worker without engine tries again after a while."""
+    flag = tmp_path / "loaded"
+    config = own(engine="worker_engines.LoadedOnce", model=str(flag), fallback="worker_engines.impatient")
+    pool = pools(config=config)
+    pool.start()
+    os.kill(pool.pids[0], signal.SIGKILL)
+    assert comes_true(lambda: gone(pool.pids[0]))
+    assert pool.extract([task("one", config)])[0].fallback_reason is FallbackReason.ENGINE_ERROR
+    flag.unlink()
+    assert pool.extract([task("one", config)])[0].fallback_reason is None
+
+
+def test_memory_is_limited(pools: Pools) -> None:
+    """More than it may have is an exception in the worker, which goes on."""
+    pool = pools(config=own(worker_memory=256))
+    one, bad = pool.extract([task("one"), task("MEMORY")])
+    assert (bad.fallback_reason, bad.error) == (FallbackReason.ENGINE_ERROR, "MemoryError: ")
+    assert pool.pids == [worker_of(one)]
+
+
+def test_a_worker_that_keeps_much_memory_makes_room(pools: Pools) -> None:
+    """After its batch, for a new one."""
+    pool = pools(config=own(worker_memory=256))
+    (first,) = pool.extract([task("one")])
+    (second,) = pool.extract([task("KEEP")])
+    assert worker_of(first) == worker_of(second)
+    assert pool.pids == []
+    assert comes_true(lambda: gone(worker_of(second)))
+    assert pool.extract([task("two")])[0].text == "two"
+
+
+def test_a_page_that_takes_more_memory_than_there_is(pools: Pools) -> None:
+    """It is oversize, and its fallback gets what it can take."""
+    config = Config(engine="worker_engines.AllMain", worker_memory=256, max_nodes=10**9, max_attributes=10**9)
+    page = "<p " + " ".join(f"a{i}" for i in range(100)) + ">x"
+    pool = pools(config=config)
+    (bad,) = pool.extract([task(page * 20_000, config)])
+    assert bad.fallback_reason is FallbackReason.OVERSIZE
+    assert "DRIPPER_WORKER_MEMORY" in (bad.error or "")
+
+
+def test_nothing_is_left_of_it(pools: Pools) -> None:
+    """No process, no thread, no open file: not after closing, not after it was killed."""
+
+    def files() -> int:
+        return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+
+    before = threading.active_count(), files()
+    pids = []
+    for _ in range(3):
+        pool = pools()
+        pids.append(worker_of(pool.extract([task("one")])[0]))
+        with pytest.raises(WorkerError):
+            pool.extract([task("HANG", limit=0.5)])
+        pids.append(worker_of(pool.extract([task("one")])[0]))
+        pool.close()
+        pool.close()
+
+    assert comes_true(lambda: all(map(gone, pids)))
+    assert comes_true(lambda: threading.active_count() <= before[0] and files() <= before[1], 20)
+
+
+def test_a_pool_that_nobody_closes() -> None:
+    """Its workers end with it."""
+    pool = Pool(OWN, 1)
+    pool.start()
+    (pid,) = pool.pids
+    del pool
+    assert comes_true(lambda: gone(pid))
+
+
+def test_a_worker_that_does_not_end_is_ended(
+    pools: Pools, fake: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crawl does not wait for it longer than a few seconds when it closes."""
+    monkeypatch.setattr(process, "_END_SECONDS", 0.1)
+    fake("ready(); wait()")
+    pool = pools()
+    pool.start()
+    (pid,) = pool.pids
+    pool.close()
+    assert comes_true(lambda: gone(pid))
+
+
+CRAWL = """
+import sys, threading, time
+sys.path.append({folder!r})
+from children import own, rescue, task
+from scrapy_dripper.workers import Pool
+pool = Pool(own(timeout=3_600), 1)
+pool.start()
+print(pool.pids[0], flush=True)
+threading.Thread(target=pool.extract, args=([{what}],), daemon=True).start()
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("what", ["task('one')", "task('HANG')", "rescue('THEN HANG')", "task('SLEEP')"])
+def test_no_orphan_stays_when_the_crawl_is_killed(what: str) -> None:
+    """Not even with kill -9, nor one that is stuck in a regular expression: five seconds later it is gone."""
+    code = CRAWL.format(folder=str(Path(__file__).parent), what=what)
+    crawl = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert crawl.stdout is not None
+    pid = int(crawl.stdout.readline())
+    before = computed(pid)
+    if "HANG" in what:
+        assert comes_true(lambda: computed(pid) > before + 0.1)
+    assert not gone(pid)
+    crawl.kill()
+    crawl.wait()
+    crawl.stdout.close()
+    assert comes_true(lambda: gone(pid), 5)
+
+
+def computed(pid: int) -> float:
+    """Return the seconds for which a process has computed so far."""
+    times = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return int(times[11]) / os.sysconf("SC_CLK_TCK")
+
+
+def test_ctrl_c_is_for_the_crawl_only(pools: Pools) -> None:
+    """A worker is in a session of its own."""
+    pool = pools()
+    pool.start()
+    (pid,) = pool.pids
+    assert os.getsid(pid) != os.getsid(0)
+    os.kill(pid, signal.SIGINT)
+    assert worker_of(pool.extract([task("one")])[0]) == pid
+
+
+def test_a_worker_needs_no_scrapy(pools: Pools) -> None:
+    """Neither what it imports nor what the crawl's process has imported gets there."""
+    import scrapy
+
+    assert scrapy.__name__ in sys.modules
+    (found,) = pools().extract([task("one")])
+    assert {name: found.work[name] for name in ("scrapy", "twisted", "onnxruntime", "trafilatura")} == {
+        "scrapy": 0,
+        "twisted": 0,
+        "onnxruntime": 0,
+        "trafilatura": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "knows"),
+    [({"engine": "tagger", "fallback": "html"}, False), ({"engine": "tagger"}, True), ({}, True)],
+    ids=["ours", "a fallback of the user's", "an engine of the user's"],
+)
+def test_secrets_are_for_the_users_own_code_only(
+    options: dict[str, str], knows: bool, pools: Pools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a page alone decides what happens, the environment has no keys in it."""
+    monkeypatch.setenv("SOME_API_KEY", "secret")
+    pool = pools(config=own(**options))
+    pool.start()
+    known = Path(f"/proc/{pool.pids[0]}/environ")
+    if known.exists():
+        assert (b"SOME_API_KEY" in known.read_bytes()) is knows
+        assert b"OMP_NUM_THREADS=1" in known.read_bytes()
+    if "engine" not in options:
+        assert pool.extract([task("one")])[0].work["key"] == 1
+
+
+SCRIPT = """
+import scrapy
+from scrapy.crawler import AsyncCrawlerProcess
+
+def mine(html, url):
+    return "<p>mine"
+
+class PageSpider(scrapy.Spider):
+    name = "pages"
+
+    async def start(self):
+        open(__file__ + ".log", "a").write("crawled\\n")
+        yield scrapy.Request("data:text/html,<p>x")
+
+    def parse(self, response):
+        yield {{"url": response.url}}
+
+process = AsyncCrawlerProcess({{
+    "ADDONS": {{"scrapy_dripper.Addon": 500}},
+    "DRIPPER_ENGINE": "worker_engines.AllMain",
+    "DRIPPER_FALLBACK": {fallback},
+    "DRIPPER_PROCESSES": 1,
+    "TELNETCONSOLE_ENABLED": False,
+}})
+process.crawl(PageSpider)
+process.start()
+"""
+
+
+@pytest.mark.parametrize(
+    ("fallback", "log", "words"),
+    [
+        ("'html'", ["crawled"], ""),
+        ("mine", [], "which worker processes cannot import: put the function into a module"),
+        ("'script.mine'", [], "leads to the script that crawls"),
+        ("'other.mine'", [], "leads to the script that crawls"),
+    ],
+    ids=["ours", "function", "path", "by a detour"],
+)
+def test_a_script_without_a_main_guard_does_not_crawl_twice(
+    fallback: str, log: list[str], words: str, tmp_path: Path
+) -> None:
+    """No worker runs it again; where something that a worker needs is in it, that is said and nothing is fetched."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(fallback=fallback), encoding="utf-8")
+    (tmp_path / "other.py").write_text("from script import mine", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+    )
+    assert words in done.stderr
+    assert [line for file in tmp_path.glob("*.log") for line in file.read_text(encoding="utf-8").split()] == log

@@ -1,0 +1,169 @@
+"""What a user could name in ``DRIPPER_ENGINE`` and ``DRIPPER_FALLBACK``: it runs in workers, and does what pages say.
+
+A page that holds ``HANG`` keeps the interpreter for ever, and so on: see :data:`DEEDS`.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
+from scrapy_dripper.extraction import Extraction, Metadata
+from scrapy_dripper.page import Page
+
+log = logging.getLogger(__name__)
+kept: list[bytes] = []
+
+
+def hang() -> None:
+    """Be stuck in a regular expression: no other thread runs, and no handler of a signal."""
+    re.match(r"(a+)+$", "a" * 64 + "b")
+
+
+def act(text: str) -> None:
+    """Do what a page says."""
+    for word, deed in DEEDS.items():
+        if word in text:
+            deed(text)
+            return
+
+
+def die(text: str = "") -> None:
+    """End as if the system had ended this process."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_once(text: str) -> None:
+    """Do so if a file that the page names is not there yet."""
+    flag = Path(text.split("DIE-ONCE ")[1].split()[0])
+    if not flag.exists():
+        flag.touch()
+        die()
+
+
+def fail(text: str) -> None:
+    """Raise what an engine may raise."""
+    raise ValueError("this page is not for me")
+
+
+def talk(text: str) -> None:
+    """Log something, and what cannot be formatted."""
+    log.warning("a word from %s", "the worker")
+    log.warning("%d of these", "a format that does not fit")
+
+
+DEEDS: dict[str, Callable[[str], object]] = {
+    "HANG": lambda text: hang(),
+    "SLEEP": lambda text: time.sleep(600),
+    "SLOW": lambda text: time.sleep(2),
+    "PAUSE": lambda text: time.sleep(0.2),
+    "DIE-ONCE": die_once,
+    "DIE": die,
+    "EXIT": lambda text: sys.exit(3),
+    "RAISE": fail,
+    "MEMORY": lambda text: bytearray(8 << 30),
+    "KEEP": lambda text: kept.append(b"x" * (140 << 20)),
+    "LOG": talk,
+}
+
+
+class AllMain:
+    """Takes every block for main."""
+
+    name = "all"
+    profile = "native"
+    limits = Limits()
+
+    def __init__(self, config: Any) -> None:
+        """``config`` is the crawl's."""
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Do what the pages say first."""
+        for page in pages:
+            act("\n".join(page.blocks.text).partition("THEN")[0])
+        return [labels(page) for page in pages]
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+def labels(page: Page) -> Labels:
+    """Return labels for which all is main, and what a worker has imported and knows of its environment."""
+    known = {name: int(name in sys.modules) for name in ("scrapy", "twisted", "onnxruntime", "trafilatura")}
+    known["key"] = int("SOME_API_KEY" in os.environ)
+    n = len(page.blocks)
+    return Labels(np.ones(n, np.float32), np.ones(n, np.bool_), work={"pid": os.getpid(), **known})
+
+
+def broken(config: Any) -> AllMain:
+    """Return no engine."""
+    raise ModelError("no device")
+
+
+class LoadedOnce(AllMain):
+    """Loads the first time only: the device goes away then."""
+
+    def __init__(self, config: Any) -> None:
+        flag = Path(config.model)
+        if flag.exists():
+            raise ModelError("the device has gone")
+        flag.touch()
+
+
+def fallback(html: str, url: str) -> str:
+    """Do what the page says to fallbacks, which is what follows ``THEN``."""
+    act(html.partition("THEN")[2])
+    return f"<p>fallback of {os.getpid()}</p>"
+
+
+def odd_fallback(html: str, url: str) -> Any:
+    """Return what is no extraction, though it looks like one."""
+    fields: dict[str, Any] = {"title": None, "main_html": "<p>x</p>", "markdown": "x", "text": "x", "source": "odd"}
+    if "NUMBER" in html:
+        fields["markdown"] = 7
+    elif "CONTENT" in html:
+        fields["content"] = ({"type": object()},)
+    elif "METADATA" in html:
+        fields["metadata"] = Metadata(title=7)  # type: ignore[arg-type]
+    elif "LABELS" in html:
+        fields["labels"] = (True, False)
+    elif "WORK" in html:
+        fields["work"] = {"x": None}
+    return Extraction(url, **fields)
+
+
+def talkative(config: Any) -> AllMain:
+    """Say something while it is loaded."""
+    log.info("loading")
+    return AllMain(config)
+
+
+class Chatty(AllMain):
+    """Logs all the time, in a thread of its own."""
+
+    def __init__(self, config: Any) -> None:
+        threading.Thread(target=self._chat, daemon=True).start()
+
+    def _chat(self) -> None:
+        while True:
+            log.debug("la la la")
+
+
+def impatient(html: str, url: str) -> str:
+    """Let the worker try to load its engine again at once."""
+    for server in gc.get_objects():
+        if type(server).__name__ == "Pages":
+            server._again = 0.0
+    return ""
