@@ -1,8 +1,9 @@
-"""A crawl with the plugin beside the same crawl with Trafilatura in the callback, and beside one that extracts nothing.
+"""A crawl with the plugin beside the same crawl with Trafilatura, in the callback or in a pool, and with nothing.
 
 The pages come from a server on the loopback interface in a process of its own, each crawl runs in a fresh process,
 and the variants take turns. The callback of the Trafilatura variant makes one call,
-``trafilatura.extract(response.text, url=response.url, output_format="markdown")``, as people write it.
+``trafilatura.extract(response.text, url=response.url, output_format="markdown")``, as people write it; the other one
+makes the same call in a ``ProcessPoolExecutor`` and waits for it.
 """
 
 from __future__ import annotations
@@ -11,24 +12,32 @@ import argparse
 import asyncio
 import json
 import logging
+import os
 import random
-import resource
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
+from concurrent.futures import ProcessPoolExecutor, wait
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from corpus import DEFAULT, sample
+from processes import children_cpu, memory
 from report import heading, publish, table
 from server import serve_pages
 from tqdm import tqdm
 
-NOTHING, PLUGIN, PEER = "no extraction", "scrapy-dripper", "trafilatura in the callback"
-VARIANTS = (NOTHING, PLUGIN, PEER)
+NOTHING, THREAD, ONE, TWO = "no extraction", "scrapy-dripper, a thread", "1 worker", "2 workers"
+PEER, POOL = "trafilatura in the callback", "trafilatura, 2 processes"
+VARIANTS = (NOTHING, THREAD, ONE, TWO, PEER, POOL)
+PROCESSES = {THREAD: 0, ONE: 1, TWO: 2}
+POOL_SIZE = 2
+CORES = (2, 4, 8, 16, 32)
 SAMPLING = 0.02
 SETTINGS: dict[str, Any] = {
     "CONCURRENT_REQUESTS": 16,
@@ -50,77 +59,120 @@ def serve(arguments: argparse.Namespace) -> None:
     sys.stdin.read()
 
 
-def crawl(variant: str, port: int, pages: int) -> dict[str, Any]:
-    """Crawl all pages in this process and return what was measured."""
-    import scrapy
-    import trafilatura
-    from scrapy import signals
-    from scrapy.crawler import AsyncCrawlerProcess
+class Meter:
+    """Measures a crawl in this process: time, CPU time, memory, and how late the event loop is."""
 
-    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-    lags: list[float] = []
-    marks: list[tuple[float, float]] = []
-    empty = 0
+    def __init__(self) -> None:
+        self.lags: list[float] = []
+        self.marks: list[tuple[float, float, float]] = []
+        self.memory = 0.0
+        self.empty = 0
 
-    async def sample_lag() -> None:
+    def mark(self) -> None:
+        """Note the beginning or the end."""
+        self.marks.append((time.perf_counter(), time.process_time(), children_cpu(os.getpid())))
+
+    def count(self, item: dict[str, Any]) -> None:
+        """Note an item."""
+        self.empty += not item.get("markdown")
+
+    async def watch_loop(self) -> None:
+        """Note again and again how late a timer is."""
         while True:
             due = time.perf_counter() + SAMPLING
             await asyncio.sleep(SAMPLING)
-            lags.append(1000 * (time.perf_counter() - due))
+            self.lags.append(1000 * (time.perf_counter() - due))
+
+    def watch_memory(self) -> None:
+        """Note the most memory, in a thread, until the crawl ends."""
+        while len(self.marks) < 2:
+            self.memory = max(self.memory, memory(os.getpid()))
+            time.sleep(0.5)
+
+    def figures(self, pages: int) -> dict[str, float]:
+        """Return what was measured."""
+        (opened, cpu_before, children_before), (closed, cpu_after, children_after) = self.marks
+        lags = sorted(self.lags) or [0.0]  # a crawl of a few pages is over before the first sample
+        return {
+            "pages/s": pages / (closed - opened),
+            "cpu": 1000 * (cpu_after - cpu_before) / pages,
+            "cpu of children": 1000 * (children_after - children_before) / pages,
+            "lag p50": statistics.median(lags),
+            "lag p95": lags[int(0.95 * len(lags))],
+            "lag p99": lags[int(0.99 * len(lags))],
+            "memory": self.memory,
+            "empty": self.empty,
+        }
+
+
+def crawl(variant: str, port: int, pages: int) -> dict[str, Any]:
+    """Crawl all pages in this process and return what was measured."""
+    import scrapy
+    import trafilatura  # noqa: F401 (imported before the clock starts)
+    from scrapy import signals
+    from scrapy.crawler import AsyncCrawlerProcess
+
+    meter = Meter()
+    pool = ProcessPoolExecutor(POOL_SIZE, mp_context=get_context("spawn")) if variant == POOL else None
+    if pool is not None:
+        wait([pool.submit(warm_up) for _ in range(POOL_SIZE)])
 
     class Pages(scrapy.Spider):
         name = "pages"
 
         async def start(self) -> AsyncIterator[Any]:
-            self.sampler = asyncio.get_running_loop().create_task(sample_lag())
+            self.sampler = asyncio.get_running_loop().create_task(meter.watch_loop())
             for number in range(pages):
                 yield scrapy.Request(f"http://127.0.0.1:{port}/{number}")
 
-        def parse(self, response: Any) -> Iterator[dict[str, Any]]:
+        async def parse(self, response: Any) -> AsyncIterator[dict[str, Any]]:
             item = {"url": response.url}
             if variant == PEER:
-                item["markdown"] = trafilatura.extract(response.text, url=response.url, output_format="markdown")
+                item["markdown"] = peer(response.text, response.url)
+            elif pool is not None:
+                loop = asyncio.get_running_loop()
+                item["markdown"] = await loop.run_in_executor(pool, peer, response.text, response.url)
             yield item
 
         def closed(self, _: str) -> None:
             self.sampler.cancel()
 
-    def mark() -> None:
-        marks.append((time.perf_counter(), time.process_time()))
-
-    def scraped(item: dict[str, Any]) -> None:
-        nonlocal empty
-        empty += not item.get("markdown")
-
-    process = AsyncCrawlerProcess(
-        {**SETTINGS, **({"ADDONS": {"scrapy_dripper.Addon": 500}} if variant == PLUGIN else {})}
-    )
+    ours = {"ADDONS": {"scrapy_dripper.Addon": 500}, "DRIPPER_PROCESSES": PROCESSES.get(variant)}
+    process = AsyncCrawlerProcess({**SETTINGS, **(ours if variant in PROCESSES else {})})
     crawler = process.create_crawler(Pages)
-    crawler.signals.connect(mark, signals.spider_opened)
-    crawler.signals.connect(mark, signals.spider_closed)
-    crawler.signals.connect(scraped, signals.item_scraped)
+    crawler.signals.connect(meter.mark, signals.spider_opened)
+    crawler.signals.connect(meter.mark, signals.spider_closed)
+    crawler.signals.connect(meter.count, signals.item_scraped)
     process.crawl(crawler)
+    threading.Thread(target=meter.watch_memory, daemon=True).start()
     process.start()
+    if pool is not None:
+        pool.shutdown()
     assert crawler.stats is not None
     stats = crawler.stats.get_stats()
-    (opened, cpu_before), (closed, cpu_after) = marks
-    lags = sorted(lags) or [0.0]  # a crawl of a few pages is over before the first sample
-    unit = 1 if sys.platform == "darwin" else 1024
+    prefix = "dripper/fallback/"
     return {
-        "pages/s": pages / (closed - opened),
-        "cpu": 1000 * (cpu_after - cpu_before) / pages,
-        "lag p50": statistics.median(lags),
-        "lag p95": lags[int(0.95 * len(lags))],
-        "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6,
+        **meter.figures(pages),
         "lost": pages - stats.get("item_scraped_count", 0),
         "errors": stats.get("log_count/ERROR", 0),
-        "empty": 0 if variant == NOTHING else empty,
-        "fallbacks": {
-            key.removeprefix("dripper/fallback/"): value
-            for key, value in stats.items()
-            if key.startswith("dripper/fallback/")
-        },
+        "fallbacks": {key.removeprefix(prefix): stats[key] for key in stats if key.startswith(prefix)},
     }
+
+
+def warm_up() -> None:
+    """Import in a process of the pool what its first page would wait for."""
+    import trafilatura  # noqa: F401
+
+    time.sleep(1)  # so that each process of the pool has one
+
+
+def peer(html: str, url: str) -> str | None:
+    """Return what Trafilatura makes of a page."""
+    import trafilatura
+
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    found: str | None = trafilatura.extract(html, url=url, output_format="markdown")
+    return found
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -163,20 +215,28 @@ def report(results: dict[str, list[dict[str, Any]]], pages: int, arguments: argp
                 f"{statistics.median(speeds):.1f}",
                 f"{min(speeds):.1f}-{max(speeds):.1f}",
                 f"{median(variant, 'pages/s') / median(PEER, 'pages/s'):.2f}",
+                f"{median(variant, 'pages/s') / median(THREAD, 'pages/s'):.2f}",
                 f"{median(variant, 'cpu'):.1f}",
+                f"{median(variant, 'cpu of children'):.1f}",
                 f"{median(variant, 'lag p50'):.1f}",
                 f"{median(variant, 'lag p95'):.1f}",
-                f"{median(variant, 'rss'):.0f}",
+                f"{median(variant, 'lag p99'):.1f}",
+                f"{median(variant, 'memory'):.0f}",
                 str(sum(result["lost"] for result in results[variant])),
                 str(sum(result["errors"] for result in results[variant])),
-                f"{median(variant, 'empty'):.0f}",
+                "-" if variant == NOTHING else f"{median(variant, 'empty'):.0f}",
             ]
         )
     fallbacks: Counter[str] = Counter()
-    for result in results[PLUGIN]:
+    for result in results[TWO]:
         fallbacks.update(result["fallbacks"])
     reasons = ", ".join(f"{name} {count / arguments.repeats:g}" for name, count in fallbacks.most_common()) or "none"
-    columns = "pages/s,range,/ trafilatura,CPU ms/page,lag p50 ms,lag p95 ms,peak MB,lost,errors,empty"
+    columns = (
+        "pages/s,range,/ trafilatura,/ thread,CPU ms/page,in children,lag p50 ms,lag p95 ms,lag p99 ms,peak MB,lost,"
+        "errors,empty"
+    )
+    crawl_cpu, worker_cpu = median(TWO, "cpu"), median(TWO, "cpu of children")
+    curve = [[str(n), str(n - 1), f"{min(1000 / crawl_cpu, (n - 1) * 1000 / worker_cpu):.0f}"] for n in CORES]
     return "\n\n".join(
         [
             heading("crawl.py", ["scrapy-dripper", "scrapy", "twisted", "trafilatura", "onnxruntime"]),
@@ -184,18 +244,21 @@ def report(results: dict[str, list[dict[str, Any]]], pages: int, arguments: argp
             f"{arguments.repeats} times, by turns: medians,\nand sums for lost items and logged errors. "
             f"CONCURRENT_REQUESTS is {SETTINGS['CONCURRENT_REQUESTS']}, everything else Scrapy's default; one item per "
             "page.\n"
-            "Lag is how late a timer of 20 ms in the event loop comes; empty are items without Markdown.\n"
+            "Lag is how late a timer of 20 ms in the event loop comes; empty are items without Markdown. Peak MB is\n"
+            "the memory of all processes, what they share counted once.\n"
             f"Fallbacks of the plugin in a crawl, by reason: {reasons}.",
             table(["crawl", *columns.split(",")], rows),
+            "Simulated, not measured: the crawl's process has a core for itself and takes what it took above with 2 "
+            "workers,\nand each further core has a worker, whose cost a page does not depend on how many there are. So "
+            "pages/s are the\nlesser of one core over the crawl's CPU time a page and the workers' cores over theirs.",
+            table(["cores", "workers", "pages/s"], curve),
         ]
     )
 
 
 def main() -> None:
     """Run the benchmark, or one of the processes that it starts."""
-    parser = argparse.ArgumentParser(
-        description="Crawls with the plugin, with Trafilatura in the callback, with neither."
-    )
+    parser = argparse.ArgumentParser(description="Crawls with the plugin, with Trafilatura, with neither.")
     parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of *.html; default: .cache/wcxb-dev/html")
     parser.add_argument("--pages", type=int, default=500, help="default: 500")
     parser.add_argument("--repeats", type=int, default=3, help="crawls of each variant; default: 3")

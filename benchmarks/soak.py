@@ -31,6 +31,7 @@ from typing import Any
 import scrapy
 from corpus import DEFAULT, sample
 from crawl import SETTINGS
+from processes import children_cpu, family
 from report import publish
 from scrapy import Request, signals
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
@@ -38,6 +39,9 @@ from scrapy.exceptions import DontCloseSpider
 from server import serve_pages
 from soak_report import TENTHS, Crawl, Fresh, Tenth, draw, passed, report
 from tqdm import tqdm
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.workers.pool import processes
 
 CONTROL, PLUGIN, BEGUN = "control", "scrapy-dripper", "scrapy-dripper just begun"
 SIZES = ("small", "real", "mixed")
@@ -116,6 +120,7 @@ class Meter:
     """Measures the process that it is in, a part of the crawl at a time."""
 
     def __init__(self, responses: int, parts: int) -> None:
+        self._pid = os.getpid()
         self.responses, self.parts, self.items = responses, parts, 0
         self.seen = bytearray(responses + TAIL)
         self.problems: Counter[str] = Counter()
@@ -128,7 +133,7 @@ class Meter:
 
     def start(self) -> None:
         """Begin a part."""
-        self._from = (self.items, time.perf_counter(), time.process_time())
+        self._from = (self.items, time.perf_counter(), self._cpu())
 
     def item(self, item: dict[str, Any]) -> bool:
         """Note an item; measure memory at every hundredth of the crawl, and everything after every part.
@@ -159,7 +164,8 @@ class Meter:
     def _tenth(self) -> Tenth:
         items, wall, cpu = self._from
         pages = self.items - items
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        wall, cpu = time.perf_counter() - wall, self._cpu() - cpu
+        workers = [_figures(pid) for pid in family(self._pid)[1:]]
         rss, uss = self._rss(), self._uss()
         gc.collect()
         objects = gc.get_objects()
@@ -179,11 +185,18 @@ class Meter:
             objects=len(objects),
             threads=len(os.listdir("/proc/self/task")),
             files=len(os.listdir("/proc/self/fd")),
-            children=_children(),
+            children=len(workers),
+            worker_rss=sum(memory for memory, _, _ in workers) * self._page_size // max(1, len(workers)),
+            worker_threads=max((threads for _, threads, _ in workers), default=0),
+            worker_files=max((files for _, _, files in workers), default=0),
             futures=sum(isinstance(one, asyncio.Future) for one in objects),
             jobs=kinds.count("Job"),
             responses=kinds.count("HtmlResponse"),
         )
+
+    def _cpu(self) -> float:
+        """Return the CPU seconds of this process and its workers, ended ones too."""
+        return time.process_time() + children_cpu(self._pid)
 
     def _rss(self) -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * self._page_size
@@ -194,12 +207,13 @@ class Meter:
         return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
 
 
-def _children() -> int:
-    count = 0
-    for path in Path("/proc/self/task").glob("*/children"):
-        with contextlib.suppress(OSError):  # a thread may end between the two lines
-            count += len(path.read_text().split())
-    return count
+def _figures(pid: int) -> tuple[int, int, int]:
+    """Return the pages of memory, the threads and the files of a process; zeros for one that has ended."""
+    folder = Path(f"/proc/{pid}")
+    with contextlib.suppress(OSError):
+        memory = int((folder / "statm").read_text().split()[1])
+        return memory, len(os.listdir(folder / "task")), len(os.listdir(folder / "fd"))
+    return 0, 0, 0
 
 
 class _Mallinfo(ctypes.Structure):
@@ -346,6 +360,7 @@ def crawl(variant: str, port: int, responses: int, settings: list[str]) -> dict[
         "foreign": meter.foreign,
         "empty": 0 if variant == CONTROL else meter.empty,
         "errors": stats.get("log_count/ERROR", 0),
+        "processes": 0 if variant == CONTROL else processes(Config.from_settings(crawler.settings)),
         "problems": dict(meter.problems.most_common(12)),
         "stats": {key: value for key, value in stats.items() if key.startswith("dripper/")},
     }
@@ -403,6 +418,7 @@ def main() -> None:
     parser.add_argument("--responses", type=int, default=50_000, help="default: 50000")
     parser.add_argument("--pages", type=Path, default=DEFAULT, help="folder of *.html; default: .cache/wcxb-dev/html")
     parser.add_argument("--size", choices=SIZES, default="mixed", help="which pages; default: mixed")
+    parser.add_argument("--processes", type=int, metavar="N", help="DRIPPER_PROCESSES; default: the plugin's")
     parser.add_argument("--names", action="store_true", help="tag and attribute names of its own on every page")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a Scrapy setting")
     parser.add_argument("--alone", action="store_true", help="no control crawl")
@@ -419,6 +435,8 @@ def main() -> None:
         parser.error("this benchmark reads /proc, which only Linux has")
     if arguments.responses < LEAST and arguments.crawl != BEGUN:
         parser.error(f"--responses must be at least {LEAST} (got {arguments.responses})")
+    if arguments.processes is not None:
+        arguments.set.append(f"DRIPPER_PROCESSES={arguments.processes}")
     if arguments.serve:
         serve(arguments)
     elif arguments.crawl:

@@ -30,9 +30,20 @@ GROWTH = 50.0
 NOISE = 5e6
 """Bytes by which the memory of two crawls can drift apart whatever they do."""
 
-COUNTS = {"threads": 1, "files": 8, "children": 0, "jobs": 32, "responses": 32, "futures": 500}
+COUNTS = {
+    "threads": 1,
+    "files": 8,
+    "children": 0,
+    "worker_threads": 0,
+    "worker_files": 0,
+    "jobs": 32,
+    "responses": 32,
+    "futures": 500,
+}
 """What must not grow, and by how much it varies with what is under way at the moment of counting. A job is a page whose
 future is pending; asyncio has two more for each of the ``CONCURRENT_ITEMS`` tasks of a response under way."""
+BY_WORKER = {"threads": 2, "files": 8, "children": 2}
+"""How much more they vary for each worker process there can be: it, its stand-in, and what belongs to them."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +54,7 @@ class Tenth:
     """Since the beginning of the crawl."""
     pages_per_second: float
     cpu_per_page: float
-    """Seconds of the process, all threads together."""
+    """Seconds of the process and its workers, all threads together."""
     rss: int
     uss: int
     """What no other process shares of it."""
@@ -57,6 +68,11 @@ class Tenth:
     threads: int
     files: int
     children: int
+    worker_rss: int
+    """Of a worker process, on average; 0 without any."""
+    worker_threads: int
+    """Of the worker process with the most."""
+    worker_files: int
     futures: int
     jobs: int
     responses: int
@@ -90,6 +106,8 @@ class Crawl:
     """Items with the text of another page."""
     empty: int
     errors: int
+    processes: int
+    """The most worker processes."""
     problems: dict[str, int]
     """Reasons of fallbacks and the errors behind them."""
     stats: dict[str, Any]
@@ -171,8 +189,11 @@ def checks(crawl: Crawl, control: Crawl | None) -> list[tuple[str, str, bool]]:
         line = growth(crawl, control, what)
         beyond = "" if control is None else " beyond the control's"
         found.append((f"growth of {name}", f"{line}{beyond}", line.value - 2 * line.error <= limit))
-    for name, slack in COUNTS.items():
+    line = growth(crawl, None, "worker_rss")
+    found.append(("growth of a worker's RSS", str(line), line.value - 2 * line.error <= limit))
+    for name, least in COUNTS.items():
         values = [getattr(tenth, name) for tenth in crawl.tenths]
+        slack = least + crawl.processes * BY_WORKER.get(name, 0)
         found.append((f"growth of {name}", f"{values[0]} to {values[-1]}", not grows(values, slack)))
     found.append(("growth of Python objects", f"{first.objects} to {last.objects}", not grows(_objects(crawl), 0)))
     found.append(("responses", f"{crawl.responses} of {crawl.requests}", crawl.responses == crawl.requests))
@@ -197,6 +218,7 @@ def report(site: str, crawl: Crawl, control: Crawl | None) -> str:
     outcomes = [f"{key.removeprefix('dripper/pages/')} {value}" for key, value in stats.items() if "/pages/" in key]
     problems = [f"{reason} ({count})" for reason, count in crawl.problems.items()]
     outcome = (
+        f"Worker processes: {crawl.processes} at most. "
         f"Batches {stats.get('dripper/batch_size/mean')} pages on average, queue {stats.get('dripper/queue/max')} at "
         f"most. Outcomes: {', '.join(sorted(outcomes))}.\nWhat fell back: {'; '.join(problems) or 'nothing'}."
     )
@@ -217,7 +239,10 @@ def report(site: str, crawl: Crawl, control: Crawl | None) -> str:
 
 def _table(crawl: Crawl) -> str:
     relative = crawl.relative("pages_per_second") if crawl.fresh else []
-    columns = "items,pages/s,just begun,relative,CPU ms/page,just begun,RSS,USS,trimmed,malloc,Python blocks,objects"
+    columns = (
+        "items,pages/s,just begun,relative,CPU ms/page,just begun,RSS,USS,trimmed,malloc,a worker's RSS,"
+        "Python blocks,objects"
+    )
     rows = [
         [
             f"{tenth.items}",
@@ -226,7 +251,7 @@ def _table(crawl: Crawl) -> str:
             f"{relative[i]:.3f}" if crawl.fresh else "",
             f"{1000 * tenth.cpu_per_page:.2f}",
             f"{1000 * crawl.fresh[i + 1].cpu_per_page:.2f}" if crawl.fresh else "",
-            *(f"{value / 1e6:.1f}" for value in (tenth.rss, tenth.uss, tenth.trimmed, tenth.heap)),
+            *(f"{value / 1e6:.1f}" for value in (tenth.rss, tenth.uss, tenth.trimmed, tenth.heap, tenth.worker_rss)),
             *(str(value) for value in (tenth.python_blocks, tenth.objects)),
             *(str(getattr(tenth, name)) for name in COUNTS),
         ]

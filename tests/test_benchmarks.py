@@ -57,13 +57,16 @@ def test_extract_writes_what_it_prints(pages: Path, tmp_path: Path) -> None:
 
 
 def test_crawl_loses_no_item(pages: Path, tmp_path: Path) -> None:
-    """All three variants crawl every page."""
+    """All variants crawl every page."""
     done = run("crawl.py", "--data", pages, "--pages", 3, "--repeats", 1, "--output", tmp_path / "report.txt")
 
     assert done.returncode == 0, done.stderr
     found = rows((tmp_path / "report.txt").read_text(encoding="utf-8"))
-    for variant in ("no extraction", "scrapy-dripper", "trafilatura in the callback"):
+    peers = ("trafilatura in the callback", "trafilatura, 2 processes")
+    for variant in ("scrapy-dripper, a thread", "1 worker", "2 workers", *peers):
         assert found[variant][-3:] == ["0", "0", "0"], (variant, done.stderr)
+    assert found["no extraction"][-3:] == ["0", "0", "-"]
+    assert int(found["32"][-1]) >= int(found["2"][-1]) > 0  # the simulated curve
 
 
 @pytest.mark.parametrize("script", ["extract.py", "crawl.py"])
