@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from scrapy_dripper.characters import has_controls, without_controls
 from scrapy_dripper.config import Config
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a page says about itself; None where it does not say."""
+    """What a page says about itself; None where it does not say. No value holds control characters."""
 
     title: str | None = None
     author: str | None = None
@@ -76,6 +77,9 @@ class Metadata:
     image: str | None = None
     """URL of the image that stands for the page."""
 
+    def __post_init__(self) -> None:
+        _clean(self, *(option.name for option in fields(self)))
+
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
@@ -83,7 +87,8 @@ class Extraction:
 
     ``main_html``, ``markdown`` and ``text`` are None only where nothing was extracted on purpose (fallback ``none``).
     ``labels`` and ``probabilities`` have one entry per block in document order; they are empty where no engine
-    answered.
+    answered. Whoever made it, title, Main-HTML, Markdown, text and error hold no control characters
+    (:func:`~scrapy_dripper.characters.without_controls`).
     """
 
     url: str
@@ -114,6 +119,9 @@ class Extraction:
     milliseconds: float = 0.0
     """Processing time spent on this page, its share of the batch's model call included."""
 
+    def __post_init__(self) -> None:
+        _clean(self, "title", "main_html", "markdown", "text", "error")
+
     @property
     def main_blocks(self) -> int:
         """Number of blocks labelled main."""
@@ -142,3 +150,11 @@ class Extraction:
             "truncated": self.truncated,
             "milliseconds": round(self.milliseconds, 2),
         }
+
+
+def _clean(record: Metadata | Extraction, *names: str) -> None:
+    """Take control characters out of the strings of a record. A fallback of the user's may have made it of anything."""
+    for name in names:
+        value = getattr(record, name)
+        if isinstance(value, str) and has_controls(value):
+            object.__setattr__(record, name, without_controls(value))

@@ -14,6 +14,7 @@ import numpy as np
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.output import write, write_html
+from scrapy_dripper.output.content_json import clean
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.decode import decode
 from scrapy_dripper.page.errors import PageError
@@ -165,7 +166,9 @@ def _run(document: Document, config: Config) -> _Found | Extraction:
         answer = call(text, document.url)
         if isinstance(answer, Extraction):
             content = answer.content
-            if content is None and answer.main_html and config.content_field is not None:
+            if content is not None:
+                content = clean(content)
+            elif answer.main_html and config.content_field is not None:
                 content = write_html(answer.main_html, document.url, config).content
             return replace(answer, truncated=answer.truncated or over, content=content)
         found = _from_html(answer, document.url, config)

@@ -75,6 +75,32 @@ def test_trafilatura_finds_nothing() -> None:
     assert result.source == "fallback:trafilatura"
 
 
+@pytest.mark.parametrize("fallback", ["trafilatura", "html"])
+@pytest.mark.parametrize(
+    ("tags", "shown"),
+    [
+        ("<plaintext>out</plaintext></select></body>", "out</plaintext></select></body>"),
+        ("<plaintext></plaintext></select></body>", "</plaintext></select></body>"),
+        ("<xmp><b></plaintext></select></xmp>end", "<b></plaintext></select>end"),
+        ("<listing>a</listing></plaintext></select></body>end", "aend"),
+        ("</plaintext></select></body>end", "end"),
+        ("<select><option>in<plaintext>in</plaintext></select></body>in", ""),
+        ("<select><option>in</select></plaintext></body>end", "end"),
+        ("<select></plaintext></select></body>end", "end"),
+        *((f"<{tag}>in</plaintext></select></body>", "") for tag in ("textarea", "noembed", "noframes", "iframe")),
+        ("<svg><style></plaintext></select></body>", ""),
+        ("<script></plaintext></select></body>", ""),
+        ("<!-- </plaintext></select></body>", ""),
+    ],
+)
+def test_no_text_but_what_a_browser_shows(tags: str, shown: str, fallback: str) -> None:
+    """Tags in text that is not parsed stay as they are, once; no tag becomes text, and nothing unseen does."""
+    result = run(f"<p>one two</p>{tags}", fallback=fallback)
+
+    assert "".join((result.text or "").split()) == f"onetwo{shown}"
+    assert "&amp;" not in (result.main_html or "")
+
+
 def test_whole_page() -> None:
     """All that a reader sees, nothing that runs."""
     result = run(PAGE, fallback="html")
