@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import pkgutil
 from collections.abc import Callable
@@ -41,7 +42,7 @@ MAX_ELEMENTS = 25_000
 times as many; of 1,310 real pages the largest has 16,000."""
 
 FIRST_PART = 200_000
-"""Characters that are left of a document that no parser can take as a whole: few enough for any nesting."""
+"""Characters, or bytes, that are left of a document that no parser can take as a whole: few enough for any nesting."""
 
 OWN = ("trafilatura", "html")
 """The fallbacks of :data:`~scrapy_dripper.config.FALLBACKS` that parse a document."""
@@ -72,7 +73,8 @@ def fall_back(
 ) -> Extraction:
     """Return what the fallback of the configuration makes of a document, for a given reason. Never raises.
 
-    A fallback that raises counts as ``empty``; what it raised is added to ``error``. With a sandbox, dangerous
+    A fallback of ours that runs out of memory is tried once more, on the first part of the document. One that raises
+    counts as ``empty``; what it raised is added to ``error``. With a sandbox, dangerous
     documents go through its child process, unless the fallback is a callable of the user's.
     """
     name = _name(config.fallback)
@@ -89,7 +91,7 @@ def fall_back(
                 safe = sandbox.fall_back(document, config, reason)
             if safe is not None:
                 return replace(safe, error="; ".join(filter(None, [error, safe.error])) or None)
-            found = _run(document, config)
+            found = _run_within_memory(document, config)
         except Exception as problem:  # RecursionError and MemoryError included: no page may stop the crawl
             _report(name, document.url)
             error = "; ".join(filter(None, [error, f"fallback {name}: {type(problem).__name__}: {problem}"]))
@@ -109,6 +111,13 @@ def fall_back(
         error=error,
         truncated=found.truncated,
     )
+
+
+def first_part(document: Document) -> Document | None:
+    """Return the first :data:`FIRST_PART` characters or bytes of a document as one; None if it has no more."""
+    if len(document.html) <= FIRST_PART:
+        return None
+    return replace(document, html=document.html[:FIRST_PART])
 
 
 def check_fallback(config: Config) -> None:
@@ -149,6 +158,17 @@ def _report(name: str, url: str) -> None:
         {"name": name, "url": url or "a page without URL"},
         exc_info=True,
     )
+
+
+def _run_within_memory(document: Document, config: Config) -> _Found | Extraction:
+    """Run the fallback; one of ours again on the first part of a document that takes more memory than there is."""
+    part = first_part(document) if config.fallback in OWN else None
+    if part is None:
+        return _run(document, config)
+    with contextlib.suppress(MemoryError):
+        return _run(document, config)
+    # Not while the exception is handled: it holds the frames, and so the tree, that took the memory.
+    return replace(_run(part, config), truncated=True)
 
 
 def _run(document: Document, config: Config) -> _Found | Extraction:
