@@ -28,7 +28,10 @@ def seconds(size: int, *, trafilatura: bool = False) -> float:
 
 
 def output(size: int) -> int:
-    """Return the characters that each form of the output may have: Main-HTML, Markdown, text, content list as JSON."""
+    """Return the characters that each form of the output may have: Main-HTML, Markdown, text, content list.
+
+    The last is measured as JSON without white space.
+    """
     return OUTPUT * max(size, OUTPUT_LEAST)
 
 

@@ -51,6 +51,8 @@ class Target:
         self.peak = Peak()
         self.seen = {path.stem: 0.0 for path in (folder / "findings").glob("*.input")}
         self.records = Records()
+        # What the corpus holds sets the first records, one after the other; none of it is pumped once more.
+        self.first = self.state.inputs + sum(1 for _ in (folder / "corpus").iterdir())
         # To libFuzzer, a record is a branch of its own that was reached.
         self.counters = [atheris._reserve_counter() for _ in range(NUMBERS)]
         self.pool: list[bytes] = []
@@ -86,7 +88,7 @@ class Target:
         state.largest = max(state.largest, size)
         state.rate = max(state.rate, 100_000 * cost.rate("seconds", size))
         state.factor = max(state.factor, *(cost.rate(form, size) for form in FORMS))
-        if "seconds" in broken:
+        if "seconds" in broken and state.inputs > self.first:
             self._pump(data)
 
     def _pump(self, data: bytes) -> None:

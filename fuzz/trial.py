@@ -82,7 +82,8 @@ def measured(case: Case, peak: Peak, slower: float = 1.0) -> tuple[Extraction, C
     with Places() as places:
         before, start = peak.reset(), clock()
         found = checks.run(case)
-        cost = Cost(clock() - start, peak.read() - before, _output(found))
+        cost = Cost(clock() - start, peak.read() - before)
+    cost.output = _output(found)
     trafilatura = case.config.fallback == "trafilatura" or case.config.metadata_field is not None
     most = slower * limits.seconds(size, trafilatura=trafilatura)
     if cost.seconds > most:
@@ -113,7 +114,7 @@ def _output(found: Extraction) -> dict[str, int]:
     """Return the characters of each form of an extraction."""
     forms: dict[str, Any] = {form: getattr(found, form) or "" for form in FORMS}
     try:
-        forms["content"] = json.dumps(to_json(found.content or ()), ensure_ascii=False)
+        forms["content"] = json.dumps(to_json(found.content or ()), ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, AttributeError):  # no content list: the checks say so
         forms["content"] = ""
     return {form: len(text) for form, text in forms.items()}
