@@ -63,6 +63,7 @@ class Watch:
             f"{int(seconds) // 60}:{int(seconds) % 60:02} {done:,} inputs, {done / max(seconds, 1e-9):.0f}/s, "
             f"coverage {self.coverage:,} (+{max(0, self.coverage - self.first_coverage):,}), corpus {self.corpus:,}, "
             f"slowest {state.slowest:.1f} s, largest {state.largest:,}, most memory +{state.grown / 1e6:.0f} MB, "
+            f"most {state.rate:.1f} s for 100 kB, output {state.factor:.0f} times, "
             f"findings {len(list((self.folder / 'findings').glob('*.input')))}  "
         )
 

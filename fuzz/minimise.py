@@ -33,8 +33,8 @@ class Outcome:
     detail: str
 
     def is_like(self, other: Outcome) -> bool:
-        """Return True for the same finding; what is slow and what hangs are one."""
-        return self.name == other.name or {self.name, other.name} <= {"slow", "hang"}
+        """Return True for the same finding; what is slow, wherever, and what hangs are one."""
+        return self.name == other.name or all(name.startswith(("slow", "hang")) for name in (self.name, other.name))
 
 
 def outcome(data: bytes) -> Outcome | None:

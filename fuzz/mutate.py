@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from random import Random
 
+from fuzz.grammar import piece
+
 _token = re.compile(rb"<[^<>]*>|[^<]+|<").findall
 _name = re.compile(rb"</?([a-zA-Z][^\s/>]*)").match
 
@@ -238,6 +240,24 @@ def _element(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
     return [*tokens[:i], b"<%s %s>" % (tag, attribute), chance.choice((b"", b"w ", b" ", b"x")), *tokens[i:]]
 
 
+def _hostile(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
+    tags = [i for i in _tags(tokens) if tokens[i].endswith(b">")]
+    if tags and chance.random() < 0.3:
+        i = chance.choice(tags)
+        tokens[i] = tokens[i][:-1].rstrip(b"/") + b" " + piece(chance, "attribute") + tokens[i][-1:]
+        return tokens
+    i = chance.randrange(len(tokens) + 1)
+    return [*tokens[:i], piece(chance), *tokens[i:]]
+
+
+def _stretch(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
+    i = chance.randrange(len(tokens))
+    at = chance.randrange(len(tokens[i]) + 1)
+    run = tokens[i][at : at + chance.choice((1, 1, 1, 2, 4, 9))]
+    tokens[i] = tokens[i][:at] + run * chance.choice((2, 10, 100, 1_000)) + tokens[i][at:]
+    return tokens
+
+
 def _binary(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
     i = chance.randrange(len(tokens) + 1)
     return [*tokens[:i], chance.randbytes(chance.choice((1, 3, 30, 300))), *tokens[i:]]
@@ -266,5 +286,5 @@ def _recoded(html: bytes, chance: Random) -> bytes:
 _CHANGES: tuple[Callable[[Tokens, Random, bytes], Tokens], ...] = (
     _drop, _drop, _drop_tag, _drop_tag, _repeat, _repeat, _move, _move, _swap, _wrap, _wrap, _wrap, _nest, _rename,
     _rename, _attribute, _attribute, _attribute, _break_tag, _break_tag, _case, _insert, _insert, _insert, _insert,
-    _element, _element, _binary, _cut, _splice, _splice, _splice,
+    _element, _element, _binary, _cut, _splice, _splice, _splice, _hostile, _hostile, _hostile, _hostile, _stretch,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What fuzzing starts from: the test pages of the repository and, where they are, pieces of development pages."""
+"""What fuzzing starts from: test pages, pieces of the grammar and, where they are, pieces of development pages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 from fuzz.cases import HEADER
+from fuzz.grammar import RULES, piece
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = (ROOT / "tests" / "structured", ROOT / "tests" / "fuzz" / "regressions")
@@ -19,6 +20,8 @@ PIECE = 3_000
 """Bytes of a piece of a page: small inputs are tried faster, and hold one or two of the things that can go wrong."""
 PIECES = 1
 """Pieces of each development page."""
+PIECES_OF_A_RULE = 4
+"""Pieces that each rule of the grammar makes."""
 
 _tag = re.compile(rb"<[a-zA-Z/]").search
 
@@ -27,9 +30,9 @@ def write_seeds(corpus: Path, chance: Random) -> int:
     """Write the seeds into a folder; return how many there are."""
     corpus.mkdir(parents=True, exist_ok=True)
     written = 0
-    for piece in (*_golden(chance), *_development(chance)):
+    for page in (*_golden(chance), *_grammar(chance), *_development(chance)):
         header = bytes(HEADER) if chance.random() < 0.3 else chance.randbytes(HEADER - 3) + bytes(3)
-        (corpus / hashlib.sha1(piece).hexdigest()).write_bytes(header + piece)
+        (corpus / hashlib.sha1(page).hexdigest()).write_bytes(header + page)
         written += 1
     return written
 
@@ -39,6 +42,12 @@ def _golden(chance: Random) -> Iterator[bytes]:
         for path in sorted(folder.rglob("*.html")):
             data = path.read_bytes()
             yield from [data] if len(data) < 2 * PIECE else _pieces(data, chance, 3)
+
+
+def _grammar(chance: Random) -> Iterator[bytes]:
+    for rule in RULES:
+        for _ in range(PIECES_OF_A_RULE):
+            yield b"<p>one two " + piece(chance, rule)
 
 
 def _development(chance: Random) -> Iterator[bytes]:

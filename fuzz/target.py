@@ -23,10 +23,13 @@ with atheris.instrument_imports(include=["scrapy_dripper"], enable_loader_overri
     import scrapy_dripper.metadata
     import scrapy_dripper.trafilatura_output  # noqa: F401
     from fuzz import cases, checks, limits
+    from fuzz.cases import Case
     from fuzz.checks import BrokenError
     from fuzz.mutate import cross, mutate, soup
+    from fuzz.pump import SIZES, pumped
+    from fuzz.records import FORMS, NUMBERS, Cost, Records
     from fuzz.state import Peak, Shared
-    from fuzz.trial import attempt, finding_name
+    from fuzz.trial import attempt, finding_name, measured
 
 MAX_LEN = 12_000
 """Bytes of an input, before a piece of it is repeated."""
@@ -46,7 +49,12 @@ class Target:
         self.shared = Shared(folder / "state")
         self.state = self.shared.read()
         self.peak = Peak()
-        self.seen = {path.stem for path in (folder / "findings").glob("*.input")}
+        self.seen = {path.stem: 0.0 for path in (folder / "findings").glob("*.input")}
+        self.records = Records()
+        # What the corpus holds sets the first records, one after the other; none of it is pumped once more.
+        self.first = self.state.inputs + sum(1 for _ in (folder / "corpus").iterdir())
+        # To libFuzzer, a record is a branch of its own that was reached.
+        self.counters = [atheris._reserve_counter() for _ in range(NUMBERS)]
         self.pool: list[bytes] = []
         self.chance = Random(self.state.inputs)
 
@@ -61,16 +69,47 @@ class Target:
         thorough = state.inputs % THOROUGH == 0
         try:
             cost = attempt(case, self.peak, slower=limits.INSTRUMENTED, thorough=thorough)
+            self._judge(data, case, cost)
         except BrokenError as broken:
             self._found(data, broken)
-        else:
-            state.slowest, state.grown = max(state.slowest, cost.seconds), max(state.grown, cost.memory)
-            state.largest = max(state.largest, len(case.html))
         state.thorough += thorough
         state.started = 0.0
         self.shared.write(state)
         if len(self.pool) < 500 or state.inputs % 50 == 0:
             self._remember(data)
+
+    def _judge(self, data: bytes, case: Case, cost: Cost) -> None:
+        """Have an input kept that costs more for its size than any before, and try it at a larger size."""
+        state, size = self.state, len(case.html)
+        broken = self.records.broken(size, cost, lambda: measured(case, self.peak, limits.INSTRUMENTED)[1].seconds)
+        for number in broken.values():
+            atheris._trace_branch(self.counters[number])
+        state.slowest, state.grown = max(state.slowest, cost.seconds), max(state.grown, cost.memory)
+        state.largest = max(state.largest, size)
+        state.rate = max(state.rate, 100_000 * cost.rate("seconds", size))
+        state.factor = max(state.factor, *(cost.rate(form, size) for form in FORMS))
+        if "seconds" in broken and state.inputs > self.first:
+            self._pump(data)
+
+    def _pump(self, data: bytes) -> None:
+        """Try an input with its runs longer and longer, as long as it takes more than its share of time."""
+        header, body = cases.not_repeated(data[: cases.HEADER].ljust(cases.HEADER, b"\0")), data[cases.HEADER :]
+        grown = [list(pumped(body, size)) for size in SIZES]
+        for documents in zip(*grown, strict=True):
+            for document in documents:
+                made = header + document
+                self.shared.write_input(made)
+                self.state.started = time.process_time()
+                self.shared.write(self.state)
+                try:
+                    cost = measured(cases.decode(made), self.peak, limits.INSTRUMENTED)[1]
+                except BrokenError as broken:
+                    self._found(made, broken)
+                    break
+                # Were it quadratic, would the largest be over the limit?
+                at_most = cost.seconds * (SIZES[-1] / len(document)) ** 2
+                if at_most < limits.INSTRUMENTED * limits.seconds(SIZES[-1]):
+                    break
 
     def mutate(self, data: bytes, max_size: int, seed: int) -> bytes:
         """Return another input: a damaged document, a new one, other choices, or the fuzzer's own idea of another."""
@@ -102,11 +141,11 @@ class Target:
             self.pool[self.chance.randrange(500)] = body
 
     def _found(self, data: bytes, broken: BrokenError) -> None:
-        """Write a finding down, if none like it was."""
-        name = finding_name(broken)
-        if name in self.seen:
+        """Write a finding down, if none like it was, or none half as bad: what is slow here may not be elsewhere."""
+        name, times = finding_name(broken), float(broken.args[2]) if len(broken.args) > 2 else 0.0
+        if name in self.seen and times <= 2 * self.seen[name]:
             return
-        self.seen.add(name)
+        self.seen[name] = times
         self.state.findings += 1
         (self.folder / "findings" / f"{name}.input").write_bytes(data)
         (self.folder / "findings" / f"{name}.json").write_text(json.dumps([str(part) for part in broken.args]))

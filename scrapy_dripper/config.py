@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from reprlib import repr as short
+from dataclasses import Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,6 +24,10 @@ CONTENT_TYPES = (
 """The types of items of a content list (:mod:`scrapy_dripper.output.items`)."""
 
 
+LONGEST = 4_096
+"""Characters of a value, as of a path on Linux. No name or number is longer, and values can come from outside."""
+
+
 class ConfigError(ValueError):
     """An option has a value that it cannot have; the message names the setting, what it takes and what came."""
 
@@ -33,8 +36,20 @@ Check = Callable[[Any], Any]
 """Turn a raw value into the option's type. Raise ValueError saying what was expected."""
 
 
+def short(value: object, depth: int = 1) -> str:
+    """Return how a message shows a value: in little time and few characters, however large or deep it is."""
+    kind, most = type(value), 30
+    if isinstance(value, (str, bytes)):
+        return repr(value[:most]) + ("..." if len(value) > most else "")
+    if isinstance(value, (list, tuple)) and depth:
+        return "[" + ", ".join([short(one, depth - 1) for one in value[:3]] + ["..."] * (len(value) > 3)) + "]"
+    if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and value.bit_length() < 100):
+        return repr(value)
+    return f"a value of type {kind.__name__[:most]}"
+
+
 def _boolean(value: Any) -> bool:
-    if isinstance(value, str):
+    if isinstance(value, str) and len(value) <= LONGEST:
         value = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}.get(
             value.lower(), value
         )
@@ -55,6 +70,7 @@ def _one_of(*names: str) -> Check:
 def _whole(least: int) -> Check:
     def check(value: Any) -> int:
         try:
+            _bound(value)
             number = int(value)
             if number >= least and number == float(value) and not isinstance(value, bool):
                 return number
@@ -63,6 +79,12 @@ def _whole(least: int) -> Check:
         raise ValueError(f"a whole number of at least {least}")
 
     return check
+
+
+def _bound(value: Any) -> None:
+    """Raise ValueError for a string that is too long to be worth reading."""
+    if isinstance(value, (str, bytes, bytearray)) and len(value) > LONGEST:
+        raise ValueError
 
 
 def _seconds(value: Any) -> float:
@@ -86,9 +108,9 @@ def _share(value: Any) -> float:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, str) and value:
+    if isinstance(value, str) and 0 < len(value) <= LONGEST:
         return value
-    raise ValueError("a non-empty string")
+    raise ValueError(f"a non-empty string of at most {LONGEST:,} characters")
 
 
 def _path(value: Any) -> str:
@@ -113,8 +135,14 @@ def _is_dotted(path: str) -> bool:
 
 
 def _types(value: Any) -> tuple[str, ...]:
-    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
-    if isinstance(names, (list, tuple, set, frozenset)) and names and all(name in CONTENT_TYPES for name in names):
+    names = value
+    if isinstance(value, str) and len(value) <= LONGEST:
+        names = [name.strip() for name in value.split(",")]
+    if (
+        isinstance(names, (list, tuple, set, frozenset))
+        and 0 < len(names) <= LONGEST
+        and all(name in CONTENT_TYPES for name in names)
+    ):
         return tuple(name for name in CONTENT_TYPES if name in names)
     raise ValueError("a list of some of " + ", ".join(map(repr, CONTENT_TYPES)))
 
@@ -266,12 +294,7 @@ class Config:
 
     def __post_init__(self) -> None:
         for option in fields(self):
-            value = getattr(self, option.name)
-            try:
-                checked = option.metadata["check"](value)
-            except ValueError as error:
-                raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error} (got {short(value)})") from None
-            object.__setattr__(self, option.name, checked)
+            object.__setattr__(self, option.name, _checked(option, getattr(self, option.name)))
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
@@ -292,14 +315,44 @@ class Config:
         Raise :exc:`ConfigError` for a name that is not an option of a single request, or a wrong value. A request may
         name a fallback of :data:`FALLBACKS` only: its meta can come from outside, and must not choose code to run.
         """
-        allowed = [option.name for option in fields(self) if option.metadata["per_request"]]
-        for name in values:
-            if name not in allowed:
-                raise ConfigError(f'meta["dripper"] takes the keys {", ".join(allowed)} (got {short(name)})')
-        chosen = values.get("fallback")
-        if chosen is not None and chosen not in (*FALLBACKS, self.fallback):
-            raise ConfigError(
-                f'meta["dripper"]["fallback"] must be one of {", ".join(map(repr, FALLBACKS))} (got {short(chosen)}); '
-                "a callable is named in the settings"
-            )
-        return replace(self, **values)
+        config, wrong, problem = self.overridden(values)
+        if wrong:
+            raise ConfigError(problem)
+        return config
+
+    def overridden(self, values: Mapping[Any, Any]) -> tuple[Config, int, str]:
+        """Return this configuration with what :meth:`override` takes of a request's ``meta["dripper"]`` applied.
+
+        The second value is how many keys were left out, the third says what is wrong with one of them. The work does
+        not grow with the number of keys: the options are looked up in them.
+        """
+        allowed = {option.name: option for option in fields(self) if option.metadata["per_request"]}
+        answers = {name: self._requested(allowed[name], values[name]) for name in allowed if name in values}
+        right = {name: answer for name, answer in answers.items() if not isinstance(answer, ConfigError)}
+        problems = [str(answer) for answer in answers.values() if isinstance(answer, ConfigError)]
+        if len(values) > len(answers):
+            unknown = next((name for name in values if name not in allowed), None)
+            problems.insert(0, f'meta["dripper"] takes the keys {", ".join(allowed)} (got {short(unknown)})')
+        return replace(self, **right), len(values) - len(right), "".join(problems[:1])
+
+    def _requested(self, option: Field[Any], value: Any) -> Any:
+        """Return what a request sets an option to, or the error that it cannot, whatever the value does."""
+        try:
+            if option.name == "fallback" and value is not None and value not in (*FALLBACKS, self.fallback):
+                return ConfigError(
+                    f'meta["dripper"]["fallback"] must be one of {", ".join(map(repr, FALLBACKS))} '
+                    f"(got {short(value)}); a callable is named in the settings"
+                )
+            return _checked(option, value)
+        except ConfigError as error:
+            return error
+        except Exception as error:
+            return ConfigError(f"{PREFIX}{option.name.upper()} cannot be {short(value)} ({type(error).__name__})")
+
+
+def _checked(option: Field[Any], value: Any) -> Any:
+    """Return a value as the option's type. Raise :exc:`ConfigError` if it cannot have it."""
+    try:
+        return option.metadata["check"](value)
+    except ValueError as error:
+        raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error} (got {short(value)})") from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from reprlib import repr as short
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -16,7 +15,7 @@ from scrapy.utils.asyncio import is_asyncio_available
 from w3lib.encoding import http_content_type_encoding
 
 from scrapy_dripper.batcher import Batcher
-from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.config import Config, ConfigError, short
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.parse import looks_binary
@@ -120,17 +119,13 @@ class Dripper:
         if not isinstance(values, Mapping):
             self.stats.meta_error(f'meta["dripper"] must be True, False or a dict (got {short(values)})')
             return self.config
-        config = self.config
-        for name, value in values.items():
-            config = self._override(config, name, value)
-        return config
-
-    def _override(self, config: Config, name: str, value: Any) -> Config:
         try:
-            return config.override({name: value})
-        except Exception as error:  # a value may be of any type, and compare as it likes
-            self.stats.meta_error(str(error))
-            return config
+            config, wrong, problem = self.config.overridden(values)
+        except Exception as error:  # a key may be of any type, and compare as it likes
+            config, wrong, problem = self.config, 1, f'meta["dripper"] cannot be read ({type(error).__name__})'
+        if wrong:
+            self.stats.meta_error(problem, wrong)
+        return config
 
     def _takes(self, html: str | bytes, config: Config, is_html: bool = True) -> bool:
         """Return True if a page can be extracted; count it as skipped otherwise."""

@@ -7,9 +7,10 @@ import io
 import json
 import logging
 import os
+import stat
 import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from http.client import HTTPException
@@ -93,10 +94,7 @@ class _Folder:
 
     def __init__(self, folder: Path, form: str, sources: Sequence[Source], more: Sequence[str]) -> None:
         self.folder, self.form, self.more = folder, form, more
-        inputs = {path.resolve() for source in sources if (path := source.path)}
-        for source in sources:
-            if self._path(source).resolve() in inputs:
-                raise UsageError(f"{self._path(source)} is an input and would be overwritten; choose another --output")
+        _spare_inputs((self._path(source) for source in sources), sources)
         folder.mkdir(parents=True, exist_ok=True)
 
     def _path(self, source: Source) -> Path:
@@ -148,6 +146,24 @@ class _Stream:
             self.stream.write("\n]\n")
 
 
+def _spare_inputs(outputs: Iterable[Path], sources: Sequence[Source]) -> None:
+    """Raise :exc:`UsageError` if writing an output would empty an input, under whatever name."""
+    files = {_file(source.path or 0) for source in sources if source.path or source.name == "-"} - {None}
+    paths = {path.resolve() for source in sources if (path := source.path)}
+    for output in outputs:
+        if output.resolve() in paths or _file(output) in files:
+            raise UsageError(f"{output} is an input and would be overwritten; choose another --output")
+
+
+def _file(path: Path | int) -> tuple[int, int] | None:
+    """Return what is the same for all links to a file, and None for what is no file: a pipe, a terminal, nothing."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) and status.st_ino else None
+
+
 def _output(arguments: argparse.Namespace, sources: Sequence[Source], stack: ExitStack) -> _Folder | _Stream:
     target = arguments.output
     many = len(sources) > 1 or len(arguments.inputs) > 1
@@ -158,8 +174,7 @@ def _output(arguments: argparse.Namespace, sources: Sequence[Source], stack: Exi
         return _Stream(sys.stdout, arguments.format, many, more)
     if os.path.isdir(target) or target.endswith(("/", os.sep)):
         return _Folder(Path(target), arguments.format, sources, more)
-    if Path(target).resolve() in {path.resolve() for source in sources if (path := source.path)}:
-        raise UsageError(f"{target} is an input and would be overwritten; choose another --output")
+    _spare_inputs([Path(target)], sources)
     stream = open(target, "w", encoding="utf-8", errors="replace", newline="\n")  # noqa: SIM115 (closed by the stack)
     return _Stream(stack.enter_context(stream), arguments.format, many, more)
 

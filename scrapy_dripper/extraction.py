@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from scrapy_dripper.characters import has_controls, without_controls
 from scrapy_dripper.config import Config
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a page says about itself; None where it does not say."""
+    """What a page says about itself; None where it does not say. No value holds control characters."""
 
     title: str | None = None
     author: str | None = None
@@ -76,6 +77,9 @@ class Metadata:
     description: str | None = None
     image: str | None = None
     """URL of the image that stands for the page."""
+
+    def __post_init__(self) -> None:
+        _clean(self, *(option.name for option in fields(self)))
 
 
 class PackedContent:
@@ -99,7 +103,8 @@ class Extraction:
 
     ``main_html``, ``markdown`` and ``text`` are None only where nothing was extracted on purpose (fallback ``none``).
     ``labels`` and ``probabilities`` have one entry per block in document order; they are empty where no engine
-    answered.
+    answered. Whoever made it, title, Main-HTML, Markdown, text and error hold no control characters
+    (:func:`~scrapy_dripper.characters.without_controls`).
     """
 
     url: str
@@ -129,6 +134,9 @@ class Extraction:
     """What the engine counted while it worked on this page; see ``docs/stats.md``."""
     milliseconds: float = 0.0
     """Processing time spent on this page, its share of the batch's model call included."""
+
+    def __post_init__(self) -> None:
+        _clean(self, "title", "main_html", "markdown", "text", "error")
 
     @property
     def main_blocks(self) -> int:
@@ -173,3 +181,11 @@ def _unpacked(extraction: Extraction) -> Items | None:
 
 # Unpacking takes the crawl's own process as long as a whole page of Scrapy's work: it waits until somebody looks.
 setattr(Extraction, "content", property(_unpacked, _content.__set__))  # noqa: B010 (mypy)
+
+
+def _clean(record: Metadata | Extraction, *names: str) -> None:
+    """Take control characters out of the strings of a record. A fallback of the user's may have made it of anything."""
+    for name in names:
+        value = getattr(record, name)
+        if isinstance(value, str) and has_controls(value):
+            object.__setattr__(record, name, without_controls(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import pkgutil
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import numpy as np
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.output import write, write_html
+from scrapy_dripper.output.content_json import clean
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.decode import decode
 from scrapy_dripper.page.errors import PageError
@@ -39,7 +41,7 @@ MAX_ELEMENTS = 25_000
 times as many; of 1,310 real pages the largest has 16,000."""
 
 FIRST_PART = 200_000
-"""Characters that are left of a document that no parser can take as a whole: few enough for any nesting."""
+"""Characters, or bytes, that are left of a document that no parser can take as a whole: few enough for any nesting."""
 
 OWN = ("trafilatura", "html")
 """The fallbacks of :data:`~scrapy_dripper.config.FALLBACKS` that parse a document."""
@@ -69,7 +71,8 @@ def fall_back(
 ) -> Extraction:
     """Return what the fallback of the configuration makes of a document, for a given reason. Never raises.
 
-    A fallback that raises counts as ``empty``; what it raised is added to ``error``.
+    A fallback of ours that runs out of memory is tried once more, on the first part of the document. One that raises
+    counts as ``empty``; what it raised is added to ``error``.
     """
     name = _name(config.fallback)
     if name == "none":
@@ -79,7 +82,7 @@ def fall_back(
         name = "empty"
     else:
         try:
-            found = _run(document, config)
+            found = _run_within_memory(document, config)
         except Exception as problem:  # RecursionError and MemoryError included: no page may stop the crawl
             _report(name, document.url)
             error = "; ".join(filter(None, [error, f"fallback {name}: {type(problem).__name__}: {problem}"]))
@@ -99,6 +102,13 @@ def fall_back(
         error=error,
         truncated=found.truncated,
     )
+
+
+def first_part(document: Document) -> Document | None:
+    """Return the first :data:`FIRST_PART` characters or bytes of a document as one; None if it has no more."""
+    if len(document.html) <= FIRST_PART:
+        return None
+    return replace(document, html=document.html[:FIRST_PART])
 
 
 def check_fallback(config: Config) -> None:
@@ -126,16 +136,6 @@ def dotted_path(fallback: str | Callable[..., Any]) -> str:
         f"DRIPPER_FALLBACK is {fallback!r}, which worker processes cannot import: put the function into a module and "
         "name it as 'package.module.function', or set DRIPPER_PROCESSES = 0"
     )
-
-
-def first_part(document: Document, config: Config) -> tuple[Document, bool]:
-    """Return the part of a document that no parser of ours is stuck in for long, and True if that is not all of it.
-
-    A callable of the user's gets the whole document: it may need the end of it.
-    """
-    if config.fallback not in OWN or len(document.html) <= FIRST_PART:
-        return document, False
-    return replace(document, html=document.html[:FIRST_PART]), True
 
 
 @lru_cache(maxsize=32)
@@ -172,6 +172,17 @@ def _report(name: str, url: str) -> None:
     )
 
 
+def _run_within_memory(document: Document, config: Config) -> _Found | Extraction:
+    """Run the fallback; one of ours again on the first part of a document that takes more memory than there is."""
+    part = first_part(document) if config.fallback in OWN else None
+    if part is None:
+        return _run(document, config)
+    with contextlib.suppress(MemoryError):
+        return _run(document, config)
+    # Not while the exception is handled: it holds the frames, and so the tree, that took the memory.
+    return replace(_run(part, config), truncated=True)
+
+
 def _run(document: Document, config: Config) -> _Found | Extraction:
     html = document.html
     over = len(html) > config.max_bytes
@@ -187,7 +198,9 @@ def _run(document: Document, config: Config) -> _Found | Extraction:
         answer = call(text, document.url)
         if isinstance(answer, Extraction):
             content = answer.content
-            if content is None and answer.main_html and config.content_field is not None:
+            if content is not None:
+                content = clean(content)
+            elif answer.main_html and config.content_field is not None:
                 content = write_html(answer.main_html, document.url, config).content
             return replace(answer, truncated=answer.truncated or over, content=content)
         found = _from_html(answer, document.url, config)

@@ -76,9 +76,9 @@ class CrawlStats:
         """Count a page that was not extracted at all."""
         self._count(f"skipped/{reason}")
 
-    def meta_error(self, message: str) -> None:
-        """Count a part of a request's ``meta["dripper"]`` that was left out."""
-        self._count("meta_errors")
+    def meta_error(self, message: str, parts: int = 1) -> None:
+        """Count parts of a request's ``meta["dripper"]`` that were left out."""
+        self._count("meta_errors", parts)
         self._warn("meta", '%s; this part of meta["dripper"] is ignored', message)
 
     def field_error(self, cls: str, field: str, problem: str) -> None:

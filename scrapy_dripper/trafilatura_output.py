@@ -19,6 +19,7 @@ from trafilatura.xml import xmltotxt
 
 from scrapy_dripper.output.main_html import unsafe_url
 from scrapy_dripper.page.recover import drop_controls
+from scrapy_dripper.page.tags import UNSEEN
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -33,18 +34,27 @@ BETWEEN_RESETS = 20_000_000
 however long, and hostile pages are one line."""
 _seen = 0
 
+_NOT_SHOWN = tuple(set(UNSEEN) - {"head", "link", "meta", "script", "title"})
+"""What a reader does not see, but for what Trafilatura reads: it copies a tree as HTML, and takes the text of some of
+these for text of the page, markup included."""
+_RAW = ("listing", "plaintext", "xmp")
+"""Text that is not parsed. Copied as HTML it is escaped once more, and ``<plaintext>`` takes the end tags behind it."""
+
 _TAGS = {"quote": "blockquote", "lb": "br", "graphic": "img", "ref": "a", "row": "tr"}
 _FORMATTING = {"#b": "strong", "#i": "em", "#u": "u", "#t": "code", "#sub": "sub", "#sup": "sup"}
 _ATTRIBUTES = {"img": ("src", "alt", "title"), "a": ("target",)}
 
 
 def extract(root: HtmlElement, url: str) -> tuple[str, str]:
-    """Return HTML and text of the main content of a tree, which may change; empty strings for none.
+    """Return HTML and text of the main content of a tree, which changes; empty strings for none.
 
     Comments are left out: they are no main content, and without them the text is a little closer to what people mark
     as such.
     """
     drop_controls(root)
+    etree.strip_elements(root, *_NOT_SHOWN, with_tail=False)
+    for element in root.iter(*_RAW):
+        element.tag = "pre"
     found: Any = bare_extraction(
         root,
         url=url or None,

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
@@ -475,6 +475,39 @@ def test_what_cannot_start_is_one_sentence(
     assert err.startswith("scrapy-dripper: ")
     assert len(err.splitlines()) == 1
     assert tides.read_text(encoding="utf-8") == page()
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+@pytest.mark.parametrize("output", ["tides.md", "out/tides.md", "out/"])
+def test_no_input_is_emptied_through_a_link(
+    link: Callable[[Path, Path], None], output: str, tides: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whether the output is named as a file or is one of a folder; the other files of the folder stay as well."""
+    (tides.parent / "out").mkdir()
+    link(tides, tides.parent / ("tides.md" if output == "tides.md" else "out/tides.md"))
+
+    assert extract(tides, "-o", f"{tides.parent}/{output}") == 2
+
+    assert "would be overwritten" in capsys.readouterr().err
+    assert tides.read_text(encoding="utf-8") == page()
+
+
+def test_what_standard_input_comes_from_is_not_emptied(tides: Path) -> None:
+    with tides.open("rb") as stdin:
+        done = subprocess.run(command("extract", "-", "-o", tides), stdin=stdin, stderr=subprocess.PIPE)
+
+    assert done.returncode == 2
+    assert b"would be overwritten" in done.stderr
+    assert tides.read_text(encoding="utf-8") == page()
+
+
+def test_an_output_may_be_no_file(tides: Path) -> None:
+    """A device has a number too, and every terminal and pipe may be input and output at the same time."""
+    done = subprocess.run(
+        command("extract", tides, "-", "-o", "/dev/stdout"), stdin=subprocess.DEVNULL, capture_output=True
+    )
+
+    assert b"the Moon" in done.stdout
 
 
 # Output

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from lxml.html import HtmlElement
 
 from scrapy_dripper import fallback as fallback_module
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.fallback import check_fallback, fall_back
+from scrapy_dripper.fallback import FIRST_PART, check_fallback, fall_back, first_part
 
 SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "
 PAGE = f"""<!DOCTYPE html><html><head><title> Tides &amp; sand </title><script>x = 1</script></head><body>
@@ -73,6 +75,32 @@ def test_trafilatura_finds_nothing() -> None:
     result = run("<html><body><script>x()</script></body></html>")
     assert (result.main_html, result.markdown, result.text) == ("", "", "")
     assert result.source == "fallback:trafilatura"
+
+
+@pytest.mark.parametrize("fallback", ["trafilatura", "html"])
+@pytest.mark.parametrize(
+    ("tags", "shown"),
+    [
+        ("<plaintext>out</plaintext></select></body>", "out</plaintext></select></body>"),
+        ("<plaintext></plaintext></select></body>", "</plaintext></select></body>"),
+        ("<xmp><b></plaintext></select></xmp>end", "<b></plaintext></select>end"),
+        ("<listing>a</listing></plaintext></select></body>end", "aend"),
+        ("</plaintext></select></body>end", "end"),
+        ("<select><option>in<plaintext>in</plaintext></select></body>in", ""),
+        ("<select><option>in</select></plaintext></body>end", "end"),
+        ("<select></plaintext></select></body>end", "end"),
+        *((f"<{tag}>in</plaintext></select></body>", "") for tag in ("textarea", "noembed", "noframes", "iframe")),
+        ("<svg><style></plaintext></select></body>", ""),
+        ("<script></plaintext></select></body>", ""),
+        ("<!-- </plaintext></select></body>", ""),
+    ],
+)
+def test_no_text_but_what_a_browser_shows(tags: str, shown: str, fallback: str) -> None:
+    """Tags in text that is not parsed stay as they are, once; no tag becomes text, and nothing unseen does."""
+    result = run(f"<p>one two</p>{tags}", fallback=fallback)
+
+    assert "".join((result.text or "").split()) == f"onetwo{shown}"
+    assert "&amp;" not in (result.main_html or "")
 
 
 def test_whole_page() -> None:
@@ -310,3 +338,60 @@ def test_a_page_of_many_elements_is_cut(fallback: str, monkeypatch: pytest.Monke
     assert "w96." in result.text
     assert "w97." not in result.text
     assert "end" not in result.text
+
+
+@pytest.mark.parametrize("html", ["", "x" * FIRST_PART, b"x" * FIRST_PART])
+def test_a_short_document_is_its_own_first_part(html: str | bytes) -> None:
+    assert first_part(Document(html, URL)) is None
+
+
+@pytest.mark.parametrize("html", ["é" * (FIRST_PART + 1), b"x" * 3 * FIRST_PART])
+def test_the_first_part_is_the_same_document_but_for_its_length(html: str | bytes) -> None:
+    document = Document(html, URL, "utf-8", Config(fallback="html"))
+
+    assert first_part(document) == replace(document, html=html[:FIRST_PART])
+
+
+@pytest.mark.parametrize("fallback", ["trafilatura", "html"])
+def test_a_page_that_takes_too_much_memory_keeps_its_first_part(fallback: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = fallback_module.limited_tree
+
+    def limited(text: str) -> tuple[HtmlElement, bool]:
+        if len(text) > FIRST_PART:
+            raise MemoryError
+        return whole(text)
+
+    monkeypatch.setattr(fallback_module, "limited_tree", limited)
+    result = run(PAGE + " " * FIRST_PART, fallback=fallback)
+
+    assert result.source == f"fallback:{fallback}"
+    assert result.truncated
+    assert SENTENCE.strip() in (result.text or "")
+    assert result.error == "no main block"
+
+
+def test_where_the_first_part_is_too_much_as_well_the_page_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+
+    def limited(text: str) -> tuple[HtmlElement, bool]:
+        tried.append(len(text))
+        raise MemoryError
+
+    monkeypatch.setattr(fallback_module, "limited_tree", limited)
+    result = run(PAGE + " " * FIRST_PART)
+
+    assert tried == [len(PAGE) + FIRST_PART, FIRST_PART]
+    assert (result.source, result.text) == ("fallback:empty", "")
+    assert "MemoryError" in (result.error or "")
+
+
+def test_a_callable_that_runs_out_of_memory_is_called_once() -> None:
+    """It is the user's, and gets whole documents."""
+    sizes: list[int] = []
+
+    def hungry(html: str, url: str) -> str:
+        sizes.append(len(html))
+        raise MemoryError
+
+    assert run("x" * 2 * FIRST_PART, fallback=hungry).source == "fallback:empty"
+    assert sizes == [2 * FIRST_PART]

@@ -20,6 +20,7 @@ from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.recover import drop_controls
 
 __all__ = ["NOTHING", "Written", "write", "write_html"]
 
@@ -49,6 +50,7 @@ def write_html(main_html: str, base_url: str, config: Config) -> Written:
         tree = parse(main_html)
     except PageError:
         return Written(main_html, (), "", "")
+    drop_controls(tree)  # before writing: taken out of Markdown, they could leave syntax behind
     return _write(tree, main_html, base_url, config)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any, cast, get_args
 
+from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.items import Cell, Footnote, Footnotes, Item, Items, List, ListItem, Run, Table
 
 _PARTS = (Cell, ListItem, Footnote)
@@ -32,6 +33,22 @@ def from_json(values: Sequence[Any]) -> Items:
         return cast("Items", _items(values))
     except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
         raise ContentError(f"not a content list ({type(error).__name__}: {error})") from None
+
+
+def clean(items: Sequence[Item]) -> Items:
+    """Return items without control characters. Raise :exc:`ContentError` for what are no items."""
+    try:
+        return from_json(_clean(to_json(items)))
+    except (TypeError, AttributeError) as error:
+        raise ContentError(f"not a content list ({type(error).__name__}: {error})") from None
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return without_controls(value)
+    if isinstance(value, dict):
+        return {name: _clean(one) for name, one in value.items()}
+    return [_clean(one) for one in value] if isinstance(value, list) else value
 
 
 def _encode(value: Any) -> Any:

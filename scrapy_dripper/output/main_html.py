@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from lxml import etree
 
+from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.code.blocks import has_code_class
 from scrapy_dripper.output.images import player
 from scrapy_dripper.page.page import NOBODY, Flag, Page, Tree
@@ -50,8 +51,6 @@ _unsafe_in_set = re.compile(rf"(?:^|[\s,])(?:{_SCRIPT}|{_DATA})", re.I).search
 _invisible = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\ufeff]+")
 _name = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*", re.I).fullmatch
 _custom = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+").fullmatch
-# What XML cannot hold, and what a terminal takes for a command.
-_not_text = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]").sub
 _ends_script = re.compile(r"<(?=!--|/?script)", re.I).sub
 # libxml2 before 2.14 copies what is in these marks into an attribute as it is (CVE-2018-8048).
 _raw_in_attribute = re.compile(r"<(?=!--)|&(?=\{)").sub
@@ -292,7 +291,7 @@ def _stands_in_text(element: etree._Element, flags: int) -> bool:
 def _write(parent: etree._Element, before: etree._Element | None, pieces: list[str]) -> None:
     """Put text behind a child of the parent, or at its beginning."""
     if pieces:
-        text = _xml("".join(pieces))
+        text = without_controls("".join(pieces))
         if before is None and parent.tag == "script":
             text = _ends_script("< ", text)  # nor may it keep the element from ending
         if before is None:
@@ -313,7 +312,7 @@ def _element(source: etree._Element, parent: etree._Element | None) -> etree._El
             if name == "src" and tag in SILENT:
                 name = "data-src"  # loads nothing by itself
             if not value.isprintable() or "<" in value or "&{" in value:
-                value = _raw_in_attribute(r"\g<0> ", _xml(value))
+                value = _raw_in_attribute(r"\g<0> ", without_controls(value))
             attributes[name] = value
     if parent is None:
         return etree.Element(tag, attributes)
@@ -337,7 +336,3 @@ def _keeps(tag: str, name: str, value: str) -> bool:
 def unsafe_url(url: str) -> bool:
     """Return True if following or loading the URL could run code, however it is spelt."""
     return _unsafe_url(_invisible.sub("", url)) is not None
-
-
-def _xml(text: str) -> str:
-    return _not_text("", text)

@@ -15,6 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from lxml import etree
 
+from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.code.blocks import Guess, code_of_lines
 from scrapy_dripper.output.footnotes import FootnoteMarks
 from scrapy_dripper.output.images import same_image
@@ -56,8 +57,7 @@ def skip() -> None:
 
 def resolver(base_url: str) -> Callable[[str], str]:
     """Return what makes URLs absolute. It never raises; a URL that could run code becomes empty."""
-    if len(base_url) > MAX_BASE_URL:
-        base_url = ""
+    base_url = without_controls(base_url) if len(base_url) <= MAX_BASE_URL else ""
     try:
         parts = urlsplit(base_url)
         origin = f"{parts.scheme}://{parts.netloc}" if parts.scheme in ("http", "https") and parts.netloc else ""

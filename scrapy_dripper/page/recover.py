@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lxml import etree, html
 
+from scrapy_dripper.characters import has_controls, without_controls
 from scrapy_dripper.page.tags import VOID
 
 if TYPE_CHECKING:
@@ -241,16 +242,16 @@ def xml_text(text: str) -> str:
 
 
 def drop_controls(root: HtmlElement) -> None:
-    """Take out of a tree what lxml refuses in new text, for programs that write text of the tree into it again."""
+    """Take the control characters out of a tree, for what is written of it, or by programs that write into it again."""
     for element in root.iter():
         for name in ("text", "tail"):
             text = getattr(element, name)
-            if text and _not_xml.search(text):
-                setattr(element, name, _not_xml.sub("", text))
+            if text and has_controls(text):
+                setattr(element, name, without_controls(text))
         attributes = element.items()
-        if any(_not_xml.search(part) for attribute in attributes for part in attribute):
+        if any(has_controls(part) for attribute in attributes for part in attribute):
             element.attrib.clear()  # lxml cannot be told to delete one whose name it refuses
-            set_attributes(element, {name: _not_xml.sub("", value) for name, value in attributes})
+            set_attributes(element, {name: without_controls(value) for name, value in attributes})
 
 
 def set_attributes(element: HtmlElement, attributes: Mapping[str, str]) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -18,12 +19,15 @@ from hypothesis import strategies as st
 from fuzz import cases, checks, minimise, trial
 from fuzz.cases import Case
 from fuzz.checks import BrokenError
+from fuzz.grammar import RULES, piece
 from fuzz.minimise import Outcome
 from fuzz.mutate import cross, mutate, soup
+from fuzz.pump import SIZES, pumped
+from fuzz.records import FORMS, NUMBERS, Cost, Records
 from fuzz.safety import runs, unsafe_html
 from fuzz.seeds import write_seeds
 from fuzz.state import Peak, Shared, State, cpu_seconds, resident
-from scrapy_dripper.extraction import Extraction, FallbackReason
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.items import Paragraph, Text
 
@@ -40,6 +44,13 @@ def _raise(*_: object) -> Any:
     raise KeyError("planted")
 
 
+def _planted(found: Extraction, name: str, value: str) -> Extraction:
+    """Change an extraction behind the back of its class, which takes out what may not be in it."""
+    changed = replace(found)
+    object.__setattr__(changed, name, value)
+    return changed
+
+
 BROKEN: dict[str, tuple[str, Callable[[Extraction], Extraction]]] = {
     "a lost word": ("parses again", lambda e: replace(e, main_html=(e.main_html or "").replace("four", ""))),
     "another order": ("parses again", lambda e: replace(e, main_html="<p>three four<p>one two<p>five")),
@@ -49,8 +60,10 @@ BROKEN: dict[str, tuple[str, Callable[[Extraction], Extraction]]] = {
     "a URL that runs": ("safety", lambda e: replace(e, main_html=f"{e.main_html}<a href='jav&#9;ascript:x'>y</a>")),
     "a script in Markdown": ("safety", lambda e: replace(e, markdown="a <script>x</script>")),
     "a link in Markdown": ("safety", lambda e: replace(e, markdown="[a](javascript:x)")),
-    "NUL": ("strings", lambda e: replace(e, text="a\0")),
-    "half a character": ("strings", lambda e: replace(e, markdown="a\ud800")),
+    "NUL": ("strings", lambda e: _planted(e, "text", "a\0")),
+    "a command of a terminal": ("strings", lambda e: _planted(e, "title", "a\x9b2J")),
+    "half a character": ("strings", lambda e: _planted(e, "markdown", "a\ud800")),
+    "a control in content": ("strings", lambda e: replace(e, content=(Paragraph((Text("a\x1b"),)),))),
     "bytes": ("strings", lambda e: replace(e, title=b"t")),  # type: ignore[arg-type]
     "a label too few": ("labels", lambda e: replace(e, labels=e.labels[1:])),
     "a probability too few": ("labels", lambda e: replace(e, probabilities=e.probabilities[1:])),
@@ -107,6 +120,135 @@ def test_a_costly_page_is_found(limit: str, kind: str, monkeypatch: pytest.Monke
     with pytest.raises(BrokenError) as caught:
         trial.attempt(PAGE, Peak())
     assert caught.value.kind == kind
+
+
+# ---------------------------------------------------------------------------------------------------------------- cost
+def _plant(monkeypatch: pytest.MonkeyPatch, steps: Callable[[str], int], written: Callable[[str], int]) -> None:
+    """Have documents take a microsecond for each of so many steps, and so many characters of Markdown be written."""
+    whole = Extractor.extract
+    now = 0.0
+
+    def extract(extractor: Extractor, documents: Sequence[Document]) -> list[Extraction]:
+        nonlocal now
+        html = str(documents[0].html)
+        now += 1e-6 * (len(html) + steps(html))
+        return [replace(one, markdown="y" * written(html)) for one in whole(extractor, documents)]
+
+    monkeypatch.setattr(Extractor, "extract", extract)
+    monkeypatch.setattr(trial, "clock", lambda: now)
+
+
+def _search(*, keep: bool, inputs: int) -> tuple[str, bytes] | None:
+    """Do what the fuzzing process does, without coverage; return the kind of what is found, and the document."""
+    chance, records, peak = Random(1), Records(), Peak()
+    pool = [b"<p>one two</p><p>three <b>four</b>"]
+    for _ in range(inputs):
+        tried = body = mutate(chance.choice(pool), chance)[:3_000]
+        try:
+            broken = records.broken(len(body), _cost(body, peak), lambda body=body: _cost(body, peak).seconds)
+            if broken and keep:
+                pool.append(body)
+            for tried in pumped(body, SIZES[-1]) if "seconds" in broken and keep else ():
+                _cost(tried, peak)
+        except BrokenError as error:
+            return error.kind, tried
+    return None
+
+
+def _cost(body: bytes, peak: Peak) -> Cost:
+    return trial.measured(Case(body.decode("latin-1")), peak)[1]
+
+
+def _longest_run(html: str) -> int:
+    """Return how often a character comes in a row."""
+    return max((len(run[0]) for run in re.finditer(r"(.)\1*", html, re.S)), default=0)
+
+
+def test_the_search_for_time_finds_what_is_quadratic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is tried at first is far within the limit; what is kept, and made longer, is not."""
+    _plant(monkeypatch, lambda html: _longest_run(html) ** 2 // 100, lambda _: 0)
+
+    assert _search(keep=False, inputs=300) is None
+    found = _search(keep=True, inputs=300)
+
+    assert found is not None
+    assert found[0] == "slow"
+    assert _longest_run(found[1].decode("latin-1")) > 9_000
+
+
+def test_the_search_for_output_finds_what_multiplies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kind of mark makes it more, so that only inputs that are kept, and damaged again, come to have them all."""
+    marks = ("<li", "[", "\\", "|", "$")
+    _plant(monkeypatch, lambda _: 0, lambda html: len(html) * 2 ** sum(mark in html for mark in marks))
+
+    assert _search(keep=False, inputs=800) is None
+    found = _search(keep=True, inputs=800)
+
+    assert found is not None
+    assert found[0] == "output"
+    assert all(mark.encode() in found[1] for mark in marks)
+
+
+def test_a_record_is_what_costs_more_for_its_size() -> None:
+    records = Records()
+    never = cast("Callable[[], float]", None)
+
+    assert set(records.broken(2_000, Cost(0.01, 0, {"text": 2_000}), lambda: 0.01)) == {"seconds", "text"}
+    assert records.broken(2_000, Cost(0.01, 0, {"text": 2_000}), never) == {}
+    assert records.broken(3_999, Cost(0.02, 0, {"text": 4_000}), never) == {}  # a little more, for twice the size
+    assert set(records.broken(2_000, Cost(0.001, 0, {"text": 9_000}), never)) == {"text"}
+    assert set(records.broken(9_000, Cost(0.1, 0, {"text": 9_000}), lambda: 0.1)) == {"seconds", "text"}  # of its class
+    assert set(records.broken(2_000, Cost(9.0, 0, {}), lambda: 9.0)) == {"seconds"}
+
+
+def test_time_is_a_record_only_if_it_is_one_twice() -> None:
+    """Other programs make an input slow once in a while."""
+    records = Records()
+    records.broken(1_000, Cost(0.01), lambda: 0.01)
+
+    assert records.broken(1_000, Cost(5.0), lambda: 0.009) == {}
+    assert set(records.broken(1_000, Cost(0.1), lambda: 0.1)) == {"seconds"}
+
+
+@given(st.integers(0, 10**9), st.floats(0, 1e6), st.dictionaries(st.sampled_from(FORMS), st.integers(0, 10**12)))
+def test_every_record_has_a_number_of_its_own(size: int, seconds: float, output: dict[str, int]) -> None:
+    broken = Records().broken(size, Cost(seconds, 0, output), lambda: seconds)
+    assert len(set(broken.values())) == len(broken)
+    assert all(0 <= number < NUMBERS for number in broken.values())
+
+
+def test_the_function_that_takes_the_time_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while one call into a regular expression lasts; and two slow functions are two findings."""
+    spin = re.compile(r"(?:a|a)*b").match  # until the time is over
+    code = compile("def planted(text):\n    spin(text)\n", "/x/scrapy_dripper/output/slow.py", "exec")
+    names: dict[str, Any] = {"spin": spin}
+    exec(code, names)
+    with trial.Places() as places:
+        names["planted"]("a" * 23)
+    assert places.most() == "slow.planted"
+
+    one, other = (BrokenError("slow", f"3.0 s for 7 characters, most of them in {name}") for name in ("a.b", "c.d"))
+    assert trial.finding_name(one) == "slow-a_b"
+    assert trial.finding_name(other) == "slow-c_d"
+
+
+@given(st.binary(max_size=2_000), st.sampled_from(SIZES))
+def test_a_pumped_document_is_as_long_as_asked_for(body: bytes, size: int) -> None:
+    made = list(pumped(body, size))
+    assert all(size - max(64, len(body)) <= len(one) <= max(size, len(body)) for one in made)
+    assert bool(made) == bool(body)
+
+
+def test_a_run_is_made_longer_where_it_stands() -> None:
+    assert next(pumped(b"<p>a" + b" &nbsp;" * 9 + b"!", 1_000)).startswith(b"<p>a" + b" &nbsp;" * 130)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_each_rule_of_the_grammar_ends_and_is_used(rule: str) -> None:
+    made = {piece(Random(seed), rule) for seed in range(200)}
+    assert not any("«".encode() in one for one in made)
+    assert len(made) >= min(4, len(RULES[rule]))
+    assert rule == "piece" or any(f"«{rule}" in one for rules in RULES.values() for one in rules)
 
 
 # ------------------------------------------------------------------------------------------------------------- safety

@@ -199,6 +199,17 @@ def test_mistakes_in_meta_are_warned_about_once(crawl: Crawls, site: Site, caplo
     assert result.stat("pages/fake") == 5
 
 
+def test_all_mistakes_in_meta_are_one_warning_and_what_is_right_counts(
+    crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    meta = {"dripper": {**{f"x{i}": i for i in range(1_000)}, "markdown_field": None}}
+    result = crawl(spider(site.pages(2), meta=meta))
+
+    assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 1
+    assert result.stat("meta_errors") == 2_000
+    assert all("markdown" not in item and "main_html" in item for item in result.items)
+
+
 def test_meta_false_is_counted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """A page that a request has excluded is skipped, once however many items it has."""
 

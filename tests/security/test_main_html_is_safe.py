@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import asdict
 from functools import cache
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,8 +16,10 @@ from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import Engine
-from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.extraction import Extraction, Metadata
 from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.output.content_json import to_json
+from scrapy_dripper.output.items import Link, Paragraph, Text
 from tests.security.checks import AllMain, Silent, dangers, elements
 from tests.security.chromium import CHROMIUM, show
 from tests.security.vectors import FAMILIES, VECTORS, page
@@ -210,18 +215,42 @@ def test_no_string_of_markup_makes_a_script(text: str) -> None:
     assert dangers(rendered(found.markdown or "")) == []
 
 
-def test_no_control_character_reaches_a_terminal() -> None:
-    """ESC and CSI begin commands of a terminal; no form of the output holds one."""
-    controls = "".join(map(chr, [*range(1, 9), 11, *range(14, 32), *range(0x7F, 0xA0)]))
-    text = (
-        "words " * 200
-        + f"<title>T{controls}</title><p title='a{controls}b'>words{controls}\x1b]0;x\x07\x9b31m<pre>c{controls}</pre>"
-    )
-    (found,) = Extractor(engine=AllMain()).extract([text])
+CONTROLS = "".join(map(chr, [*range(1, 9), 11, *range(14, 32), *range(0x7F, 0xA0)]))
 
-    for form in (found.main_html, found.markdown, found.text):
-        assert form
-        assert not re.search("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]", form)
+
+def hostile_callable(html: str, url: str) -> str:
+    return html + "".join(f"&#{ord(character)};" for character in CONTROLS)
+
+
+def hostile_extraction(html: str, url: str) -> Extraction:
+    title, text, url = (f"{name}{CONTROLS}" for name in ("title", "text", "/url"))
+    content = (Paragraph((Link(url, (Text(text),)),)),)
+    return Extraction("", title, html, text, text, "mine", error=text, content=content, metadata=Metadata(title))
+
+
+@pytest.mark.parametrize("fallback", [None, "trafilatura", "html", hostile_callable, hostile_extraction])
+def test_no_control_character_reaches_a_terminal(fallback: Any) -> None:
+    """ESC and CSI begin commands of a terminal; no form of the output holds one, whoever made it."""
+    options = {} if fallback is None else {"fallback": fallback, "max_blocks": 1}
+    config = Config(content_field="content", metadata_field="about", **options)
+    text = (
+        f"<title>{' ' * 1_024}T{CONTROLS}</title><base href='http://x/{CONTROLS}/'>"
+        + f"<meta name=author content='A{CONTROLS}'>"
+        + f"<article><p>{'words ' * 200}<p title='a{CONTROLS}b'>words{CONTROLS}\x1b]0;x\x07\x9b31m&#155;2J&#27;"
+        + f"<a href='y{CONTROLS}'>link</a><img src='i{CONTROLS}' alt='b{CONTROLS}'><pre>c{CONTROLS}</pre></article>"
+    )
+    (found,) = Extractor(config, engine=AllMain()).extract([text])
+
+    assert found.source == (f"fallback:{getattr(fallback, '__name__', fallback)}" if fallback else AllMain.name)
+    assert found.metadata is not None
+    content = [json.dumps(to_json(found.content or ()), ensure_ascii=False)]
+    for form in (found.title, found.main_html, found.markdown, found.text, *content, *asdict(found.metadata).values()):
+        assert not re.search("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\\\\u00", form or "")
+    assert not re.search("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", found.error or "")
+    assert found.title
+    assert found.main_html
+    assert found.markdown
+    assert found.text
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs a Chromium or Chrome in the path")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from collections.abc import Iterator
 from dataclasses import fields
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.config import FALLBACKS, Config, ConfigError
+from scrapy_dripper.config import FALLBACKS, Config, ConfigError, short
 
 ALLOWED = [option.name for option in fields(Config) if option.metadata["per_request"]]
 FORBIDDEN = [option.name for option in fields(Config) if not option.metadata["per_request"]]
@@ -85,6 +86,65 @@ def test_any_value_is_taken_or_refused_with_one_error(name: str) -> None:
         if config is not None:
             assert type(getattr(config, name)) in (str, int, bool, float, tuple, type(None))
             pickle.dumps(config)  # a page goes on with its options
+
+
+class Counted(dict[Any, Any]):
+    """Counts how often it is asked for something."""
+
+    asked = 0
+
+    def __contains__(self, name: object) -> bool:
+        self.asked += 1
+        return super().__contains__(name)
+
+    def __getitem__(self, name: Any) -> Any:
+        self.asked += 1
+        return super().__getitem__(name)
+
+    def __iter__(self) -> Iterator[Any]:
+        for name in super().__iter__():
+            self.asked += 1
+            yield name
+
+
+def test_the_work_does_not_grow_with_the_keys() -> None:
+    """A queue that others fill could hold up the crawl with them; what is right among them counts."""
+    few, many = (
+        Counted({"max_blocks": 7, "fallback": "os.system", **{f"x{i}": i for i in range(n)}, "links": "drop"})
+        for n in (100, 100_000)
+    )
+
+    for values in (few, many):
+        config, wrong, problem = Config().overridden(values)
+        assert (config.max_blocks, config.fallback, config.links) == (7, "trafilatura", "drop")
+        assert wrong == len(values) - 2
+        assert "(got 'x0')" in problem
+    assert few.asked == many.asked < 100
+
+
+def test_any_value_is_shown_in_few_characters() -> None:
+    """Without being written or sorted as a whole: what has no short form is its type."""
+
+    class Endless(list[Any]):
+        def __repr__(self) -> str:
+            raise AssertionError("written as a whole")
+
+        __iter__ = __repr__  # type: ignore[assignment]
+
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    for value in (
+        *WEIRD,
+        deep,
+        [deep] * 1_000_000,
+        {"x": deep},
+        Endless("xyz"),
+        10**100_000,
+        "x" * 10**7,
+        b"x" * 10**7,
+    ):
+        assert 0 < len(short(value)) < 150
 
 
 _plain = st.recursive(

@@ -1,0 +1,29 @@
+"""The characters that no text of an extraction has: the one definition, and what takes them out."""
+
+from __future__ import annotations
+
+import re
+
+_ASCII = bytes([*range(9), 11, 12, *range(14, 32), 127])
+_NEXT_LINE = "\x85"
+"""White space to Unicode: it becomes a space, so that words on both sides of it stay apart."""
+
+_not_text = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def has_controls(text: str) -> bool:
+    """Return True if a text has characters that :func:`without_controls` takes out."""
+    if text.isascii():  # a sixth of the expression's time
+        return len(text.encode("ascii").translate(None, _ASCII)) < len(text)
+    return _not_text.search(text) is not None
+
+
+def without_controls(text: str) -> str:
+    """Return a text without what XML cannot hold and what a terminal obeys.
+
+    These are the C0 controls but tab, line feed and carriage return, DEL, the C1 controls, lone surrogates, U+FFFE and
+    U+FFFF.
+    """
+    if not has_controls(text):
+        return text
+    return _not_text.sub("", text.replace(_NEXT_LINE, " "))
