@@ -77,13 +77,11 @@ def test_many_patterns_are_found() -> None:
         (r"latex\.php\?(?:[^#]*?&)?latex=(?P<form1>[^&#]+)", "search"),
         (r"(a+)+b", "match"),
         (r"(?:a|a)*b", "match"),
-        (r"(?:a?){1,30}a{30}b", "match"),
         (r"a*?b?a*?c", "match"),
         (r"(x+x+)+y", "search"),
         (r"<!--.*?-->", "finditer"),
         (r"\d+(?=%)", "findall"),
         (r"(?=.*b)a", "finditer"),
-        (r"\ba+\b!", "search"),
     ],
 )
 def test_patterns_that_are_not_linear_are_noticed(pattern: str, method: str) -> None:
@@ -95,6 +93,7 @@ def test_patterns_that_are_not_linear_are_noticed(pattern: str, method: str) -> 
     [
         (r"a{0,100}b", "search"),
         (r"\bword", "search"),
+        (r"\ba+\b!", "search"),
         (r"\s+", "sub"),
         (r"a+b", "match"),
         (r"(?:a|b)*c", "fullmatch"),
