@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
-from trafilatura.metadata import extract_metadata
+from htmldate import find_date
+from trafilatura.json_metadata import extract_json
+from trafilatura.metadata import (
+    examine_meta,
+    extract_author,
+    extract_sitename,
+    extract_title,
+    extract_url,
+)
+from trafilatura.settings import set_date_params
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Metadata
 from scrapy_dripper.fallback import limited_tree
+from scrapy_dripper.json_ld import Names, bound_meta, json_ld
 from scrapy_dripper.output.reader import resolver
 from scrapy_dripper.page.decode import decode
 from scrapy_dripper.page.recover import drop_controls
@@ -21,6 +32,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_host = re.compile(r"https?://(?:www\.|w\d+\.)?([^/]+)").match
 _language = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*").fullmatch
 
 
@@ -32,8 +44,7 @@ def metadata(document: Document, config: Config) -> Metadata:
         root, _ = limited_tree(html if isinstance(html, str) else decode(html, document.charset))
         drop_controls(root)
         language = _language_of(root)
-        # Not the extensive search for dates, which takes as long as all the rest and guesses more.
-        found = extract_metadata(root, default_url=document.url or None, extensive=False)
+        found = _found(root, document.url or None)
         resolve = resolver(found.url or document.url)
         return Metadata(
             title=found.title or None,
@@ -48,6 +59,35 @@ def metadata(document: Document, config: Config) -> Metadata:
     except Exception:
         logger.debug("no metadata of %(url)s", {"url": document.url}, exc_info=True)
         return Metadata()
+
+
+def _found(root: HtmlElement, url: str | None) -> Any:
+    """Return what Trafilatura's ``extract_metadata`` finds, but for licenses, categories and tags.
+
+    Looking for those takes quadratic time where elements are in each other, and so does JSON-LD that is not cut.
+    """
+    names = Names()
+    bound_meta(root, names)
+    found = examine_meta(root)
+    if found.author and " " not in found.author:
+        found.author = None
+    for said in json_ld(root, names):
+        with suppress(AttributeError, TypeError, KeyError, IndexError, ValueError):  # it can be of any shape
+            extract_json(said, found)
+    found.title = found.title or extract_title(root)
+    found.author = found.author or extract_author(root)
+    found.url = found.url or extract_url(root, url)
+    # Not the extensive search for dates, which takes as long as all the rest and guesses more.
+    found.date = find_date(root, url=found.url, **set_date_params(extensive=False))
+    name = (found.sitename or extract_sitename(root) or "").lstrip("@")
+    if not name:
+        host = _host(found.url or "")
+        name = host[1] if host else ""
+    elif "." not in name and not name[0].isupper():
+        name = name.title()
+    found.sitename = name
+    found.clean_and_trim()
+    return found
 
 
 def _language_of(root: HtmlElement) -> str | None:

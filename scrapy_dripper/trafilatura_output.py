@@ -17,6 +17,7 @@ from trafilatura import bare_extraction
 from trafilatura.utils import line_processing, trim
 from trafilatura.xml import xmltotxt
 
+from scrapy_dripper.json_ld import drop_broken
 from scrapy_dripper.output.main_html import unsafe_url
 from scrapy_dripper.page.recover import drop_controls
 from scrapy_dripper.page.tags import UNSEEN
@@ -52,12 +53,14 @@ def extract(root: HtmlElement, url: str) -> tuple[str, str]:
     as such.
     """
     drop_controls(root)
+    drop_broken(root)
     etree.strip_elements(root, *_NOT_SHOWN, with_tail=False)
     for element in root.iter(*_RAW):
         element.tag = "pre"
     found: Any = bare_extraction(
         root,
         url=url or None,
+        output_format="xml",  # only the tree: its own Markdown takes quadratic time for formulas that do not end
         include_comments=False,
         include_formatting=True,
         include_images=True,

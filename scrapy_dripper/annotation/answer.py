@@ -11,7 +11,7 @@ from typing import Any
 LABELS = ("main", "other")
 _NAMED = 20  # ids that an error names
 
-_fence = re.compile(r"```(?:json)?[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL | re.IGNORECASE).fullmatch
+_fence = re.compile(r"```(?:json)?[ \t]*\n(.*)```", re.DOTALL | re.IGNORECASE).fullmatch
 
 
 class AnswerError(ValueError):
@@ -36,7 +36,7 @@ def read_answer(text: str, n: int) -> list[int]:
     """
     text = text.strip()
     fenced = _fence(text)
-    return check(read_object(fenced[1] if fenced else text), n)
+    return check(read_object(fenced[1].strip() if fenced else text), n)
 
 
 def read_object(text: str) -> Pairs:

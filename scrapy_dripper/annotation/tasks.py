@@ -21,7 +21,7 @@ _HOW = """\
 Change "other" to "main" for each block that is main content, then "done: no" to "done: yes". Leave all else as it is.
 Or open the file of the same name that ends in .html, click, and put what it saves beside this one."""
 
-_label = re.compile(r"\s*([^\s|]+)\s*\|\s*([^\s|]*)\s*\|").match
+_label = re.compile(r"\s*([^\s|]+)\s*\|\s*(?:([^\s|]+)\s*)?\|").match
 
 
 class TaskError(ValueError):
@@ -138,7 +138,7 @@ def _read_text(text: str) -> _Found:
                 raise AnswerError(f"line {number}: expected one line {key!r} (got a second)")
             head[key] = value.strip()
         elif row := _label(line):
-            labels.append((row[1], row[2]))
+            labels.append((row[1], row[2] or ""))
         else:
             raise AnswerError(f"line {number}: expected 'ID | main | ...' or 'ID | other | ...' (got {line[:40]!r})")
     done = head.get("done", "").lower()

@@ -14,7 +14,7 @@ _mark_name = re.compile(
 _mark_class = re.compile(r"foot-?note|note-?ref|cite_ref|reference|doc-noteref|sdfootnote|endnote", re.I).search
 _mark_text = re.compile(r"[\[(]?\s*(\w{1,4}|[*†‡§¶#]{1,3})\s*[\])]?").fullmatch
 _back_class = re.compile(r"back-?ref|back-?link|footnote-?(?:back|return)|reversefootnote|doc-backlink", re.I).search
-_back_text = re.compile(r"[\W_]*(?:\w{1,3}|back|return|jump(?: up)?(?: to)?)?[\W_]*", re.I).fullmatch
+_back_text = re.compile(r"[\W_]*(?:(?:[^\W_](?:\w?[^\W_])?|back|return|jump(?: up)?(?: to)?)[\W_]*)?", re.I).fullmatch
 _word = re.compile(r"\w").search
 
 _HOLDERS = frozenset({"li", "p", "div", "dd", "aside"})

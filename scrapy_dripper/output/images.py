@@ -62,20 +62,22 @@ _other_scheme = re.compile(r"(?!https?:|ftp:)[a-z][a-z0-9+.-]*:", re.I).match
 _template = re.compile(r"[\[{]|\$\{|<%|%7B%7B", re.I).match
 _placeholder = re.compile(
     r"(?:(?:blank|spacer|placeholder|lazy|lazy-?load(?:ing)?|loading|(?:pre|ajax-?)loader|transparent|dummy|1x1|1px)"
-    r"(?:[-_.](?:\d+(?:x\d+)?|[0-9a-f]{8,}|image|img|pixel|square|default|bg|gif))*\.(?:gif|png|svg|webp|jpe?g)"
+    r"(?:[-_.](?:\d+(?:x\d+)?|(?=\d*[a-f])[0-9a-f]{8,}|image|img|pixel|square|default|bg|gif))*\.(?:gif|png|svg|webp|jpe?g)"
     r"|(?:(?:space|pixel|trans|clear|empty|gr[ae]y|white|dot|null|none|loader|spinner)\d*|[a-z])\.(?:gif|svg))",
     re.I,
 ).fullmatch
-_image_file = re.compile(r"[^\s{}\"<>]+\.(?:jpe?g|png|gif|webp|avif)(?:[?#]\S*)?", re.I).fullmatch
+_image_file = re.compile(r"(?=\S*\Z)[^\s{}\"<>]+?\.(?:jpe?g|png|gif|webp|avif)(?:[?#]\S*)?", re.I).fullmatch
 _icon_class = re.compile(
     r"(?:^|\s)(?!(?:has|with|no)-)(?:[\w-]{0,60}[_-])?(?:ico|icons?|avatars?|badges?|emblem)(?=\s|$)|(?:^|\s)icon-",
     re.I,
 ).search
-_icon_file = re.compile(r"(?:^|[/_-])ico(?:ns?)?[/_-][^/]*\.(?:svg|gif|ico)$|[_-]icons?\.(?:svg|gif|ico)$", re.I).search
+_icon_file = re.compile(
+    r"(?:^|[/_-])ico(?:ns?)?[/_-][^/]{0,200}\.(?:svg|gif|ico)$|[_-]icons?\.(?:svg|gif|ico)$", re.I
+).search
 _file_name = re.compile(r"[\w.,@%()+-]+\.(?:jpe?g|png|gif|webp|avif|svg|bmp)", re.I).fullmatch
-_small = re.compile(r"\s*0*(?:[12]?\d|3[0-2])(?:\.\d+)?\s*(?:px)?\s*").fullmatch
+_small = re.compile(r"\s*0*(?:[12]?\d|3[0-2])(?:\.\d+)?\s*(?:px\s*)?").fullmatch
 _size = re.compile(r"[-_]\d{2,5}x\d{2,5}(?=\.\w+$)|-scaled(?=\.\w+$)").sub
-_pixels = re.compile(r"\s*0*[01](?:\.\d+)?\s*(?:px)?\s*").fullmatch
+_pixels = re.compile(r"\s*0*[01](?:\.\d+)?\s*(?:px\s*)?").fullmatch
 _candidates = re.compile(r"([^\s,](?:\S*[^\s,])?)(?:,|([^,]*))").finditer
 _descriptor = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)[wxh]\b").match
 

@@ -19,7 +19,7 @@ MATH_SETTINGS = ("inlineMath", "renderMathInElement", "delimiters", "AM_", "asci
 # By expression, not by a JSON parser: the JSON of real pages is often broken, and only the names of the types count.
 # Bounded, so that brackets and quotes that are never closed cannot take quadratic time.
 _types = re.compile(r'"@type"\s*:\s*(\[[^][{}]{0,500}\]|"[^"]{0,200}")').findall
-_names = re.compile(r'(\w+)"').findall
+_names = re.compile(r'\b(\w+)"').findall
 _DESCRIPTIONS = ("description", "og:description")
 _DATES = ("article:published_time", "datepublished")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from lxml import etree, html
@@ -24,8 +25,8 @@ _content = re.compile(r"[^\s\0\ufeff]").search
 _controls = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f]").findall
 
 # As the bytes look after decoding: beyond ASCII, what a byte became depends on the guess.
-_MAGIC: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, re.DOTALL), kind)
+_MAGIC: tuple[tuple[Callable[[str], re.Match[str] | None], str], ...] = tuple(
+    (re.compile(pattern, re.DOTALL).match, kind)
     for pattern, kind in (
         (r"\s*%PDF-\d", "a PDF"),
         (r"\s*%!PS", "a PostScript file"),
@@ -53,7 +54,7 @@ def looks_binary(head: str | bytes) -> str | None:
     """Return what the first 1,024 characters or bytes show a document to be, such as ``a PDF``; None for text."""
     head = head[:_HEAD] if isinstance(head, str) else head[:_HEAD].decode("latin-1")
     for magic, kind in _MAGIC:
-        if magic.match(head):
+        if magic(head):
             return kind
     if len(_controls(head)) > max(8, MAX_CONTROLS * len(head)):
         return "binary data"

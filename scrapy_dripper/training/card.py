@@ -59,7 +59,7 @@ _KNOWN = {
 FEW = 5
 """Fewer pages of a language are not listed by themselves."""
 
-_lang = re.compile(rb"<html\b[^>]*?\blang\s*=\s*[\"']?([a-zA-Z]{2,3})\b", re.I).search
+_lang = re.compile(rb"<html\b[^<>]*?\blang\s*=\s*[\"']?([a-zA-Z]{2,3})\b", re.I).search
 
 
 def _by_language(samples: Sequence[Sample], rows: Sequence[ScoreRow]) -> list[ScoreRow]:

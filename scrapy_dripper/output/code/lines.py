@@ -28,10 +28,10 @@ _TOOLS = frozenset(
 _SKIPPED = -1
 
 _number_class = re.compile(
-    r"(?:.*[-_])?(?:source-)?line[-_]?(?:no|nos|nr|num|nums|number|numbers|numbering|nodiv)(?:[-_].*)?"
-    r"|(?:.*[-_])?gutter(?:[-_].*)?|lnt?|blob-num|blob-num-.*|crayon-nums?(?:-.*)?|hljs-ln-n(?:umbers)?|numbers|de1-num",
+    r"(?:^|[-_])(?:(?:source-)?line[-_]?(?:no|nos|nr|num|nums|number|numbers|numbering|nodiv)|gutter)(?:[-_]|$)"
+    r"|^(?:blob-num|crayon-nums?)(?:-|$)|^(?:lnt?|hljs-ln-n(?:umbers)?|numbers|de1-num)$",
     re.IGNORECASE,
-).fullmatch
+).search
 _digits = re.compile(r"[\s\d.:|]*").fullmatch
 _numbered = re.compile(r"[ \t]*(\d{1,5})(?:[:|](?=\s|$)|(?=[ \t]|$))").match
 _basic = re.compile(r"(?:PRINT|GOTO|GOSUB|LET|REM|INPUT|NEXT|RETURN|DATA|READ|DIM|END|CLS|FOR|IF|POKE|STOP)\b").match

@@ -69,7 +69,7 @@ _DISPLAYED = frozenset(
 _STYLES = frozenset({"em", "i", "sub", "sup", "strong", "b", "br", "wbr"})
 _STYLE_TEX = {"em": ("_", "_"), "i": ("_", "_"), "strong": ("__", "__"), "b": ("__", "__"), "sub": ("_{", "}"),
               "sup": ("^{", "}"), "br": ("\n", ""), "wbr": ("", "")}  # fmt: skip
-_number = re.compile(r"\s*\(?\s*([0-9A-Za-z.*']{1,12})\s*\)?\s*").fullmatch
+_number = re.compile(r"\s*(?:\(\s*)?([0-9A-Za-z.*']{1,12})\s*(?:\)\s*)?").fullmatch
 
 
 def has_math_class(name: str) -> bool:

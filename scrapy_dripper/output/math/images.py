@@ -20,14 +20,21 @@ _CLASSES = frozenset(
     "math-latex texrender latex_image wp-latex".split()
 )
 _DISPLAYED = frozenset({"latexcenter", "ql-img-displayed-equation", "mwe-math-fallback-image-display"})
-_query = re.compile(
-    r"latex\.php\?(?:[^#]*?&)?latex=(?P<form1>[^&#]+)|zhihu\.com/equation\?(?:[^#]*?&)?tex=(?P<form2>[^&#]+)"
-    r"|codecogs\.com/(?:[a-z]+\.latex|[a-z]+\.image|eq\.latex|gif\.download|png\.download)\?(?P<raw1>.+)"
-    r"|(?:mime|math)tex\.cgi\?(?P<raw2>.+)|[?&]cht=tx&(?:[^#]*?&)?chl=(?P<form3>[^&#]+)"
-    r"|render/math\?(?:[^#]*?&)?math=(?P<form4>[^&#]+)|math\.(?:now\.sh|vercel\.app)/?\?(?:[^#]*?&)?from=(?P<form5>[^&#]+)"
-    r"|i\.upmath\.me/(?:svg|png|svgb)/(?P<raw3>.+)|/equation_images/(?P<twice>[^?#]+)",
-    re.IGNORECASE,
-).search
+_PICTURED = {
+    r"latex\.php\?": r"(?:[^#]*?&)?latex=(?P<form1>[^&#]+)",
+    r"zhihu\.com/equation\?": r"(?:[^#]*?&)?tex=(?P<form2>[^&#]+)",
+    r"codecogs\.com/(?:[a-z]+\.latex|[a-z]+\.image|eq\.latex|gif\.download|png\.download)\?": r"(?P<raw1>.+)",
+    r"(?:mime|math)tex\.cgi\?": r"(?P<raw2>.+)",
+    r"[?&]cht=tx&": r"(?:[^#]*?&)?chl=(?P<form3>[^&#]+)",
+    r"render/math\?": r"(?:[^#]*?&)?math=(?P<form4>[^&#]+)",
+    r"math\.(?:now\.sh|vercel\.app)/?\?": r"(?:[^#]*?&)?from=(?P<form5>[^&#]+)",
+    r"i\.upmath\.me/(?:svg|png|svgb)/": r"(?P<raw3>.+)",
+    r"/equation_images/": r"(?P<twice>[^?#]+)",
+}
+"""How a URL begins to be one of a service that draws formulas, and how it goes on."""
+# Two steps, because a URL can begin so many times.
+_service = re.compile("|".join(_PICTURED), re.IGNORECASE).search
+_service_and_query = re.compile("|".join(map("".join, _PICTURED.items())), re.IGNORECASE).match
 _settings = re.compile(
     r"^(?:\\(?:inline|dpi\{\d+\}|bg_?\w+|fg_\w+|(?:tiny|small|large|Large|LARGE|huge|Huge)\b|color\{\w+\}|bg\{\w+\})\s*)+"
 ).sub
@@ -42,7 +49,7 @@ def formula_of_image(element: _Element) -> Formula | None:
         return from_math(math, math.get("display") == "block")
     source = element.get("src") or element.get("data-src") or ""
     known = not _CLASSES.isdisjoint(tokens) or element.get("eeimg") is not None
-    query = _query(source) if "?" in source or "upmath" in source or "equation_images" in source else None
+    query = _query(source)
     if not known and query is None:
         return None
     written = element.get("data-equation-content") or element.get("data-latex") or element.get("data-tex")
@@ -64,6 +71,14 @@ def formula_of_image(element: _Element) -> Formula | None:
     if "mwe-math" in " ".join(tokens):
         return Formula(clean(written.strip("$"), wikipedia=True), "wikipedia", display)
     return Formula(tex.removesuffix("\\\\").strip(), "image", display)
+
+
+def _query(url: str) -> re.Match[str] | None:
+    """Return the match of what a URL has for a formula, by the name of a group of :data:`_PICTURED`."""
+    if not ("?" in url or "upmath" in url or "equation_images" in url):
+        return None
+    service = _service(url)
+    return _service_and_query(url, service.start()) if service else None
 
 
 def _from_url(query: re.Match[str]) -> str:

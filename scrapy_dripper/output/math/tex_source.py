@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-_comment = re.compile(r"(?<!\\)%[^\n]*\n[ \t]*").sub
-_cdata = re.compile(r"%?\s*<!\[CDATA\[\s*|\s*%?\s*\]\]>").sub
-_blank_lines = re.compile(r"[ \t\r]*\n\s*").sub
-_styled = re.compile(r"\{\s*\\(?:displaystyle|textstyle)\b\s*(.*)\}", re.DOTALL).fullmatch
+# White space before something is read from its beginning only, not from each of its characters on.
+_comment = re.compile(r"(?<!\\)%[^\n]*(?:\n[ \t]*|\Z)").sub
+_cdata = re.compile(r"(?:%\s*|(?<!\s)\s+)?<!\[CDATA\[\s*|(?:(?<!\s)\s+)?(?:%\s*)?\]\]>").sub
+_blank_lines = re.compile(r"(?:(?<![ \t\r])[ \t\r]+)?\n\s*").sub
+_styled = re.compile(r"\{\s*\\(?:displaystyle|textstyle)\b(.*)\}", re.DOTALL).fullmatch
 _DELIMITED = (
     ("\\(", "\\)", False), ("\\[", "\\]", True), ("$$", "$$", True), ("$", "$", False), ("[tex]", "[/tex]", True),
     ("[itex]", "[/itex]", False),
@@ -20,7 +21,7 @@ def clean(source: str, wikipedia: bool = False) -> str:
     if "<![" in tex:
         tex = _cdata("", tex)
     if "%" in tex and "\n" in tex:
-        tex = _comment("", tex)
+        tex = _comment(_last_comment, tex)
     if "\n" in tex:
         tex = _blank_lines("\n", tex)
     tex = tex.strip()
@@ -29,6 +30,11 @@ def clean(source: str, wikipedia: bool = False) -> str:
         if found and _whole(tex):
             tex = found[1].strip()
     return without_open_end(tex)
+
+
+def _last_comment(comment: re.Match[str]) -> str:
+    """Return what stays of a comment: all of it if no line follows, so that a percent sign at the end is one."""
+    return "" if "\n" in comment[0] else comment[0]
 
 
 def without_open_end(tex: str) -> str:

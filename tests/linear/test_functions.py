@@ -1,0 +1,258 @@
+"""Pages that took more than linear time, each in one function: what they come to, and that they come to it at all.
+
+Each is so long that the time it took before is beyond that of any test run. ``test_patterns.py`` holds the growth.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from lxml import etree, html
+
+from scrapy_dripper import Document
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import FallbackReason, Metadata
+from scrapy_dripper.fallback import fall_back
+from scrapy_dripper.json_ld import MAX_NAMES
+from scrapy_dripper.metadata import metadata
+from scrapy_dripper.output.code.lines import has_number_class
+from scrapy_dripper.output.footnotes import FootnoteMarks
+from scrapy_dripper.output.images import image
+from scrapy_dripper.output.items import Text
+from scrapy_dripper.output.markdown_inline import InlineWriter
+from scrapy_dripper.output.math.formulas import formula
+from scrapy_dripper.output.math.images import formula_of_image
+from scrapy_dripper.output.math.tex_source import clean
+
+LONG = 200_000
+
+
+def _element(written: str) -> etree._Element:
+    return html.fragment_fromstring(written)
+
+
+def _src(**attributes: str) -> str | None:
+    img = etree.Element("img", attributes)
+    found = image(img, str)
+    return found.src if found else None
+
+
+def test_placeholder() -> None:
+    name = "blank" + "-12345678" * 2_000
+    assert _src(src=f"/{name}.gif") is None
+    assert _src(src=f"/{name}....x") is not None
+    assert _src(src="/blank-12345678-0123abcd-1x1.gif") is None
+    assert _src(src="/blank-0123abcdefg.gif") is not None
+
+
+@pytest.mark.parametrize("width", ["0" + " " * LONG + "x", " " * LONG, "0" * LONG + "x", "1." + "0" * LONG + "x"])
+def test_sizes(width: str) -> None:
+    assert _src(src="a.jpg", width=width, height=width) == "a.jpg"
+
+
+@pytest.mark.parametrize(
+    ("width", "is_pixel"), [(" 1 px ", True), ("01.0px", True), ("0", True), ("2", False), ("1 p", False)]
+)
+def test_pixels(width: str, is_pixel: bool) -> None:
+    assert (_src(src="a.jpg", width=width, alt="x") is None) == is_pixel
+
+
+def test_image_file() -> None:
+    assert _src(**{"data-foo": "a.jpg?" * (LONG // 6) + " "}) is None
+    assert _src(**{"data-foo": "/a.jpg?{b}"}) == "/a.jpg?{b}"
+    assert _src(**{"data-foo": "/a.jpg#b.png?c"}) == "/a.jpg#b.png?c"
+    assert _src(**{"data-foo": "/a{b}.jpg"}) is None
+    assert _src(**{"data-foo": "/a.jpg?b c"}) is None
+    assert _src(**{"data-foo": "/a.jpgx.png"}) == "/a.jpgx.png"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("<![CDATA[ x" + " " * LONG + "y", "x" + " " * LONG + "y"),
+        ("<![CDATA[ x" + " %" * LONG + "y", "x" + " %" * LONG + "y"),
+        ("% <![CDATA[ x % ]]>", "x"),
+        ("<![CDATA[ ]]>x", "x"),
+        ("a  <![CDATA[b  %  ]]>c", "abc"),
+        ("% %<![CDATA[a%]]>b", "% ab"),
+        ("a" + " " * LONG + "b\nc", "a" + " " * LONG + "b\nc"),
+        ("a \t \n \n b\nc", "a\nb\nc"),
+        ("%" * LONG + "\nx", "x"),
+        ("x\n" + "%" * LONG, "x\n" + "%" * LONG),
+        ("x % no\n  y \\% z\n%", "x y \\% z\n%"),
+        ("x% last", "x% last"),
+    ],
+    ids=range(12),
+)
+def test_clean_latex(source: str, expected: str) -> None:
+    assert clean(source) == expected
+
+
+def test_clean_latex_of_wikipedia() -> None:
+    tex = "{\\displaystyle" + " " * LONG + "x"
+    assert clean(tex, wikipedia=True) == tex
+    assert clean("{ \\displaystyle  x^2 }", wikipedia=True) == "x^2"
+
+
+@pytest.mark.parametrize(
+    ("number", "tag"),
+    [
+        (" " * LONG + "1" + " " * LONG + "|", None),
+        (" ( 1.2 ) ", " \\tag{1.2}"),
+        ("(A.1", " \\tag{A.1}"),
+        ("3'", " \\tag{3'}"),
+        ("(1) (2)", None),
+    ],
+    ids=range(5),
+)
+def test_number_of_a_formula(number: str, tag: str | None) -> None:
+    element = _element(f'<div class="math"><span class="eqno">{number}</span><p><img class="math" alt="x^2"></p></div>')
+    found = formula(element)
+    assert (None if found is None else found.latex) == (None if tag is None else "x^2" + tag)
+
+
+def test_marks_of_markdown() -> None:
+    middle = "a" + "_" * LONG + "b"
+    assert InlineWriter().paragraph((Text(middle),)) == middle
+    assert InlineWriter().paragraph((Text("_a__ b_c __d_"),)) == "\\_a\\_\\_ b_c \\_\\_d\\_"
+    assert InlineWriter().paragraph((Text("*_*"),)) == "\\*\\_\\*"
+
+
+@pytest.mark.parametrize(
+    ("text", "leads"),
+    [
+        ("jump to" + "_" * LONG + "b", False),
+        ("_" * LONG + "\u21a9", True),
+        ("^ jump up to", True),
+        ("[a_b]", True),
+        ("__ab__", True),
+        ("[a__b]", False),
+        ("ab cd", False),
+        ("Return!", True),
+    ],
+    ids=range(8),
+)
+def test_link_back_of_a_footnote(text: str, leads: bool) -> None:
+    link = _element(f'<a href="#ref1" class="backref">{text}</a>')
+    assert FootnoteMarks.leads_back(link, "#ref1") == leads
+
+
+def test_formula_of_an_image() -> None:
+    assert formula_of_image(_element(f'<img src="//x/{"latex.php?" * LONG}">')) is None
+    found = formula_of_image(_element('<img src="//s0.wp.com/latex.php?bg=fff&amp;latex=x%5E2&amp;fg=0">'))
+    assert found is not None
+    assert found.latex == "x^2"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_number"),
+    [
+        ("lineno-" * 100, True),
+        ("source-line-numbers", True),
+        ("x_gutter-y", True),
+        ("lnt", True),
+        ("ln", True),
+        ("lntx", False),
+        ("blob-num-x", True),
+        ("blob-numx", False),
+        ("crayon-num", True),
+        ("outline-no", False),
+        ("linenos-x", True),
+        ("lineup", False),
+    ],
+)
+def test_class_of_line_numbers(name: str, is_number: bool) -> None:
+    assert has_number_class(name) == is_number
+
+
+# ---------------------------------------------------------------------- what Trafilatura sees
+def _about(head: str, body: str = "") -> Metadata:
+    page = f"<!doctype html><html><head>{head}</head><body>{body}<p>Text of the page.</p></body></html>"
+    return metadata(Document(page, url="https://example.org/a"), Config())
+
+
+def _ld(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return f'<script type="application/ld+json">{text}</script>'
+
+
+def _article(**fields: object) -> dict[str, object]:
+    return {"@context": "https://schema.org", "@type": "NewsArticle", **fields}
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        '"author" ' * 12_000,
+        '"publisher": {"name ' * 12_000,
+        '"' + '\\"' * LONG,
+        '"@type":[' * 20_000,
+        "[" * LONG,
+        '"author" "names" "a b" ' * 5_000,
+    ],
+    ids=range(6),
+)
+def test_broken_json_ld(script: str) -> None:
+    assert _about("<title>A title</title>" + _ld(script)).title == "A title"
+
+
+@pytest.mark.parametrize(
+    "headline",
+    ["<" * LONG, "<!-- >" * LONG, "\\u003c!-- \\u003e" * 9_000, '\\u0022author\\u0022 "' * 9_000],
+    ids=range(4),
+)
+def test_hostile_strings_in_json_ld(headline: str) -> None:
+    assert _about(_ld(_article(author="Ann Bell", headline=headline))).author == "Ann Bell"
+
+
+def test_hostile_meta_elements() -> None:
+    metas = f'<meta name="description" content="{"&lt;" * LONG}"><meta name="author" content="{"(" * LONG}">'
+    assert _about(metas + _ld(_article(author="Ann Bell"))).author == "Ann Bell"
+
+
+def test_names_are_as_many_as_on_real_pages() -> None:
+    names = [f"Ann Bell{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(600)]
+    expected = "; ".join(names[:MAX_NAMES])
+    assert _about("".join(f'<meta name="citation_author" content="{name}">' for name in names)).author == expected
+    assert _about(_ld(_article(author=names))).author == expected
+    assert _about(_ld(_article(author=[{"@type": "Person", "name": name} for name in names]))).author == expected
+
+
+def test_json_ld_is_read() -> None:
+    said = _article(
+        headline="Tom &amp; Ann",
+        author=[{"@type": "Person", "name": "Ann Bell"}, {"@type": "Person", "givenName": "Bo", "familyName": "Chan"}],
+        publisher={"@type": "Organization", "name": "The Daily"},
+        datePublished="2024-05-06T07:08:09Z",
+    )
+    found = _about(_ld({"@context": "https://schema.org", "@graph": ["x", said]}) + _ld(said))
+    assert (found.title, found.author) == ("Tom & Ann", "Ann Bell; Bo Chan")
+    assert (found.site_name, found.date) == ("The Daily", "2024-05-06")
+
+
+def test_dates_are_read_from_broken_json_ld() -> None:
+    assert _about(_ld('{"datePublished": "2024-05-06", "author": {"name": "Ann Bell"')).date == "2024-05-06"
+
+
+def test_links_in_footers_in_each_other() -> None:
+    found = _about("<title>A title</title>", '<footer><a href="/licenses/by/4.0">x</a>' * 20_000)
+    assert found.title == "A title"
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "<p>" + "\\(" * LONG,
+        "<p>" + " \\[ x" * LONG,
+        _ld('"@type":[' * 20_000),
+        _ld(_article(articleBody="<a " + "=" * LONG)),
+    ],
+    ids=range(4),
+)
+def test_fallback(attack: str) -> None:
+    sentence = "This is the first sentence of an article that is long enough to be one. "
+    page = Document(f"<html><body><article><p>{sentence * 5}</p>{attack}</article></body></html>")
+    found = fall_back(page, Config(fallback="trafilatura"), FallbackReason.NO_MAIN)
+    assert found.error is None
+    assert sentence.strip() in (found.text or "")
