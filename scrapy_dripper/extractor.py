@@ -184,7 +184,9 @@ class Extractor:
         nothing = not any(labels)
         try:
             config = document.config or self.config
-            written = NOTHING if nothing else write(page, answer.main, config)
+            written = NOTHING if nothing else write(page, answer.main, config, len(document.html))
+        except PageError as error:
+            return replace(self.fall_back(document, error.reason, str(error)), blocks=len(page.blocks))
         except Exception as error:
             logger.debug("cannot write %(url)s", {"url": document.url}, exc_info=True)
             return self.fall_back(document, FallbackReason.OUTPUT_ERROR, f"{type(error).__name__}: {error}")
@@ -200,7 +202,7 @@ class Extractor:
             labels=labels,
             probabilities=probabilities,
             blocks=len(labels),
-            truncated=page.truncated or answer.truncated,
+            truncated=page.truncated or answer.truncated or written.truncated,
             work=answer.work,
         )
 

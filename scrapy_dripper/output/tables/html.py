@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from html import escape
 
+from scrapy_dripper.output.bounds import Allowance
+from scrapy_dripper.output.content_json import weigh
 from scrapy_dripper.output.items import (
     Audio,
     Cell,
@@ -41,13 +43,19 @@ _TAGS: dict[type, str] = {Emphasis: "em", Strong: "strong", Deleted: "del", Sub:
 _before_blank_line = re.compile(r"[\r\n](?=[ \t]*[\r\n])").sub
 
 
-def table_html(table: Table, links: bool = True) -> str:
+def table_html(table: Table, links: bool = True, html_left: Allowance | None = None) -> str:
     """Return a table as HTML without blank lines, for these end HTML in Markdown (CommonMark 4.6).
 
     Formulas are written in dollar signs, as in Markdown; the dollar signs of the text are character references.
-    ``links=False`` leaves the text of links alone.
+    ``links=False`` leaves the text of links alone. The characters are taken off ``html_left``, if that is given, which
+    raises :exc:`~scrapy_dripper.output.bounds.TooLongError`.
     """
-    return _Writer(links).table(table)
+    if html_left is not None:  # before it is written; it has a few times as many
+        weigh(table, Allowance(html_left.form, html_left.left))
+    written = _Writer(links).table(table)
+    if html_left is not None:
+        html_left.spend(len(written))
+    return written
 
 
 class _Writer:
