@@ -214,14 +214,15 @@ class _Writer(html2text.HTML2Text):
         if start and not self._begun:
             self._begun = len(self.outtextlist) > 100 or any(piece.strip() for piece in self.outtextlist)
             self.begins_with_code |= not self._begun
+        if start and self.start and self.list:
+            # html2text would put the first line behind the mark of the item, where it is no code; behind text of the
+            # item around it, an item that begins with an empty line is none (CommonMark 5.2).
+            self.o("&nbsp;")
+            self.start = False
         super().handle_tag(tag, attrs, start)
         if start and self._items and not self.list:
             self._borrow(self.list_code_indent)  # an item outside any list, of which html2text indents no code
-        if start and self.start and self.list:
-            # html2text would put the first line behind the mark of the item, where it is no code.
-            self.start = False
-            self.p_p = 1
-        elif start and not self.list and self._list_indent:
+        if start and not self.list and self._list_indent:
             # Right behind a list, code is code only as a part of its last item.
             if len(self.outtextlist) - self._list_end < 10 and not "".join(self.outtextlist[self._list_end :]).strip():
                 self._borrow(self._list_indent)

@@ -32,9 +32,9 @@ from scrapy_dripper.output.items import (
     Title,
     Video,
 )
-from scrapy_dripper.output.markdown_inline import InlineWriter, Links, tex
+from scrapy_dripper.output.markdown_inline import InlineWriter, Links, is_live, tex
 from scrapy_dripper.output.tables.grid import is_mostly_padding
-from scrapy_dripper.output.tables.html import table_html
+from scrapy_dripper.output.tables.html import code_html, table_html
 from scrapy_dripper.output.tables.linear import linear
 
 ComplexTables = Literal["html", "linear"]
@@ -44,6 +44,9 @@ MAX_PREFIX = 20
 MAX_NUMBER = 999_999_999
 """The largest number of an item (CommonMark 5.2)."""
 
+_not_in_language = re.compile(r"[^\w#.+-]").sub  # with others, a fence is none to Python-Markdown
+# To Python-Markdown, fences are fences at the beginning of a line only: within a list, this would be live.
+_active = re.compile(r"<[A-Za-z/!?]|\](?=[(\[:])|\{[^=\n]*=").search
 _indent = re.compile(r"\n(?=[^\n])").sub
 _ticks = re.compile(r"^[ >]*(`{3,})", re.MULTILINE).findall
 _blank_lines = re.compile(r"\n\s*\n").sub
@@ -116,11 +119,13 @@ class _Writer:
 
     def _code(self, code: CodeBlock) -> str:
         text = code.text
+        if (self.prefix or self.in_definition) and _active(text):
+            return code_html(code)
         fence = "```"
         if "```" in text:
             fence = "`" * (max(map(len, _ticks(text)), default=2) + 1)
             fence = fence if len(fence) > 2 else "```"
-        language = "".join((code.language or "").replace("`", "").split())
+        language = _not_in_language("", code.language or "")
         return f"{fence}{language}\n{text}\n{fence}"
 
     def _image(self, image: Image) -> str:
@@ -165,7 +170,8 @@ class _Writer:
     def _footnotes(self, footnotes: Footnotes) -> str:
         if self.prefix >= MAX_PREFIX:
             return "\n\n".join(self.blocks(note.items) for note in footnotes.notes)
-        return "\n\n".join(f"[^{note.label}]: {self._indented(note.items, 4)}" for note in footnotes.notes)
+        notes = ((note.label, self._indented(note.items, 4)) for note in footnotes.notes)
+        return "\n\n".join(("\\[^" if is_live(text) else "[^") + f"{label}]: {text}" for label, text in notes)
 
     # ------------------------------------------------------------------ lists
     def _list(self, item: List, again: bool = False) -> str:

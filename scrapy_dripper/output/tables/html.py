@@ -40,6 +40,7 @@ from scrapy_dripper.output.items import (
 )
 
 _TAGS: dict[type, str] = {Emphasis: "em", Strong: "strong", Deleted: "del", Sub: "sub", Sup: "sup"}
+_marks = re.compile(r"\](?=[(\[:])|```|~~~").sub
 _before_blank_line = re.compile(r"[\r\n](?=[ \t]*[\r\n])").sub
 
 
@@ -56,6 +57,11 @@ def table_html(table: Table, links: bool = True, html_left: Allowance | None = N
     if html_left is not None:
         html_left.spend(len(written))
     return written
+
+
+def code_html(code: CodeBlock) -> str:
+    """Return a block of code as HTML without blank lines and without marks of Markdown that could be live."""
+    return _Writer(links=True).item(code)
 
 
 class _Writer:
@@ -153,7 +159,7 @@ class _Writer:
                 return f"<code>{_text(run.text)}</code>"
             case Formula():
                 marks = "$$" if run.display else "$"
-                return f"{marks}{_before_blank_line('&#10;', escape(run.latex, quote=False))}{marks}"
+                return f"{marks}{_before_blank_line('&#10;', _inert(escape(run.latex, quote=False)))}{marks}"
             case Image():
                 title = f' title="{_value(run.title)}"' if run.title else ""
                 image = f'<img src="{_value(run.src)}" alt="{_value(run.alt)}"{title}>'
@@ -173,9 +179,14 @@ class _Writer:
 
 
 def _text(text: str) -> str:
-    return escape(text, quote=False).replace("$", "&#36;")
+    return _inert(escape(text, quote=False)).replace("$", "&#36;").replace("{", "&#123;")
 
 
 def _value(value: str) -> str:
     """Return the value of an attribute."""
-    return escape(value).replace("\r", "&#13;").replace("\n", "&#10;")
+    return _inert(escape(value)).replace("\r", "&#13;").replace("\n", "&#10;")
+
+
+def _inert(html: str) -> str:
+    """Return HTML without marks that readers find who read Markdown in HTML, or fences in it."""
+    return _marks(lambda mark: "".join(f"&#{ord(one)};" for one in mark[0]), html)
