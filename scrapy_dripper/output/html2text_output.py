@@ -214,7 +214,7 @@ class _Writer(html2text.HTML2Text):
         if start and not self._begun:
             self._begun = len(self.outtextlist) > 100 or any(piece.strip() for piece in self.outtextlist)
             self.begins_with_code |= not self._begun
-        if start and self.start and self.list:
+        if start and self.start and (self.list or self._items):
             # html2text would put the first line behind the mark of the item, where it is no code; behind text of the
             # item around it, an item that begins with an empty line is none (CommonMark 5.2).
             self.o("&nbsp;")
