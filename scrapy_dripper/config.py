@@ -223,6 +223,13 @@ class Config:
     max_text: int = _option(
         5_000_000, _whole(1), "Most characters of text of a page, scripts and the like aside.", per_request=True
     )
+    max_output: int = _option(
+        20,
+        _whole(1),
+        "How many times as many characters as the page each form of its output may have: Main-HTML, Markdown, text, "
+        "and the content list as JSON.",
+        per_request=True,
+    )
     processes: int | None = _option(
         None,
         _optional(_whole(0)),

@@ -177,7 +177,9 @@ class Extractor:
         nothing = not any(labels)
         try:
             config = document.config or self.config
-            written = NOTHING if nothing else write(page, answer.main, config)
+            written = NOTHING if nothing else write(page, answer.main, config, len(document.html))
+        except PageError as error:
+            return replace(self.fall_back(document, error.reason, str(error)), blocks=len(page.blocks))
         except MemoryError:
             return self.fall_back(document, FallbackReason.OVERSIZE, _NO_MEMORY)
         except Exception as error:
@@ -195,7 +197,7 @@ class Extractor:
             labels=labels,
             probabilities=probabilities,
             blocks=len(labels),
-            truncated=page.truncated or answer.truncated,
+            truncated=page.truncated or answer.truncated or written.truncated,
             work=answer.work,
         )
 

@@ -15,6 +15,7 @@ import numpy as np
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.output import write, write_html
+from scrapy_dripper.output.bounds import most_chars
 from scrapy_dripper.output.content_json import clean
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.decode import decode
@@ -190,9 +191,9 @@ def _run(document: Document, config: Config) -> _Found | Extraction:
         html = html[: config.max_bytes]
     text = html if isinstance(html, str) else decode(html, document.charset)
     if config.fallback == "trafilatura":
-        found = _trafilatura(text, document.url, config)
+        found = _trafilatura(text, document.url, config, len(html))
     elif config.fallback == "html":
-        found = _whole_page(text, document.url, config)
+        found = _whole_page(text, document.url, config, len(html))
     else:
         call = _load(config.fallback) if isinstance(config.fallback, str) else cast("Fallback", config.fallback)
         answer = call(text, document.url)
@@ -201,31 +202,41 @@ def _run(document: Document, config: Config) -> _Found | Extraction:
             if content is not None:
                 content = clean(content)
             elif answer.main_html and config.content_field is not None:
-                content = write_html(answer.main_html, document.url, config).content
+                content = write_html(answer.main_html, document.url, config, len(answer.main_html)).content
             return replace(answer, truncated=answer.truncated or over, content=content)
         found = _from_html(answer, document.url, config)
     return replace(found, truncated=True) if over else found
 
 
-def _trafilatura(text: str, url: str, config: Config) -> _Found:
+def _trafilatura(text: str, url: str, config: Config, size: int) -> _Found:
     from scrapy_dripper import trafilatura_output  # 0.1 s that most crawls can save
 
     root, truncated = limited_tree(text)
     title = _title(root)
-    main_html, plain = trafilatura_output.extract(root, url)
+    most = most_chars(size, config.max_output)
+    # Trafilatura puts the URL before that of each image, whatever that comes to.
+    short = len(url) * sum(1 for _ in root.iter("img", "a")) <= most // 2
+    main_html, plain = trafilatura_output.extract(root, url if short else "")
     trafilatura_output.limit_caches(len(text))
-    written = write_html(main_html, url, config)
-    if config.content_types is not None:
+    written = write_html(main_html, url, config, size)
+    if config.content_types is not None or written.truncated or len(plain) > most:
         plain = written.text
-    return _Found(main_html, written.markdown, plain, title, truncated, written.content)
+    return _Found(written.main_html, written.markdown, plain, title, truncated or written.truncated, written.content)
 
 
-def _whole_page(text: str, url: str, config: Config) -> _Found:
+def _whole_page(text: str, url: str, config: Config, size: int) -> _Found:
     """Return the page with every block taken for main: no scripts, no handlers, nothing hidden from a reader."""
     root, truncated = limited_tree(text)
     page = cut(root, url)
-    written = write(page, np.ones(len(page.blocks), dtype=np.bool_), config)
-    return _Found(written.main_html, written.markdown, written.text, page.title, truncated, written.content)
+    written = write(page, np.ones(len(page.blocks), dtype=np.bool_), replace(config, oversize="truncate"), size)
+    return _Found(
+        written.main_html,
+        written.markdown,
+        written.text,
+        page.title,
+        truncated or written.truncated,
+        written.content,
+    )
 
 
 def _from_html(answer: object, url: str, config: Config) -> _Found:
@@ -234,7 +245,7 @@ def _from_html(answer: object, url: str, config: Config) -> _Found:
         raise TypeError(f"expected HTML, an Extraction or None (got {type(answer).__name__})")
     if answer is None or not answer.strip():
         return _Found()
-    found = _whole_page(answer, url, config)
+    found = _whole_page(answer, url, config, len(answer))
     return replace(found, main_html=answer)
 
 

@@ -19,6 +19,7 @@ from trafilatura.xml import xmltotxt
 
 from scrapy_dripper.json_ld import drop_broken
 from scrapy_dripper.output.main_html import unsafe_url
+from scrapy_dripper.output.tables.grid import MAX_PADDED, MAX_PADDING
 from scrapy_dripper.page.recover import drop_controls
 from scrapy_dripper.page.tags import UNSEEN
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 # Its warning for every page on which it finds nothing says no more than the empty result.
 if logging.getLogger("trafilatura").level == logging.NOTSET:
     logging.getLogger("trafilatura").setLevel(logging.ERROR)
+
+MAX_NUMBERED = 1_000
+"""Items of a list that keeps its numbers: to number one, Trafilatura counts all before it."""
 
 BETWEEN_RESETS = 20_000_000
 """Characters of documents after which Trafilatura's caches are emptied: they hold a thousand lines of each kind,
@@ -57,6 +61,9 @@ def extract(root: HtmlElement, url: str) -> tuple[str, str]:
     etree.strip_elements(root, *_NOT_SHOWN, with_tail=False)
     for element in root.iter(*_RAW):
         element.tag = "pre"
+    for numbered in root.iter("ol"):
+        if len(numbered) > MAX_NUMBERED:
+            numbered.tag = "ul"
     found: Any = bare_extraction(
         root,
         url=url or None,
@@ -70,6 +77,7 @@ def extract(root: HtmlElement, url: str) -> tuple[str, str]:
     if found is None or found.body is None:
         return "", ""
     _drop_unsafe_urls(found.body)
+    _drop_padding(found.body)
     plain = deepcopy(found.body)
     etree.strip_elements(plain, "graphic", with_tail=False)
     etree.strip_tags(plain, "ref", "hi")
@@ -97,6 +105,22 @@ def _drop_unsafe_urls(body: _Element) -> None:
         for name in ("target", "src", "href", "url"):
             if unsafe_url(element.get(name, "")):
                 del element.attrib[name]
+
+
+def _drop_padding(body: _Element) -> None:
+    """Take out the empty cells at the end of rows, if most cells are such.
+
+    Trafilatura makes all rows of a table as long as the longest, up to a hundred cells.
+    """
+    cells = list(body.iter("cell"))
+    filled = sum(1 for cell in cells if len(cell) or cell.text)
+    if len(cells) <= MAX_PADDED or len(cells) <= MAX_PADDING * filled:
+        return
+    for row in body.iter("row"):
+        for cell in reversed(list(row)):
+            if len(cell) or cell.text:
+                break
+            row.remove(cell)
 
 
 def _html(body: _Element) -> str:

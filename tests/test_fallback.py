@@ -155,7 +155,7 @@ def test_trafilatura_has_nothing_that_runs() -> None:
     assert result.main_html is not None
     assert "<img src=x" not in result.main_html
     assert result.markdown is not None
-    assert "\\<img src=x onerror=x()>" in result.markdown
+    assert "&lt;img src=x onerror=x()>" in result.markdown
     assert "`a<b>`" in result.markdown
 
 

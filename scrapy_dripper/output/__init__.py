@@ -10,7 +10,9 @@ import numpy.typing as npt
 from lxml import etree
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.output import html2text_output
+from scrapy_dripper.output.bounds import LEAST, UNBOUNDED, Allowance, TooLongError, most_chars
 from scrapy_dripper.output.code.guess import magika_guess
 from scrapy_dripper.output.content_list import content_list, only
 from scrapy_dripper.output.items import Items
@@ -18,6 +20,7 @@ from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.errors import PageError
+from scrapy_dripper.page.limits import cut_off
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.recover import drop_controls
@@ -32,34 +35,80 @@ class Written(NamedTuple):
     content: Items
     markdown: str
     text: str
+    truncated: bool = False
+    """True if this is the first part only: all of it would be over ``DRIPPER_MAX_OUTPUT``."""
 
 
 NOTHING = Written("", (), "", "")
 """The main content of a page that has none."""
 
 
-def write(page: Page, main: npt.NDArray[np.bool_], config: Config) -> Written:
-    """Return the main content of a page whose blocks are labelled."""
+def write(page: Page, main: npt.NDArray[np.bool_], config: Config, size: int | None = None) -> Written:
+    """Return the main content of a page whose blocks are labelled.
+
+    ``size`` is that of its document, in characters or bytes: each form has at most ``max_output`` times as many, by
+    default without bound. Raise :exc:`~scrapy_dripper.page.errors.PageError` with the reason ``oversize`` if one would
+    have more; with ``oversize="truncate"``, return the first part of the page that has not.
+    """
     tree = main_tree(page, main)
-    return _write(tree, to_html(tree), page.base_url, config, page.scripts)
+    return _fitting(tree, None, page.base_url, config, size, config.oversize == "truncate", page.scripts)
 
 
-def write_html(main_html: str, base_url: str, config: Config) -> Written:
-    """Return the same for HTML that is main content already, and stays as it is; nothing for what is no HTML."""
+def write_html(main_html: str, base_url: str, config: Config, size: int | None = None) -> Written:
+    """Return the same for HTML that is main content already, and stays as it is; nothing for what is no HTML.
+
+    It is cut, whatever the configuration says, where a form would be longer than it may be.
+    """
     try:
         tree = parse(main_html)
     except PageError:
         return Written(main_html, (), "", "")
     drop_controls(tree)  # before writing: taken out of Markdown, they could leave syntax behind
-    return _write(tree, main_html, base_url, config)
+    return _fitting(tree, main_html, base_url, config, size, True)
 
 
-def _write(tree: etree._Element, main_html: str, base_url: str, config: Config, scripts: Sequence[str] = ()) -> Written:
-    content = content_list(tree, base_url, scripts, magika_guess() if config.guess_language else None)
+def _fitting(
+    tree: etree._Element,
+    main_html: str | None,
+    base_url: str,
+    config: Config,
+    size: int | None,
+    cut: bool,
+    scripts: Sequence[str] = (),
+) -> Written:
+    """Return all forms of a tree; of its first half, or the half of that, if they are too long and it may be cut."""
+    most = UNBOUNDED if size is None else most_chars(size, config.max_output)
+    elements, form = 0, ""
+    while True:
+        try:
+            written = _write(tree, main_html, base_url, config, most, scripts)
+            if written.content or not elements:
+                return written._replace(truncated=elements > 0)
+        except TooLongError as error:
+            form = error.form
+            elements = (elements or sum(1 for _ in tree.iter())) // 2
+            if cut and elements:
+                cut_off(tree, elements)
+                main_html = None
+                continue
+        raise PageError(
+            FallbackReason.OVERSIZE,
+            f"the {form} would have over {most:,} characters, DRIPPER_MAX_OUTPUT = {config.max_output} times the "
+            f"{max(size or 0, LEAST):,} of the page",
+        )
+
+
+def _write(
+    tree: etree._Element, main_html: str | None, base_url: str, config: Config, most: int, scripts: Sequence[str]
+) -> Written:
+    if main_html is None:
+        main_html = to_html(tree)  # about ten times the page at most: each text and attribute of it stands there once
+    Allowance("Main-HTML", most).check(len(main_html))
+    content = content_list(tree, base_url, scripts, magika_guess() if config.guess_language else None, most)
     if config.content_types is not None:
         content = only(content, config.content_types)
     if config.markdown == "html2text":
-        written = html2text_output.markdown(main_html, base_url, links=config.links != "drop")
+        written = html2text_output.markdown(main_html, base_url, config.links != "drop", most)
     else:
-        written = markdown(content, config.links, config.complex_tables)  # type: ignore[arg-type]
+        written = markdown(content, config.links, config.complex_tables, most)  # type: ignore[arg-type]
     return Written(main_html, content, written, plain_text(content))

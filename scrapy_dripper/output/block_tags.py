@@ -212,7 +212,7 @@ def _table(reader: Reader, element: etree._Element) -> Leave:
         return _block(reader, element)
     reader.flush()
     reader.in_cell += 1
-    items = table(element, reader.read)
+    items = table(element, reader.read, reader.tables)
     reader.in_cell -= 1
     for item in items:
         if type(item) is Paragraph and not reader.in_cell:  # of a layout table

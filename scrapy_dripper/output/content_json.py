@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, fields
+from json.encoder import encode_basestring
 from typing import Any, cast, get_args
 
 from scrapy_dripper.characters import without_controls
+from scrapy_dripper.output.bounds import Allowance
 from scrapy_dripper.output.items import Cell, Footnote, Footnotes, Item, Items, List, ListItem, Run, Table
 
 _PARTS = (Cell, ListItem, Footnote)
@@ -49,6 +51,31 @@ def _clean(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _clean(one) for name, one in value.items()}
     return [_clean(one) for one in value] if isinstance(value, list) else value
+
+
+def weigh(value: Any, allowance: Allowance) -> None:
+    """Take the characters of items, or of a part of them, off an allowance: those of JSON without white space.
+
+    What stands in several places counts as often. Raise :exc:`~scrapy_dripper.output.bounds.TooLongError` as soon as
+    there are more than allowed: no more work is done than that many characters are worth.
+    """
+    kind = type(value)
+    if kind is str:
+        allowance.spend(len(encode_basestring(value)))
+    elif kind is tuple:
+        allowance.spend(len(value) + 2)
+        for one in value:
+            weigh(one, allowance)
+    elif kind in _FIELDS:
+        chars = 2 if kind in _PARTS else len(kind.type) + 11
+        for name, default, _ in _FIELDS[kind]:
+            one = getattr(value, name)
+            if one != default:
+                chars += len(name) + 4
+                weigh(one, allowance)
+        allowance.spend(chars)
+    else:
+        allowance.spend(len(str(value)))
 
 
 def _encode(value: Any) -> Any:

@@ -10,7 +10,9 @@ from typing import Any
 from lxml import etree
 
 from scrapy_dripper.output import block_tags, inline_tags
+from scrapy_dripper.output.bounds import UNBOUNDED, Allowance
 from scrapy_dripper.output.code.blocks import Guess
+from scrapy_dripper.output.content_json import weigh
 from scrapy_dripper.output.items import Footnotes, Image, Item, Items, List, Paragraph, Quote, Run, Runs
 from scrapy_dripper.output.math.delimiters import notation
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
@@ -18,18 +20,25 @@ from scrapy_dripper.page.tags import UNSEEN
 
 
 def content_list(
-    root: etree._Element, base_url: str = "", scripts: Sequence[str] = (), guess: Guess | None = None
+    root: etree._Element,
+    base_url: str = "",
+    scripts: Sequence[str] = (),
+    guess: Guess | None = None,
+    most: int = UNBOUNDED,
 ) -> Items:
     """Return the content of a tree, such as that of Main-HTML, as items in document order.
 
     Relative URLs are resolved against ``base_url``; what cannot be resolved stays as it is written. ``scripts`` of the
     page can say how it writes formulas; those in the tree are looked at too. ``guess`` is asked for the language of
-    code whose page does not name it.
+    code whose page does not name it. Raise :exc:`~scrapy_dripper.output.bounds.TooLongError` if the list has more than
+    ``most`` characters as JSON; of these, relative URLs may gain half.
     """
     found = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
-    reader = Reader(root, base_url, notation(chain(scripts, found)), _ENTER, _other)
+    reader = Reader(root, base_url, notation(chain(scripts, found)), _ENTER, _other, most)
     reader.guess = guess
-    return reader.read(root)
+    items = reader.read(root)
+    weigh(items, Allowance("content list", most))
+    return items
 
 
 def _other(reader: Reader, element: etree._Element) -> Leave:

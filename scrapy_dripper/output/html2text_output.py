@@ -13,6 +13,7 @@ from urllib.parse import urljoin
 import html2text
 from html2text.elements import ListElement
 
+from scrapy_dripper.output.bounds import UNBOUNDED, TooLongError
 from scrapy_dripper.output.main_html import unsafe_url
 
 MAX_DEPTH = 10
@@ -38,22 +39,23 @@ _destination = re.compile(r"\](?=[(:]\s*<?([^\s)>]{1,400}))").sub
 _escaped = re.compile(r"\\(?=[!-/:-@\[-`{-~])").sub
 
 
-def markdown(html: str, base_url: str = "", links: bool = True) -> str:
+def markdown(html: str, base_url: str = "", links: bool = True, most: int = UNBOUNDED) -> str:
     """Return HTML as Markdown with absolute links and lines that are not wrapped; a renderer finds no HTML in it.
 
     ``links=False`` keeps the text of links alone. ``base_url`` is what relative links resolve against. What cannot be
     resolved stays as it is written. Markdown is at most some ten times as long as its HTML: where it would be more, it
-    has no quotes, no lists and no absolute links.
+    has no quotes, no lists and no absolute links. Raise :exc:`~scrapy_dripper.output.bounds.TooLongError` if even that
+    has over ``most`` characters.
     """
     marked = _mark(_LT, html)
     if len(base_url) > MAX_BASE_URL:
         base_url = ""
     try:
-        writer = _Writer(base_url, MAX_DEPTH, 100_000 + 10 * len(html))
+        writer = _Writer(base_url, MAX_DEPTH, min(most, 100_000 + 10 * len(html)))
         writer.ignore_links = not links
         written = writer.handle(marked)
-    except _TooLongError:
-        writer = _Writer("", 0, None)
+    except TooLongError:
+        writer = _Writer("", 0, most)
         writer.ignore_links = not links
         written = writer.handle(marked)
     # html2text does not escape brackets: text that is a link to Markdown may be one, but none that runs.
@@ -64,14 +66,10 @@ def markdown(html: str, base_url: str = "", links: bool = True) -> str:
 _Attributes: TypeAlias = "dict[str, str | None]"
 
 
-class _TooLongError(Exception):
-    """More Markdown than the page is worth."""
-
-
 class _Writer(html2text.HTML2Text):
     """html2text in linear time and bounded space, with text that stays text."""
 
-    def __init__(self, base_url: str, max_depth: int, limit: int | None) -> None:
+    def __init__(self, base_url: str, max_depth: int, limit: int) -> None:
         # html2text resolves URLs without catching what urljoin raises, so it gets them resolved.
         super().__init__(baseurl="", bodywidth=0)
         self.unicode_snob = True  # the page's own characters rather than ASCII look-alikes
@@ -127,10 +125,9 @@ class _Writer(html2text.HTML2Text):
         if self.pre:
             # Markdown ends lines, and so code, at these too.
             data = data.replace("\r\n", "\n").replace("\r", "\n")
-            if self._limit is not None:
-                prefix = self.blockquote + len(self.list_code_indent) + 5
-                if self._written + data.count("\n") * prefix > self._limit:
-                    raise _TooLongError
+            prefix = self.blockquote + len(self.list_code_indent) + 5
+            if self._written + data.count("\n") * prefix > self._limit:
+                raise TooLongError("Markdown")
         else:
             # The regexes of html2text take time quadratic in white space; to them, line breaks matter.
             data = _white_space(lambda run: "\n" if "\n" in run[0] else " ", data)
@@ -144,8 +141,8 @@ class _Writer(html2text.HTML2Text):
 
     def outtextf(self, s: str) -> None:
         self._written += len(s)
-        if self._limit is not None and self._written > self._limit:
-            raise _TooLongError
+        if self._written > self._limit:
+            raise TooLongError("Markdown")
         super().outtextf(s)
 
     def finish(self) -> str:
@@ -217,14 +214,15 @@ class _Writer(html2text.HTML2Text):
         if start and not self._begun:
             self._begun = len(self.outtextlist) > 100 or any(piece.strip() for piece in self.outtextlist)
             self.begins_with_code |= not self._begun
+        if start and self.start and (self.list or self._items):
+            # html2text would put the first line behind the mark of the item, where it is no code; behind text of the
+            # item around it, an item that begins with an empty line is none (CommonMark 5.2).
+            self.o("&nbsp;")
+            self.start = False
         super().handle_tag(tag, attrs, start)
         if start and self._items and not self.list:
             self._borrow(self.list_code_indent)  # an item outside any list, of which html2text indents no code
-        if start and self.start and self.list:
-            # html2text would put the first line behind the mark of the item, where it is no code.
-            self.start = False
-            self.p_p = 1
-        elif start and not self.list and self._list_indent:
+        if start and not self.list and self._list_indent:
             # Right behind a list, code is code only as a part of its last item.
             if len(self.outtextlist) - self._list_end < 10 and not "".join(self.outtextlist[self._list_end :]).strip():
                 self._borrow(self._list_indent)

@@ -177,7 +177,7 @@ class Table:
     header_rows: int = 0
     caption: Runs = ()
     simple: bool = True
-    """True if Markdown can hold it: no spans, and nothing but a paragraph in a cell."""
+    """True if Markdown can hold it: no spans, nothing but a paragraph in a cell, and few cells missing in its rows."""
     html: str = ""
     """Clean HTML of the table; empty where it is simple."""
 

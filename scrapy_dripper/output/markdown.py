@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
+from scrapy_dripper.output.bounds import UNBOUNDED, Allowance
 from scrapy_dripper.output.items import (
     Audio,
     CodeBlock,
@@ -31,8 +32,9 @@ from scrapy_dripper.output.items import (
     Title,
     Video,
 )
-from scrapy_dripper.output.markdown_inline import InlineWriter, Links, tex
-from scrapy_dripper.output.tables.html import table_html
+from scrapy_dripper.output.markdown_inline import InlineWriter, Links, is_live, tex
+from scrapy_dripper.output.tables.grid import is_mostly_padding
+from scrapy_dripper.output.tables.html import code_html, table_html
 from scrapy_dripper.output.tables.linear import linear
 
 ComplexTables = Literal["html", "linear"]
@@ -42,24 +44,30 @@ MAX_PREFIX = 20
 MAX_NUMBER = 999_999_999
 """The largest number of an item (CommonMark 5.2)."""
 
+_not_in_language = re.compile(r"[^\w#.+-]").sub  # with others, a fence is none to Python-Markdown
+# To Python-Markdown, fences are fences at the beginning of a line only: within a list, this would be live.
+_active = re.compile(r"<[A-Za-z/!?]|\](?=[(\[:])|\{[^=\n]*=").search
 _indent = re.compile(r"\n(?=[^\n])").sub
 _ticks = re.compile(r"^[ >]*(`{3,})", re.MULTILINE).findall
 _blank_lines = re.compile(r"\n\s*\n").sub
 
 
-def markdown(items: Items, links: Links = "keep", complex_tables: ComplexTables = "html") -> str:
+def markdown(items: Items, links: Links = "keep", complex_tables: ComplexTables = "html", most: int = UNBOUNDED) -> str:
     """Return items as Markdown.
 
     ``links`` are kept, dropped (their text stays) or made citations: numbers, with the list of the URLs at the end.
-    ``complex_tables`` are tables with spans, or with more than text in a cell.
+    ``complex_tables`` are tables with spans, or with more than text in a cell. Raise
+    :exc:`~scrapy_dripper.output.bounds.TooLongError` if there are more than ``most`` characters.
     """
-    return _Writer(links, complex_tables).document(items)
+    return _Writer(links, complex_tables, most).document(items)
 
 
 class _Writer:
-    def __init__(self, links: Links, complex_tables: ComplexTables) -> None:
+    def __init__(self, links: Links, complex_tables: ComplexTables, most: int) -> None:
         self.inline = InlineWriter(links)
         self.linear = complex_tables == "linear"
+        self.most = Allowance("Markdown", most)
+        """Nothing is taken off it: it holds for each part of the document, which stands in what is around it."""
         self.prefix = 0
         self.in_list = 0
         self.in_definition = False
@@ -81,19 +89,24 @@ class _Writer:
     def document(self, items: Items) -> str:
         written = self.blocks(items)
         citations = [f"[{number}]: {target}" for target, number in self.inline.citations.items()]
-        return "\n\n".join(filter(None, [written, "\n".join(citations)]))
+        document = "\n\n".join(filter(None, [written, "\n".join(citations)]))
+        self.most.check(len(document))
+        return document
 
     def blocks(self, items: Sequence[Item]) -> str:
         writers = self._writers
         pieces: list[str] = []
         before: Item | None = None
         again = False
+        chars = 0
         for item in _without_loose_definitions(items):
             # A list right behind another of its kind would continue it, if its marks were the same.
             again = type(item) is List and type(before) is List and item.kind == before.kind and not again
             piece = self._list(item, again) if again else writers[type(item)](item)  # type: ignore[arg-type]
             if piece:
                 pieces.append(piece)
+                chars += len(piece) + 2
+                self.most.check(chars - 2)
                 before = item
         return "\n\n".join(pieces)
 
@@ -106,11 +119,13 @@ class _Writer:
 
     def _code(self, code: CodeBlock) -> str:
         text = code.text
+        if (self.prefix or self.in_definition) and _active(text):
+            return code_html(code)
         fence = "```"
         if "```" in text:
             fence = "`" * (max(map(len, _ticks(text)), default=2) + 1)
             fence = fence if len(fence) > 2 else "```"
-        language = "".join((code.language or "").replace("`", "").split())
+        language = _not_in_language("", code.language or "")
         return f"{fence}{language}\n{text}\n{fence}"
 
     def _image(self, image: Image) -> str:
@@ -135,6 +150,7 @@ class _Writer:
         inner = self.blocks(quote.items)
         self.in_list, self.in_definition = saved
         self.prefix -= 2
+        self.most.check(len(inner) + 2 * inner.count("\n"))
         return "\n".join(f"> {line}" if line else ">" for line in inner.split("\n")) if inner else ""
 
     def _indented(self, items: Items, width: int) -> str:
@@ -144,12 +160,18 @@ class _Writer:
         inner = self.blocks(items)
         self.prefix -= width
         self.in_definition = in_definition
-        return _indent("\n" + " " * width, inner)
+        return self._shifted(inner, width)
+
+    def _shifted(self, lines: str, width: int) -> str:
+        """Return lines with all but the first, and those that are empty, so many spaces further in."""
+        self.most.check(len(lines) + width * lines.count("\n"))
+        return _indent("\n" + " " * width, lines)
 
     def _footnotes(self, footnotes: Footnotes) -> str:
         if self.prefix >= MAX_PREFIX:
             return "\n\n".join(self.blocks(note.items) for note in footnotes.notes)
-        return "\n\n".join(f"[^{note.label}]: {self._indented(note.items, 4)}" for note in footnotes.notes)
+        notes = ((note.label, self._indented(note.items, 4)) for note in footnotes.notes)
+        return "\n\n".join(("\\[^" if is_live(text) else "[^") + f"{label}]: {text}" for label, text in notes)
 
     # ------------------------------------------------------------------ lists
     def _list(self, item: List, again: bool = False) -> str:
@@ -197,7 +219,7 @@ class _Writer:
                 pieces.append(("\n\n" if pieces else "") + terms)
             if entry.items:
                 between = "\n\n" if "\n\n" in pieces[-1].lstrip("\n") else "\n"
-                body = _indent("\n" + indent, self.blocks(entry.items))
+                body = self._shifted(self.blocks(entry.items), len(indent))
                 pieces.append(f"{between}: {body}")
         self.in_definition, self.inline.escape_dollars = saved
         return "".join(pieces)
@@ -219,12 +241,17 @@ class _Writer:
         width = max(map(len, table.rows), default=0)
         if not width:
             return ""
+        padded = not is_mostly_padding(table.rows)  # or rows stay short, which GFM reads as if they had empty cells
         rows = []
+        chars = 0
         for row in table.rows:
             texts = self.inline.cells([cell.items[0].runs if cell.items else () for cell in row])  # type: ignore[union-attr]
             cells = [text.replace("|", "\\|") if "|" in text else text for text in texts]
-            cells += [""] * (width - len(cells))
+            if padded:
+                cells += [""] * (width - len(cells))
             rows.append(f"| {' | '.join(cells)} |")
+            chars += len(rows[-1])
+            self.most.check(chars)
         if not table.header_rows:
             rows.insert(0, "|" + "  |" * width)
         rows.insert(1, "|" + " --- |" * width)

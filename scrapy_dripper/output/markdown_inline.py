@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from html import unescape
 from typing import Any, Literal
 from unicodedata import category
 
@@ -24,6 +25,7 @@ from scrapy_dripper.output.items import (
     Sup,
     Text,
 )
+from scrapy_dripper.output.main_html import unsafe_url
 
 Links = Literal["keep", "drop", "citations"]
 
@@ -37,25 +39,34 @@ _MARKS = r"""[`$]
     | &(?=\#?\w{1,32};)
     | ~(?=~|\Z) | (?<=\S)~
     | """
-_marks = re.compile(_MARKS + r"\](?=[(:]) | \[(?=\^)", re.VERBOSE).sub
-_marks_and_brackets = re.compile(_MARKS + r"[\[\]]", re.VERBOSE).sub
-_mark_at_end = re.compile(r"\][(:]|\[\^|<[A-Za-z/!?]|&[#\w]").match
+_marks = re.compile(_MARKS + r"\](?=[(:]) | \[(?=[\^\[])", re.VERBOSE).sub
+# In the text of a link, marked takes backslashes off brackets before it reads the rest: [a\\](b) would be a link again.
+_marks_and_brackets = re.compile(_MARKS + r"[\[\]]|(?<=\])\(", re.VERBOSE).sub
+_attributes = re.compile(r"(?<!\S)\{").sub
+_mark_at_end = re.compile(r"\][(:]|\[[\^\[]|<[A-Za-z/!?]|&[#\w]").match
 _line_start = re.compile(
     r"(?P<number>\d{1,9})(?=[.)](?:\s|\Z))|(?:[-+*:](?=\s|\Z)|\#{1,6}(?=\s|\Z)|>|~~~|=+\s*\Z|-[-\s]*\Z|[|:][-|:\s]*\Z|"
-    r"\[[ xX]\](?=\s|\Z))"
+    r"\[[ xX]\](?=\s|\Z)|\[(?=[^\[\]]*\]:))"
 ).match
-_not_in_url = re.compile(r"[\s<>\\\x00-\x1f\x7f]|&(?=#?\w{1,32};)").sub
+_not_in_url = re.compile(r"[\s<>\\\x00-\x1f\x7f]|\](?=\()|&(?=#?\w{1,32};)").sub
 _url_special = re.compile(r"[\s<>\\()&\x00-\x1f\x7f]").search
-_automatic = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>\\\"`]+").fullmatch
+_automatic = re.compile(r"https?://[^\s<>\\\"`]+").fullmatch  # others are tags to Python-Markdown: <x:y/onclick=z>
+_before_path = re.compile(r"[^/?#]*").match
+_escaped_mark = re.compile(r"\\(?=[!-/:-@\[-`{-~])").sub
+_bare_destination = re.compile(r"(?:<[ \t]*([^ \t\n]+)|([^ \t\n]+)(?![^ \t\n])[ \t]*(?:[\"'(]|$))", re.MULTILINE).match
 _ticks = re.compile(r"`+").findall
 # As Pandoc reads dollar signs (its manual, tex_math_dollars): the first with text right behind it, the other right
 # behind text and with no digit behind it. A backslash before white space makes text of that.
 _opening_dollar = re.compile(r"\$(?=[^ \t\n])").search
 _closing_dollar = re.compile(r"(?:(?<=[^ \t\n])|(?<=\\[ \t\n]))\$(?![0-9])").search
 _markup_in_tex = re.compile(r"<(?=[A-Za-z/!?])|\](?=[(\[:])").sub
+_attribute_in_tex = re.compile(
+    r"(?<![\w\\])(?:on\w+|href|src|srcset|srcdoc|style|action|formaction|background|poster|data|ping|cite)(?==)", re.I
+).sub
 _first_word = re.compile(r"(?P<edge>(?:[^\w\s]|_)*)[^\W_]").match
 _last_word = re.compile(r"[^\W_](?P<edge>(?:[^\w\s]|_)*)\Z").search
 
+_REFERENCES = {"<": "&lt;", "&": "&amp;"}
 _FIRST: dict[type, str] = {
     Code: "`", Formula: "$", Link: "[", Image: "!", FootnoteMark: "[", LineBreak: "\n",
     Emphasis: "*", Strong: "*", Deleted: "~", Sub: "<", Sup: "<",
@@ -157,17 +168,25 @@ class InlineWriter:
         return _FIRST[type(run)]
 
     # ------------------------------------------------------------------ runs
-    def _text(self, run: Text, _before: str, after: str) -> str:
+    def _text(self, run: Text, before: str, after: str) -> str:
         text = self._escaped(run.text)
+        if "{" in text:
+            # Attributes of what is before, to Python-Markdown and others: *a*{onclick=b}, or # A {onclick=b}
+            if text[-1] == "}":
+                text = _attributes(r"\{", text)
+            elif before and text[0] == "{":
+                text = "\\" + text
         if after and _mark_at_end(text[-1] + after) and text[-2:-1] != "\\":
-            return f"{text[:-1]}\\{text[-1]}"
+            return text[:-1] + _escaped_one(text[-1])
         return text
 
     def _escaped(self, text: str) -> str:
         if _special(text):
             if "$" in text:
                 self._dollars += text.count("$")
-            return (_marks_and_brackets if self._escape_brackets else _marks)(_escape, text)
+            text = (_marks_and_brackets if self._escape_brackets else _marks)(_escape, text)
+            if "](" in text and ("://" in text or "www." in text):
+                text = text.replace("\\](", "&#93;(")  # to mistune, a backslash at the end of a bare URL is part of it
         return text
 
     def _code(self, run: Code, _before: str, _after: str) -> str:
@@ -253,14 +272,25 @@ def _is_punctuation(character: str) -> bool:
 
 def _escape(match: re.Match[str]) -> str:
     text = match[0]
-    return "\\" + text if len(text) == 1 else "".join("\\" + one for one in text)
+    return _escaped_one(text) if len(text) == 1 else "".join("\\" + one for one in text)
+
+
+def _escaped_one(character: str) -> str:
+    """Return a character that is no mark.
+
+    To Python-Markdown, and within a bare URL to any reader of GFM, a backslash is no escape: what is behind it would be
+    a tag.
+    """
+    return _REFERENCES.get(character) or "\\" + character
 
 
 def tex(latex: str) -> str:
     """Return LaTeX that is no tag, link, code or fence to a renderer that knows no formulas; it looks the same in one.
 
-    A backtick would end the code of its paragraph, and what that holds would be markup.
+    A backtick would end the code of its paragraph, and what that holds would be markup. To Python-Markdown and others,
+    braces behind emphasis hold attributes.
     """
+    latex = _attribute_in_tex(r"{}\g<0>", latex) if "=" in latex else latex
     return _markup_in_tex(r"\g<0> ", latex).replace("`", "\u2018").replace("~~~", "~~{}~")
 
 
@@ -273,10 +303,22 @@ def line_start(line: str) -> str:
     return f"{line[:i]}\\{line[i:]}"
 
 
+def is_live(note: str) -> bool:
+    """Return True if behind ``[^1]: `` a note is a URL that could run code to a reader that knows no footnotes.
+
+    It would take the note for the definition of a link (CommonMark 4.7).
+    """
+    found = _bare_destination(note)
+    return found is not None and unsafe_url(unescape(unescape(_escaped_mark("", found[1] or found[2]))))
+
+
 def destination(url: str, title: str = "") -> str:
     """Return what stands in the parentheses of a link."""
     if _url_special(url):
         url = _not_in_url(_percent, url)
+        start = _before_path(url)
+        if start is not None and "&" in start[0]:  # mistune reads references twice: javascript&amp;colon;
+            url = start[0].replace("&amp;", "&").replace("&", "%26") + url[start.end() :]
         if "(" in url or ")" in url:
             depth = 0
             for character in url:
@@ -287,7 +329,7 @@ def destination(url: str, title: str = "") -> str:
                 url = url.replace("(", "%28").replace(")", "%29")
     if not title:
         return url
-    quoted = " ".join(title.split()).replace("\\", "\\\\").replace('"', '\\"').replace("<", "&lt;")
+    quoted = " ".join(title.split()).replace("\\", "\\\\").replace('"', '\\"').replace("<", "&lt;").replace("]", "\\]")
     return f'{url or "<>"} "{quoted}"'
 
 

@@ -16,6 +16,7 @@ from urllib.parse import urljoin, urlsplit
 from lxml import etree
 
 from scrapy_dripper.characters import without_controls
+from scrapy_dripper.output.bounds import UNBOUNDED, Allowance
 from scrapy_dripper.output.code.blocks import Guess, code_of_lines
 from scrapy_dripper.output.footnotes import FootnoteMarks
 from scrapy_dripper.output.images import same_image
@@ -55,8 +56,11 @@ def skip() -> None:
     """Stand for the end of an element that is not descended into."""
 
 
-def resolver(base_url: str) -> Callable[[str], str]:
-    """Return what makes URLs absolute. It never raises; a URL that could run code becomes empty."""
+def resolver(base_url: str, growth: int = UNBOUNDED) -> Callable[[str], str]:
+    """Return what makes URLs absolute. It never raises; a URL that could run code becomes empty.
+
+    ``growth`` is how many characters it adds to all URLs together; those that would take more stay as they are.
+    """
     base_url = without_controls(base_url) if len(base_url) <= MAX_BASE_URL else ""
     try:
         parts = urlsplit(base_url)
@@ -64,18 +68,26 @@ def resolver(base_url: str) -> Callable[[str], str]:
     except ValueError:
         base_url = origin = ""
 
-    def resolve(url: str) -> str:
-        url = url.strip()
-        if url.startswith(("http://", "https://")):
-            return url
-        if unsafe_url(url):
-            return ""
+    def join(url: str) -> str:
         if origin and url[:1] == "/" and url[1:2] != "/" and "/." not in url:
             return origin + url
         try:
             return urljoin(base_url, url)
         except ValueError:  # such as https://[your-domain]/
             return url
+
+    def resolve(url: str) -> str:
+        nonlocal growth
+        url = url.strip()
+        if url.startswith(("http://", "https://")):
+            return url
+        if unsafe_url(url):
+            return ""
+        if growth < len(base_url):  # what is the most that it adds
+            return url
+        joined = join(url)
+        growth -= max(0, len(joined) - len(url))
+        return joined
 
     return resolve
 
@@ -84,11 +96,19 @@ class Reader:
     """The state of the walk."""
 
     def __init__(
-        self, root: etree._Element, base_url: str, notation: Notation, enter: Mapping[Any, Enter], other: Enter
+        self,
+        root: etree._Element,
+        base_url: str,
+        notation: Notation,
+        enter: Mapping[Any, Enter],
+        other: Enter,
+        most: int = UNBOUNDED,
     ) -> None:
         self._notation = notation
         self._enter, self._other = enter, other
-        self.resolve = resolver(base_url)
+        self.resolve = resolver(base_url, most // 2)
+        self.tables = Allowance("content list", most)
+        """Characters that the HTML of tables may have: in the list it stands beside their rows."""
         self.footnotes = FootnoteMarks(root)
         self.guess: Guess | None = None
         self.captions: dict[etree._Element, int] = {}

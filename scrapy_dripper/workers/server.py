@@ -17,7 +17,7 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines.base import Engine, ModelError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback import fall_back, first_part
+from scrapy_dripper.fallback import OWN, fall_back, first_part
 from scrapy_dripper.workers import process
 from scrapy_dripper.workers.messages import Message, receive, send
 from scrapy_dripper.workers.wire import Task, pack_extraction, unpack_tasks
@@ -164,11 +164,9 @@ class Pages:
     def _rescue(self, number: int, task: Task, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Return what the fallback makes of a document; of its first part, if the whole has been too much before."""
         self._step(number, task.seconds)
-        document, cut = task.document, False
-        if reason in _SUSPECT:
-            document, cut = first_part(document, task.config)
-        found = fall_back(document, task.config, reason, error or task.error)
-        return replace(found, truncated=True) if cut else found
+        part = first_part(task.document) if reason in _SUSPECT and task.config.fallback in OWN else None
+        found = fall_back(part or task.document, task.config, reason, error or task.error)
+        return found if part is None else replace(found, truncated=True)
 
     def _watch(self, document: Document | None) -> None:
         number, limit = (None, self._together) if document is None else self._tasks[id(document)]

@@ -183,6 +183,53 @@ FAMILIES: dict[str, list[str]] = {
     ],
 }  # fmt: skip
 
+MARKDOWN = [
+    # Definitions of links, to a reader that knows no footnotes or finds them anywhere.
+    "<p>a<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1>javascript:RUN</ol>",
+    "<p>a<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1>javascript\\:RUN &quot;title&quot;</ol>",
+    "<p>a<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1>&amp;#106;avascript:RUN (title)</ol>",
+    "<p>a<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1>&lt; javascript:RUN &gt;</ol>",
+    "<p>a<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1>javascript:RUN<br>more</ol>",
+    "<p>a<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1><p>data:text/html,RUN<p>more</ol>",
+    "<p>a<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1><ruby>javascript:x<rt>RUN</ruby></ol>",
+    "<p>[x]: javascript:RUN<p>[x] [x][x] ![x]",
+    "<p>words<br>[x]:<br>javascript:RUN<br>[x]",
+    "<p>[^x]: javascript:RUN<p>[^x]",
+    "<p>[x\\]: javascript:RUN<p>[x\\]",
+    "<p>*[HTML]: words<p>HTML",
+    # Links, images and tags in the text.
+    "<p>[a](javascript:RUN) ![a](javascript:RUN) &lt;javascript:RUN&gt; &lt;x:y/onclick=RUN&gt;",
+    "<p>http://a.b/&lt;img src=x onerror=RUN&gt; www.a.b&lt;script&gt;RUN&lt;/script&gt;",
+    "<p>&amp;lt;img src=x onerror=RUN&amp;gt; \\&lt;img src=x onerror=RUN&gt;",
+    "<p><a href=/x>[a](javascript:RUN) ![a](javascript:RUN)</a>",
+    "<p><a href='/x' title='[a](javascript:RUN)'>words</a>",
+    "<p>words <img src=x.png title='](javascript:RUN)' alt='](javascript:RUN)'>",
+    "<p><a href='x:y/onclick=RUN'>x:y/onclick=RUN</a>",
+    "<p><a href='javascript&amp;colon;RUN'>words</a><img src='java&amp;Tab;script&amp;colon;RUN'>",
+    "<h2>words</h2><p>words<br>[[x]]{onclick=RUN}",
+    # Attributes, to Python-Markdown and its like.
+    "<h2>words {onclick=RUN}</h2><h3>words {: onclick=RUN }</h3>",
+    "<p><em>a</em>{onclick=RUN} <a href=/x>a</a>{href=javascript:RUN} <code>a</code>{: onclick=RUN }",
+    "<p>words <img src=x.png>{onerror=RUN} <b>a</b>{style=a:b}",
+    "<p>words<br>{: onclick=RUN }",
+    "<table><tr><th>a {onclick=RUN}<th>b<tr><td>a {onclick=RUN}<td><b>a</b>{onclick=RUN}</table>",
+    # Code where a reader may find none.
+    "<ul><li>words<pre>a\n\n&lt;img src=x onerror=RUN&gt;\n\n[a](javascript:RUN)</pre></ul>",
+    "<blockquote><pre>a\n\n&lt;div onclick=RUN&gt;\n\n{onclick=RUN}\n</pre></blockquote>",
+    "<dl><dt>a<dd>b<dd><pre>a\n\n&lt;script&gt;RUN&lt;/script&gt;</pre></dl>",
+    "<ol><li>words<ul><li><pre>&lt;img src=x onerror=RUN&gt;</pre></ul></ol>",
+    "<pre class='language-{onclick=RUN}'>a</pre><pre class='language-a(b)'>a\n\n&lt;img src=x onerror=RUN&gt;</pre>",
+    "<ul><li>words<table><tr><td rowspan=2>[a](javascript:RUN)<td><pre>```\n[x]: javascript:RUN</pre><tr><td>*a*"
+    "{onclick=RUN}</table></ul>"
+    "<pre>&lt;img src=x onerror=RUN&gt;</pre>",
+    "<p><code>`</code> <code>``</code> &lt;img src=x onerror=RUN&gt; `",
+    # Formulas, to one that knows none.
+    "<p>a \\(](javascript:RUN)\\) \\([a](javascript:RUN)\\) \\(&lt;img src=x onerror=RUN&gt;\\)",
+    "<p>a \\(*a*{onclick=RUN} _a_{href=javascript:RUN}\\)<ul><li><table><tr><td rowspan=2>\\(*a*{onclick=RUN}\\)<td>a"
+    "<tr><td>b</table></ul>",
+]
+"""Texts that could run, or become links, when Markdown of them is rendered. They are written for ``RUN``, too."""
+
 VECTORS = [vector for vectors in FAMILIES.values() for vector in vectors]
 
 

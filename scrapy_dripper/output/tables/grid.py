@@ -17,6 +17,9 @@ MAX_ROWSPAN, MAX_COLSPAN = 65_534, 1_000
 MAX_SPANNED = 100_000
 """Slots of the grid that the spanning cells of a table cover together. A cell that would exceed it spans one slot."""
 
+MAX_PADDING, MAX_PADDED = 4, 1_000
+"""Slots of a table for each of its cells, and of a small table in all, up to which short rows are filled up."""
+
 Reader = Callable[[etree._Element], Items]
 """Gives the items that are in an element."""
 
@@ -63,6 +66,15 @@ def read_grid(element: etree._Element, read: Reader) -> Grid:
     rows, captions, strays = _parts(element, read)
     grid, sections = _compact(_place(rows, read), rows)
     return Grid(grid, sections, tuple(item for caption in captions for item in read(caption)), strays)
+
+
+def is_mostly_padding(rows: Sequence[Sequence[object]]) -> bool:
+    """Return True for a table that has few cells beside those that would make all rows as long as the longest.
+
+    Five thousand rows of one cell, below one of five thousand, would be 25 million cells.
+    """
+    slots = len(rows) * max(map(len, rows), default=0)
+    return slots > MAX_PADDED and slots > MAX_PADDING * sum(map(len, rows))
 
 
 def _parts(element: etree._Element, read: Reader) -> tuple[list[_Row], list[etree._Element], Items]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from html import escape
 
+from scrapy_dripper.output.bounds import Allowance
+from scrapy_dripper.output.content_json import weigh
 from scrapy_dripper.output.items import (
     Audio,
     Cell,
@@ -38,16 +40,28 @@ from scrapy_dripper.output.items import (
 )
 
 _TAGS: dict[type, str] = {Emphasis: "em", Strong: "strong", Deleted: "del", Sub: "sub", Sup: "sup"}
+_marks = re.compile(r"\](?=[(\[:])|```|~~~").sub
 _before_blank_line = re.compile(r"[\r\n](?=[ \t]*[\r\n])").sub
 
 
-def table_html(table: Table, links: bool = True) -> str:
+def table_html(table: Table, links: bool = True, html_left: Allowance | None = None) -> str:
     """Return a table as HTML without blank lines, for these end HTML in Markdown (CommonMark 4.6).
 
     Formulas are written in dollar signs, as in Markdown; the dollar signs of the text are character references.
-    ``links=False`` leaves the text of links alone.
+    ``links=False`` leaves the text of links alone. The characters are taken off ``html_left``, if that is given, which
+    raises :exc:`~scrapy_dripper.output.bounds.TooLongError`.
     """
-    return _Writer(links).table(table)
+    if html_left is not None:  # before it is written; it has a few times as many
+        weigh(table, Allowance(html_left.form, html_left.left))
+    written = _Writer(links).table(table)
+    if html_left is not None:
+        html_left.spend(len(written))
+    return written
+
+
+def code_html(code: CodeBlock) -> str:
+    """Return a block of code as HTML without blank lines and without marks of Markdown that could be live."""
+    return _Writer(links=True).item(code)
 
 
 class _Writer:
@@ -145,7 +159,7 @@ class _Writer:
                 return f"<code>{_text(run.text)}</code>"
             case Formula():
                 marks = "$$" if run.display else "$"
-                return f"{marks}{_before_blank_line('&#10;', escape(run.latex, quote=False))}{marks}"
+                return f"{marks}{_before_blank_line('&#10;', _inert(escape(run.latex, quote=False)))}{marks}"
             case Image():
                 title = f' title="{_value(run.title)}"' if run.title else ""
                 image = f'<img src="{_value(run.src)}" alt="{_value(run.alt)}"{title}>'
@@ -165,9 +179,14 @@ class _Writer:
 
 
 def _text(text: str) -> str:
-    return escape(text, quote=False).replace("$", "&#36;")
+    return _inert(escape(text, quote=False)).replace("$", "&#36;").replace("{", "&#123;")
 
 
 def _value(value: str) -> str:
     """Return the value of an attribute."""
-    return escape(value).replace("\r", "&#13;").replace("\n", "&#10;")
+    return _inert(escape(value)).replace("\r", "&#13;").replace("\n", "&#10;")
+
+
+def _inert(html: str) -> str:
+    """Return HTML without marks that readers find who read Markdown in HTML, or fences in it."""
+    return _marks(lambda mark: "".join(f"&#{ord(one)};" for one in mark[0]), html)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from scrapy_dripper.output.bounds import Allowance, TooLongError
+from scrapy_dripper.output.content_json import weigh
 from scrapy_dripper.output.items import (
     Audio,
     Cell,
@@ -21,15 +23,15 @@ from scrapy_dripper.output.items import (
 )
 from scrapy_dripper.output.text import plain_text
 
-MAX_REPEATED = 10_000
-"""Cells of a table that are repeated; further ones stand once."""
+MAX_REPEATED, MAX_REPEATED_CHARS = 10_000, 1_000_000
+"""Cells of a table that are repeated, and the characters in them; further ones stand once."""
 
 
 def linear(table: Table) -> Table:
     """Return a table as a simple one. Of several header rows the first stays one."""
     above: dict[int, tuple[Cell, int]] = {}  # by column, the cell that spans the row from above, and for how many rows
     rows: list[tuple[Cell, ...]] = []
-    left = MAX_REPEATED
+    left, chars_left = MAX_REPEATED, MAX_REPEATED_CHARS
     for row in table.rows:
         cells: list[Cell] = []
         for cell in (*row, None):
@@ -42,14 +44,28 @@ def linear(table: Table) -> Table:
                 break
             line = Cell((Paragraph(_line(cell.items)),) if cell.items else (), header=cell.header)
             repeated = cell.rowspan * cell.colspan
-            left -= repeated if repeated > 1 else 0
-            columns, more = (cell.colspan, cell.rowspan - 1) if left >= 0 else (1, 0)
+            if repeated > 1:
+                left -= repeated
+                chars_left -= repeated * _chars(line)
+            columns, more = (cell.colspan, cell.rowspan - 1) if left >= 0 and chars_left >= 0 else (1, 0)
             for _ in range(columns):
                 if more:
                     above[len(cells)] = line, more
                 cells.append(line)
         rows.append(tuple(cells))
     return replace(table, rows=tuple(rows), header_rows=min(table.header_rows, 1), simple=True, html="")
+
+
+def _chars(cell: Cell) -> int:
+    """Return the characters of a cell, those of its URLs and formats too; what takes more than a table may repeat is
+    that many.
+    """
+    allowance = Allowance("table", MAX_REPEATED_CHARS)
+    try:
+        weigh(cell.items, allowance)
+    except TooLongError:
+        return MAX_REPEATED_CHARS
+    return MAX_REPEATED_CHARS - allowance.left
 
 
 def _line(items: Items) -> Runs:

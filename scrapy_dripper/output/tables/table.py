@@ -12,6 +12,7 @@ from itertools import accumulate
 
 from lxml import etree
 
+from scrapy_dripper.output.bounds import Allowance
 from scrapy_dripper.output.items import (
     Audio,
     Cell,
@@ -36,7 +37,7 @@ from scrapy_dripper.output.items import (
     Title,
     Video,
 )
-from scrapy_dripper.output.tables.grid import Placed, Reader, read_grid
+from scrapy_dripper.output.tables.grid import Placed, Reader, is_mostly_padding, read_grid
 from scrapy_dripper.output.tables.html import table_html
 
 MAX_NESTING = 4
@@ -51,12 +52,13 @@ _list_mark = re.compile(
 ).fullmatch
 
 
-def table(element: etree._Element, read: Reader) -> Items:
+def table(element: etree._Element, read: Reader, html_left: Allowance | None = None) -> Items:
     """Return a ``<table>`` as items: one :class:`Table`, or what is in its cells if it only sets out the page.
 
     ``read`` is called once for each cell. Text that stands in the table but in no cell comes first, as in browsers.
     Rows and columns without content are dropped, and spans shrink with them; ``<tfoot>`` goes to the end. A first row
-    of one cell over all columns, above two rows or more, is the caption of a table that has no other.
+    of one cell over all columns, above two rows or more, is the caption of a table that has no other. The HTML of a
+    complex table is taken off ``html_left``, which raises :exc:`~scrapy_dripper.output.bounds.TooLongError`.
     """
     found = read_grid(element, read)
     grid, sections, caption = found.rows, found.sections, _line(found.caption)
@@ -64,7 +66,7 @@ def table(element: etree._Element, read: Reader) -> Items:
         grid, sections, caption = grid[1:], sections[1:], _line(grid[0][0].items)
     header_rows = _header_rows(grid, sections)
     if grid and not _is_layout(element, grid, header_rows, caption):
-        return (*found.strays, _table(grid, header_rows, caption))
+        return (*found.strays, _table(grid, header_rows, caption, html_left))
     return (*found.strays, *((Paragraph(caption),) if caption else ()), *_unwrapped(grid))
 
 
@@ -205,11 +207,15 @@ def _unwrapped(grid: Sequence[Sequence[Placed]]) -> list[Item]:
     return items
 
 
-def _table(grid: Sequence[Sequence[Placed]], header_rows: int, caption: Runs) -> Table:
-    simple = header_rows <= 1 and all(
-        cell.rowspan == cell.colspan == 1 and all(_fits_a_line(item) for item in cell.items)
-        for row in grid
-        for cell in row
+def _table(grid: Sequence[Sequence[Placed]], header_rows: int, caption: Runs, html_left: Allowance | None) -> Table:
+    simple = (
+        header_rows <= 1
+        and not is_mostly_padding(grid)
+        and all(
+            cell.rowspan == cell.colspan == 1 and all(_fits_a_line(item) for item in cell.items)
+            for row in grid
+            for cell in row
+        )
     )
     rows = []
     width = max(len(row) for row in grid)
@@ -222,7 +228,7 @@ def _table(grid: Sequence[Sequence[Placed]], header_rows: int, caption: Runs) ->
             cells += [Cell((), header=r < header_rows)] * (width - len(cells))
         rows.append(tuple(cells))
     made = Table(tuple(rows), header_rows, caption, simple)
-    return made if simple else replace(made, html=table_html(made))
+    return made if simple else replace(made, html=table_html(made, html_left=html_left))
 
 
 def _fits_a_line(item: Item) -> bool:

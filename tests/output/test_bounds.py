@@ -1,0 +1,192 @@
+"""However a page is made, what comes out of it is in proportion to it; in every form, through every fallback."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from scrapy_dripper import Document, Extractor
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Extraction, FallbackReason
+from scrapy_dripper.output.bounds import LEAST, Allowance, TooLongError, most_chars
+from scrapy_dripper.output.content_json import to_json, weigh
+from scrapy_dripper.output.content_list import content_list
+from scrapy_dripper.output.items import Cell, Paragraph, Table, Text
+from scrapy_dripper.output.markdown import markdown
+from scrapy_dripper.output.tables.linear import linear
+from scrapy_dripper.page.parse import parse
+from tests.output.test_markdown_properties import pages
+from tests.security.checks import AllMain, Silent
+
+URL = "https://example.org/" + "path/" * 300
+FACTOR = Config().max_output
+
+_quotes = "<blockquote>" * 10
+PAGES = {
+    "a ragged table": f"<table><tr>{'<th>x' * 700}{'<tr><td>x<td>y' * 700}</table>",
+    "spans": f"<table><tr>{'<td>x' * 1_000}{'<tr><td colspan=1000>y' * 200}</table>",
+    "a long text that spans": f"<table><tr>{'<td>x' * 1_000}<tr><td colspan=1000>{'word ' * 3_000}</table>",
+    "a long text beside rows": f"<table><tr><td rowspan=65000>{'word ' * 3_000}<td>y{'<tr><td>y' * 500}</table>",
+    "<base>": f"<base href='https://example.org/{'a/' * 2_000}'>" + "<a href=x>y</a> " * 900,
+    "links": "<p><a href=x>y</a>" * 700,
+    "images": "<p>a<img src=x.png alt=y>" * 400,
+    "players": "<p>a<video src=x.mp4></video>" * 400,
+    "a link around images": f"<p>words</p><a href='http://e.org/{'a' * 8_000}'>"
+    + "<p><img src=http://e.org/a.png><p><img src=http://e.org/b.png>" * 100,
+    "a title around paragraphs": f"<p>words</p><a href=/x title='{'word ' * 99}'>" + "<p>*" * 1_200,
+    "formats around paragraphs": "<sub><sup>" * 6 + "<p>a" * 1_200,
+    "quotes around code": f"<p>x</p>{_quotes}<pre>a{chr(10) * 20_000}a</pre>",
+    "lists around code": f"<p>x</p>{'<ul><li>' * 10}<pre>" + "a\n" * 9_000 + "</pre>",
+    "tables in tables": ("<table><tr><th>a<th>b<tr><td>" * 6 + "&quot;$" * 20 + "</table>" * 6) * 20,
+    "letters": "<p>a" * 2_000,
+}
+WAYS: dict[str, dict[str, Any]] = {
+    "all main": {},
+    "linear": {"complex_tables": "linear", "links": "citations"},
+    "html2text": {"markdown": "html2text"},
+    "truncate": {"oversize": "truncate", "complex_tables": "linear"},
+    "html": {"fallback": "html"},
+    "trafilatura": {"fallback": "trafilatura"},
+}
+
+
+@cache
+def extractor(way: str) -> Extractor:
+    engine = Silent() if way in ("html", "trafilatura") else AllMain()
+    return Extractor(Config(sandbox="never", **WAYS[way]), engine=engine)
+
+
+def forms(found: Extraction) -> dict[str, str]:
+    """Return all forms of an extraction."""
+    content = json.dumps(to_json(found.content or ()), ensure_ascii=False, separators=(",", ":"))
+    return {
+        "html": found.main_html or "",
+        "markdown": found.markdown or "",
+        "text": found.text or "",
+        "content": content,
+    }
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", PAGES)
+def test_no_form_is_longer_than_its_bound(name: str, way: str) -> None:
+    """Nor is anything much longer built on the way, and something always comes out."""
+    page = PAGES[name]
+    engine = extractor(way)
+    engine.extract(["<p>Words that warm it up.</p>"])
+    tracemalloc.start()
+    (found,) = engine.extract([Document(page, URL)])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    lengths = {form: len(text) for form, text in forms(found).items()}
+
+    assert max(lengths.values()) <= FACTOR * len(page), lengths
+    assert found.main_html
+    assert peak < 20_000_000 + 1_500 * len(page)
+
+
+def test_what_is_over_says_which_setting_it_is_over() -> None:
+    """Before a fallback, which is cut for the same reason, as its meta says."""
+    page = PAGES["formats around paragraphs"]
+    (found,) = Extractor(Config(fallback="html"), engine=AllMain()).extract([page])
+
+    assert found.fallback_reason is FallbackReason.OVERSIZE
+    assert found.error == (
+        f"the content list would have over {20 * len(page):,} characters, "
+        f"DRIPPER_MAX_OUTPUT = 20 times the {len(page):,} of the page"
+    )
+    assert found.truncated
+    assert found.markdown
+
+
+def test_what_is_over_can_be_cut() -> None:
+    page = PAGES["formats around paragraphs"]
+    (found,) = Extractor(Config(oversize="truncate"), engine=AllMain()).extract([page])
+
+    assert found.fallback_reason is None
+    assert found.truncated
+    assert 100 < (found.text or "").count("a") < 1_200
+    assert (found.main_html or "").count("<p>") == (found.text or "").count("a")  # all forms are of the same part
+
+
+def test_what_cannot_be_cut_comes_out_empty() -> None:
+    """With the reason; one text is its own first part."""
+    page = f"<table><tr><th rowspan=2>a<th>b<tr><td>{'$' * 5_000}</table>"
+    (found,) = Extractor(Config(oversize="truncate", max_output=1, fallback="empty"), engine=AllMain()).extract([page])
+
+    assert (found.main_html, found.markdown, found.text) == ("", "", "")
+    assert found.fallback_reason is FallbackReason.OVERSIZE
+    assert "DRIPPER_MAX_OUTPUT = 1" in (found.error or "")
+
+
+def test_a_request_may_have_a_bound_of_its_own() -> None:
+    page = PAGES["formats around paragraphs"]
+    config = Config(fallback="empty")
+    engine = Extractor(config, engine=AllMain())
+    two = engine.extract([Document(page), Document(page, config=config.override({"max_output": 1_000}))])
+
+    assert [one.fallback_reason for one in two] == [FallbackReason.OVERSIZE, None]
+
+
+def test_few_words_have_room() -> None:
+    """A page of a few characters counts as one of a thousand."""
+    (found,) = Extractor(engine=AllMain()).extract([Document("<p>a <a href=x>b</a>", URL)])
+
+    assert found.fallback_reason is None
+    assert found.markdown == f"a [b]({URL}x)"
+    assert most_chars(5, 20) == 20 * LEAST
+
+
+def test_links_stay_as_they_are_where_they_would_multiply() -> None:
+    """The first are absolute, and all are there."""
+    (found,) = Extractor(engine=AllMain()).extract([Document("<p><a href=page>words</a>" * 2_000, URL)])
+    markdown = found.markdown or ""
+
+    assert markdown.startswith(f"[words]({URL}page)\n")
+    assert markdown.endswith("[words](page)")
+    assert markdown.count("[words](") == 2_000
+
+
+def test_a_table_is_filled_up_only_where_that_is_little() -> None:
+    """A few short rows are; where most would be padding, the table is HTML, or its rows stay short."""
+    short = "<table><tr><th>a<th>b<th>c<tr><td>d<tr><td>e<td>f</table>"
+    (table,) = content_list(parse(short))
+    assert markdown((table,)) == "| a | b | c |\n| --- | --- | --- |\n| d |  |  |\n| e | f |  |"
+
+    long = f"<table><tr>{'<th>x' * 500}{'<tr><td>a' * 500}<tr><td>a<td>b</table>"
+    (table,) = content_list(parse(long))
+    assert isinstance(table, Table)
+    assert not table.simple
+    assert markdown((table,)) == table.html
+    assert [len(row) for row in table.rows] == [500, *[1] * 500, 2]
+    lines = markdown((table,), complex_tables="linear").splitlines()
+    assert len(lines) == 503
+    assert lines[-2:] == ["| a |", "| a | b |"]
+
+
+def test_a_long_cell_is_not_repeated_for_ever() -> None:
+    """In a simple table, short cells are repeated in what they span; long ones stand once."""
+    rows = tuple((Cell((Paragraph((Text(text),)),), colspan=100),) for text in ("short", "long " * 5_000))
+
+    assert [len(row) for row in linear(Table(rows)).rows] == [100, 1]
+
+
+@given(pages)
+def test_what_a_content_list_weighs_is_what_it_has_as_json(html: str) -> None:
+    """At least, and not much less; and an allowance that is just enough is enough."""
+    items = content_list(parse(html), "https://example.org/")
+    length = len(json.dumps(to_json(items), ensure_ascii=False, separators=(",", ":")))
+    allowance = Allowance("content list")
+    before = allowance.left
+    weigh(items, allowance)
+    weight = before - allowance.left
+
+    assert length <= weight <= 1.3 * length + 10
+    weigh(items, Allowance("content list", weight))
+    with pytest.raises(TooLongError):
+        weigh(items, Allowance("content list", weight - 1))

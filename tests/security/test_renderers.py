@@ -1,0 +1,179 @@
+"""Markdown of a page can be given to any renderer, HTML and every address let through: nothing of the page is live.
+
+CommonMark in Python and JavaScript, GitHub's dialect, mistune with its plugins, Python-Markdown with its extensions.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from html import escape
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extractor import Extractor
+from tests.security.checks import AllMain, dangers
+from tests.security.rendering import WHY_NOT, in_javascript, in_python
+from tests.security.test_main_html_is_safe import PIECES, PLACES
+from tests.security.vectors import MARKDOWN, VECTORS, page
+
+needs_node = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+
+OPTIONS = {
+    "keep": Config(fallback="empty"),
+    "drop": Config(fallback="empty", links="drop"),
+    "citations": Config(fallback="empty", links="citations"),
+    "linear": Config(fallback="empty", complex_tables="linear"),
+    "html2text": Config(fallback="empty", markdown="html2text"),
+}
+BODIES = [
+    *(page(i) for i in range(len(VECTORS))),
+    *(f"<h1>Words</h1>{body}<p>words</p>".replace("RUN", "ran(1)") for body in MARKDOWN),
+]
+LIVE = [
+    "[^1]: javascript:ran(1)\n\n[^1]",
+    "[a](javascript:ran(1))",
+    "<img src=x onerror=ran(1)>",
+    "www.a.b <img src=x onerror=ran(1)>",
+]
+"""What is live in every renderer, or the others would prove nothing."""
+
+MORE_PIECES = [
+    *PIECES, "javascript:ran()", "data:text/html,x", "[^1]: javascript:ran()", "[^1]", "[1]: ",
+    "[x]:\njavascript:ran()", "{onclick=ran()}", "{: onclick=ran() }", " {href=javascript:ran()}", "{", "}", "=",
+    "*[x]: x", "(", ")", '"', "'", "\t", "javascript&colon;ran()", "<a href=javascript:ran()>", "<x:y/onclick=ran()>",
+    "[x][x]", "[x](javascript:ran())", "![x](javascript:ran())", "[[x]]", "**", "#", "&amp;", "~", "^", "||", "$$",
+    "\\[", "\\]", "%%", "1) ", "+ ", "<?", "?>", "<![CDATA[", "]]>", "> ```\n", "<b>", "</div>", "<pre>", "<style>",
+    "http://a.b/", "www.x.y",
+]  # fmt: skip
+MORE_PLACES = [
+    *PLACES,
+    "<p>x<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1>{}</ol>",
+    "<p>x<sup><a href=#fn1>1</a></sup> {}</p><ol><li id=fn1><p>{}<p>{}</ol>",
+    "<ul><li>{}<pre>{}</pre></ul>",
+    "<blockquote><pre>{}\n\n{}</pre></blockquote>",
+    "<ol><li>x<ul><li><pre>{}\n\n{}</pre></ul></ol>",
+    "<p><a href='http://x/' title='{}'>x</a>{}</p>",
+    "<p><code>x</code>{}<img src=x.png>{}<b>x</b>{}<i>y</i>{}</p>",
+    "<h2>x {}</h2><h3><a href=/x>y</a>{}</h3>",
+    "<table><tr><th>a<th>b<tr><td>{}<td>{}<tr><td><b>x</b>{}<td>x</table>",
+    "<ul><li><table><tr><td rowspan=2>{}<td><pre>{}</pre><tr><td><a href='{}'>x</a></table></ul>",
+    "<dl><dt>x<dd>{}<dd><pre>{}</pre></dl>",
+    "<p><a href='{}'>x</a> <a href='x:{}'>x:{}</a></p>",
+    "<pre class='language-{}'>x {}</pre>",
+]
+
+
+def filled(place: str, texts: list[str]) -> str:
+    """Return a place with texts in it."""
+    for text in texts:
+        place = place.replace("{}", text.replace("</", "") if "script" in place else escape(text), 1)
+    return place
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> str:
+    """Footnotes, brackets, colons, braces and the like, in places with rules of their own for them."""
+    written = []
+    for place in draw(st.lists(st.sampled_from(MORE_PLACES), min_size=1, max_size=3)):
+        some = st.lists(st.sampled_from(MORE_PIECES), max_size=5).map("".join)
+        written.append(filled(place, [draw(some) for _ in range(place.count("{}"))]))
+    return "<h1>x</h1>" + "".join(written)
+
+
+def by_chance(count: int) -> list[str]:
+    """Return as many such bodies, the same ones each time."""
+    chance = random.Random(5)
+    written = []
+    for _ in range(count):
+        place = "".join(chance.choices(MORE_PLACES, k=chance.randint(1, 3)))
+        texts = ["".join(chance.choices(MORE_PIECES, k=chance.randint(0, 5))) for _ in range(place.count("{}"))]
+        written.append("<h1>x</h1>" + filled(place, texts))
+    return written
+
+
+def markdown(htmls: list[str], way: str) -> list[str]:
+    return [one.markdown or "" for one in Extractor(OPTIONS[way], engine=AllMain()).extract(htmls)]
+
+
+def live(rendered: dict[str, list[str]], documents: list[str]) -> list[tuple[str, str, list[str]]]:
+    """Return what is live: the renderer, the document and what it is."""
+    return [
+        (name, document, bad)
+        for name, htmls in rendered.items()
+        for document, html in zip(documents, htmls, strict=True)
+        if (bad := [one for one in dangers(html) if "data-" not in one])
+    ]
+
+
+@cache
+def renderers_of(way: str) -> set[str]:
+    """Return the renderers in Python that a form of Markdown is safe in: html2text knows no lists of attributes."""
+    return {"markdown-it-py", "mistune", "Python-Markdown"} - ({"Python-Markdown"} if way == "html2text" else set())
+
+
+@pytest.mark.parametrize("document", LIVE)
+def test_the_renderers_let_everything_through(document: str) -> None:
+    assert any(dangers(html[0]) for html in in_python([document]).values())
+    if not WHY_NOT:
+        assert any(dangers(html[0]) for html in in_javascript([document]).values())
+
+
+@pytest.mark.parametrize("way", OPTIONS)
+def test_vectors_in_python(way: str) -> None:
+    documents = markdown(BODIES, way)
+    rendered = {name: html for name, html in in_python(documents).items() if name in renderers_of(way)}
+
+    assert live(rendered, documents) == []
+
+
+@needs_node
+@pytest.mark.parametrize("way", OPTIONS)
+def test_vectors_in_javascript(way: str) -> None:
+    documents = markdown(BODIES, way)
+
+    assert live(in_javascript(documents), documents) == []
+
+
+@settings(max_examples=100)
+@given(bodies(), st.sampled_from(sorted(OPTIONS)))
+def test_texts_in_python(body: str, way: str) -> None:
+    documents = markdown([body], way)
+    rendered = {name: html for name, html in in_python(documents).items() if name in renderers_of(way)}
+
+    assert live(rendered, documents) == []
+
+
+@needs_node
+def test_texts_in_javascript() -> None:
+    """A thousand of them, for each call of node takes a while."""
+    pages = by_chance(1_000)
+    documents = [one for i, way in enumerate(OPTIONS) for one in markdown(pages[i :: len(OPTIONS)], way)]
+
+    assert len(documents) == 1_000
+    assert live(in_javascript(documents), documents) == []
+
+
+@pytest.mark.parametrize(
+    ("note", "expected"),
+    [
+        ("Ek, A. (1988).", "[^1]: Ek, A. (1988)."),
+        ("Ibid.", "[^1]: Ibid."),
+        ("<a href=https://e.org/x>https://e.org/x</a>", "[^1]: <https://e.org/x>"),
+        ("https://e.org/x", "[^1]: https://e.org/x"),
+        ("Data: Eurostat, 2019.", "[^1]: Data: Eurostat, 2019."),
+        ("javascript: the good parts", "[^1]: javascript: the good parts"),
+        ("javascript:alert(1)", "\\[^1]: javascript:alert(1)"),
+        ("JavaScript\\:alert(1) 'title'", "\\[^1]: JavaScript\\\\:alert(1) 'title'"),
+        ("data:text/html,x", "\\[^1]: data:text/html,x"),
+        ("&lt; vbscript:x &gt;", "\\[^1]: < vbscript:x >"),
+    ],
+)
+def test_footnotes_stay_footnotes(note: str, expected: str) -> None:
+    """But those that would be the definition of a live link: these are text."""
+    (written,) = markdown([f"<p>Words.<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1>{note}</ol>"], "keep")
+
+    assert written == f"Words.[^1]\n\n{expected}"
