@@ -8,8 +8,8 @@ RECOVERY = 8
 """Pages of a host that have to be answered to make up for one that had to be stopped."""
 LEAST = 1 / 32
 """The smallest share of the time limit that is left to a page."""
-LEAST_SECONDS = 1.0
-"""Seconds that are left to it all the same: fifty times what an ordinary page takes."""
+LEAST_SECONDS = 3.0
+"""Seconds that are left to it all the same: a hundred times what an ordinary page takes, on a machine that is busy."""
 HOSTS = 10_000
 """Hosts that are remembered, the latest ones."""
 

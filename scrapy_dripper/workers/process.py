@@ -35,8 +35,8 @@ in_worker: Callable[[], None] | None = None
 """Set in a worker, which must not start another one: ends it."""
 SLOW_SECONDS = 2.0
 """Time at one step from which on a worker is slow: ordinary pages take a hundredth of it."""
-LOW_PRIORITY = 19
-"""The ``nice`` value of a slow worker: what it takes, others do not need."""
+LOW_PRIORITY = 5
+"""The ``nice`` value of a slow worker: a third of the share of others. With 19, honest heavy pages would be late."""
 _END_SECONDS = 5.0
 _LAST_SECONDS = 1.0
 _ROOM = 64 << 20

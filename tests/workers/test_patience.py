@@ -53,29 +53,29 @@ def test_a_host_does_not_pay_for_another_one(events: list[tuple[str, bool]]) -> 
 
 def test_limits_get_shorter_and_longer_again() -> None:
     """The first page costs nothing; each further one takes half of the time, eight good ones give it back."""
-    patience = Patience(32.0)
+    patience = Patience(96.0)
     found = [patience.seconds("a.example")]
     for _ in range(8):
         patience.stopped("a.example")
         found.append(patience.seconds("a.example"))
-    assert found == [32, 32, 16, 8, 4, 2, 1, 1, 1]
+    assert found == [96, 96, 48, 24, 12, 6, 3, 3, 3]
     for _ in range(3 * RECOVERY):
         patience.answered("a.example")
-    assert patience.seconds("a.example") == 2.0
+    assert patience.seconds("a.example") == 6.0
 
 
 def test_where_all_hosts_fail_in_a_row_it_is_the_engine() -> None:
     """A host that nobody has met has little time too, until one page is answered."""
-    patience = Patience(32.0)
+    patience = Patience(96.0)
     for number in range(5):
         patience.stopped(f"{number}.example")
-    assert patience.seconds("new.example") == 2.0
+    assert patience.seconds("new.example") == 6.0
     patience.answered("other.example")
-    assert patience.seconds("new.example") == patience.seconds("3.example") == 32.0
+    assert patience.seconds("new.example") == patience.seconds("3.example") == 96.0
 
 
 def test_a_short_limit_stays() -> None:
-    """One of half a second cannot be cut to a second."""
+    """One of half a second is not made longer."""
     patience = after([("a.example", True)] * 20, 0.5)
     assert patience.seconds("a.example") == 0.5
 
