@@ -45,9 +45,9 @@ class Ending:
         job = self._job
         last = max(number_of(page.url) for page in pages)
         for number in map(number_of, (page.url for page in pages)):
-            if job["stuck"] and number >= job["at"] and not number % 10:
+            if job["stuck"] and number >= job["at"] and not number % 40:
                 note(self._name, "stuck", number)
-                DEADLY["spin"]() if number % 20 else time.sleep(FOR_EVER)
+                DEADLY["spin"]() if number % 80 else time.sleep(FOR_EVER)
         folder = job["vanish"]
         if folder and last >= job["at"] and not os.path.exists(f"{folder}.was"):
             Path(f"{folder}.was").touch()

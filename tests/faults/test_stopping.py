@@ -90,7 +90,7 @@ def test_one_signal_within_a_batch(
 def test_one_signal_while_workers_are_stuck(crawl: Crawl, pages: int) -> None:
     """Every page ends, within its time: those that were stuck fall back."""
     books = crawl(
-        "SIGINT, 2 workers hang",
+        "SIGINT, engine hangs for some pages, workers: 2",
         processes=2,
         signals=["SIGINT"],
         stuck=True,
