@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from writers import PEERS, writers
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.output import write
@@ -24,16 +25,10 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # the pages and their measures are the tests'
 
 try:
-    import html2text
-    import html_to_markdown
-    import markdownify
-    import trafilatura
-    from trafilatura.settings import use_config
-
     from tests.structured.features.checks import BASE_URL, FEATURES
     from tests.structured.measures import Scores, compare, mean
 except ImportError as error:
-    raise SystemExit(f'{error}. The peers and measures come with: pip install "scrapy-dripper[benchmark]"') from error
+    raise SystemExit(f'{error}. The measures come with: pip install "scrapy-dripper[benchmark]"') from error
 
 OUTPUT = ROOT / "docs" / "structures.md"
 SETS = ("text", "lists", "tables", "images", "code", "math")
@@ -48,36 +43,9 @@ def ours(html: str) -> str:
     return write(page, np.ones(len(page.blocks), dtype=np.bool_), Config()).markdown
 
 
-def _html2text(html: str) -> str:
-    return str(html2text.HTML2Text(baseurl=BASE_URL, bodywidth=0).handle(html))
-
-
-def _trafilatura() -> Writer:
-    config = use_config()
-    for option in ("MIN_EXTRACTED_SIZE", "MIN_OUTPUT_SIZE"):  # it is made for whole pages and drops short ones
-        config.set("DEFAULT", option, "0")
-    options: dict[str, Any] = dict.fromkeys(("include_formatting", "include_links", "include_images"), True)
-    return lambda html: (
-        trafilatura.extract(html, url=BASE_URL, output_format="markdown", favor_recall=True, config=config, **options)
-        or ""
-    )
-
-
-def _markdownify(html: str) -> str:
-    return str(markdownify.markdownify(html, heading_style="ATX"))
-
-
-def _html_to_markdown(html: str) -> str:
-    written = html_to_markdown.convert(html)
-    return str(getattr(written, "content", written))
-
-
 WRITERS: dict[str, Writer] = {
     OURS: ours,
-    "html2text": _html2text,
-    "trafilatura": _trafilatura(),
-    "markdownify": _markdownify,
-    "html-to-markdown": _html_to_markdown,
+    **{name: partial(lambda write, html: write(html, BASE_URL), write) for name, write in writers(PEERS).items()},
 }
 
 
