@@ -79,7 +79,7 @@ def code_of_lines(runs: Runs) -> CodeBlock | None:
         if type(run) is LineBreak:
             lines.append("")
         elif type(run) is Code:
-            lines[-1] += run.text
+            lines[-1] += run.text.replace("\xa0", " ")  # an indent, where white space collapses
         elif type(run) is not Text or not run.text.isspace():
             return None
     return CodeBlock("\n".join(lines)) if len(lines) > 1 and "".join(lines) else None
