@@ -51,6 +51,8 @@ def _block(reader: Reader, element: etree._Element) -> Leave:
 def block_with_class(reader: Reader, element: etree._Element) -> Leave:
     """Enter a ``<div>``, ``<p>`` or the like: what it is can depend on its class."""
     name = element.get("class")
+    if element.get("data-lang"):
+        name = f"{name or ''} code"
     if name:
         if has_code_class(name) and add_code(reader, element):
             return skip

@@ -37,7 +37,9 @@ _number_class = re.compile(
     r"|(?:.*[-_])?gutter(?:[-_].*)?|lnt?|blob-num|blob-num-.*|crayon-nums?(?:-.*)?|hljs-ln-n(?:umbers)?|numbers|de1-num",
     re.IGNORECASE,
 ).fullmatch
-_number_token = re.compile(r"(?:^|\s)(?:m[iohfb]?|il|number|hljs-number|constant|numeric|nu0)(?:\s|$)", re.IGNORECASE).search
+_number_token = re.compile(
+    r"(?:^|\s)(?:m[iohfb]?|il|number|hljs-number|constant|numeric|nu0)(?:\s|$)", re.IGNORECASE
+).search
 _indent = re.compile(r"^[ \t\xa0]+", re.MULTILINE).sub
 _digits = re.compile(r"[\s\d.:|]*").fullmatch
 _numbered = re.compile(r"[ \t]*(\d{1,5})(?:[:|](?=\s|$)|(?=[ \t]|$))").match
@@ -82,6 +84,11 @@ def is_tool(element: _Element) -> bool:
         return True
     tokens = (element.get("class") or "").lower().split()
     return not _TOOLS.isdisjoint(tokens) or ("lang" in tokens and element.tag == "span")
+
+
+def is_line(element: _Element) -> bool:
+    """Return True for an element that is a line of code by its class."""
+    return not _LINE_CLASSES.isdisjoint((element.get("class") or "").lower().split())
 
 
 def code_text(root: _Element) -> str:
@@ -242,11 +249,7 @@ class _Lines:
         return bool(
             self._spans
             and node.tag in ("span", "code", "pre")
-            and (
-                node.get("data-line") is not None
-                or not _LINE_CLASSES.isdisjoint((node.get("class") or "").lower().split())
-                or "CodeMirror-line" in (node.get("class") or "")
-            )
+            and (node.get("data-line") is not None or is_line(node) or "CodeMirror-line" in (node.get("class") or ""))
         )
 
 
