@@ -72,7 +72,7 @@ class Extractor:
     def _finish(self, chunk: Sequence[tuple[Document, Page | PageError, float]]) -> list[Extraction]:
         """Label pages together and write them; each comes with its document and the seconds that reading it took."""
         start = time.perf_counter()
-        pages = [page for _, page, _ in chunk if isinstance(page, Page)]
+        pages = [page for _, page, _ in chunk if isinstance(page, Page) and len(page.blocks)]
         answers = iter(self._label(pages))
         per_block = (time.perf_counter() - start) / max(1, sum(len(page.blocks) for page in pages))
 
@@ -80,7 +80,7 @@ class Extractor:
         for document, page, seconds in chunk:
             start = time.perf_counter()
             if isinstance(page, Page):
-                extraction = self._write(document, page, next(answers))
+                extraction = self._write(document, page, next(answers) if len(page.blocks) else _NO_BLOCKS)
                 seconds += per_block * len(page.blocks)
             elif isinstance(page, SandboxError):
                 extraction, document = self._rescue(document, page)
@@ -181,7 +181,7 @@ class Extractor:
         probabilities = tuple(answer.probabilities.tolist())
         labels = tuple(answer.main.tolist())
         # That nothing is main is an answer, and a better one than a fallback extractor's (docs/fallback.md).
-        nothing = not any(labels)
+        nothing = not any(labels) and len(page.blocks) > 0
         try:
             config = document.config or self.config
             written = NOTHING if nothing else write(page, answer.main, config)
@@ -203,6 +203,10 @@ class Extractor:
             truncated=page.truncated or answer.truncated,
             work=answer.work,
         )
+
+
+_NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
+"""The labels of a page that shows nothing but formulas which scripts would draw: there is nothing to decide."""
 
 
 def _check_guess() -> None:

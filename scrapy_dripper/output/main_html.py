@@ -55,12 +55,12 @@ _not_text = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udf
 _ends_script = re.compile(r"<(?=!--|/?script)", re.I).sub
 # libxml2 before 2.14 copies what is in these marks into an attribute as it is (CVE-2018-8048).
 _raw_in_attribute = re.compile(r"<(?=!--)|&(?=\{)").sub
-_WHOLE = frozenset({"math", "pre"})
+_WHOLE = frozenset({"math", "mjx-container", "pre"})
 _cells = [TAGS["td"], TAGS["th"]]
 _columns = [TAGS["colgroup"], TAGS["col"]]
 _row, _term, _definition = TAGS["tr"], TAGS["dt"], TAGS["dd"]
 _media = frozenset(TAGS[tag] for tag in MEDIA)
-_players = PLAYERS | {"iframe"}
+_players = PLAYERS | {"iframe", "mjx-container"}
 # By its class or id, what stands beside content rather than in it.
 _beside = re.compile(
     r"(?:^|[\s_-])(?:ico|icons?|logos?|avatars?|badges?|emblem|share|sharing|social|sponsor(?:ed|s)?|ads?|advert\w*|banner"
@@ -216,7 +216,7 @@ def _keep_whole(tree: Tree, nodes: npt.NDArray[np.bool_], main: npt.NDArray[np.b
     total = _running(main)
     unseen = np.zeros(len(nodes), dtype=np.bool_)  # scripts, styles, fields: a tree of the profile v1.0 still has them
     for i in np.flatnonzero((tree.tag == 0) & ~nodes).tolist():
-        if not unseen[i] and tree.nodes[i].tag in UNSEEN:
+        if not unseen[i] and tree.nodes[i].tag in UNSEEN and not _is_drawn(tree.nodes[i]):
             unseen[i : last[i]] = True
     done = 0
     for i in np.flatnonzero(nodes).tolist():
@@ -225,6 +225,11 @@ def _keep_whole(tree: Tree, nodes: npt.NDArray[np.bool_], main: npt.NDArray[np.b
         if tree.nodes[i].tag in _WHOLE or (tree.names[i] and has_code_class(tree.names[i])):
             done = last[i]
             nodes[i:done] |= ~unseen[i:done]
+
+
+def _is_drawn(element: etree._Element) -> bool:
+    """Return True for the picture of a formula that MathJax draws."""
+    return element.tag == "svg" and next(element.iterancestors("mjx-container"), None) is not None
 
 
 def _build(
