@@ -231,20 +231,32 @@ def _list(reader: Reader, element: etree._Element) -> Leave:
     if not reader.fits():
         return _block(reader, element)
     reader.flush()
-    outer = reader.items, reader.kind, reader.entries, reader.terms, reader.labels
-    reader.items, reader.entries, reader.terms, reader.labels = [], [], [], {}
+    outer = (
+        reader.items, reader.kind, reader.entries, reader.terms, reader.labels, reader.numbers, reader.number,
+        reader.checked, reader.step,
+    )  # fmt: skip
+    reader.items, reader.entries, reader.terms, reader.labels, reader.numbers = [], [], [], {}, {}
+    reader.checked = None
     kind: Literal["unordered", "ordered", "definition"]
     kind = "ordered" if element.tag == "ol" else "definition" if element.tag == "dl" else "unordered"
     number = _digits(element.get("start") or "") if kind == "ordered" else None
-    reader.kind = kind
+    start = int(number[1]) if number else 1
+    step = 1
+    if kind == "ordered" and element.get("reversed") is not None:
+        step = -1
+        start = start if number else sum(child.tag == "li" for child in element)
+    numbered = step < 0 or (kind == "ordered" and any(child.get("value") for child in element if child.tag == "li"))
+    reader.number = start if numbered else None
+    reader.kind, reader.step = kind, step
     reader.nesting += 1
 
     def leave() -> None:
         _end_entry(reader)
-        entries, labels = reader.entries, reader.labels
+        entries, labels, numbers = reader.entries, reader.labels, reader.numbers
         if any(reader.terms):
             entries.append(ListItem((), tuple(filter(None, reader.terms))))
-        reader.items, reader.kind, reader.entries, reader.terms, reader.labels = outer
+        reader.items, reader.kind, reader.entries, reader.terms, reader.labels = outer[:5]
+        reader.numbers, reader.number, reader.checked, reader.step = outer[5:]
         reader.nesting -= 1
         if labels:
             while reader.items and type(reader.items[-1]) is Rule:
@@ -255,9 +267,20 @@ def _list(reader: Reader, element: etree._Element) -> Leave:
         elif entries:
             if kind == "unordered":
                 entries = [one for entry in entries for one in _without_empty_level(entry)]
-            reader.items.append(List(kind, tuple(entries), int(number[1]) if number else 1))
+            reader.items.append(List(kind, _numbered(entries, numbers), numbers.get(0, start)))
 
     return leave
+
+
+def _numbered(entries: list[ListItem], numbers: dict[int, int]) -> tuple[ListItem, ...]:
+    """Return the items of a list with the numbers that do not follow from those before."""
+    made: list[ListItem] = []
+    before = None
+    for i, entry in enumerate(entries):
+        number = numbers.get(i, None if before is None else before + 1)
+        made.append(entry if before is None or number == before + 1 else replace(entry, number=number))
+        before = number
+    return tuple(made)
 
 
 def _without_empty_level(entry: ListItem) -> tuple[ListItem, ...]:
@@ -269,15 +292,18 @@ def _without_empty_level(entry: ListItem) -> tuple[ListItem, ...]:
     return (entry,)
 
 
-def _end_entry(reader: Reader, label: str | None = None) -> None:
+def _end_entry(reader: Reader, label: str | None = None, number: int | None = None) -> None:
     """End the item of a list, or what stands between two."""
     reader.flush()
     if reader.items:
         if label is not None:
             reader.labels[len(reader.entries)] = label
+        if number is not None:
+            reader.numbers[len(reader.entries)] = number
         terms = tuple(filter(None, reader.terms)) or tuple(reader.terms[:1])
-        reader.entries.append(ListItem(tuple(reader.items), terms))
+        reader.entries.append(ListItem(tuple(reader.items), terms, reader.checked))
         reader.items, reader.terms = [], []
+    reader.checked = None
 
 
 def _item(reader: Reader, element: etree._Element) -> Leave:
@@ -289,9 +315,14 @@ def _item(reader: Reader, element: etree._Element) -> Leave:
         reader.entries[-1] = replace(last, items=(*last.items, *reader.items))
         reader.items = []
     _end_entry(reader)
+    number = reader.number
+    if number is not None:
+        value = _digits(element.get("value") or "")
+        number = int(value[1]) if value else number
+        reader.number = number + reader.step
     label = reader.footnotes.notes.get(element) if reader.footnotes.notes else None
     if label is None:
-        return lambda: _end_entry(reader)
+        return lambda: _end_entry(reader, number=number)
     reader.in_note += 1
 
     def leave() -> None:

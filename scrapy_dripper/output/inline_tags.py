@@ -209,8 +209,20 @@ def image_tag(reader: Reader, element: etree._Element) -> Leave:
     return skip
 
 
+def _box(reader: Reader, element: etree._Element) -> Leave:
+    """Remember what the box of a task says, at the beginning of its item."""
+    if (
+        (element.get("type") or "").lower() == "checkbox"
+        and reader.kind in ("ordered", "unordered")
+        and not (reader.items or reader.line.begun or element.get("name"))
+    ):
+        reader.checked = element.get("checked") is not None
+    return skip
+
+
 ENTER: dict[Any, Enter] = {
-    **dict.fromkeys(("input", "wbr", "rp", "source", "track"), lambda _reader, _element: skip),
+    "input": _box,
+    **dict.fromkeys(("wbr", "rp", "source", "track"), lambda _reader, _element: skip),
     **dict.fromkeys(("code", "kbd", "samp", "tt"), code_tag),
     **dict.fromkeys(("em", "i", "var", "dfn"), _format(Emphasis)),
     **dict.fromkeys(("strong", "b"), _format(Strong)),

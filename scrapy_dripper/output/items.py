@@ -191,6 +191,10 @@ class ListItem:
 
     items: Items
     terms: tuple[Runs, ...] = ()
+    checked: bool | None = None
+    """Whether the task that the item is was done; None for no task."""
+    number: int | None = None
+    """Its number in an ordered list, where that is not one more than the number of the item before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS,
 
 ATTRIBUTES = frozenset(
     "abbr accent align alt alttext aria-hidden aria-label axis bevelled block border cellpadding cellspacing char "
-    "charoff cite class clear close color colspan columnalign columnlines columns compact content controls coords "
-    "data datetime dir display eeimg encoding face fence form headers height href hreflang hspace id inline ismap "
-    "itemprop itemscope itemtype kind label lang linebreak linethickness lquote mathvariant media minsize "
+    "charoff checked cite class clear close color colspan columnalign columnlines columns compact content controls "
+    "coords data datetime dir disabled display eeimg encoding face fence form headers height href hreflang hspace id "
+    "inline ismap itemprop itemscope itemtype kind label lang linebreak linethickness lquote mathvariant media minsize "
     "movablelimits name noshade notation nowrap open playlabel poster property rel reversed role rows rowspan rquote "
     "rules scope selection separators shape size sizes span src srclang srcset start stretchy summary title translate "
     "type usemap valign value videoid vspace width".split()
@@ -59,6 +59,7 @@ _WHOLE = frozenset({"math", "mjx-container", "pre"})
 _cells = [TAGS["td"], TAGS["th"]]
 _columns = [TAGS["colgroup"], TAGS["col"]]
 _row, _term, _definition = TAGS["tr"], TAGS["dt"], TAGS["dd"]
+_input, _list_item = TAGS["input"], TAGS["li"]
 _media = frozenset(TAGS[tag] for tag in MEDIA)
 _players = PLAYERS | {"iframe", "mjx-container"}
 # By its class or id, what stands beside content rather than in it.
@@ -195,8 +196,22 @@ def _kept_nodes(
     columns |= (tree.tag == TAGS["col"]) & columns[parent]
     terms = np.zeros_like(nodes)
     terms[list(_terms(tree, nodes))] = True
+    nodes[list(_boxes(tree, nodes))] = True
     placed: npt.NDArray[np.bool_] = nodes | cells | columns | terms
     return placed
+
+
+def _boxes(tree: Tree, nodes: npt.NDArray[np.bool_]) -> Iterator[int]:
+    """Yield the boxes of the tasks in kept lists, and what is between box and item: fields of forms have names."""
+    for i in np.flatnonzero(tree.tag == _input).tolist():
+        box = tree.nodes[i]
+        if (box.get("type") or "").lower() != "checkbox" or box.get("name") or box.get("value"):
+            continue
+        way = [i]
+        while len(way) < 4 and tree.tag[tree.parent[way[-1]]] != _list_item:
+            way.append(int(tree.parent[way[-1]]))
+        if nodes[tree.parent[way[-1]]] and tree.tag[tree.parent[way[-1]]] == _list_item:
+            yield from way
 
 
 def _terms(tree: Tree, nodes: npt.NDArray[np.bool_]) -> Iterator[int]:

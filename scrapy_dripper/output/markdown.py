@@ -160,10 +160,16 @@ class _Writer:
         self.in_list += 1
         tight = all(_is_tight(one) for one in item.items)
         number = max(0, min(item.start, MAX_NUMBER - len(item.items)))
-        pieces = []
-        for i, one in enumerate(item.items):
-            mark = ("* " if again else "- ") if item.kind == "unordered" else f"{number + i}{') ' if again else '. '}"
-            pieces.append((mark + self._entry(one, len(mark), tight)).rstrip())
+        pieces: list[str] = []
+        for one in item.items:
+            if one.number is not None:  # to a renderer, it begins another list: one that has other marks
+                again = not again
+                number = max(0, min(one.number, MAX_NUMBER - len(item.items)))
+            mark = ("* " if again else "- ") if item.kind == "unordered" else f"{number}{') ' if again else '. '}"
+            is_task = one.checked is not None and bool(one.items) and type(one.items[0]) is Paragraph
+            box = "" if not is_task else "[x] " if one.checked else "[ ] "
+            pieces.append((mark + box + self._entry(one, len(mark), tight)).rstrip())
+            number += 1
         self.in_list -= 1
         return ("\n" if tight else "\n\n").join(pieces)
 

@@ -103,7 +103,8 @@ def test_dollars_beside_scripts_without_spaces(text: str, found: list[tuple[str,
 @pytest.mark.parametrize(
     ("script", "found"),
     [
-        ("MathJax.Hub.Config({tex2jax: {inlineMath: [['$','$'], ['\\\\(','\\\\)']]}});", Notation(dollars=True, loaded=True)),
+        ("MathJax.Hub.Config({tex2jax: {inlineMath: [['$','$'], ['\\\\(','\\\\)']]}});",
+         Notation(dollars=True, loaded=True)),
         ("MathJax = {tex: {inlineMath: [['\\\\(', '\\\\)'], ['$', '$']]}};", Notation(dollars=True, loaded=True)),
         ("MathJax = {tex: {inlineMath: {'[+]': [['$', '$']]}}};", Notation(dollars=True, loaded=True)),
         ("renderMathInElement(e, {delimiters: [{left: '$$', right: '$$'}, {left: '$', right: '$'}]})",

@@ -121,7 +121,9 @@ class _Writer:
                 entries += [f"<dt>{self.runs(term)}</dt>" for term in entry.terms if term]
                 entries.append(f"<dd>{self.content(entry.items)}</dd>" if entry.items else "")
             else:
-                entries.append(f"<li>{self.content(entry.items)}</li>")
+                value = "" if entry.number is None else f' value="{entry.number}"'
+                box = "" if entry.checked is None else "[x] " if entry.checked else "[ ] "
+                entries.append(f"<li{value}>{box}{self.content(entry.items)}</li>")
         tag = {"unordered": "ul", "ordered": "ol", "definition": "dl"}[item.kind]
         start = f' start="{item.start}"' if item.start != 1 else ""
         return f"<{tag}{start}>{''.join(entries)}</{tag}>"
