@@ -10,6 +10,7 @@ from lxml import etree
 
 from scrapy_dripper.output import inline_tags
 from scrapy_dripper.output.code.blocks import code_block, has_code_class
+from scrapy_dripper.output.footnotes import without_label
 from scrapy_dripper.output.images import PLAYERS, caption_of, captioned, is_figure, player
 from scrapy_dripper.output.inline_tags import add_formula
 from scrapy_dripper.output.items import (
@@ -74,6 +75,9 @@ def _heading(reader: Reader, element: etree._Element) -> Leave:
     if not reader.begins_block():
         return _block(reader, element)
     reader.flush()
+    if element in reader.footnotes.notes:
+        reader.items.append(Footnotes((Footnote(reader.footnotes.notes[element], ()),)))  # what follows is in it
+        return skip
     reader.flat = True
     reader.title = _LEVELS[element.tag]
 
@@ -182,7 +186,7 @@ def _caption(reader: Reader, element: etree._Element) -> Leave:
 
 def _note(reader: Reader, label: str) -> Leave:
     reader.in_note += 1
-    leave = reader.hold(lambda items: (Footnotes((Footnote(label, items),)),) if items else ())
+    leave = reader.hold(lambda items: _footnotes([(label, without_label(items, label))]))
 
     def leave_note() -> None:
         reader.in_note -= 1
@@ -190,6 +194,12 @@ def _note(reader: Reader, label: str) -> Leave:
         leave()
 
     return leave_note
+
+
+def _footnotes(notes: list[tuple[str, Items]]) -> tuple[Footnotes, ...]:
+    """Return notes as an item; none without anything in it."""
+    kept = tuple(Footnote(label, items) for label, items in notes if items)
+    return (Footnotes(kept),) if kept else ()
 
 
 def _summary(reader: Reader, _element: etree._Element) -> Leave:
@@ -205,6 +215,8 @@ def _summary(reader: Reader, _element: etree._Element) -> Leave:
 
 
 def _table(reader: Reader, element: etree._Element) -> Leave:
+    if element in reader.footnotes.notes and not reader.flat:
+        return _block(reader, element)
     if add_code(reader, element):
         return skip
     name = element.get("class")
@@ -262,8 +274,8 @@ def _list(reader: Reader, element: etree._Element) -> Leave:
             while reader.items and type(reader.items[-1]) is Rule:
                 reader.items.pop()  # the line between the text and its footnotes
             free = reader.footnotes.free_label
-            notes = (Footnote(labels.get(i) or free(str(i + 1)), entry.items) for i, entry in enumerate(entries))
-            reader.items.append(Footnotes(tuple(notes)))
+            named = [(labels.get(i) or free(str(i + 1)), entry.items) for i, entry in enumerate(entries)]
+            reader.items += _footnotes([(label, without_label(items, label)) for label, items in named])
         elif entries:
             if kind == "unordered":
                 entries = [one for entry in entries for one in _without_empty_level(entry)]
@@ -323,13 +335,7 @@ def _item(reader: Reader, element: etree._Element) -> Leave:
     label = reader.footnotes.notes.get(element) if reader.footnotes.notes else None
     if label is None:
         return lambda: _end_entry(reader, number=number)
-    reader.in_note += 1
-
-    def leave() -> None:
-        reader.in_note -= 1
-        _end_entry(reader, label)
-
-    return leave
+    return _noted_entry(reader, label)
 
 
 def _term(reader: Reader, element: etree._Element) -> Leave:
@@ -346,7 +352,19 @@ def _definition(reader: Reader, element: etree._Element) -> Leave:
     if reader.flat or reader.kind != "definition":
         return _block(reader, element)
     _end_entry(reader)
-    return lambda: _end_entry(reader)
+    label = reader.footnotes.notes.get(element)
+    return (lambda: _end_entry(reader)) if label is None else _noted_entry(reader, label)
+
+
+def _noted_entry(reader: Reader, label: str) -> Leave:
+    """Read an item of a list that is a footnote."""
+    reader.in_note += 1
+
+    def leave() -> None:
+        reader.in_note -= 1
+        _end_entry(reader, label)
+
+    return leave
 
 
 ENTER: dict[Any, Enter] = {

@@ -11,6 +11,7 @@ from lxml import etree
 
 from scrapy_dripper.output import block_tags, inline_tags
 from scrapy_dripper.output.code.blocks import Guess
+from scrapy_dripper.output.footnotes import gathered
 from scrapy_dripper.output.items import Footnotes, Image, Item, Items, List, Paragraph, Quote, Run, Runs
 from scrapy_dripper.output.math.delimiters import notation
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
@@ -29,7 +30,8 @@ def content_list(
     found = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
     reader = Reader(root, base_url, notation(chain(scripts, found)), _ENTER, _other)
     reader.guess = guess
-    return reader.read(root)
+    items = gathered(reader.read(root))
+    return (*items, Footnotes(tuple(reader.inline_notes))) if reader.inline_notes else items
 
 
 def _other(reader: Reader, element: etree._Element) -> Leave:

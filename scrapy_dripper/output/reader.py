@@ -21,6 +21,7 @@ from scrapy_dripper.output.images import same_image
 from scrapy_dripper.output.inline import Gap, Line, unbroken
 from scrapy_dripper.output.items import (
     Code,
+    Footnote,
     Formula,
     Image,
     Item,
@@ -91,6 +92,8 @@ class Reader:
         self.resolve = resolver(base_url)
         self.footnotes = FootnoteMarks(root)
         self.guess: Guess | None = None
+        self.inline_notes: list[Footnote] = []
+        """Footnotes that were written where their marks are."""
         self.captions: dict[etree._Element, int] = {}
         """Captions that were read with their figures, and before which of its items they stand."""
         self.line = self.new_line()
