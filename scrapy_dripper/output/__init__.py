@@ -59,5 +59,5 @@ def _write(tree: etree._Element, main_html: str, base_url: str, config: Config, 
     if config.markdown == "html2text":
         written = html2text_output.markdown(main_html, base_url, links=config.links != "drop")
     else:
-        written = markdown(content, config.links, config.complex_tables)  # type: ignore[arg-type]
+        written = markdown(content, config.links, config.complex_tables, config.callouts)  # type: ignore[arg-type]
     return Written(main_html, content, written, plain_text(content))

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from lxml import etree
 
 from scrapy_dripper.output import inline_tags
+from scrapy_dripper.output.callouts import alert_of, has_callout_class, title_of
 from scrapy_dripper.output.code.blocks import code_block, has_code_class
 from scrapy_dripper.output.footnotes import without_label
 from scrapy_dripper.output.images import PLAYERS, caption_of, captioned, is_figure, player
@@ -63,11 +64,31 @@ def block_with_class(reader: Reader, element: etree._Element) -> Leave:
             return _figure(reader, element)
         if reader.is_caption(element):
             return skip
+        if has_callout_class(name) and reader.fits():
+            return _callout(reader, element)
     return _block(reader, element)
+
+
+def _callout(reader: Reader, element: etree._Element) -> Leave:
+    alert = alert_of(element)
+    if not alert:
+        return _block(reader, element)
+    found = title_of(element, alert)
+    title: Runs = ()
+    if found is not None and found not in reader.captions:
+        title = reader.read_line(found)
+        reader.captions[found] = -1
+    return reader.hold(lambda items: (Quote(items, alert, title),) if items else (Paragraph(title),) if title else ())
+
+
+def _details(reader: Reader, element: etree._Element) -> Leave:
+    return _callout(reader, element) if element.get("class") and reader.fits() else _block(reader, element)
 
 
 def _paragraph(reader: Reader, element: etree._Element) -> Leave:
     reader.begins_block()
+    if reader.captions and reader.is_caption(element):
+        return skip
     return block_with_class(reader, element)
 
 
@@ -142,6 +163,9 @@ def _player(reader: Reader, element: etree._Element) -> Leave:
 
 # ---------------------------------------------------------------------- what holds items
 def _quote(reader: Reader, element: etree._Element) -> Leave:
+    name = element.get("class")
+    if name and has_callout_class(name) and reader.fits():
+        return _callout(reader, element)
     return reader.hold(lambda items: (Quote(items),) if items else ()) if reader.fits() else _block(reader, element)
 
 
@@ -202,7 +226,9 @@ def _footnotes(notes: list[tuple[str, Items]]) -> tuple[Footnotes, ...]:
     return (Footnotes(kept),) if kept else ()
 
 
-def _summary(reader: Reader, _element: etree._Element) -> Leave:
+def _summary(reader: Reader, element: etree._Element) -> Leave:
+    if reader.is_caption(element):
+        return skip
     reader.flush()
     opened = not reader.flat and reader.line.open(Strong)
 
@@ -369,7 +395,7 @@ def _noted_entry(reader: Reader, label: str) -> Leave:
 
 ENTER: dict[Any, Enter] = {
     **{tag: _block for tag, kind in KINDS.items() if kind is Kind.BLOCK},
-    **dict.fromkeys(("div", "section", "article", "center"), block_with_class),
+    **dict.fromkeys(("div", "section", "article", "aside", "center"), block_with_class),
     **dict.fromkeys(("ul", "ol", "menu", "dir", "dl"), _list),
     **dict.fromkeys(("pre", "listing", "xmp", "plaintext"), _preformatted),
     **dict.fromkeys(_LEVELS, _heading),
@@ -383,6 +409,7 @@ ENTER: dict[Any, Enter] = {
     "figure": _figure_tag,
     "picture": _picture,
     "figcaption": _caption,
+    "details": _details,
     "summary": _summary,
     "code": _code,
     "table": _table,

@@ -231,10 +231,14 @@ class Audio:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A block quotation."""
+    """A block quotation, or a call-out."""
 
     type: ClassVar = "quote"
     items: Items
+    alert: str = ""
+    """Of a call-out, which alert of GitHub it is: ``note``, ``tip``, ``important``, ``warning`` or ``caution``."""
+    caption: Runs = ()
+    """Of a call-out, its title."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from lxml import etree
 
 from scrapy_dripper.output.code.blocks import has_code_class
+from scrapy_dripper.output.hidden import hidden_nodes
 from scrapy_dripper.output.images import player
 from scrapy_dripper.page.page import NOBODY, Flag, Page, Tree
 from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS, UNSEEN, Kind
@@ -89,12 +90,18 @@ def main_tree(page: Page, main: npt.NDArray[np.bool_]) -> etree._Element:
     definition keeps its term, be it empty, or it would be that of another. ``<noscript>`` becomes ``<div>``, or a
     browser would not show it; a tag that is neither HTML, MathML nor a custom element becomes ``<span>``. Of what can
     run, formulas in ``<script type="math/...">`` are kept, which browsers take for data, and frames that are players,
-    with their address in ``data-src``. Relative URLs stay relative.
+    with their address in ``data-src``. Relative URLs stay relative. Text that the page hides from its readers
+    (:mod:`~scrapy_dripper.output.hidden`) is left out.
     """
     tree = page.tree
     kept_of = _kept_owners(main)
     text, tail, own = kept_of[tree.text_owner], kept_of[tree.tail_owner], kept_of[tree.self_owner]
+    hidden = hidden_nodes(tree)
     own[list(_at_edges(tree, main, np.flatnonzero((tree.self_owner < NOBODY) & ~own).tolist()))] = True
+    if hidden.any():
+        text &= ~hidden
+        tail &= ~hidden[np.maximum(tree.parent, 0)]
+        own &= ~hidden
     dropped = list(_dropped(tree, np.flatnonzero(own & (tree.tag == 0)).tolist()))
     own[dropped] = False
     nodes = _kept_nodes(tree, main, text, tail, own)

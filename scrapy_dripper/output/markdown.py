@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
+from scrapy_dripper.output.callouts import says
 from scrapy_dripper.output.items import (
     Audio,
     CodeBlock,
@@ -26,6 +27,7 @@ from scrapy_dripper.output.items import (
     Quote,
     Rule,
     Runs,
+    Strong,
     Table,
     Text,
     Title,
@@ -34,8 +36,10 @@ from scrapy_dripper.output.items import (
 from scrapy_dripper.output.markdown_inline import InlineWriter, Links, tex
 from scrapy_dripper.output.tables.html import table_html
 from scrapy_dripper.output.tables.linear import linear
+from scrapy_dripper.output.text import line_text
 
 ComplexTables = Literal["html", "linear"]
+Callouts = Literal["alerts", "quotes"]
 
 MAX_PREFIX = 20
 """Characters that stand before a line for the lists and quotes around it. Those further in have no marks."""
@@ -47,19 +51,23 @@ _ticks = re.compile(r"^[ >]*(`{3,})", re.MULTILINE).findall
 _blank_lines = re.compile(r"\n\s*\n").sub
 
 
-def markdown(items: Items, links: Links = "keep", complex_tables: ComplexTables = "html") -> str:
+def markdown(
+    items: Items, links: Links = "keep", complex_tables: ComplexTables = "html", callouts: Callouts = "alerts"
+) -> str:
     """Return items as Markdown.
 
     ``links`` are kept, dropped (their text stays) or made citations: numbers, with the list of the URLs at the end.
-    ``complex_tables`` are tables with spans, or with more than text in a cell.
+    ``complex_tables`` are tables with spans, or with more than text in a cell. ``callouts`` are alerts of GitHub, or
+    quotations that begin with their title.
     """
-    return _Writer(links, complex_tables).document(items)
+    return _Writer(links, complex_tables, callouts).document(items)
 
 
 class _Writer:
-    def __init__(self, links: Links, complex_tables: ComplexTables) -> None:
+    def __init__(self, links: Links, complex_tables: ComplexTables, callouts: Callouts) -> None:
         self.inline = InlineWriter(links)
         self.linear = complex_tables == "linear"
+        self.alerts = callouts == "alerts"
         self.prefix = 0
         self.in_list = 0
         self.in_definition = False
@@ -133,9 +141,21 @@ class _Writer:
         saved = self.in_list, self.in_definition
         self.in_list, self.in_definition = 0, False
         inner = self.blocks(quote.items)
+        if quote.alert:
+            # GitHub knows no alerts in lists and quotations.
+            inner = self._titled(quote, inner, self.alerts and self.prefix == 2 and not any(saved))
         self.in_list, self.in_definition = saved
         self.prefix -= 2
         return "\n".join(f"> {line}" if line else ">" for line in inner.split("\n")) if inner else ""
+
+    def _titled(self, callout: Quote, inner: str, as_alert: bool) -> str:
+        """Return what is in a call-out, with what says that it is one, and its title if that says more."""
+        title = callout.caption or (Text(callout.alert.capitalize()),)
+        bold = self.inline.paragraph((Strong(title),))
+        if not as_alert:
+            return f"{bold}\n\n{inner}"
+        mark = f"[!{callout.alert.upper()}]"
+        return f"{mark}\n{inner}" if says(line_text(title), callout.alert) else f"{mark}\n{bold}\n\n{inner}"
 
     def _indented(self, items: Items, width: int) -> str:
         """Return items that stand behind a mark of so many characters, the first line without it."""

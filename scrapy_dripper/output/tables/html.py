@@ -107,7 +107,8 @@ class _Writer:
             case Video() | Audio():
                 return self.figure(self.link(item.src, _text(item.title or item.src)), item.caption)
             case Quote():
-                return f"<blockquote>{''.join(map(self.item, item.items))}</blockquote>"
+                title = f"<p><strong>{self.runs(item.caption)}</strong></p>" if item.caption else ""
+                return f"<blockquote>{title}{''.join(map(self.item, item.items))}</blockquote>"
             case Rule():
                 return "<hr>"
             case Footnotes():
