@@ -9,13 +9,18 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from articles import articles, within
+from tqdm import tqdm
+from writers import PEERS, writers
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output import write
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
@@ -24,16 +29,10 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # the pages and their measures are the tests'
 
 try:
-    import html2text
-    import html_to_markdown
-    import markdownify
-    import trafilatura
-    from trafilatura.settings import use_config
-
     from tests.structured.features.checks import BASE_URL, FEATURES
     from tests.structured.measures import Scores, compare, mean
 except ImportError as error:
-    raise SystemExit(f'{error}. The peers and measures come with: pip install "scrapy-dripper[benchmark]"') from error
+    raise SystemExit(f'{error}. The measures come with: pip install "scrapy-dripper[benchmark]"') from error
 
 OUTPUT = ROOT / "docs" / "structures.md"
 SETS = ("text", "lists", "tables", "images", "code", "math")
@@ -48,45 +47,25 @@ def ours(html: str) -> str:
     return write(page, np.ones(len(page.blocks), dtype=np.bool_), Config()).markdown
 
 
-def _html2text(html: str) -> str:
-    return str(html2text.HTML2Text(baseurl=BASE_URL, bodywidth=0).handle(html))
-
-
-def _trafilatura() -> Writer:
-    config = use_config()
-    for option in ("MIN_EXTRACTED_SIZE", "MIN_OUTPUT_SIZE"):  # it is made for whole pages and drops short ones
-        config.set("DEFAULT", option, "0")
-    options: dict[str, Any] = dict.fromkeys(("include_formatting", "include_links", "include_images"), True)
-    return lambda html: (
-        trafilatura.extract(html, url=BASE_URL, output_format="markdown", favor_recall=True, config=config, **options)
-        or ""
-    )
-
-
-def _markdownify(html: str) -> str:
-    return str(markdownify.markdownify(html, heading_style="ATX"))
-
-
-def _html_to_markdown(html: str) -> str:
-    written = html_to_markdown.convert(html)
-    return str(getattr(written, "content", written))
-
-
 WRITERS: dict[str, Writer] = {
     OURS: ours,
-    "html2text": _html2text,
-    "trafilatura": _trafilatura(),
-    "markdownify": _markdownify,
-    "html-to-markdown": _html_to_markdown,
+    **{name: partial(lambda write, html: write(html, BASE_URL), write) for name, write in writers(PEERS).items()},
 }
 
 
 def features() -> list[list[str]]:
-    """Return a row for each structure: its name, then yes, part or no for each writer."""
-    return [
-        [feature.title, *(feature.verdict(writer(_document(feature.html))) for writer in WRITERS.values())]
-        for feature in FEATURES
-    ]
+    """Return a row for each structure: its name, then yes, part or no for ours, ours in an article, and the others."""
+    extractor = Extractor(Config(fallback="none"))
+    rows = []
+    for feature in tqdm(FEATURES, unit="structure", desc="structures"):
+        verdicts = [feature.verdict(writer(_document(feature.html))) for writer in WRITERS.values()]
+        documents = [Document(html, BASE_URL) for html in articles(feature.html)]
+        found = [within(page.markdown or "") for page in extractor.extract(documents)]
+        labelled = [feature.verdict(markdown) if markdown else "no" for markdown in found]
+        worst = max(labelled, key=("yes", "part", "no").index)
+        rows.append([feature.title, verdicts[0], worst, *verdicts[1:]])
+    extractor.close()
+    return rows
 
 
 def similarities() -> tuple[list[list[str]], int]:
@@ -123,7 +102,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def report() -> str:
     """Return the text of ``docs/structures.md``."""
     verdicts = features()
-    totals = ["**yes**", *(str(sum(row[i] == "yes" for row in verdicts)) for i in range(1, len(WRITERS) + 1))]
+    totals = ["**yes**", *(str(sum(row[i] == "yes" for row in verdicts)) for i in range(1, len(WRITERS) + 2))]
+    ours, *others = WRITERS
     figures, pages = similarities()
     versions = ", ".join(f"{name} {version(name)}" for name in WRITERS if name != OURS)
     return f"""# Structures that Markdown keeps
@@ -142,7 +122,11 @@ Each is a small page in the markup of a real generator, and a check that any cor
 (`tests/structured/features`). The checks look at what a CommonMark renderer makes of the Markdown wherever they can,
 so all ways to write something are as good.
 
-{_table(("structure", *WRITERS), [*verdicts, totals])}
+The first column of ours is its writer alone: all blocks are main. The second is what a user gets: the structure stands
+between two paragraphs of an article, the tagger labels the blocks, and the verdict is the worst of three pages, a blog,
+a documentation and one without marks (`benchmarks/articles.py`).
+
+{_table(("structure", ours, f"{ours} in an article", *others), [*verdicts, totals])}
 
 ## The structured set
 

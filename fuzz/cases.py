@@ -72,6 +72,7 @@ def decode(data: bytes) -> Case:
         "markdown": "html2text" if output & 3 == 3 else "dripper",
         "links": ("keep", "keep", "drop", "citations")[output >> 2 & 3],
         "complex_tables": "linear" if output >> 4 & 1 else "html",
+        "callouts": "quotes" if output & 1 else "alerts",
         "metadata_field": "about" if output >> 5 == 7 else None,
         "content_types": _TYPES[types % len(_TYPES)],
     }

@@ -262,6 +262,13 @@ class Config:
         "spanning cells are repeated.",
         per_request=True,
     )
+    callouts: str = _option(
+        "alerts",
+        _one_of("alerts", "quotes"),
+        "What becomes, in Markdown, of notes, tips and warnings in boxes: alerts as GitHub has them, or block "
+        "quotations that begin with their title.",
+        per_request=True,
+    )
     guess_language: bool = _option(
         False,
         _boolean,

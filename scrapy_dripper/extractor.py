@@ -75,7 +75,7 @@ class Extractor:
     def _finish(self, chunk: Sequence[tuple[Document, Page | PageError | Extraction, float]]) -> list[Extraction]:
         """Label pages together and write them; each comes with its document and the seconds that reading it took."""
         start = time.perf_counter()
-        pages = [page for _, page, _ in chunk if isinstance(page, Page)]
+        pages = [page for _, page, _ in chunk if isinstance(page, Page) and len(page.blocks)]
         answers = iter(self._label(pages))
         per_block = (time.perf_counter() - start) / max(1, sum(len(page.blocks) for page in pages))
 
@@ -85,7 +85,8 @@ class Extractor:
             if isinstance(page, Extraction):
                 extraction = page
             elif isinstance(page, Page):
-                extraction = self._describe(document, self._write(document, page, next(answers)))
+                labels = next(answers) if len(page.blocks) else _NO_BLOCKS
+                extraction = self._describe(document, self._write(document, page, labels))
                 seconds += per_block * len(page.blocks)
             else:
                 extraction = self._describe(document, self.fall_back(document, page.reason, str(page)))
@@ -174,7 +175,7 @@ class Extractor:
         probabilities = tuple(answer.probabilities.tolist())
         labels = tuple(answer.main.tolist())
         # That nothing is main is an answer, and a better one than a fallback extractor's (docs/fallback.md).
-        nothing = not any(labels)
+        nothing = not any(labels) and len(page.blocks) > 0
         try:
             config = document.config or self.config
             written = NOTHING if nothing else write(page, answer.main, config, len(document.html))
@@ -200,6 +201,10 @@ class Extractor:
             truncated=page.truncated or answer.truncated or written.truncated,
             work=answer.work,
         )
+
+
+_NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
+"""The labels of a page that shows nothing but formulas which scripts would draw: there is nothing to decide."""
 
 
 _NO_MEMORY = "more memory than there is; in a worker process, than DRIPPER_WORKER_MEMORY allows"

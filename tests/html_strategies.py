@@ -33,6 +33,11 @@ def documents() -> st.SearchStrategy[str]:
     return st.builds(lambda frame, parts: frame.format("".join(parts)), frames, st.lists(nodes, max_size=6))
 
 
+def seen_documents() -> st.SearchStrategy[str]:
+    """Return the same without what is hidden from readers, and so from Main-HTML."""
+    return documents().map(lambda html: html.replace(" hidden", "").replace(' style="display:none"', ""))
+
+
 _SHOWN = "div p span a b h2 ul li td table section main article header button figure my-tag label map em".split()
 _GONE = "script style template textarea iframe noembed".split()
 

@@ -225,3 +225,20 @@ def test_extractions_are_plain_data() -> None:
 def test_a_fallback_that_is_not_there_is_found_at_start() -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.at_all"):
         Extractor(Config(fallback="nowhere.at_all"), FakeEngine())
+
+
+@pytest.mark.parametrize(
+    ("body", "markdown"),
+    [
+        ('<script type="math/tex; mode=display">x^2</script><script type="math/tex">y</script>', "$$\nx^2\n$$\n\n$y$"),
+        ('<p><script type="math/tex">x</script><script type="math/tex">y</script></p>', "$x$ $y$"),
+    ],
+)
+def test_formulas_without_text_are_a_page(body: str, markdown: str) -> None:
+    """There is nothing to label on it, and nothing to fall back for; its neighbour keeps its own labels."""
+    other = "<p>The weaver winds the warp on the beam before the first pick, and ties it to the cloth beam.</p>" * 3
+    pages = Extractor(Config(fallback="none")).extract([f"<body>{body}", other, "<script>let x = 1;</script>"])
+    assert [page.markdown for page in pages][::2] == [markdown, None]
+    assert (pages[0].source, pages[0].fallback_reason, pages[0].confidence) == ("tagger", None, None)
+    assert len(pages[1].labels) == pages[1].blocks == 3
+    assert pages[2].fallback_reason is FallbackReason.NO_BLOCKS

@@ -110,5 +110,5 @@ def _write(
     if config.markdown == "html2text":
         written = html2text_output.markdown(main_html, base_url, config.links != "drop", most)
     else:
-        written = markdown(content, config.links, config.complex_tables, most)  # type: ignore[arg-type]
+        written = markdown(content, config.links, config.complex_tables, config.callouts, most)  # type: ignore[arg-type]
     return Written(main_html, content, written, plain_text(content))

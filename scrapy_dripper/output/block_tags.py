@@ -9,7 +9,9 @@ from typing import Any, Literal
 from lxml import etree
 
 from scrapy_dripper.output import inline_tags
+from scrapy_dripper.output.callouts import alert_of, has_callout_class, title_of
 from scrapy_dripper.output.code.blocks import code_block, has_code_class
+from scrapy_dripper.output.footnotes import without_label
 from scrapy_dripper.output.images import PLAYERS, caption_of, captioned, is_figure, player
 from scrapy_dripper.output.inline_tags import add_formula
 from scrapy_dripper.output.items import (
@@ -51,6 +53,8 @@ def _block(reader: Reader, element: etree._Element) -> Leave:
 def block_with_class(reader: Reader, element: etree._Element) -> Leave:
     """Enter a ``<div>``, ``<p>`` or the like: what it is can depend on its class."""
     name = element.get("class")
+    if element.get("data-lang"):
+        name = f"{name or ''} code"
     if name:
         if has_code_class(name) and add_code(reader, element):
             return skip
@@ -60,11 +64,31 @@ def block_with_class(reader: Reader, element: etree._Element) -> Leave:
             return _figure(reader, element)
         if reader.is_caption(element):
             return skip
+        if has_callout_class(name) and reader.fits():
+            return _callout(reader, element)
     return _block(reader, element)
+
+
+def _callout(reader: Reader, element: etree._Element) -> Leave:
+    alert = alert_of(element)
+    if not alert:
+        return _block(reader, element)
+    found = title_of(element, alert)
+    title: Runs = ()
+    if found is not None and found not in reader.captions:
+        title = reader.read_line(found)
+        reader.captions[found] = -1
+    return reader.hold(lambda items: (Quote(items, alert, title),) if items else (Paragraph(title),) if title else ())
+
+
+def _details(reader: Reader, element: etree._Element) -> Leave:
+    return _callout(reader, element) if element.get("class") and reader.fits() else _block(reader, element)
 
 
 def _paragraph(reader: Reader, element: etree._Element) -> Leave:
     reader.begins_block()
+    if reader.captions and reader.is_caption(element):
+        return skip
     return block_with_class(reader, element)
 
 
@@ -72,6 +96,9 @@ def _heading(reader: Reader, element: etree._Element) -> Leave:
     if not reader.begins_block():
         return _block(reader, element)
     reader.flush()
+    if element in reader.footnotes.notes:
+        reader.items.append(Footnotes((Footnote(reader.footnotes.notes[element], ()),)))  # what follows is in it
+        return skip
     reader.flat = True
     reader.title = _LEVELS[element.tag]
 
@@ -136,6 +163,9 @@ def _player(reader: Reader, element: etree._Element) -> Leave:
 
 # ---------------------------------------------------------------------- what holds items
 def _quote(reader: Reader, element: etree._Element) -> Leave:
+    name = element.get("class")
+    if name and has_callout_class(name) and reader.fits():
+        return _callout(reader, element)
     return reader.hold(lambda items: (Quote(items),) if items else ()) if reader.fits() else _block(reader, element)
 
 
@@ -180,7 +210,7 @@ def _caption(reader: Reader, element: etree._Element) -> Leave:
 
 def _note(reader: Reader, label: str) -> Leave:
     reader.in_note += 1
-    leave = reader.hold(lambda items: (Footnotes((Footnote(label, items),)),) if items else ())
+    leave = reader.hold(lambda items: _footnotes([(label, without_label(items, label))]))
 
     def leave_note() -> None:
         reader.in_note -= 1
@@ -190,7 +220,15 @@ def _note(reader: Reader, label: str) -> Leave:
     return leave_note
 
 
-def _summary(reader: Reader, _element: etree._Element) -> Leave:
+def _footnotes(notes: list[tuple[str, Items]]) -> tuple[Footnotes, ...]:
+    """Return notes as an item; none without anything in it."""
+    kept = tuple(Footnote(label, items) for label, items in notes if items)
+    return (Footnotes(kept),) if kept else ()
+
+
+def _summary(reader: Reader, element: etree._Element) -> Leave:
+    if reader.is_caption(element):
+        return skip
     reader.flush()
     opened = not reader.flat and reader.line.open(Strong)
 
@@ -203,6 +241,8 @@ def _summary(reader: Reader, _element: etree._Element) -> Leave:
 
 
 def _table(reader: Reader, element: etree._Element) -> Leave:
+    if element in reader.footnotes.notes and not reader.flat:
+        return _block(reader, element)
     if add_code(reader, element):
         return skip
     name = element.get("class")
@@ -229,33 +269,56 @@ def _list(reader: Reader, element: etree._Element) -> Leave:
     if not reader.fits():
         return _block(reader, element)
     reader.flush()
-    outer = reader.items, reader.kind, reader.entries, reader.terms, reader.labels
-    reader.items, reader.entries, reader.terms, reader.labels = [], [], [], {}
+    outer = (
+        reader.items, reader.kind, reader.entries, reader.terms, reader.labels, reader.numbers, reader.number,
+        reader.checked, reader.step,
+    )  # fmt: skip
+    reader.items, reader.entries, reader.terms, reader.labels, reader.numbers = [], [], [], {}, {}
+    reader.checked = None
     kind: Literal["unordered", "ordered", "definition"]
     kind = "ordered" if element.tag == "ol" else "definition" if element.tag == "dl" else "unordered"
     number = _digits(element.get("start") or "") if kind == "ordered" else None
-    reader.kind = kind
+    start = int(number[1]) if number else 1
+    step = 1
+    if kind == "ordered" and element.get("reversed") is not None:
+        step = -1
+        start = start if number else sum(child.tag == "li" for child in element)
+    numbered = step < 0 or (kind == "ordered" and any(child.get("value") for child in element if child.tag == "li"))
+    reader.number = start if numbered else None
+    reader.kind, reader.step = kind, step
     reader.nesting += 1
 
     def leave() -> None:
         _end_entry(reader)
-        entries, labels = reader.entries, reader.labels
+        entries, labels, numbers = reader.entries, reader.labels, reader.numbers
         if any(reader.terms):
             entries.append(ListItem((), tuple(filter(None, reader.terms))))
-        reader.items, reader.kind, reader.entries, reader.terms, reader.labels = outer
+        reader.items, reader.kind, reader.entries, reader.terms, reader.labels = outer[:5]
+        reader.numbers, reader.number, reader.checked, reader.step = outer[5:]
         reader.nesting -= 1
         if labels:
             while reader.items and type(reader.items[-1]) is Rule:
                 reader.items.pop()  # the line between the text and its footnotes
             free = reader.footnotes.free_label
-            notes = (Footnote(labels.get(i) or free(str(i + 1)), entry.items) for i, entry in enumerate(entries))
-            reader.items.append(Footnotes(tuple(notes)))
+            named = [(labels.get(i) or free(str(i + 1)), entry.items) for i, entry in enumerate(entries)]
+            reader.items += _footnotes([(label, without_label(items, label)) for label, items in named])
         elif entries:
             if kind == "unordered":
                 entries = [one for entry in entries for one in _without_empty_level(entry)]
-            reader.items.append(List(kind, tuple(entries), int(number[1]) if number else 1))
+            reader.items.append(List(kind, _numbered(entries, numbers), numbers.get(0, start)))
 
     return leave
+
+
+def _numbered(entries: list[ListItem], numbers: dict[int, int]) -> tuple[ListItem, ...]:
+    """Return the items of a list with the numbers that do not follow from those before."""
+    made: list[ListItem] = []
+    before = None
+    for i, entry in enumerate(entries):
+        number = numbers.get(i, None if before is None else before + 1)
+        made.append(entry if before is None or number == before + 1 else replace(entry, number=number))
+        before = number
+    return tuple(made)
 
 
 def _without_empty_level(entry: ListItem) -> tuple[ListItem, ...]:
@@ -267,15 +330,18 @@ def _without_empty_level(entry: ListItem) -> tuple[ListItem, ...]:
     return (entry,)
 
 
-def _end_entry(reader: Reader, label: str | None = None) -> None:
+def _end_entry(reader: Reader, label: str | None = None, number: int | None = None) -> None:
     """End the item of a list, or what stands between two."""
     reader.flush()
     if reader.items:
         if label is not None:
             reader.labels[len(reader.entries)] = label
+        if number is not None:
+            reader.numbers[len(reader.entries)] = number
         terms = tuple(filter(None, reader.terms)) or tuple(reader.terms[:1])
-        reader.entries.append(ListItem(tuple(reader.items), terms))
+        reader.entries.append(ListItem(tuple(reader.items), terms, reader.checked))
         reader.items, reader.terms = [], []
+    reader.checked = None
 
 
 def _item(reader: Reader, element: etree._Element) -> Leave:
@@ -287,16 +353,15 @@ def _item(reader: Reader, element: etree._Element) -> Leave:
         reader.entries[-1] = replace(last, items=(*last.items, *reader.items))
         reader.items = []
     _end_entry(reader)
+    number = reader.number
+    if number is not None:
+        value = _digits(element.get("value") or "")
+        number = int(value[1]) if value else number
+        reader.number = number + reader.step
     label = reader.footnotes.notes.get(element) if reader.footnotes.notes else None
     if label is None:
-        return lambda: _end_entry(reader)
-    reader.in_note += 1
-
-    def leave() -> None:
-        reader.in_note -= 1
-        _end_entry(reader, label)
-
-    return leave
+        return lambda: _end_entry(reader, number=number)
+    return _noted_entry(reader, label)
 
 
 def _term(reader: Reader, element: etree._Element) -> Leave:
@@ -313,12 +378,24 @@ def _definition(reader: Reader, element: etree._Element) -> Leave:
     if reader.flat or reader.kind != "definition":
         return _block(reader, element)
     _end_entry(reader)
-    return lambda: _end_entry(reader)
+    label = reader.footnotes.notes.get(element)
+    return (lambda: _end_entry(reader)) if label is None else _noted_entry(reader, label)
+
+
+def _noted_entry(reader: Reader, label: str) -> Leave:
+    """Read an item of a list that is a footnote."""
+    reader.in_note += 1
+
+    def leave() -> None:
+        reader.in_note -= 1
+        _end_entry(reader, label)
+
+    return leave
 
 
 ENTER: dict[Any, Enter] = {
     **{tag: _block for tag, kind in KINDS.items() if kind is Kind.BLOCK},
-    **dict.fromkeys(("div", "section", "article", "center"), block_with_class),
+    **dict.fromkeys(("div", "section", "article", "aside", "center"), block_with_class),
     **dict.fromkeys(("ul", "ol", "menu", "dir", "dl"), _list),
     **dict.fromkeys(("pre", "listing", "xmp", "plaintext"), _preformatted),
     **dict.fromkeys(_LEVELS, _heading),
@@ -332,6 +409,7 @@ ENTER: dict[Any, Enter] = {
     "figure": _figure_tag,
     "picture": _picture,
     "figcaption": _caption,
+    "details": _details,
     "summary": _summary,
     "code": _code,
     "table": _table,

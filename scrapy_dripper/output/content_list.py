@@ -13,6 +13,7 @@ from scrapy_dripper.output import block_tags, inline_tags
 from scrapy_dripper.output.bounds import UNBOUNDED, Allowance
 from scrapy_dripper.output.code.blocks import Guess
 from scrapy_dripper.output.content_json import weigh
+from scrapy_dripper.output.footnotes import gathered
 from scrapy_dripper.output.items import Footnotes, Image, Item, Items, List, Paragraph, Quote, Run, Runs
 from scrapy_dripper.output.math.delimiters import notation
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
@@ -36,7 +37,9 @@ def content_list(
     found = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
     reader = Reader(root, base_url, notation(chain(scripts, found)), _ENTER, _other, most)
     reader.guess = guess
-    items = reader.read(root)
+    items = gathered(reader.read(root))
+    if reader.inline_notes:
+        items = (*items, Footnotes(tuple(reader.inline_notes)))
     weigh(items, Allowance("content list", most))
     return items
 
@@ -57,28 +60,33 @@ _ENTER: dict[Any, Enter] = {
 
 
 def only(items: Items, types: Collection[str]) -> Items:
-    """Return the items of some types, in lists, quotes and footnotes too. Tables stay as they are.
+    """Return the items of some types. What is in a list, a quote, a footnote or a table belongs to it and stays.
 
-    Without ``image``, lines of text lose their images as well.
+    Without ``image``, there are no images in lists, quotes, footnotes and lines of text either.
     """
+    kept = tuple(item for item in items if item.type in types)
+    return kept if "image" in types else _without_image(kept)
+
+
+def _without_image(items: Items) -> Items:
+    """Return items without the images in them, and without those that have nothing else."""
     kept: list[Item] = []
     for item in items:
-        if item.type not in types:
-            continue
-        if isinstance(item, Paragraph) and "image" not in types:
+        if isinstance(item, Paragraph):
             runs = _without_images(item.runs)
-            if runs:
-                kept.append(item if runs is item.runs else Paragraph(runs))
+            kept += [item] if runs is item.runs else [Paragraph(runs)] if runs else []
         elif isinstance(item, Quote):
-            inner = only(item.items, types)
-            kept += [Quote(inner)] if inner else []
+            inner = _without_image(item.items)
+            kept += [replace(item, items=inner)] if inner else []
         elif isinstance(item, List):
-            entries = [replace(entry, items=only(entry.items, types)) for entry in item.items]
+            entries = [replace(entry, items=_without_image(entry.items)) for entry in item.items]
             left = tuple(entry for entry in entries if entry.items or any(entry.terms))
             kept += [replace(item, items=left)] if left else []
         elif isinstance(item, Footnotes):
-            kept.append(Footnotes(tuple(replace(note, items=only(note.items, types)) for note in item.notes)))
-        else:
+            notes = (replace(note, items=_without_image(note.items)) for note in item.notes)
+            kept_notes = tuple(note for note in notes if note.items)
+            kept += [Footnotes(kept_notes)] if kept_notes else []
+        elif not isinstance(item, Image):
             kept.append(item)
     return tuple(kept)
 

@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from lxml import etree
 
+from scrapy_dripper.output.items import (
+    Emphasis,
+    Footnote,
+    FootnoteMark,
+    Footnotes,
+    Item,
+    Items,
+    LineBreak,
+    Link,
+    Paragraph,
+    Rule,
+    Strong,
+    Sup,
+    Text,
+    Title,
+)
 from scrapy_dripper.output.math.mathml_tree import inner_text
+from scrapy_dripper.output.text import line_text
 
 _mark_name = re.compile(
     r"#(?:user-content-)?(?:fn|footnote|ftnt?|_ftn|sdfootnote|cite_note|note|en|endnote)(?!ref|_ref)[-_:.a-z]*\d", re.I
@@ -17,8 +35,14 @@ _back_class = re.compile(r"back-?ref|back-?link|footnote-?(?:back|return)|revers
 _back_text = re.compile(r"[\W_]*(?:(?:[^\W_](?:\w?[^\W_])?|back|return|jump(?: up)?(?: to)?)[\W_]*)?", re.I).fullmatch
 _word = re.compile(r"\w").search
 
+_note_class = re.compile(r"(?:^|[\s_-])(?:foot-?note|endnote)s?(?=[\s_-]|$)", re.I).search
+
 _HOLDERS = frozenset({"li", "p", "div", "dd", "aside"})
 """Elements that a footnote can be."""
+_MARKS = " \xa0[]()^.:"
+_LABELS = frozenset({Text, Sup, Strong, Emphasis, Link, LineBreak, FootnoteMark})
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+"""Elements that can stand before a footnote, with nothing but its number, as Texinfo writes it."""
 
 
 class FootnoteMarks:
@@ -28,8 +52,9 @@ class FootnoteMarks:
         self._root = root
         self._targets: dict[str, etree._Element] | None = None
         self._labels: set[str] = set()
+        self._marks: set[str] = set()  # names of marks that were found
         self.notes: dict[etree._Element, str] = {}
-        """The label of each element that is a footnote."""
+        """The label of each element that is a footnote, or the heading before one."""
 
     def is_mark(self, link: etree._Element, href: str) -> bool:
         """Return True if a link within the page looks like the mark of a footnote, be that on the page or not."""
@@ -43,8 +68,16 @@ class FootnoteMarks:
             return None
         named = _mark_name(href) is not None
         note = self._target(href[1:])
-        if note is None or self._is_inside(link, note) or not (named or note.tag != "div"):
+        if note is None or self._is_inside(link, note):
             return None
+        if note.tag in _HOLDERS and not (named or note.tag != "div" or _note_class(note.get("class") or "")):
+            return None
+        near: etree._Element | None = link
+        for _ in range(3):  # the name that the footnote leads back to can be on what is around its mark
+            if near is None or near.tag in _HOLDERS:
+                break
+            self._marks.update(filter(None, (near.get("id"), near.get("name"))))
+            near = near.getparent()
         label = self.notes.get(note)
         if label is None:
             label = self.notes[note] = self.free_label(shown)
@@ -66,29 +99,28 @@ class FootnoteMarks:
         self._labels.add(label)
         return label
 
-    @staticmethod
-    def leads_back(link: etree._Element, href: str | None) -> bool:
+    def leads_back(self, link: etree._Element, href: str | None) -> bool:
         """Return True if an element in a footnote is a link back to its mark, or holds nothing but such links."""
         if link.tag != "a":
             return "mw-cite-backlink" in link.get("class", "")
         if not href or href[0] != "#":
             return False
         text = inner_text(link)
-        if not _word(text):
+        if not _word(text) or href[1:] in self._marks:
             return True
         names = link.get("class", "") + " " + link.get("role", "")
         return _back_text(text) is not None and (_back_class(names) is not None or "ref" in href.lower())
 
     def _is_marked(self, link: etree._Element) -> bool:
         parent = link.getparent()
-        if parent is not None and parent.tag == "sup":
+        if (parent is not None and parent.tag == "sup") or (len(link) == 1 and link[0].tag == "sup" and not link.text):
             return True
         return _mark_class(f"{link.get('class', '')} {link.get('role', '')} {link.get('rel', '')}") is not None
 
     def _target(self, name: str) -> etree._Element | None:
         if self._targets is None:
             self._targets = {}
-            for element in self._root.iter(*_HOLDERS, "a", "span", "cite", "sup"):
+            for element in self._root.iter(*_HOLDERS, "a", "span", "cite", "sup", "dt", "table"):
                 key = element.get("id") or element.get("name")
                 if key:
                     self._targets.setdefault(key, element)
@@ -96,6 +128,13 @@ class FootnoteMarks:
         for _ in range(4):
             if target is None or target.tag in _HOLDERS:
                 return target
+            if target.tag in _HEADINGS:
+                return target if _mark_text(inner_text(target).strip()[:12]) else None
+            if target.tag == "dt":  # of old Sphinx, whose footnotes are definitions
+                following = target.getnext()
+                return following if following is not None and following.tag == "dd" else None
+            if target.tag == "table":  # of older Sphinx
+                return target if _note_class(target.get("class") or "") else None
             target = target.getparent()
         return None
 
@@ -109,3 +148,55 @@ class FootnoteMarks:
                 return True
             node = node.getparent()
         return False
+
+
+def without_label(items: Items, label: str) -> Items:
+    """Return a footnote without the number that it begins with."""
+    while items and type(items[0]) is Paragraph:
+        runs = items[0].runs
+        n = 0
+        while n < len(runs) and type(runs[n]) in _LABELS and line_text(runs[n : n + 1]).strip(_MARKS) in ("", label):
+            n += 1
+        first = runs[n] if n < len(runs) else None
+        if type(first) is Text:
+            rest = first.text.lstrip(_MARKS) if n else _without_number(first.text, label)
+            runs = (Text(rest), *runs[n + 1 :]) if rest else runs[n + 1 :]
+        else:
+            runs = runs[n:]
+        if runs:
+            return (Paragraph(runs), *items[1:])
+        items = items[1:]
+    return items
+
+
+def _without_number(text: str, label: str) -> str:
+    """Return text without a number that was written by hand, or the full stop behind one that was a link."""
+    rest = text.lstrip("[(").removeprefix(label)
+    cut = rest.lstrip("])^.:")
+    return cut.lstrip() if cut != rest and cut[:1].isspace() else text
+
+
+def gathered(items: Sequence[Item]) -> Items:
+    """Return items with what follows the heading of a footnote in it, up to a rule, a title or the next footnote.
+
+    Such a heading has been read as a footnote without anything in it.
+    """
+    if not any(type(item) is Footnotes and not item.notes[0].items for item in items):
+        return tuple(items)
+    made: list[Item] = []
+    note: Footnote | None = None
+    inside: list[Item] = []
+    for item in (*items, None):
+        begins = type(item) is Footnotes and len(item.notes) == 1 and not item.notes[0].items
+        if note is not None and (item is None or begins or type(item) in (Rule, Title, Footnotes)):
+            if inside:
+                made.append(Footnotes((Footnote(note.label, tuple(inside)),)))
+            note, inside = None, []
+        if begins:
+            assert type(item) is Footnotes
+            note = item.notes[0]
+        elif note is not None and item is not None:
+            inside.append(item)
+        elif item is not None:
+            made.append(item)
+    return tuple(made)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -51,6 +52,10 @@ PLAYERS = frozenset({"video", "audio", "iframe", "lite-youtube", "amp-youtube", 
 
 LONGEST_NAME = 200
 """Characters at the end of an image's path that are looked at."""
+MAX_URL = 2_000
+"""Characters of an image's address that are looked at."""
+LARGE = 100
+"""Pixels of an image's longer side from which on it is no decoration, whatever the page says."""
 
 FIGURE_CLASSES = frozenset({"wp-caption", "thumb", "thumbinner", "gallery-item", "gallerybox"})
 """Classes of elements that are figures to WordPress and MediaWiki."""
@@ -74,6 +79,19 @@ _icon_class = re.compile(
 _icon_file = re.compile(
     r"(?:^|[/_-])ico(?:ns?)?[/_-][^/]{0,200}\.(?:svg|gif|ico)$|[_-]icons?\.(?:svg|gif|ico)$", re.I
 ).search
+_avatar_class = re.compile(r"(?<!has-)(?<!no-)(?<!with-)avatar", re.I).search
+_avatar_file = re.compile(
+    r"//(?:\w+\.)?gravatar\.com/avatar/|/(?:user_?)?avatars/|/user_avatar/|/(?:default|no|user|anonymous)[-_]?avatar\.\w",
+    re.I,
+).search
+_number = re.compile(r"\s*(\d{1,6})").match
+_stand_in_host = re.compile(r"https?://(?:via\.placeholder\.com|placehold\.(?:co|it)|dummyimage\.com)/", re.I).match
+_split_name = re.compile(r"[-_.x]+").split
+_STANDS_IN = frozenset({"placeholder", "spinner", "loader", "lazyload", "no", "noimage", "nophoto", "nothumb"})
+_STAND_IN_WORDS = _STANDS_IN | frozenset(
+    "image img picture photo thumb thumbnail post video default lazy loading load bg background square small medium "
+    "large grey gray white transparent available found yet svg png gif ajax".split()
+)
 _file_name = re.compile(r"[\w.,@%()+-]+\.(?:jpe?g|png|gif|webp|avif|svg|bmp)", re.I).fullmatch
 _small = re.compile(r"\s*0*(?:[12]?\d|3[0-2])(?:\.\d+)?\s*(?:px\s*)?").fullmatch
 _size = re.compile(r"[-_]\d{2,5}x\d{2,5}(?=\.\w+$)|-scaled(?=\.\w+$)").sub
@@ -103,12 +121,12 @@ def image(element: etree._Element, resolve: Resolve) -> Image | None:
     alt, title = (unbroken(" ".join(attributes.get(name, "").split())) for name in ("alt", "title"))
     if _file_name(alt):
         alt = ""
-    if _is_decoration(attributes, address, alt):
+    if _is_decoration(element, attributes, address, alt) or _is_avatar(element, attributes, address):
         return None
     return Image(resolve(address), alt, title if title != alt else "")
 
 
-def _is_decoration(img: dict[str, str], address: str, alt: str) -> bool:
+def _is_decoration(element: etree._Element, img: dict[str, str], address: str, alt: str) -> bool:
     """Return True for icons and avatars, and for what the page says is for the eye alone (WAI-ARIA, 6.6)."""
     path = address.partition("?")[0]
     if _icon_class(img.get("class", "")[:LONGEST_CLASS]) or _icon_file(
@@ -118,8 +136,45 @@ def _is_decoration(img: dict[str, str], address: str, alt: str) -> bool:
     if alt:
         return False
     if img.get("aria-hidden") == "true" or img.get("role") in ("presentation", "none"):
-        return True
+        # Authors who have no words for a picture write so, too: a large one and a figure are not there for their looks.
+        large = max(_length(img.get("width")), _length(img.get("height"))) >= LARGE
+        return not (
+            large
+            or "srcset" in img
+            or "data-srcset" in img
+            or any(one.tag == "figure" for one in islice(element.iterancestors(), 3))
+        )
     return bool(_small(img.get("width", "")) and _small(img.get("height", "")))
+
+
+def _is_avatar(element: etree._Element, img: dict[str, str], address: str) -> bool:
+    """Return True for the picture of a person who writes: by its class, that of what is around it, or its address."""
+    around = element.getparent()
+    names = [img.get("class", "")]
+    for _ in range(2):
+        if around is None or around.tag not in ("a", "span", "div", "picture") or len(around) > 1:
+            break
+        names.append(around.get("class", ""))
+        around = around.getparent()
+    return any(map(_avatar_class, (name[:LONGEST_CLASS] for name in names))) or bool(_avatar_file(address[:MAX_URL]))
+
+
+def _length(value: str | None) -> int:
+    """Return a number of pixels, 0 for none."""
+    found = _number((value or "")[:20])
+    return int(found[1]) if found else 0
+
+
+def _is_stand_in(address: str, name: str) -> bool:
+    """Return True for the picture that a page shows while the real one loads, or because there is none."""
+    if _stand_in_host(address):
+        return True
+    words = set(_split_name(name[-LONGEST_NAME:].lower())[:-1])
+    return (
+        len(words) > 1
+        and not words.isdisjoint(_STANDS_IN)
+        and all(word in _STAND_IN_WORDS or word.isdigit() for word in words)
+    )
 
 
 def _attributes(element: etree._Element) -> dict[str, str]:
@@ -144,7 +199,11 @@ def _usable(addresses: Iterable[str]) -> Iterator[str]:
         address = written.strip()
         path, question, _ = address.partition("?")
         name = path.partition("#")[0].rpartition("/")[2]
-        if (name or question) and not (_other_scheme(address) or _template(address) or _placeholder(name)):
+        if (
+            (name or question)
+            and not (_other_scheme(address) or _template(address) or _placeholder(name))
+            and not (_is_stand_in(address, name))
+        ):
             yield address
 
 

@@ -40,6 +40,7 @@ _cjk = re.compile(_CJK).match
 _line_in_cjk = re.compile(f"(?<={_CJK})[^\\S\\n]*\\n\\s*(?={_CJK})").sub
 _apart = re.compile(r"[\w:;,!?)\]][\w$€£¥]").match
 _invisible = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\\s]*").fullmatch
+_collapsible = re.compile(r"[ \t\r\n\f]+").sub
 _word = re.compile(r"\w").search
 # Where a word may be broken, and marks of byte order. Between letters without spaces, as in Thai, they part words.
 _SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
@@ -92,7 +93,13 @@ class Line:
 
     # ------------------------------------------------------------------ content
     def text(self, text: str) -> None:
-        """Add text, its white space collapsed, without characters that only say where a word may be broken."""
+        """Add text, its white space collapsed, without characters that only say where a word may be broken.
+
+        In code, these stay, and so do spaces that do not collapse.
+        """
+        if self._code:
+            self._code_text(text)
+            return
         if not text.isascii() and _breakable(text):
             text = _breaks("", text)
             if not text:
@@ -117,11 +124,21 @@ class Line:
         self.begun = True
         self.gap = after
         self._last = joined
-        if self._code:
-            self._code_begun = True
-            self._runs.append(_Code(joined))
-        else:
-            self._runs.append(joined)
+        self._runs.append(joined)
+
+    def _code_text(self, text: str) -> None:
+        before, joined, after = _edges(text)
+        if not joined or joined.isspace():
+            self.separate(Gap.SPACE if text else Gap.NOTHING)
+            return
+        if before:
+            self.separate(Gap.SPACE)
+        if self.gap and self.begun:
+            self._fill(joined)
+        self.begun = self._code_begun = True
+        self.gap = Gap.SPACE if after else Gap.NOTHING
+        self._last = joined
+        self._runs.append(_Code(joined))
 
     def run(self, run: Run) -> None:
         """Add a run that is whole."""
@@ -196,10 +213,12 @@ class Line:
             outer.extend(_formatted(form, arguments, merged(runs, self._notation)))
 
     def open_code(self) -> None:
-        """Take what follows for code, until :meth:`close_code`."""
+        """Take what follows for code, until :meth:`close_code`. It is set apart from other code that ends here."""
         self._code += 1
         if self._code == 1:
             self._code_begun = False
+            if self._runs and type(self._runs[-1]) is _Code:
+                self.separate(Gap.SPACE)
 
     def close_code(self) -> None:
         """End the code."""
@@ -246,6 +265,12 @@ def _formatted(form: Format, arguments: tuple[str, ...], runs: Runs) -> Iterable
     elif all(type(run) is Image or type(run) is FootnoteMark for run in runs):
         return runs
     return (form(runs),)  # type: ignore[arg-type, call-arg]
+
+
+def _edges(text: str) -> tuple[bool, str, bool]:
+    """Return code of a line, its white space collapsed, and whether there was some before and behind it."""
+    joined = _collapsible(" ", text)
+    return joined[:1] == " ", joined.strip(" "), joined[-1:] == " "
 
 
 def unbroken(text: str) -> str:

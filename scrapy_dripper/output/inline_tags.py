@@ -7,11 +7,13 @@ from typing import Any
 
 from lxml import etree
 
+from scrapy_dripper.output.footnotes import without_label
 from scrapy_dripper.output.images import emoji, image, same_image
 from scrapy_dripper.output.inline import Format, Gap, numbers_of, tells_of_window, unbroken
 from scrapy_dripper.output.items import (
     Deleted,
     Emphasis,
+    Footnote,
     FootnoteMark,
     Link,
     Ruby,
@@ -67,9 +69,30 @@ def _span(reader: Reader, element: etree._Element) -> Leave:
             return lambda: reader.line.separate(Gap.SPACE)
         if reader.in_note and reader.footnotes.leads_back(element, None):
             return skip
+        if reader.in_note and "ltx_tag_note" in name:
+            return skip
+        if "ltx_note" in name and _note_of_latexml(reader, element):
+            return skip
         if reader.is_caption(element):
             return skip
     return None
+
+
+def _note_of_latexml(reader: Reader, element: etree._Element) -> bool:
+    """Read a footnote that stands where its mark is; return False for what is none."""
+    content = next((one for one in element.iter("span") if "ltx_note_content" in (one.get("class") or "")), None)
+    if content is None or reader.in_note or reader.title:
+        return False
+    mark = next(element.iter("sup"), None)
+    shown = inner_text(mark).strip() if mark is not None else ""
+    reader.in_note += 1
+    items = without_label(reader.read(content), shown)
+    reader.in_note -= 1
+    if items:
+        label = reader.footnotes.free_label(shown)
+        reader.inline_notes.append(Footnote(label, items))
+        reader.line.run(FootnoteMark(label))
+    return True
 
 
 def _anchor(reader: Reader, element: etree._Element) -> Leave:
@@ -209,8 +232,20 @@ def image_tag(reader: Reader, element: etree._Element) -> Leave:
     return skip
 
 
+def _box(reader: Reader, element: etree._Element) -> Leave:
+    """Remember what the box of a task says, at the beginning of its item."""
+    if (
+        (element.get("type") or "").lower() == "checkbox"
+        and reader.kind in ("ordered", "unordered")
+        and not (reader.items or reader.line.begun or element.get("name"))
+    ):
+        reader.checked = element.get("checked") is not None
+    return skip
+
+
 ENTER: dict[Any, Enter] = {
-    **dict.fromkeys(("input", "wbr", "rp", "source", "track"), lambda _reader, _element: skip),
+    "input": _box,
+    **dict.fromkeys(("wbr", "rp", "source", "track"), lambda _reader, _element: skip),
     **dict.fromkeys(("code", "kbd", "samp", "tt"), code_tag),
     **dict.fromkeys(("em", "i", "var", "dfn"), _format(Emphasis)),
     **dict.fromkeys(("strong", "b"), _format(Strong)),

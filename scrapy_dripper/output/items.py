@@ -191,6 +191,10 @@ class ListItem:
 
     items: Items
     terms: tuple[Runs, ...] = ()
+    checked: bool | None = None
+    """Whether the task that the item is was done; None for no task."""
+    number: int | None = None
+    """Its number in an ordered list, where that is not one more than the number of the item before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +231,14 @@ class Audio:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A block quotation."""
+    """A block quotation, or a call-out."""
 
     type: ClassVar = "quote"
     items: Items
+    alert: str = ""
+    """Of a call-out, which alert of GitHub it is: ``note``, ``tip``, ``important``, ``warning`` or ``caution``."""
+    caption: Runs = ()
+    """Of a call-out, its title."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,16 @@ from lxml import etree
 
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.code.blocks import has_code_class
+from scrapy_dripper.output.hidden import hidden_nodes
 from scrapy_dripper.output.images import player
 from scrapy_dripper.page.page import NOBODY, Flag, Page, Tree
 from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS, UNSEEN, Kind
 
 ATTRIBUTES = frozenset(
     "abbr accent align alt alttext aria-hidden aria-label axis bevelled block border cellpadding cellspacing char "
-    "charoff cite class clear close color colspan columnalign columnlines columns compact content controls coords "
-    "data datetime dir display eeimg encoding face fence form headers height href hreflang hspace id inline ismap "
-    "itemprop itemscope itemtype kind label lang linebreak linethickness lquote mathvariant media minsize "
+    "charoff checked cite class clear close color colspan columnalign columnlines columns compact content controls "
+    "coords data datetime dir disabled display eeimg encoding face fence form headers height href hreflang hspace id "
+    "inline ismap itemprop itemscope itemtype kind label lang linebreak linethickness lquote mathvariant media minsize "
     "movablelimits name noshade notation nowrap open playlabel poster property rel reversed role rows rowspan rquote "
     "rules scope selection separators shape size sizes span src srclang srcset start stretchy summary title translate "
     "type usemap valign value videoid vspace width".split()
@@ -54,12 +55,13 @@ _custom = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+").fullmatch
 _ends_script = re.compile(r"<(?=!--|/?script)", re.I).sub
 # libxml2 before 2.14 copies what is in these marks into an attribute as it is (CVE-2018-8048).
 _raw_in_attribute = re.compile(r"<(?=!--)|&(?=\{)").sub
-_WHOLE = frozenset({"math", "pre"})
+_WHOLE = frozenset({"math", "mjx-container", "pre"})
 _cells = [TAGS["td"], TAGS["th"]]
 _columns = [TAGS["colgroup"], TAGS["col"]]
 _row, _term, _definition = TAGS["tr"], TAGS["dt"], TAGS["dd"]
+_input, _list_item = TAGS["input"], TAGS["li"]
 _media = frozenset(TAGS[tag] for tag in MEDIA)
-_players = PLAYERS | {"iframe"}
+_players = PLAYERS | {"iframe", "mjx-container"}
 # By its class or id, what stands beside content rather than in it.
 _beside = re.compile(
     r"(?:^|[\s_-])(?:ico|icons?|logos?|avatars?|badges?|emblem|share|sharing|social|sponsor(?:ed|s)?|ads?|advert\w*|banner"
@@ -87,12 +89,18 @@ def main_tree(page: Page, main: npt.NDArray[np.bool_]) -> etree._Element:
     definition keeps its term, be it empty, or it would be that of another. ``<noscript>`` becomes ``<div>``, or a
     browser would not show it; a tag that is neither HTML, MathML nor a custom element becomes ``<span>``. Of what can
     run, formulas in ``<script type="math/...">`` are kept, which browsers take for data, and frames that are players,
-    with their address in ``data-src``. Relative URLs stay relative.
+    with their address in ``data-src``. Relative URLs stay relative. Text that the page hides from its readers
+    (:mod:`~scrapy_dripper.output.hidden`) is left out.
     """
     tree = page.tree
     kept_of = _kept_owners(main)
     text, tail, own = kept_of[tree.text_owner], kept_of[tree.tail_owner], kept_of[tree.self_owner]
+    hidden = hidden_nodes(tree)
     own[list(_at_edges(tree, main, np.flatnonzero((tree.self_owner < NOBODY) & ~own).tolist()))] = True
+    if hidden.any():
+        text &= ~hidden
+        tail &= ~hidden[np.maximum(tree.parent, 0)]
+        own &= ~hidden
     dropped = list(_dropped(tree, np.flatnonzero(own & (tree.tag == 0)).tolist()))
     own[dropped] = False
     nodes = _kept_nodes(tree, main, text, tail, own)
@@ -194,8 +202,22 @@ def _kept_nodes(
     columns |= (tree.tag == TAGS["col"]) & columns[parent]
     terms = np.zeros_like(nodes)
     terms[list(_terms(tree, nodes))] = True
+    nodes[list(_boxes(tree, nodes))] = True
     placed: npt.NDArray[np.bool_] = nodes | cells | columns | terms
     return placed
+
+
+def _boxes(tree: Tree, nodes: npt.NDArray[np.bool_]) -> Iterator[int]:
+    """Yield the boxes of the tasks in kept lists, and what is between box and item: fields of forms have names."""
+    for i in np.flatnonzero(tree.tag == _input).tolist():
+        box = tree.nodes[i]
+        if (box.get("type") or "").lower() != "checkbox" or box.get("name") or box.get("value"):
+            continue
+        way = [i]
+        while len(way) < 4 and tree.tag[tree.parent[way[-1]]] != _list_item:
+            way.append(int(tree.parent[way[-1]]))
+        if nodes[tree.parent[way[-1]]] and tree.tag[tree.parent[way[-1]]] == _list_item:
+            yield from way
 
 
 def _terms(tree: Tree, nodes: npt.NDArray[np.bool_]) -> Iterator[int]:
@@ -215,7 +237,7 @@ def _keep_whole(tree: Tree, nodes: npt.NDArray[np.bool_], main: npt.NDArray[np.b
     total = _running(main)
     unseen = np.zeros(len(nodes), dtype=np.bool_)  # scripts, styles, fields: a tree of the profile v1.0 still has them
     for i in np.flatnonzero((tree.tag == 0) & ~nodes).tolist():
-        if not unseen[i] and tree.nodes[i].tag in UNSEEN:
+        if not unseen[i] and tree.nodes[i].tag in UNSEEN and not _is_drawn(tree.nodes[i]):
             unseen[i : last[i]] = True
     done = 0
     for i in np.flatnonzero(nodes).tolist():
@@ -224,6 +246,11 @@ def _keep_whole(tree: Tree, nodes: npt.NDArray[np.bool_], main: npt.NDArray[np.b
         if tree.nodes[i].tag in _WHOLE or (tree.names[i] and has_code_class(tree.names[i])):
             done = last[i]
             nodes[i:done] |= ~unseen[i:done]
+
+
+def _is_drawn(element: etree._Element) -> bool:
+    """Return True for the picture of a formula that MathJax draws."""
+    return element.tag == "svg" and next(element.iterancestors("mjx-container"), None) is not None
 
 
 def _build(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from scrapy_dripper.output.bounds import UNBOUNDED, Allowance
+from scrapy_dripper.output.callouts import says
 from scrapy_dripper.output.items import (
     Audio,
     CodeBlock,
@@ -27,6 +28,7 @@ from scrapy_dripper.output.items import (
     Quote,
     Rule,
     Runs,
+    Strong,
     Table,
     Text,
     Title,
@@ -36,8 +38,10 @@ from scrapy_dripper.output.markdown_inline import InlineWriter, Links, is_live, 
 from scrapy_dripper.output.tables.grid import is_mostly_padding
 from scrapy_dripper.output.tables.html import code_html, table_html
 from scrapy_dripper.output.tables.linear import linear
+from scrapy_dripper.output.text import line_text
 
 ComplexTables = Literal["html", "linear"]
+Callouts = Literal["alerts", "quotes"]
 
 MAX_PREFIX = 20
 """Characters that stand before a line for the lists and quotes around it. Those further in have no marks."""
@@ -52,20 +56,28 @@ _ticks = re.compile(r"^[ >]*(`{3,})", re.MULTILINE).findall
 _blank_lines = re.compile(r"\n\s*\n").sub
 
 
-def markdown(items: Items, links: Links = "keep", complex_tables: ComplexTables = "html", most: int = UNBOUNDED) -> str:
+def markdown(
+    items: Items,
+    links: Links = "keep",
+    complex_tables: ComplexTables = "html",
+    callouts: Callouts = "alerts",
+    most: int = UNBOUNDED,
+) -> str:
     """Return items as Markdown.
 
     ``links`` are kept, dropped (their text stays) or made citations: numbers, with the list of the URLs at the end.
-    ``complex_tables`` are tables with spans, or with more than text in a cell. Raise
-    :exc:`~scrapy_dripper.output.bounds.TooLongError` if there are more than ``most`` characters.
+    ``complex_tables`` are tables with spans, or with more than text in a cell. ``callouts`` are alerts of GitHub, or
+    quotations that begin with their title. Raise :exc:`~scrapy_dripper.output.bounds.TooLongError` if there are more
+    than ``most`` characters.
     """
-    return _Writer(links, complex_tables, most).document(items)
+    return _Writer(links, complex_tables, callouts, most).document(items)
 
 
 class _Writer:
-    def __init__(self, links: Links, complex_tables: ComplexTables, most: int) -> None:
+    def __init__(self, links: Links, complex_tables: ComplexTables, callouts: Callouts, most: int) -> None:
         self.inline = InlineWriter(links)
         self.linear = complex_tables == "linear"
+        self.alerts = callouts == "alerts"
         self.most = Allowance("Markdown", most)
         """Nothing is taken off it: it holds for each part of the document, which stands in what is around it."""
         self.prefix = 0
@@ -148,10 +160,22 @@ class _Writer:
         saved = self.in_list, self.in_definition
         self.in_list, self.in_definition = 0, False
         inner = self.blocks(quote.items)
+        if quote.alert:
+            # GitHub knows no alerts in lists and quotations.
+            inner = self._titled(quote, inner, self.alerts and self.prefix == 2 and not any(saved))
         self.in_list, self.in_definition = saved
         self.prefix -= 2
         self.most.check(len(inner) + 2 * inner.count("\n"))
         return "\n".join(f"> {line}" if line else ">" for line in inner.split("\n")) if inner else ""
+
+    def _titled(self, callout: Quote, inner: str, as_alert: bool) -> str:
+        """Return what is in a call-out, with what says that it is one, and its title if that says more."""
+        title = callout.caption or (Text(callout.alert.capitalize()),)
+        bold = self.inline.paragraph((Strong(title),))
+        if not as_alert:
+            return f"{bold}\n\n{inner}"
+        mark = f"[!{callout.alert.upper()}]"
+        return f"{mark}\n{inner}" if says(line_text(title), callout.alert) else f"{mark}\n{bold}\n\n{inner}"
 
     def _indented(self, items: Items, width: int) -> str:
         """Return items that stand behind a mark of so many characters, the first line without it."""
@@ -182,10 +206,16 @@ class _Writer:
         self.in_list += 1
         tight = all(_is_tight(one) for one in item.items)
         number = max(0, min(item.start, MAX_NUMBER - len(item.items)))
-        pieces = []
-        for i, one in enumerate(item.items):
-            mark = ("* " if again else "- ") if item.kind == "unordered" else f"{number + i}{') ' if again else '. '}"
-            pieces.append((mark + self._entry(one, len(mark), tight)).rstrip())
+        pieces: list[str] = []
+        for one in item.items:
+            if one.number is not None:  # to a renderer, it begins another list: one that has other marks
+                again = not again
+                number = max(0, min(one.number, MAX_NUMBER - len(item.items)))
+            mark = ("* " if again else "- ") if item.kind == "unordered" else f"{number}{') ' if again else '. '}"
+            is_task = one.checked is not None and bool(one.items) and type(one.items[0]) is Paragraph
+            box = "" if not is_task else "[x] " if one.checked else "[ ] "
+            pieces.append((mark + box + self._entry(one, len(mark), tight)).rstrip())
+            number += 1
         self.in_list -= 1
         return ("\n" if tight else "\n\n").join(pieces)
 

@@ -155,6 +155,8 @@ class InlineWriter:
                     pieces[-1] = pieces[-1][:-1] + "\\!"
                 elif piece[0] == ":" and i == 1 and type(runs[0]) is FootnoteMark:
                     piece = "\\" + piece  # or it would be a footnote
+                elif before == "$" == piece[0]:
+                    pieces.append(" ")  # two formulas, and not one on display
             pieces.append(piece)
             before = piece[-1]
         return "".join(pieces)

@@ -23,6 +23,7 @@ from scrapy_dripper.output.images import same_image
 from scrapy_dripper.output.inline import Gap, Line, unbroken
 from scrapy_dripper.output.items import (
     Code,
+    Footnote,
     Formula,
     Image,
     Item,
@@ -111,6 +112,8 @@ class Reader:
         """Characters that the HTML of tables may have: in the list it stands beside their rows."""
         self.footnotes = FootnoteMarks(root)
         self.guess: Guess | None = None
+        self.inline_notes: list[Footnote] = []
+        """Footnotes that were written where their marks are."""
         self.captions: dict[etree._Element, int] = {}
         """Captions that were read with their figures, and before which of its items they stand."""
         self.line = self.new_line()
@@ -123,11 +126,16 @@ class Reader:
         """Level of the title that is open, or 0."""
         self.in_cell = self.in_note = self.in_ruby = 0
         self.nesting = 0
-        # Of the innermost list: its kind, what it holds so far, and the labels of items that are footnotes.
+        # Of the innermost list: its kind, what it holds so far, the labels of items that are footnotes, their numbers.
         self.kind: str | None = None
         self.entries: list[ListItem] = []
         self.terms: list[Runs] = []
         self.labels: dict[int, str] = {}
+        self.numbers: dict[int, int] = {}
+        self.number: int | None = None  # of the item that is open, where items have numbers of their own
+        self.step = 1
+        self.checked: bool | None = None
+        """Whether the task of the item is done; None for no task."""
 
     def new_line(self) -> Line:
         """Return an empty line."""

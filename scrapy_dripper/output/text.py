@@ -90,6 +90,11 @@ def _held(item: Any, lines: list[str]) -> None:
         _ITEMS[type(one)](one, lines)
 
 
+def _quote(item: Quote, lines: list[str]) -> None:
+    _caption(item, lines)
+    _held(item, lines)
+
+
 def _notes(item: Footnotes, lines: list[str]) -> None:
     for note in item.notes:
         _held(note, lines)
@@ -105,7 +110,7 @@ _ITEMS: dict[type, Callable[[Any, list[str]], None]] = {
     Image: _caption,
     Video: _caption,
     Audio: _caption,
-    Quote: _held,
+    Quote: _quote,
     Rule: lambda _item, _lines: None,
     Footnotes: _notes,
 }

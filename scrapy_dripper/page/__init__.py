@@ -33,7 +33,10 @@ def plant(document: Document, config: Config, profile: str = "native", flat: boo
 
 
 def read(document: Document, config: Config, profile: str = "native") -> Page:
-    """Return the page of a document, cut by a profile. Raise :exc:`PageError` with the reason why there is none."""
+    """Return the page of a document, cut by a profile. Raise :exc:`PageError` with the reason why there is none.
+
+    A page without visible text is one only if it has formulas, which scripts would show. It has no blocks then.
+    """
     size = len(document.html)
     truncate = config.oversize == "truncate"
     oversize = size > config.max_bytes
@@ -50,10 +53,15 @@ def read(document: Document, config: Config, profile: str = "native") -> Page:
     if page.truncated and not truncate:
         raise PageError(FallbackReason.OVERSIZE, f"more than {MAX_NODES:,} elements")
     n = len(page.blocks)
-    if n == 0:
+    if n == 0 and not _has_formula(page):
         raise PageError(FallbackReason.NO_BLOCKS, "no visible text")
     if n > config.max_blocks:
         if not truncate:
             raise PageError(FallbackReason.OVERSIZE, f"{n:,} blocks, over DRIPPER_MAX_BLOCKS = {config.max_blocks:,}")
         page = page.head(config.max_blocks)
     return replace(page, truncated=page.truncated or oversize or cut_off, oversize=config.oversize)
+
+
+def _has_formula(page: Page) -> bool:
+    """Return True if there is a formula without text in a page. Of all scripts, only formulas are left in its tree."""
+    return any(node.tag in ("script", "mjx-container") for node in page.tree.nodes)

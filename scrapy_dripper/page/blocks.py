@@ -76,7 +76,10 @@ def cut(root: HtmlElement, url: str = "") -> Page:
 
 
 def _is_content(element: HtmlElement) -> bool:
-    """Return True for a formula in a script, and for a frame that shows something."""
+    """Return True for a formula in a script or drawn by MathJax, and for a frame that shows something."""
+    if element.tag == "svg":
+        drawn = next(element.iterancestors("mjx-container"), None)
+        return drawn is not None and drawn.find("mjx-assistive-mml") is None
     if element.tag == "script":
         return str(element.get("type", "")).strip().lower().startswith("math/")
     if element.tag == "iframe" and (element.get("src") or element.get("data-src")):

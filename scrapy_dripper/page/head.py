@@ -13,8 +13,10 @@ from scrapy_dripper.page.page import About
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-MATH_SETTINGS = ("inlineMath", "renderMathInElement", "delimiters", "AM_", "asciimath", "ASCIIMath")
-"""Words of scripts that set up MathJax, KaTeX or ASCIIMathML."""
+MATH_SETTINGS = (
+    "inlineMath", "renderMathInElement", "delimiters", "AM_", "asciimath", "ASCIIMath", "MathJax", "mathjax", "katex",
+)  # fmt: skip
+"""Words of scripts that load or set up MathJax, KaTeX or ASCIIMathML."""
 
 # By expression, not by a JSON parser: the JSON of real pages is often broken, and only the names of the types count.
 # Bounded, so that brackets and quotes that are never closed cannot take quadratic time.

@@ -52,8 +52,8 @@ SILENT = frozenset({"script", "iframe", "amp-mathml"})
 PLAYERS = frozenset({"lite-youtube", "amp-youtube", "youtube-video"})
 """Custom elements that stand for a video."""
 
-OWNED = PLAYERS | {"hr"}
-"""Blocks that show something although there is nothing in them."""
+OWNED = PLAYERS | {"hr", "mjx-container"}
+"""Blocks that show something although there is nothing in them, or no text: MathJax draws formulas without."""
 
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(BLOCKS, Kind.BLOCK),

@@ -428,8 +428,10 @@ def test_only_some_types() -> None:
     found = items(html)
     assert [item.type for item in only(found, ("title", "code"))] == ["title", "code"]
     assert only(found, ("paragraph",)) == (paragraph("a "),)
-    assert only(found, ("list", "paragraph"))[1:] == (List("unordered", (ListItem((paragraph("c"),)),)),)
-    assert only(found, ("quote", "paragraph"))[1:] == (Quote((paragraph("e"),)),)
+    in_list = (paragraph("c"), CodeBlock("d"))
+    assert only(found, ("list",)) == (List("unordered", (ListItem(in_list),)),)
+    assert only(found, ("quote",)) == (Quote((paragraph("e"),)),)
+    assert only(found, ("quote", "paragraph")) == (paragraph("a "), Quote((paragraph("e"),)))
     assert only(found, [item.type for item in found] + ["image"]) == found
 
 

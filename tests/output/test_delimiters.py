@@ -86,15 +86,32 @@ def test_notation_of_the_page() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("设$x$为实数，则$y_1$成立。", [("x", False), ("y_1", False)]),
+        ("令$f(x)$，（$a$）", [("f(x)", False), ("a", False)]),
+        ("변수$n$은 정수", [("n", False)]),
+        ("价格$5和$6，US$x$", []),
+        ("设a$x$b", []),
+    ],
+)
+def test_dollars_beside_scripts_without_spaces(text: str, found: list[tuple[str, bool]]) -> None:
+    """Where MathJax or KaTeX is loaded, a Chinese letter beside a dollar sign is not of the same word."""
+    assert [part for part in split_delimiters(text, Notation(loaded=True)) if not isinstance(part, str)] == found
+
+
+@pytest.mark.parametrize(
     ("script", "found"),
     [
-        ("MathJax.Hub.Config({tex2jax: {inlineMath: [['$','$'], ['\\\\(','\\\\)']]}});", Notation(dollars=True)),
-        ("MathJax = {tex: {inlineMath: [['\\\\(', '\\\\)'], ['$', '$']]}};", Notation(dollars=True)),
-        ("MathJax = {tex: {inlineMath: {'[+]': [['$', '$']]}}};", Notation(dollars=True)),
+        ("MathJax.Hub.Config({tex2jax: {inlineMath: [['$','$'], ['\\\\(','\\\\)']]}});",
+         Notation(dollars=True, loaded=True)),
+        ("MathJax = {tex: {inlineMath: [['\\\\(', '\\\\)'], ['$', '$']]}};", Notation(dollars=True, loaded=True)),
+        ("MathJax = {tex: {inlineMath: {'[+]': [['$', '$']]}}};", Notation(dollars=True, loaded=True)),
         ("renderMathInElement(e, {delimiters: [{left: '$$', right: '$$'}, {left: '$', right: '$'}]})",
          Notation(dollars=True)),
-        ("MathJax = {tex: {inlineMath: [['\\\\(', '\\\\)']], displayMath: [['$$', '$$']]}};", Notation()),
-        ("https://cdn.example.org/MathJax.js?config=AM_HTMLorMML-full", Notation(asciimath=True)),
+        ("MathJax = {tex: {inlineMath: [['\\\\(', '\\\\)']], displayMath: [['$$', '$$']]}};", Notation(loaded=True)),
+        ("https://cdn.example.org/MathJax.js?config=AM_HTMLorMML-full", Notation(asciimath=True, loaded=True)),
+        ("https://cdn.example.org/npm/katex@0.16/dist/contrib/auto-render.min.js", Notation(loaded=True)),
         ("jQuery('$').hide()", Notation()),
     ],
 )  # fmt: skip

@@ -15,7 +15,7 @@ from scrapy_dripper.output.text import text
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
-from tests.html_strategies import documents
+from tests.html_strategies import documents, seen_documents
 
 
 def page(body: str) -> Page:
@@ -251,7 +251,7 @@ def words(html_or_text: str) -> str:
     return re.sub(r"\W", "", html_or_text)
 
 
-@given(documents(), st.data())
+@given(seen_documents(), st.data())
 def test_main_html_has_the_text_of_the_main_blocks_also_when_parsed_again(html: str, data: st.DataObject) -> None:
     """Nothing is lost, added or moved, for any page and any labels."""
     found = cut(parse(html))

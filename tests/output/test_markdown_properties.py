@@ -26,7 +26,7 @@ from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
-from tests.html_strategies import documents
+from tests.html_strategies import documents, seen_documents
 
 _words = re.compile(r"\w+").findall
 _inline = frozenset("a b i em strong del s sub sup code span img".split())
@@ -91,7 +91,7 @@ def test_rendered_markdown_has_the_words_of_the_text(html: str) -> None:
         assert _words(rendered(markdown(items))) == _words(plain_text(items))
 
 
-@given(documents())
+@given(seen_documents())
 def test_text_is_that_of_the_blocks(html: str) -> None:
     """Nothing is lost, added or moved on the way through the content list.
 

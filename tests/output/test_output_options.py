@@ -72,9 +72,9 @@ def test_only_some_types() -> None:
     """In the content list, in Markdown and in text; the Main-HTML has everything."""
     found = run(content_types="title, list")
 
-    assert [item.type for item in found.content] == ["title", "title"]  # no list: its items are of paragraphs only
-    assert found.text == "Tides\nHigh"
-    assert found.markdown == "# Tides\n\n## High"
+    assert [item.type for item in found.content] == ["title", "title", "list"]
+    assert found.text.splitlines()[:2] == ["Tides", "High"]
+    assert found.markdown.startswith("# Tides\n\n## High\n\n- ")  # what is in a list stays with it
     assert found.main_html == run().main_html
     assert len(run(content_types=["title", "list", "paragraph"]).text.splitlines()) == 5
 
@@ -206,3 +206,13 @@ def test_json_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "sandcastle" in record["markdown"]
     assert "High" not in record["markdown"]
     assert not {"content", "metadata"} & set(record)
+
+
+def test_callouts() -> None:
+    """Alerts as GitHub has them, or quotations that begin with their title, per crawl and per request."""
+    html = '<article><p>Before.</p><div class="admonition tip"><p class="admonition-title">Tip</p><p>Wax it.</p></div>'
+    page = cut(parse(html), "https://example.org/")
+    main = np.ones(len(page.blocks), dtype=np.bool_)
+    assert write(page, main, Config()).markdown == "Before.\n\n> [!TIP]\n> Wax it."
+    assert write(page, main, Config(callouts="quotes")).markdown == "Before.\n\n> **Tip**\n>\n> Wax it."
+    assert write(page, main, Config()).text == "Before.\nTip\nWax it."

@@ -16,7 +16,7 @@ from scrapy_dripper.page.page import NOBODY, Page
 from scrapy_dripper.page.profiles import PROFILES, carry, native_copy
 from scrapy_dripper.page.simplify import simplify
 from scrapy_dripper.page.v1_0 import V1Page
-from tests.html_strategies import documents
+from tests.html_strategies import documents, seen_documents
 
 
 def v1(body: str, head: str = "", url: str = "") -> Page:
@@ -163,7 +163,7 @@ def test_native_copy_is_the_native_page() -> None:
     assert (simplify(found), etree.tostring(found.tree.nodes[0])) == before
 
 
-@given(documents(), st.randoms(use_true_random=False))
+@given(seen_documents(), st.randoms(use_true_random=False))
 def test_property_main_html_is_part_of_the_page(document: str, random: object) -> None:
     """Every label set makes a subtree, with the texts of its blocks in order and none that is not in the page."""
     rules = PROFILES["v1.0"]

@@ -11,8 +11,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from scrapy_dripper.output.code.language import language_of, normalised
-from scrapy_dripper.output.code.lines import code_text, has_number_class, is_numbers, is_tool
+from scrapy_dripper.output.code.language import is_named, language_of, normalised
+from scrapy_dripper.output.code.lines import code_text, has_number_class, is_line, is_numbers, is_tool
 from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Runs, Text
 from scrapy_dripper.page.tags import LONGEST_CLASS
 
@@ -33,8 +33,12 @@ TWIN: Final = CodeBlock("")
 MAX_AROUND = 80
 """Elements around code, in its wrapper, that are looked at."""
 
+MAX_IN_LINE = 200
+"""Elements in a line of code that is no ``<pre>``."""
+
 _PRE = frozenset({"pre", "listing", "xmp", "plaintext"})
 _PROSE = ("h1", "h2", "h3", "h4", "h5", "h6", "video", "audio", "iframe", "blockquote", "article", "section", "figure")
+_NO_LINE = frozenset({*_PROSE, "p", "ul", "ol", "dl", "table", "img", "pre", "a", "form", "input"})
 _marked = re.compile(
     r"highlight|code|language-|lang[-:]|brush|syntax|crayon|enlighter|snippet|gist|blob|rouge|lntable|shiki|hljs|listing"
     r"|prettyprint|geshi|chroma|prism|sourceCode|cm-|CodeMirror|(?:^|\s)file(?:\s|$)",
@@ -79,7 +83,7 @@ def code_of_lines(runs: Runs) -> CodeBlock | None:
         if type(run) is LineBreak:
             lines.append("")
         elif type(run) is Code:
-            lines[-1] += run.text
+            lines[-1] += run.text.replace("\xa0", " ")  # an indent, where white space collapses
         elif type(run) is not Text or not run.text.isspace():
             return None
     return CodeBlock("\n".join(lines)) if len(lines) > 1 and "".join(lines) else None
@@ -90,7 +94,7 @@ def _found(element: _Element) -> CodeBlock | None:
     if tag in _PRE:
         return _preformatted(element)
     if tag == "table":
-        return _block(element) if _is_code_table(element) else None
+        return _block(element) if _is_code_table(element) else TWIN if _is_gutter(element) else None
     if tag == "code":
         return _loose_code(element)
     name = element.get("class") or ""
@@ -102,7 +106,9 @@ def _found(element: _Element) -> CodeBlock | None:
     if tokens & _WHOLE:
         return _whole(element, tokens)
     inner = _sole_code(element)
-    return None if inner is None else _preformatted(inner) if inner.tag in _PRE else _block(inner)
+    if inner is None:
+        return _block(element) if _is_box_of_lines(element) else None
+    return _preformatted(inner) if inner.tag in _PRE else _block(inner)
 
 
 def _block(element: _Element) -> CodeBlock:
@@ -196,6 +202,39 @@ def _is_code_table(table: _Element) -> bool:
     if len(cells) == 2 and is_numbers(cells[0]):
         return any(node.tag in _PRE or node.tag == "code" for node in islice(cells[1].iter(), 8))
     return False
+
+
+def _is_gutter(table: _Element) -> bool:
+    """Return True for the table of code that was not kept: it has nothing but the numbers of its lines."""
+    cell = next(table.iter("td", "th"), None)
+    return (
+        cell is not None and has_number_class(cell.get("class") or "") and is_numbers(cell) and _is_alone(cell, table)
+    )
+
+
+def _is_alone(cell: _Element, table: _Element) -> bool:
+    inside = len("".join(str(text) for text in cell.itertext()).split())
+    return len("".join(str(text) for text in table.itertext()).split()) == inside
+
+
+def _is_box_of_lines(element: _Element) -> bool:
+    """Return True for code without a ``<pre>``, one element a line, that is said to be code or whose lines are."""
+    if len(element) < 2 or (element.text and not element.text.isspace()):
+        return False
+    named = is_named(element)
+    lines = 0
+    for child in element:
+        if not isinstance(child.tag, str) or is_tool(child) or is_numbers(child):
+            continue
+        if child.tag not in ("div", "span", "code") or not (named or is_line(child)):
+            return False
+        if child.tail and not child.tail.isspace():
+            return False
+        inside = list(islice(child.iter(), MAX_IN_LINE))
+        if len(inside) == MAX_IN_LINE or any(node.tag in _NO_LINE for node in inside):
+            return False
+        lines += 1
+    return lines > 1
 
 
 def _sole_code(wrapper: _Element) -> _Element | None:

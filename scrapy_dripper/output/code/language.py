@@ -65,6 +65,7 @@ _named = re.compile(
     r"|highlight|src|sh)[-:_]([A-Za-z][\w+#.-]{0,29}|c\+\+)",
     re.IGNORECASE,
 ).fullmatch
+_parameters = re.compile(r"[={,].*").sub  # as in ```python=1 and ```js{2,3}
 _SURE = frozenset({"language", "lang", "highlight-source", "highlight-text", "mw-highlight-lang", "enlighter-l"})
 _MARKS = frozenset(
     "hljs sourcecode prettyprint syntaxhighlighter highlight geshi chroma codehilite dp-highlighter src "
@@ -89,6 +90,12 @@ def language_of(element: _Element) -> tuple[str | None, str | None]:
         if found is not None:
             return found if found[0] else (None, None)
     return None, None
+
+
+def is_named(element: _Element) -> bool:
+    """Return True if an element itself says that it holds code, by a language that is well known."""
+    found = _of_node(element, near=False)
+    return found is not None and found[0] in _KNOWN
 
 
 def normalised(name: str) -> str:
@@ -128,7 +135,7 @@ def _of_class(name: str, near: bool) -> str | None:
     tokens = name.split()
     is_code = near or not _MARKS.isdisjoint(token.lower() for token in tokens)
     for token in tokens:
-        found = _named(token)
+        found = _named(_parameters("", token))
         if found is None:
             continue
         prefix, value = found[1].lower(), found[2].lower()

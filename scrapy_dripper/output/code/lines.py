@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from textwrap import dedent
 from typing import TYPE_CHECKING, cast
 
 from lxml import etree
@@ -25,6 +26,10 @@ _TOOLS = frozenset(
 )
 """Classes of what generators put on code, and of the lines that mdBook hides ("boring")."""
 
+_PRE = ("pre", "listing", "xmp", "plaintext")
+_BLANKS = " \t\r\f\v\xa0\u200b\ufeff"
+"""What a line without anything to see can hold: some generators put it there, so that the line is not closed up."""
+
 _SKIPPED = -1
 
 _number_class = re.compile(
@@ -32,6 +37,10 @@ _number_class = re.compile(
     r"|^(?:blob-num|crayon-nums?)(?:-|$)|^(?:lnt?|hljs-ln-n(?:umbers)?|numbers|de1-num)$",
     re.IGNORECASE,
 ).search
+_number_token = re.compile(
+    r"(?:^|\s)(?:m[iohfb]?|il|number|hljs-number|constant|numeric|nu0)(?:\s|$)", re.IGNORECASE
+).search
+_indent = re.compile(r"^[ \t\xa0]+", re.MULTILINE).sub
 _digits = re.compile(r"[\s\d.:|]*").fullmatch
 _numbered = re.compile(r"[ \t]*(\d{1,5})(?:[:|](?=\s|$)|(?=[ \t]|$))").match
 _basic = re.compile(r"(?:PRINT|GOTO|GOSUB|LET|REM|INPUT|NEXT|RETURN|DATA|READ|DIM|END|CLS|FOR|IF|POKE|STOP)\b").match
@@ -77,24 +86,78 @@ def is_tool(element: _Element) -> bool:
     return not _TOOLS.isdisjoint(tokens) or ("lang" in tokens and element.tag == "span")
 
 
+def is_line(element: _Element) -> bool:
+    """Return True for an element that is a line of code by its class."""
+    return not _LINE_CLASSES.isdisjoint((element.get("class") or "").lower().split())
+
+
 def code_text(root: _Element) -> str:
     """Return the code in an element: without line numbers, and without blank lines at both ends.
 
     Takes time linear in the element.
     """
-    text = _Lines(root).text()
+    preformatted = _is_preformatted(root)
+    text = _Lines(root, preformatted).text()
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = text.replace("\xa0", " ").replace("\u200b", "").rstrip()
-    lines = [line if line and not line.isspace() else "" for line in text.split("\n")]
+    if "\xa0" in text:
+        # Where white space collapses, they stand for spaces; in a <pre> only the editor's indents do.
+        text = _indent(_as_spaces, text) if preformatted else text.replace("\xa0", " ")
+    lines = [line if line.strip(_BLANKS) else "" for line in text.rstrip().split("\n")]
     first = next((i for i, line in enumerate(lines) if line), len(lines))
-    return without_numbers("\n".join(lines[first:]))
+    text = "\n".join(lines[first:])
+    return without_numbers(text if preformatted else dedent(text))
+
+
+def _is_preformatted(root: _Element) -> bool:
+    """Return True for code whose white space is shown as it is written."""
+    return next(root.iter(*_PRE), None) is not None or next(root.iterancestors(*_PRE), None) is not None
+
+
+def _is_at_line_end(br: _Element) -> bool:
+    """Return True for a line break with one of the source before or behind it."""
+    if (br.tail or "\n").lstrip(" \t")[:1] in ("\r", "\n"):
+        return True
+    before = br.getprevious()
+    parent = br.getparent()
+    text = before.tail if before is not None else parent.text if parent is not None else None
+    return bool(text) and (text or "").rstrip(" \t")[-1:] == "\n"
+
+
+def _as_spaces(match: re.Match[str]) -> str:
+    return match[0].replace("\xa0", " ")
+
+
+def _leading_numbers(root: _Element) -> frozenset[_Element]:
+    """Return the numbers that are the first element of each line's own, and say nothing of it by their class.
+
+    They count the lines, all lines have one, and what is behind them looks like code.
+    """
+    numbers: list[_Element] = []
+    for span in root.iter("span"):
+        text = span.text or ""
+        if len(span) or span.getprevious() is not None or not (text.isdecimal() and text.isascii() and len(text) < 6):
+            continue
+        line = span.getparent()
+        if line is None or line is root or (line.text or "").strip():
+            continue
+        if numbers and int(text) != int(numbers[-1].text or "") + 1:
+            return frozenset()
+        numbers.append(span)
+    lines = [number.getparent() for number in numbers]
+    frame = lines[0].getparent() if lines and lines[0] is not None else None
+    if len(lines) < 2 or frame is None or _number_token(numbers[0].get("class") or ""):
+        return frozenset()
+    if len({number.get("class") for number in numbers}) > 1 or [line for line in frame if line.tag != "br"] != lines:
+        return frozenset()
+    rests = ["".join(_texts(line))[len(number.text or "") :] for line, number in zip(lines, numbers, strict=True)]  # type: ignore[arg-type]
+    return frozenset(numbers) if _is_code(rests) else frozenset()
 
 
 class _Lines:
     """One pass over the nodes of a piece of code."""
 
-    def __init__(self, root: _Element) -> None:
+    def __init__(self, root: _Element, preformatted: bool) -> None:
         self._root = root
         self._pieces: list[str] = []
         self._written = 0
@@ -104,15 +167,17 @@ class _Lines:
         ] = []  # of the elements that are lines: where they begin, if lines are in them
         text = "".join(_texts(root))
         breaks = root.findall(".//br")
-        # A line break of its own before the one in the text is what an editor made of it.
-        self._double = len(breaks) > 1 and all((br.tail or "\n")[:1] in "\r\n" for br in breaks) and "\n" in text
+        # A line break of its own beside the one in the text is what an editor made of it.
+        self._double = len(breaks) > preformatted and all(map(_is_at_line_end, breaks)) and "\n" in text
+        self._seen = False  # something in the line, in the text that an editor broke
+        self._led = _leading_numbers(root)
         self._spans = not breaks and "\n" not in text.strip("\n")
 
     def text(self) -> str:
         walk = etree.iterwalk(self._root, events=("start", "end", "comment", "pi"))
         for event, node in walk:
             if event == "start":
-                if node is not self._root and (is_tool(node) or is_numbers(node)):
+                if node is not self._root and (is_tool(node) or is_numbers(node) or node in self._led):
                     walk.skip_subtree()
                     self._lines.append((_SKIPPED, False))  # lxml reports its end all the same
                     continue
@@ -134,8 +199,8 @@ class _Lines:
             if self._lines:
                 self._lines[-1] = (self._lines[-1][0], True)
             self._lines.append((self._written, False))
-        elif node.tag == "br" and not self._double:
-            self._write("\n")
+        elif node.tag == "br":
+            self._break()
         elif node.tag == "img":
             self._write(node.get("alt") or "")
         text = node.text
@@ -164,6 +229,17 @@ class _Lines:
             self._pieces.append(text)
             self._written += len(text)
             self._open = text[-1] != "\n"
+            self._seen = self._seen or not text.isspace()
+
+    def _break(self) -> None:
+        if not self._double:
+            self._write("\n")
+            return
+        last = self._pieces[-1] if self._pieces else ""
+        before, new_line, indent = last.rpartition("\n")
+        if self._seen and new_line and not indent.strip():  # the break comes first on the next line of the source
+            self._pieces[-1] = before.rstrip()
+        self._seen = False
 
     def _is_line(self, node: _Element) -> bool:
         if node is self._root:
@@ -173,11 +249,7 @@ class _Lines:
         return bool(
             self._spans
             and node.tag in ("span", "code", "pre")
-            and (
-                node.get("data-line") is not None
-                or not _LINE_CLASSES.isdisjoint((node.get("class") or "").lower().split())
-                or "CodeMirror-line" in (node.get("class") or "")
-            )
+            and (node.get("data-line") is not None or is_line(node) or "CodeMirror-line" in (node.get("class") or ""))
         )
 
 

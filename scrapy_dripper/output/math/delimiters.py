@@ -31,6 +31,8 @@ class Notation:
     """``$..$`` is a formula."""
     asciimath: bool = False
     """Backticks hold AsciiMath."""
+    loaded: bool = False
+    """MathJax or KaTeX is there, whatever it looks for."""
 
 
 NOTATION = Notation()
@@ -70,6 +72,9 @@ _dollar_setting = re.compile(
     r"|inlineMath['\"]?\s*:\s*(?:\{\s*['\"]?\[\+\]['\"]?\s*:\s*)?\[\s*\[[^\]]{0,60}\]\s*,\s*\[\s*['\"]\$['\"]"
     r"|left['\"]?\s*:\s*['\"]\$['\"]"
 ).search
+_renderer = re.compile(r"mathjax|katex", re.I).search
+# Scripts that set no spaces: a letter beside a dollar sign is not of the same word.
+_unspaced = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]").match
 _asciimath_setting = re.compile(
     r"AM_(?:HTMLorMML|CHTML|SVG)|asciimath2jax|input/asciimath|ASCIIMathML\.js", re.I
 ).search
@@ -77,12 +82,13 @@ _asciimath_setting = re.compile(
 
 def notation(scripts: Iterable[str]) -> Notation:
     """Return what scripts, their text and their URLs, say of how the page writes formulas to MathJax or KaTeX."""
-    dollars = ascii_math = False
+    dollars = ascii_math = loaded = False
     for script in scripts:
+        loaded = loaded or _renderer(script) is not None
         if "$" in script and not dollars:
             dollars = _dollar_setting(script) is not None
         ascii_math = ascii_math or _asciimath_setting(script) is not None
-    return Notation(dollars, ascii_math)
+    return Notation(dollars, ascii_math, loaded)
 
 
 def looks_like_formula(tex: str) -> bool:
@@ -247,6 +253,8 @@ def _between_single(text: str, begin: int, end: int, mark: str, notation: Notati
     if inner.startswith("latex ") and _tex(inner):  # WordPress
         return Formula(inner[6:].strip(), "delimiters")
     before, after = text[begin - 2 : begin - 1] if begin > 1 else "", text[end + 1 : end + 2]
+    if notation.dollars or notation.loaded:
+        before, after = ("" if _unspaced(one) else one for one in (before, after))
     if before.isalnum() or after.isdigit():  # US$5, and $5-$6
         return None
     if notation.dollars and inner == tex and not (_amount(inner) and " " in inner):

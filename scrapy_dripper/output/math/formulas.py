@@ -8,6 +8,7 @@ a page carries it, in an annotation, an attribute or a script; only else it is m
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -24,6 +25,7 @@ from scrapy_dripper.output.math.delimiters import (
     split_delimiters,
 )
 from scrapy_dripper.output.math.images import formula_of_image
+from scrapy_dripper.output.math.mathjax_tree import drawn_math
 from scrapy_dripper.output.math.mathml_tree import inner_text, is_blank
 from scrapy_dripper.output.math.sources import TWIN, attribute_of, first_math, from_math, from_source, parsed
 from scrapy_dripper.output.math.tex_source import clean, undelimited
@@ -52,6 +54,7 @@ _marked = re.compile(
     r"math|katex|mathjax|mjx|tex\b|latex|ltx_eq|formula|equation|eqn\b|arithmatex|AMrendered", re.IGNORECASE
 ).search
 _TWIN_CLASSES = frozenset({"katex-html", "MathJax_Preview", "MathJax_Error"})
+_HELD = frozenset({"katex-mathml"})
 _MATHJAX_2 = frozenset(
     "MathJax MathJax_Display MathJax_SVG MathJax_SVG_Display MathJax_CHTML MathJax_PHTML MathJax_MathML mjx-chtml "
     "MJXc-display MathJax_PHTML_Display MathJax_MathML_Display".split()
@@ -69,6 +72,8 @@ _DISPLAYED = frozenset(
 _STYLES = frozenset({"em", "i", "sub", "sup", "strong", "b", "br", "wbr"})
 _STYLE_TEX = {"em": ("_", "_"), "i": ("_", "_"), "strong": ("__", "__"), "b": ("__", "__"), "sub": ("_{", "}"),
               "sup": ("^{", "}"), "br": ("\n", ""), "wbr": ("", "")}  # fmt: skip
+_unseen = re.compile("[\\s\u200b-\u200d\u2061-\u2064]+").sub
+_unseen_one = re.compile("[\\s\u200b-\u200d\u2061-\u2064]").match
 _number = re.compile(r"\s*(?:\(\s*)?([0-9A-Za-z.*']{1,12})\s*(?:\)\s*)?").fullmatch
 
 
@@ -133,8 +138,25 @@ def _katex(element: _Element, tokens: frozenset[str]) -> Formula | None:
     math = first_math(element)
     if math is not None:
         return from_math(math, display or math.get("display") == "block", "katex")
-    source = attribute_of(element)
+    source = attribute_of(element) or _flattened(element)
     return from_source(source, display, "katex") if source else None
+
+
+def _flattened(element: _Element) -> str | None:
+    """Return the LaTeX of KaTeX whose MathML lost its tags: it follows the characters that are shown, as on CSDN."""
+    near = list(islice(element.iter("span"), 6))
+    held = next((span for span in near if _has(span, _HELD)), None)
+    if held is None or len(held):
+        return None
+    text = held.text or ""
+    behind = held.getnext()
+    if behind is not None and _has(behind, _TWIN_CLASSES):
+        shown = _unseen("", inner_text(behind))
+        places = [i for i, character in enumerate(text) if not _unseen_one(character)]
+        if 0 < len(shown) < len(places) and Counter(text[i] for i in places[: len(shown)]) == Counter(shown):
+            return text[places[len(shown)] :]
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    return lines[-1] if len(lines) > 1 else None
 
 
 def _wikipedia(element: _Element, name: str) -> Formula | None:
@@ -183,7 +205,10 @@ def _mathjax_3(element: _Element) -> Formula | None:
         elif child.tag == "mjx-math" and child.get("data-latex"):
             return from_source(child.get("data-latex") or "", display, "mathjax3")
     source = attribute_of(element)
-    return from_source(source, display, "mathjax3") if source else None
+    if source:
+        return from_source(source, display, "mathjax3")
+    drawn = drawn_math(element, display)
+    return from_math(drawn, display, "mathjax3") if drawn is not None else None
 
 
 def _preview(element: _Element, tokens: frozenset[str]) -> Formula | None:

@@ -24,6 +24,7 @@ Reader = Callable[[etree._Element], Items]
 """Gives the items that are in an element."""
 
 _WRAPPERS = frozenset({"thead", "tbody", "tfoot", "form", "table"})
+_CELLS = frozenset({"td", "th"})
 _SECTIONS = frozenset({"thead", "tbody", "tfoot"})
 _NEITHER = frozenset({"colgroup", "col", "script", "style", "template"})
 _HEADER_ROLES = frozenset({"columnheader", "rowheader"})
@@ -104,6 +105,12 @@ def _parts(element: etree._Element, read: Reader) -> tuple[list[_Row], list[etre
             stray(child.text)
             for cell in child:
                 stray(cell.tail)
+        elif tag in _CELLS:  # a browser puts a row around those that stand side by side
+            before = child.getprevious()
+            if before is not None and before.tag in _CELLS and body and body[-1].cells[-1] is before:
+                body[-1].cells.append(child)
+            else:
+                body.append(_Row([child], section))
         elif tag == "caption":
             captions.append(child)
         elif tag in _WRAPPERS:

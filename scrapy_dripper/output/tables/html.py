@@ -121,7 +121,8 @@ class _Writer:
             case Video() | Audio():
                 return self.figure(self.link(item.src, _text(item.title or item.src)), item.caption)
             case Quote():
-                return f"<blockquote>{''.join(map(self.item, item.items))}</blockquote>"
+                title = f"<p><strong>{self.runs(item.caption)}</strong></p>" if item.caption else ""
+                return f"<blockquote>{title}{''.join(map(self.item, item.items))}</blockquote>"
             case Rule():
                 return "<hr>"
             case Footnotes():
@@ -135,7 +136,9 @@ class _Writer:
                 entries += [f"<dt>{self.runs(term)}</dt>" for term in entry.terms if term]
                 entries.append(f"<dd>{self.content(entry.items)}</dd>" if entry.items else "")
             else:
-                entries.append(f"<li>{self.content(entry.items)}</li>")
+                value = "" if entry.number is None else f' value="{entry.number}"'
+                box = "" if entry.checked is None else "[x] " if entry.checked else "[ ] "
+                entries.append(f"<li{value}>{box}{self.content(entry.items)}</li>")
         tag = {"unordered": "ul", "ordered": "ol", "definition": "dl"}[item.kind]
         start = f' start="{item.start}"' if item.start != 1 else ""
         return f"<{tag}{start}>{''.join(entries)}</{tag}>"

@@ -271,4 +271,6 @@ def _within(item: Item) -> list[Item]:
         return [one for row in item.rows for cell in row for one in cell.items]
     if isinstance(item, Footnotes):
         return [one for note in item.notes for one in note.items]
-    return list(item.items) if isinstance(item, Quote) else []
+    if isinstance(item, Quote):
+        return [*([Paragraph(item.caption)] if item.caption else []), *item.items]
+    return []

@@ -150,6 +150,32 @@ def _joined(page: Rendered) -> bool:
     return text == "这是重要的链接和文字。" and bool(page.find(".//a"))
 
 
+def _in_cell(page: Rendered) -> bool:
+    """The two commands on lines of their own, in one cell."""
+    lines = [[line.strip() for line in "\n".join(cell.itertext()).splitlines()] for cell in page.find(".//td")]
+    return any([line for line in cell if line] == ["pip install loom", "loom --version"] for cell in lines)
+
+
+def _note(page: Rendered) -> bool:
+    """A footnote in the form that GitHub and Pandoc have, and nothing left of what leads to it and back."""
+    found = re.findall(r"(?m)^\[\^(\w+)\]:\s+(.*)$", page.markdown)
+    marks = re.findall(r"\[\^(\w+)\](?!:)", page.markdown)
+    return len(found) == 1 and marks == [found[0][0]] and found[0][1].strip() == "Measured by hand."
+
+
+def _tasks(page: Rendered) -> bool:
+    return page.texts("./ul/li") == ["[x] Wind the warp", "[ ] Tie it on"]
+
+
+def _counts_down(page: Rendered) -> bool:
+    """The numbers that are shown: of one list, or of several."""
+    numbers = []
+    for one in page.find("./ol"):
+        start = int(one.get("start", "1"))
+        numbers += [(start + i, " ".join(item.text_content().split())) for i, item in enumerate(one)]
+    return numbers == [(3, "Bronze"), (2, "Silver"), (1, "Gold")]
+
+
 FEATURES = (
     Feature("katex-inline", "KaTeX, inline", _formulas("x+1", text="The sum @ is odd."), _never),
     Feature("katex-display", "KaTeX, display", _formulas("a^2=b", text="We know that @ holds for all."), _never),
@@ -342,4 +368,57 @@ FEATURES = (
         _has("漢字"),
     ),
     Feature("cjk-joins", "Chinese without spaces", _joined, _has("重要", "链接", "文字")),
+    Feature("katex-flattened", "KaTeX whose MathML lost its tags", _formulas("x+1", text="The sum @ is odd."), _never),
+    Feature("mathjax-drawn", "MathJax 3 without MathML", _formulas("x+1", text="The sum @ is odd."), _never),
+    Feature(
+        "code-br-nbsp",
+        "code with `<br>` and `&nbsp;`",
+        lambda page: page.codes == ["def pick(n):\n    return n\n\npick(2)"],
+        _has("Pick:", "def pick(n):", "return n", "pick(2)", "Then beat."),
+    ),
+    Feature(
+        "numbers-in-lines", "line numbers told by style alone", _code("if a:", "    go()", language="python"), _never
+    ),
+    Feature(
+        "code-without-pre",
+        "code without `<pre>`",
+        _code(
+            "if warp_is_wound(loom):",
+            "    pick_and_beat(warp, weft, reed)",
+            "    pick_and_beat(warp, weft, reed)",
+            language="python",
+        ),
+        lambda page: page.text.count("pick_and_beat") == 2,
+    ),
+    Feature(
+        "code-in-a-cell", "lines of code in a cell", _in_cell, _all(_has("pip install loom"), _has("loom --version"))
+    ),
+    Feature(
+        "code-side-by-side",
+        "inline code side by side",
+        lambda page: page.texts(".//code") == ["a", "b"],
+        _has("a", "b", "now."),
+    ),
+    Feature("footnotes", "footnotes", _note, _has("Silk is strong", "Measured by hand.")),
+    Feature("footnotes-asciidoctor", "footnotes of Asciidoctor", _note, _has("Silk is strong", "Measured by hand.")),
+    Feature(
+        "header-without-row",
+        "table header without a row",
+        _cells("Tea;Price", "Green;4", "Black;5"),
+        _has("Tea", "Price", "Green", "Black"),
+    ),
+    Feature("tasks", "task list", _tasks, _has("Wind the warp", "Tie it on")),
+    Feature("reversed", "`<ol reversed>`", _counts_down, _has("Bronze", "Silver", "Gold")),
+    Feature(
+        "callout",
+        "call-out",
+        _all(_paths("./blockquote"), _has("mind your fingers"), lambda page: re.search("warning", page.text, re.I)),
+        _has("mind your fingers"),
+    ),
+    Feature(
+        "hidden",
+        "hidden text is left out",
+        lambda page: page.text == "Silk is strong. How strong? Very strong.",
+        lambda page: "previous instructions" not in page.text and "our yarn" not in page.text,
+    ),
 )

@@ -1,0 +1,85 @@
+"""Articles of our own to put a structure into: what the tagger makes of it there is part of what comes out."""
+
+from __future__ import annotations
+
+PARAGRAPHS = (
+    "Weaving by hand begins long before the first thread crosses another. The warp has to be measured, wound and "
+    "tied to the loom, and most beginners are surprised by how many hours that takes. A good weaver plans the "
+    "whole cloth on paper, because nothing that was forgotten at this point can be added later without cutting "
+    "the work off.",
+    "The yarn decides what the cloth will be. Wool forgives uneven hands and swells when it is washed, while "
+    "linen shows every mistake for as long as the cloth lasts. It is worth weaving a small sample first, washing "
+    "it as the finished piece will be washed, and measuring how much it has shrunk in both directions.",
+    "Once the warp is on the loom, the work becomes quieter. The shuttle goes through the shed, the reed beats "
+    "the new thread into its place, and the next shed opens. People who have done it for years say that the "
+    "rhythm matters more than the strength of the arm, and that a tired weaver should stop before the edges begin "
+    "to tell.",
+    "There are a few points that deserve attention at this stage, and most of the questions that we get by mail "
+    "are about them. What follows was written down in our own workshop over the last two winters, and every step "
+    "was tried by people who had never sat at a loom before.",
+    "After that, the pattern can be repeated as often as the length of the warp allows. Keep a note of each "
+    "change of colour, since it is hard to count the rows of a cloth that is already wound on the beam. A piece "
+    "of string tied to the edge every ten centimetres saves a great deal of guessing.",
+    "When the cloth comes off the loom it is stiff, and it looks smaller than it did a moment ago. Washing brings "
+    "the threads together, and pressing it while it is damp gives it the surface that makes handwoven cloth so "
+    "different from what a machine makes. Only then can the ends be sewn and the threads that hang out be cut "
+    "away.",
+    "None of this needs an expensive loom. The oldest cloth that we know of was woven on two sticks and a few "
+    "stones, and children still learn on frames that cost less than the yarn. What it needs is patience, good "
+    "light, and somebody who shows how the first ten rows are made.",
+)
+BEFORE, AFTER = PARAGRAPHS[3][:60], PARAGRAPHS[4][:60]
+"""How the paragraphs around the structure begin, by which it is found in what comes out."""
+
+_MENU = "".join(f'<li><a href="/{name.lower()}">{name}</a></li>' for name in ("Home", "Courses", "Yarn", "About us"))
+_CARDS = "".join(
+    f'<div class="card"><a href="/post/{i}"><h3>{title}</h3></a><p>Read more in our journal.</p></div>'
+    for i, title in enumerate(("Dyeing with onions", "A loom from driftwood", "Ten shops that sell flax"))
+)
+_FOOTER = "<p>© 2026 Loom and Reed. All rights reserved.</p><a href='/privacy'>Privacy</a> <a href='/terms'>Terms</a>"
+
+
+def _paragraphs(first: int, last: int) -> str:
+    return "".join(f"<p>{text}</p>" for text in PARAGRAPHS[first:last])
+
+
+def _blog(structure: str) -> str:
+    return (
+        f"<header class='site-header'><nav><ul>{_MENU}</ul></nav></header><main><article class='post'>"
+        f"<h1>How a cloth is made</h1><p class='meta'>12 March 2026 by Jo</p><div class='entry-content'>"
+        f"{_paragraphs(0, 4)}{structure}{_paragraphs(4, 7)}</div></article>"
+        f"<section class='related'><h2>Related posts</h2>{_CARDS}</section></main><footer>{_FOOTER}</footer>"
+    )
+
+
+def _documentation(structure: str) -> str:
+    return (
+        f"<div class='sidebar'><ul>{_MENU}</ul></div><div class='content' role='main'><h1>How a cloth is made</h1>"
+        f"{_paragraphs(0, 2)}<h2 id='warp'>The warp</h2>{_paragraphs(2, 4)}{structure}{_paragraphs(4, 5)}"
+        f"<h2 id='end'>The end</h2>{_paragraphs(5, 7)}</div>"
+        f"<div class='prev-next'><a href='/a'>Previous</a> <a href='/b'>Next</a></div>"
+        f"<div class='footer'>{_FOOTER}</div>"
+    )
+
+
+def _plain(structure: str) -> str:
+    return (
+        f"<div id='top'><ul>{_MENU}</ul></div><div id='page'><h1>How a cloth is made</h1>{_paragraphs(0, 4)}{structure}"
+        f"{_paragraphs(4, 7)}</div><div id='bottom'>{_FOOTER}</div>"
+    )
+
+
+def articles(structure: str) -> list[str]:
+    """Return pages of three kinds, a blog, a documentation and one without marks, each with a structure in it."""
+    head = "<!DOCTYPE html><html lang='en'><head><title>How a cloth is made</title></head>"
+    return [f"{head}<body>{made(structure)}</body></html>" for made in (_blog, _documentation, _plain)]
+
+
+def within(markdown: str) -> str | None:
+    """Return what stands between the paragraphs around the structure, with the footnotes of the page; None if lost."""
+    start, end = markdown.find(BEFORE), markdown.find(AFTER)
+    if start < 0 or end < start:
+        return None
+    held = markdown[start:end].partition("\n\n")[2].strip()
+    notes = markdown[end:].partition("\n\n[^")
+    return f"{held}\n\n[^{notes[2]}" if notes[1] else held

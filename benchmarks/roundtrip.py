@@ -1,0 +1,433 @@
+"""How much of the Markdown that pages were made of comes back from them: ours beside four other writers.
+
+Each page of the paired sites comes with its source. What the source holds and the page shows as the same element is
+what can come back: recall is the share of it that does, precision the share of what comes out that is in the source.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from parts import KINDS, Parts, Shown, address, line_key, loose_tex, norm, of_markdown, of_page, squash
+from rapidfuzz import fuzz, process
+from report import heading, publish, table
+from tqdm import tqdm
+from writers import PEERS, main_content, writers
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines import load_engine
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.output import write
+from scrapy_dripper.output.code.language import normalised
+from scrapy_dripper.page import Page, read
+from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.page import Flag
+from scrapy_dripper.training.labels import Bools, align
+
+ROOT = Path(__file__).parents[1]
+OURS = "scrapy-dripper"
+TAGGER, TRUTH, ALL = "the tagger's labels", "the true labels", "all blocks main"
+FINDER = "trafilatura"
+"""The one peer that finds the main content by itself: it gets the whole page where ours is labelled by the tagger."""
+NEAR = 80
+"""Likeness, of 100, from which something that came out is taken for what is missing, changed."""
+
+
+@dataclass(frozen=True)
+class Gold:
+    """The source of a page: what of it the page shows, and what else that comes out is no mistake."""
+
+    page: dict[str, Any]
+    wanted: dict[str, Counter[object]]
+    """By kind, what can come back."""
+    right: dict[str, Counter[object]]
+    """By kind, all that the source holds."""
+    shown: Shown
+    lines: frozenset[str]
+    raw: str
+    squashed: str
+    links: dict[str, set[str]]
+    """The addresses that a link can have, by its text."""
+    languages: dict[str, str]
+
+    def times(self, kind: str, key: Any) -> int:
+        """Return how often the source can hold something, be it as what it is or not."""
+        if kind in ("fenced code", "inline code"):
+            return self.squashed.count(squash(key))
+        return self.raw.count(norm(key[kind != "links"] if isinstance(key, tuple) else key))
+
+    def is_dialect(self, kind: str, key: Any) -> bool:
+        """Return True for what the page shows and the source has in a way that our renderer reads otherwise."""
+        if kind == "headings":
+            return key == norm(self.page["title"]) or (key in self.shown.parts.found[kind] and key in self.lines)
+        if kind in ("list items", "table cells"):
+            return key in self.shown.parts.found[kind] and key[1] in self.lines
+        if kind == "links":
+            return key in self.shown.parts.found[kind] and (norm(key[1]) in self.raw or key[0] in self.lines)
+        if kind == "images":
+            return norm(key) in self.raw
+        if kind in ("inline code", "fenced code"):
+            return squash(key) in self.squashed
+        if kind == "formulas":
+            return loose_tex(key) in loose_tex(self.squashed)
+        return False
+
+
+def gold_of(page: dict[str, Any], source: str) -> Gold:
+    """Return what of a page's source the page shows."""
+    base, markdown = page["url"], page["markdown"]
+    held = of_markdown(markdown, base, page["math"])
+    shown = of_page(source, base)
+    codes, named = held.found["fenced code"], held.languages
+    held.found["fenced code"] = Counter()
+    held.languages = {}
+    for code, n in codes.items():
+        as_shown = shown.codes.get(squash(code), code)  # type: ignore[arg-type, call-overload]
+        held.found["fenced code"][as_shown] += n
+        held.languages[as_shown] = named[code]  # type: ignore[index]
+    wanted: dict[str, Counter[object]] = {}
+    links: dict[str, set[str]] = defaultdict(set)
+    for key, url in shown.parts.found["links"]:  # type: ignore[misc]
+        links[key].add(url)
+    for kind in KINDS:
+        wanted[kind] = Counter({key: n for key, n in held.found[kind].items() if _is_shown(kind, key, shown)})
+    written = [(key, url) for key, url in held.found["links"].elements()]  # type: ignore[misc]
+    absolute = {key for key, url in written if not url.startswith(address("/", base)) and url in links[key]}
+    wanted["links"] = Counter(
+        (key, url if key in absolute else "")
+        for key, url in written
+        if key in links and (key in absolute or url.startswith(address("/", base)))
+    )
+    right = {kind: held.found[kind] for kind in KINDS} | {"links": wanted["links"]}
+    languages = {
+        code: normalised(name)
+        for code, name in held.languages.items()
+        if normalised(name) and _names(shown.source, name) and code in wanted["fenced code"]
+    }
+    raw = norm(markdown)
+    pieces = (piece for line in markdown.splitlines() for piece in (line, *line.split("|")))
+    lines = frozenset(norm(piece) for piece in pieces)
+    return Gold(page, wanted, right, shown, lines, raw, squash(markdown), links, languages)
+
+
+def _is_shown(kind: str, key: Any, shown: Shown) -> bool:
+    if kind == "fenced code":
+        return squash(key) in shown.codes
+    if kind == "formulas":
+        return key in shown.source
+    if kind == "footnotes":
+        return key in shown.parts.text
+    return kind not in ("links", "language of code") and key in shown.parts.found[kind]
+
+
+def _names(whole: str, language: str) -> bool:
+    """Return True if an attribute of the page can name a language."""
+    lower, name = whole.lower(), language.lower()
+    return any(
+        mark in lower
+        for mark in (f"language-{name}", f"lang-{name}", f'data-lang="{name}"', f"highlight{name}", f"brush:{name}")
+    )
+
+
+def true_labels(page: Page, text: str) -> Bools:
+    """Return which blocks of a page its true text holds.
+
+    They are those that the training takes for main. Where blocks are equal to a line of the text, such as a heading
+    and its entry in a table of contents, the training cannot say which is meant: headings and what is no link come
+    first, and there are as many as the text has.
+    """
+    main = align(page.blocks.text, text).main
+    places = np.flatnonzero(main)
+    if not len(places):
+        return main
+    lines = Counter(map(line_key, text.split("\n")))
+    equal: dict[str, list[int]] = defaultdict(list)
+    for i in range(places[0], places[-1] + 1):
+        key = line_key(page.blocks.text[i])
+        if key in lines:
+            equal[key].append(i)
+    flags = (page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]).tolist()
+    for key, blocks in equal.items():
+        blocks.sort(key=lambda i: (not flags[i] & Flag.HEADING, bool(flags[i] & Flag.LINK), i))
+        for place, i in enumerate(blocks):
+            main[i] = place < lines[key]
+    return main
+
+
+@dataclass
+class Tally:
+    """Counts of one kind of structure: what can come back, what did, what came out, what of it is right."""
+
+    wanted: int = 0
+    back: int = 0
+    out: int = 0
+    right: int = 0
+
+    def figures(self) -> str:
+        recall = f"{self.back / self.wanted:.3f}" if self.wanted else "-"
+        precision = f"{self.right / self.out:.3f}" if self.out else "-"
+        return f"{recall} / {precision}"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A Markdown beside the source of its page."""
+
+    tallies: dict[str, Tally]
+    missing: dict[str, list[object]]
+    extra: dict[str, list[object]]
+    parts: Parts
+
+
+def compare(gold: Gold, markdown: str) -> Compared:
+    """Return the counts of a Markdown by kind, what is missing in it and what should not be in it."""
+    out = of_markdown(markdown, gold.page["url"], gold.page["math"])
+    links: Counter[object] = Counter()
+    for (key, url), n in out.found["links"].items():  # type: ignore[misc]
+        links[_link(gold, key, url)] += n
+    out.found["links"] = links
+    compared = Compared({}, {}, {}, out)
+    for kind in KINDS:
+        if kind == "language of code":
+            _compare_languages(gold, compared)
+            continue
+        have, wanted, right = out.found[kind], gold.wanted[kind], gold.right[kind]
+        good = have & right
+        wrong = [
+            key
+            for key, n in (have - right).items()
+            if have[key] > gold.times(kind, key) or not gold.is_dialect(kind, key)
+            for _ in range(n)
+        ]
+        counts = wanted.total(), (have & wanted).total(), good.total() + len(wrong), good.total()
+        compared.tallies[kind] = Tally(*counts)
+        compared.missing[kind] = list((wanted - have).elements())
+        compared.extra[kind] = wrong
+    return compared
+
+
+def _link(gold: Gold, key: str, url: str) -> tuple[str, str]:
+    """Return a link as the source has it: without the address, where the source's is relative to the source."""
+    relative = (key, "") in gold.wanted["links"] and url in gold.links[key]
+    return key, "" if relative else url
+
+
+def _compare_languages(gold: Gold, compared: Compared) -> None:
+    """Add the counts of the languages of the code that came back."""
+    kind, found = "language of code", compared.parts
+    wanted = {code: name for code, name in gold.languages.items() if code in found.found["fenced code"]}
+    named = {code: normalised(found.languages[code]) for code in wanted}
+    good = [code for code, name in wanted.items() if named[code] == name]
+    compared.tallies[kind] = Tally(len(wanted), len(good), sum(map(bool, named.values())), len(good))
+    compared.missing[kind] = [
+        f"{name}, not {named[code] or 'named'}" for code, name in wanted.items() if named[code] != name
+    ]
+    compared.extra[kind] = []
+
+
+class Benchmark:
+    """What a run needs: the engine, the peers, and the counts so far."""
+
+    def __init__(self, peers: Sequence[str]) -> None:
+        self.config = Config()
+        self.engine = load_engine(self.config)
+        self.peers = writers(peers)
+        self.finder = main_content()
+        self.tallies: dict[tuple[str, str, str], Tally] = defaultdict(Tally)
+        self.losses: dict[tuple[str, str, str, str], list[tuple[str, str]]] = defaultdict(list)
+        """By labels, kind, what went wrong and site: the page and an example of each."""
+
+    def add(self, page: dict[str, Any], data: bytes) -> None:
+        """Count what comes back from a page."""
+        document = Document(data, page["url"])
+        cut = read(document, self.config)
+        source = decode(data)
+        gold = gold_of(page, source)
+        found = {
+            TAGGER: self._labels(cut),
+            TRUTH: true_labels(cut, page["text"]),
+            ALL: np.ones(len(cut.blocks), dtype=np.bool_),
+        }
+        ours: dict[str, Compared] = {}
+        for labels, main in found.items():
+            written = write(cut, main, self.config)
+            ours[labels] = compare(gold, written.markdown)
+            if labels == ALL:
+                continue
+            self._count(labels, OURS, ours[labels].tallies)
+            for name, writer in self.peers.items():
+                if labels == TAGGER and name == FINDER:
+                    made = self.finder(source, page["url"])
+                else:
+                    made = writer(written.main_html, page["url"])
+                self._count(labels, name, compare(gold, made).tallies)
+        self._blame(page, ours)
+
+    def _labels(self, page: Page) -> Bools:
+        (answer,) = self.engine.label([page])
+        return answer.main  # type: ignore[union-attr]
+
+    def _count(self, labels: str, name: str, tallies: dict[str, Tally]) -> None:
+        for kind, tally in tallies.items():
+            total = self.tallies[labels, name, kind]
+            total.wanted += tally.wanted
+            total.back += tally.back
+            total.out += tally.out
+            total.right += tally.right
+
+    def _blame(self, page: dict[str, Any], ours: dict[str, Compared]) -> None:
+        """Remember what went wrong, and whose fault it is: what more labels or better ones mend is not the writer's."""
+        reasons = {
+            TAGGER: (TRUTH, "lost: not labelled main", "more: labelled main"),
+            TRUTH: (ALL, "lost: in a block without words of the truth", ""),
+        }
+        for labels, (better, lost, more) in reasons.items():
+            here, there = ours[labels], ours[better]
+            for kind in KINDS:
+                still = Counter(there.missing[kind])
+                for key in here.missing[kind]:
+                    what = _writer_fault(kind, key, here.parts) if still[key] > 0 else lost
+                    still[key] -= 1
+                    self._lose(labels, kind, what, page, key)
+                still = Counter(there.extra[kind])
+                for key in here.extra[kind]:
+                    what = more if more and still[key] < 1 else "more: as written"
+                    still[key] -= 1
+                    self._lose(labels, kind, what, page, key)
+
+    def _lose(self, labels: str, kind: str, what: str, page: dict[str, Any], key: object) -> None:
+        self.losses[labels, kind, what, page["site"]].append((page["id"], _example(key)))
+
+
+def _writer_fault(kind: str, key: Any, parts: Parts) -> str:
+    """Return what the writer did with something that is in a main block."""
+    candidates = [_example(one) for one in parts.found[kind]] if kind != "language of code" else []
+    if kind == "language of code":
+        return "lost: other language"
+    if candidates and process.extractOne(_example(key), candidates, scorer=fuzz.ratio, score_cutoff=NEAR):
+        return "lost: written, but changed"
+    text = norm(_example(key))
+    return "lost: written as something else" if text and text in parts.text else "lost: not written"
+
+
+def _example(key: object) -> str:
+    return " ".join(str(one) for one in key) if isinstance(key, tuple) else str(key)
+
+
+def pages_of(folder: Path, limit: int | None) -> list[dict[str, Any]]:
+    """Return the pages of a folder that have a source, site by site in turns if there is a limit."""
+    listing = folder / "pages.jsonl"
+    if not listing.is_file():
+        raise SystemExit(
+            f"{listing} is not there. The benchmark runs on pages with their sources: unpack the archive of the paired "
+            "sites with 'mkdir -p .cache && tar -xf sites.tar.xz -C .cache', or name such a folder with --data."
+        )
+    pages = [page for page in map(json.loads, listing.open(encoding="utf-8")) if page.get("kind") == "content"]
+    if limit is None or limit >= len(pages):
+        return pages
+    turns: dict[str, int] = defaultdict(int)
+    order = []
+    for page in pages:
+        order.append((turns[page["site"]], page["id"]))
+        turns[page["site"]] += 1
+    chosen = {name for _, name in sorted(order)[:limit]}
+    return [page for page in pages if page["id"] in chosen]
+
+
+def _tables(benchmark: Benchmark) -> Iterator[str]:
+    names = [OURS, *benchmark.peers]
+    for labels in (TAGGER, TRUTH):
+        rows = []
+        for kind in KINDS:
+            tallies = [benchmark.tallies[labels, name, kind] for name in names]
+            most = str(tallies[0].wanted)
+            rows.append([kind, most, *(tally.figures() for tally in tallies)])
+        yield f"With {labels}: recall of what the page shows / precision."
+        yield table([labels, "there", *names], rows)
+
+
+def _worst(benchmark: Benchmark, labels: str, size: int) -> str:
+    """Return the classes of loss that weigh most: by the share that they have of their kind of structure."""
+    weights: dict[tuple[str, str, str], float] = {}
+    for (which, kind, what, site), found in benchmark.losses.items():
+        if which == labels:
+            tally = benchmark.tallies[labels, OURS, kind]
+            weights[kind, what, site] = len(found) / max(1, tally.wanted if what.startswith("lost") else tally.out)
+    rows = []
+    for kind, what, site in sorted(weights, key=lambda one: (-weights[one], one))[:size]:
+        found = benchmark.losses[labels, kind, what, site]
+        pages = Counter(page for page, _ in found)
+        example = found[0][1].replace("\n", "\u23ce")
+        rows.append(
+            [
+                kind,
+                what,
+                site,
+                str(len(found)),
+                f"{100 * weights[kind, what, site]:.2f} %",
+                str(len(pages)),
+                example[:60],
+            ]
+        )
+    return table(["structure", "what", "site", "n", "share", "pages", "example"], rows)
+
+
+def _by_fault(benchmark: Benchmark, labels: str) -> str:
+    counts: Counter[tuple[str, str]] = Counter()
+    for (which, kind, what, _), found in benchmark.losses.items():
+        if which == labels:
+            counts[kind, what] += len(found)
+    order = sorted(counts, key=lambda one: (KINDS.index(one[0]), -counts[one]))
+    return table(["structure", "what", "n"], [[kind, what, str(counts[kind, what])] for kind, what in order])
+
+
+def run(arguments: argparse.Namespace) -> str:
+    """Measure and return the report."""
+    peers = [name for name in arguments.peers.split(",") if name]
+    benchmark = Benchmark(peers)
+    pages = pages_of(arguments.data, arguments.limit)
+    for page in tqdm(pages, unit="page", desc="roundtrip"):
+        benchmark.add(page, (arguments.data / "html" / f"{page['id']}.html").read_bytes())
+    benchmark.engine.close()
+    text = [
+        heading("roundtrip.py", ["scrapy-dripper", *peers]),
+        f"{len(pages)} pages of {len({page['site'] for page in pages})} sites.",
+        *_tables(benchmark),
+    ]
+    for labels in (TAGGER, TRUTH):
+        text += [
+            f"What goes wrong in ours with {labels}, by kind:",
+            _by_fault(benchmark, labels),
+            f"The {arguments.worst} classes that weigh most, with {labels}:",
+            _worst(benchmark, labels, arguments.worst),
+        ]
+    return "\n\n".join(text)
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--data", type=Path, default=ROOT / ".cache" / "sites", help="folder of paired sites; default: .cache/sites"
+    )
+    parser.add_argument("--limit", type=int, help="so many pages, of all sites in turns; default: all")
+    parser.add_argument("--peers", default=",".join(PEERS), help=f"other writers; default: {','.join(PEERS)}")
+    parser.add_argument("--worst", type=int, default=30, metavar="N", help="classes of loss to show; default: 30")
+    parser.add_argument(
+        "--output", type=Path, default=Path(__file__).parent / "results" / "roundtrip.txt", help="where the report goes"
+    )
+    arguments = parser.parse_args()
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    publish(run(arguments), arguments.output)
+
+
+if __name__ == "__main__":
+    main()

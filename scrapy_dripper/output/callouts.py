@@ -1,0 +1,93 @@
+"""Call-outs: notes, tips and warnings in boxes, as generators of documentation write them."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from scrapy_dripper.page.tags import LONGEST_CLASS
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_NAMES = {
+    "note": "note info information seealso see-also abstract summary todo example question help faq default primary "
+    "secondary nota notes remark",
+    "tip": "tip hint success check done",
+    "important": "important",
+    "warning": "warning attention",
+    "caution": "caution danger error bug failure fail missing",
+}
+ALERTS = {name: alert for alert, names in _NAMES.items() for name in names.split()}
+"""What generators call a call-out, and the alert of GitHub that it is."""
+
+_FAMILIES = frozenset(
+    "admonition admonitionblock markdown-alert custom-block hint-container theme-admonition callout starlight-aside "
+    "hint blockquote-tag confluence-information-macro alert".split()
+)
+_SITES = frozenset({"alert-dismissible", "alert-dismissable", "fade", "alert-banner"})
+"""Classes of alerts that a site shows on all its pages."""
+_NEXT = frozenset("default primary info success warning danger".split())
+"""What Hexo's NexT writes beside ``note``."""
+
+_kind = re.compile(
+    r"(?:markdown-alert|theme-admonition|callout|starlight-aside-|hint|blockquote-tag|confluence-information-macro|alert"
+    r"|admonition)-([a-z]+)"
+).fullmatch
+_title = re.compile(
+    r"(?:^|\s)(?:(?:admonition|markdown-alert|custom-block|hint-container|callout|starlight-aside_|blockquote-tag|alert)"
+    r"-(?:title|header|heading)(?:-container)?|starlight-aside__title|admonitionHeading\w*|title)(?=\s|$)"
+).search
+
+
+def has_callout_class(name: str) -> bool:
+    """Return True if an element with this class attribute may be a call-out."""
+    return _alert_of(name[:LONGEST_CLASS]) != ""
+
+
+def alert_of(element: _Element) -> str:
+    """Return which alert of GitHub a call-out is, in lower case; nothing for any other element."""
+    name = (element.get("class") or "")[:LONGEST_CLASS]
+    if element.tag == "details":
+        return next((ALERTS[token] for token in name.split() if token in ALERTS), "")
+    found = _alert_of(name)
+    return "" if found == "note" and element.tag in ("table", "td", "th", "li", "a", "button", "label") else found
+
+
+@lru_cache(4_096)
+def _alert_of(name: str) -> str:
+    tokens = name.split()
+    known = frozenset(tokens)
+    if not known.isdisjoint(_SITES):
+        return ""
+    if len(tokens) == 1 and name.strip().isupper():  # as Microsoft writes it
+        return ALERTS.get(name.strip().lower(), "") if name.strip().lower() in _NAMES else ""
+    if "note" in known and not known.isdisjoint(_NEXT):
+        return next(ALERTS[token] for token in tokens if token in _NEXT)
+    if known.isdisjoint(_FAMILIES):
+        return ""
+    for token in tokens:
+        found = _kind(token)
+        if found and found[1] in ALERTS:
+            return ALERTS[found[1]]
+    strict = known & {"admonition", "admonitionblock", "custom-block", "hint-container"}
+    kinds = [ALERTS[token] for token in tokens if token in ALERTS] if strict else []
+    return kinds[0] if kinds else "note" if "admonition" in known else ""
+
+
+def title_of(callout: _Element, alert: str) -> _Element | None:
+    """Return the title of a call-out: one by its class, the summary, or a paragraph that says what the box is."""
+    for node in islice(callout.iter(), 1, 12):
+        if node.tag == "summary" or (isinstance(node.tag, str) and _title((node.get("class") or "")[:LONGEST_CLASS])):
+            return node
+    first = next(iter(callout), None)
+    if first is not None and first.tag == "p" and not (callout.text or "").strip() and len(first) == 0:
+        return first if says(first.text or "", alert) else None
+    return None
+
+
+def says(title: str, alert: str) -> bool:
+    """Return True if a title says no more than which alert it is of."""
+    return ALERTS.get(title.strip(" \t\r\n:!.").lower().replace(" ", "-")) == alert
