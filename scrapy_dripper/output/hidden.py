@@ -8,9 +8,11 @@ beside what they draw.
 from __future__ import annotations
 
 import re
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
+from lxml import etree
 
 from scrapy_dripper.output.code.blocks import has_code_class
 from scrapy_dripper.output.math.formulas import has_math_class
@@ -23,6 +25,7 @@ MAX_STYLE = 2_000
 MOST_BLOCKS = 30
 """Blocks of a hidden element that is not the page itself, if they are more than half of the page's."""
 
+_with_style = etree.XPath("descendant-or-self::*[@style or @hidden]")
 _hiding = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![.\d]*[1-9])"
     r"|clip\s*:\s*rect\(\s*[01](?:px)?[\s,]|clip-path\s*:\s*inset\(\s*(?:50|100)%|text-indent\s*:\s*-\d{3,}"
@@ -38,7 +41,11 @@ _unfolds = re.compile(
     re.I,
 ).search
 _page = frozenset(TAGS[tag] for tag in ("html", "body", "main", "article", "h1", "math"))
-_refers = ("aria-controls", "data-target", "data-bs-target", "data-toggle-target", "href", "data-href", "for")
+_REFERENCES = ("aria-controls", "data-target", "data-bs-target", "data-toggle-target", "href", "data-href", "for")
+_leading = etree.XPath(
+    "descendant::*[starts-with(@href, '#') or @aria-controls or @data-target or @data-bs-target or @data-toggle-target "
+    "or @data-href or @for]"
+)
 _details = TAGS["details"]
 _media = frozenset(TAGS[tag] for tag in MEDIA)  # what loads late is hidden until then
 
@@ -46,14 +53,15 @@ _media = frozenset(TAGS[tag] for tag in MEDIA)  # what loads late is hidden unti
 def hidden_nodes(tree: Tree) -> npt.NDArray[np.bool_]:
     """Return whether the text right in each node is hidden."""
     hidden = np.zeros(len(tree.nodes), dtype=np.bool_)
-    nodes = enumerate(tree.nodes)
-    found = [i for i, node in nodes if _hides(node.get("style"), node.get("hidden")) and tree.tag[i] not in _media]
-    if not found:
+    may_hide = cast("list[etree._Element]", _with_style(tree.nodes[0]))
+    hiding = {node for node in may_hide if _hides(node.get("style"), node.get("hidden"))}
+    if not hiding:
         return hidden
+    found = [i for i, node in enumerate(tree.nodes) if node in hiding and tree.tag[i] not in _media]
     blocks = int(tree.block_end[0]) - int(tree.block_start[0])
     spared = np.isin(tree.tag, list(_page))  # the page itself, and formulas that are drawn elsewhere
     inside = np.concatenate([[0], np.cumsum(spared)])
-    targets = _targets(tree)
+    targets = _targets(tree.nodes[0]) if any(tree.nodes[i].get("id") for i in found) else set()
     end = tree.end.tolist()
     done = 0
     for i in found:
@@ -80,14 +88,12 @@ def _hides(style: str | None, attribute: str | None) -> bool:
     )
 
 
-def _targets(tree: Tree) -> set[str]:
+def _targets(root: etree._Element) -> set[str]:
     """Return the names that other elements lead to."""
     found: set[str] = set()
-    for node in tree.nodes:
-        for name in _refers:
-            value = node.get(name)
-            if value and (value[0] == "#" or name.startswith("aria") or name == "for"):
-                found.update(part.lstrip("#") for part in value[:LONGEST_CLASS].split())
+    for node in cast("list[etree._Element]", _leading(root)):
+        for value in filter(None, map(node.get, _REFERENCES)):
+            found.update(part.lstrip("#") for part in value[:LONGEST_CLASS].split())
     return found
 
 

@@ -101,8 +101,12 @@ def code_text(root: _Element) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\xa0" in text:
-        # Where white space collapses, they stand for spaces; in a <pre> only the editor's indents do.
-        text = _indent(_as_spaces, text) if preformatted else text.replace("\xa0", " ")
+        # Where white space collapses, they stand for spaces; in a <pre>, only in the indents of an editor that breaks
+        # lines with <br>.
+        if not preformatted:
+            text = text.replace("\xa0", " ")
+        elif next(root.iter("br"), None) is not None:
+            text = _indent(_as_spaces, text)
     lines = [line if line.strip(_BLANKS) else "" for line in text.rstrip().split("\n")]
     first = next((i for i, line in enumerate(lines) if line), len(lines))
     text = "\n".join(lines[first:])
