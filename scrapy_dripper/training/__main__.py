@@ -7,9 +7,12 @@ import importlib.metadata
 import platform
 import sys
 import time
+from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from scrapy_dripper.engines.tagger.decode import Decoding
+from scrapy_dripper.training.augment import KINDS, make_copies
 from scrapy_dripper.training.data import DataError, page_hash
 from scrapy_dripper.training.sets import TRAINING_PAGES, SetChoice, load_sets
 
@@ -47,6 +50,13 @@ def parser() -> argparse.ArgumentParser:
         default=[],
         metavar="[NAME=]FOLDER[:WEIGHT]",
         help="a set to learn from but never to measure on",
+    )
+    top.add_argument(
+        "--copies",
+        type=_kinds,
+        default=[],
+        metavar="KINDS",
+        help=f"learn from changed copies of pages as well: {', '.join(KINDS)}, with commas (default: none)",
     )
     top.add_argument("--out", type=Path, default=Path("models/tagger"), help="the model folder (default: %(default)s)")
     top.add_argument(
@@ -100,16 +110,24 @@ def train(arguments: argparse.Namespace) -> None:
     started = time.monotonic()
     sets = load_sets([arguments.data, *arguments.sets], arguments.extra)
     samples = {sample.id: sample for one in sets for sample in one.samples}
-    splits(list(samples.values()), (), arguments.folds)  # Whether they can be made is better said before the work.
+    # Whether the folds can be made is better said before the work.
+    folds, whole = splits(list(samples.values()), (), arguments.folds)
     learnt = [sample for one in sets for sample in one.learnt]
-    examples = prepare(learnt, arguments.jobs)
+    with TemporaryDirectory() as folder:
+        groups = [[samples[name] for name in fold.measured if samples[name].learn] for fold in folds]
+        copies = make_copies(groups, arguments.copies, Path(folder), arguments.jobs) if arguments.copies else []
+        samples |= {sample.id: sample for sample in copies}
+        examples = prepare([*learnt, *copies], arguments.jobs)
     folds, whole = splits(list(samples.values()), examples, arguments.folds)
     if not all(split.held for split in folds):
         raise DataError(f"no page has visible text, or too few may be learnt from, for {arguments.folds} folds")
     probe = examples[whole.seen[0]]
     names = probe.features.names
     blocks = sum(len(e.main) for e in examples.values())
-    print(f"{len(learnt)} pages to learn from, {blocks:,} blocks, {len(names)} features", flush=True)
+    print(
+        f"{len(learnt)} pages to learn from and {len(copies)} copies, {blocks:,} blocks, {len(names)} features",
+        flush=True,
+    )
     stack = fit_stack(examples, folds, whole, networks=arguments.networks, seed=arguments.seed, jobs=arguments.jobs)
 
     measured: Measured | None = None
@@ -125,6 +143,7 @@ def train(arguments: argparse.Namespace) -> None:
         "data_sha256": {one.name: one.sha256 for one in sets},
         "weights": {one.name: one.learnt[0].weight if one.learnt else 0.0 for one in sets},
         "pages": len(learnt),
+        "copies": dict(Counter(sample.id.rpartition("+")[2] for sample in copies)),
         "measured_pages": sum(len(split.measured) for split in folds),
         "seed": arguments.seed,
         "folds": arguments.folds,
@@ -145,6 +164,13 @@ def _choice(text: str) -> SetChoice:
         return SetChoice.parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _kinds(text: str) -> list[str]:
+    kinds = [kind for kind in text.split(",") if kind]
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        raise argparse.ArgumentTypeError(f"expected kinds from {', '.join(KINDS)} (got {unknown[0]!r})")
+    return kinds
 
 
 if __name__ == "__main__":

@@ -71,6 +71,11 @@ def _about(one: PageSet) -> str:
     return f"* {len(one.samples):,} pages {_KNOWN.get(one.sha256, strange)} {uses}"
 
 
+def _copies(counts: Mapping[str, int]) -> list[str]:
+    kinds = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    return [f"* Copies of pages that are learnt from, made harder on purpose: {kinds}."] if counts else []
+
+
 def card(sets: Sequence[PageSet], measured: Measured | None, notes: Mapping[str, Any]) -> str:
     """Return the model card as Markdown; without figures it says that the model was not measured."""
     figures, weak = "Not measured: trained with `--no-measure`.\n", "* Not measured."
@@ -88,7 +93,7 @@ def card(sets: Sequence[PageSet], measured: Measured | None, notes: Mapping[str,
     return _CARD.format(
         networks=notes["networks"],
         features=notes["features"],
-        data="\n".join(map(_about, sets)),
+        data="\n".join([*map(_about, sets), *_copies(notes["copies"])]),
         folds=notes["folds"],
         figures=figures,
         weak=weak,

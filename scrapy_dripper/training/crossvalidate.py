@@ -31,9 +31,9 @@ def splits(samples: Sequence[Sample], known: Container[str], folds: int) -> tupl
     """Return the folds, grouped by host across all sets, and the split that holds nothing back.
 
     Every fold measures its own pages, and sees of the others those that may be learnt from and whose hosts are not its
-    own. Pages that are not in ``known`` have no blocks to learn from. The folds depend on the pages alone, neither on
-    weights nor on what is learnt from, so that seeds and recipes can be compared. Raise :exc:`DataError` for a number
-    of folds that the hosts do not allow.
+    own; a copy goes where its page goes. Pages that are not in ``known`` have no blocks to learn from. The folds depend
+    on the measured pages alone, neither on weights nor on what is learnt from, so that seeds and recipes can be
+    compared. Raise :exc:`DataError` for a number of folds that the hosts do not allow.
     """
     hosts = dict(zip((s.id for s in samples), related_hosts([s.host for s in samples]), strict=True))
     measured = [s for s in samples if s.measure]
@@ -42,19 +42,19 @@ def splits(samples: Sequence[Sample], known: Container[str], folds: int) -> tupl
         raise DataError(f"--folds must be from 2 to the number of hosts, {most} (got {folds})")
     kinds = [f"{s.part}: {s.page_type}" for s in measured]
     fold_of = grouped_folds([hosts[s.id] for s in measured], kinds, folds, 0).tolist()
-    learnt = [s.id for s in samples if s.learn and s.id in known]
+    learnt = [s for s in samples if s.learn and s.id in known]
     found: list[Split] = []
     for fold in range(folds):
         own = [s for s, f in zip(measured, fold_of, strict=True) if f == fold]
         ids, shut = {s.id for s in own}, {hosts[s.id] for s in own} - {""}
         found.append(
             Split(
-                seen=tuple(i for i in learnt if i not in ids and hosts[i] not in shut),
-                held=tuple(s.id for s in own if s.learn and s.id in known),
+                seen=tuple(s.id for s in learnt if (s.copy_of or s.id) not in ids and hosts[s.id] not in shut),
+                held=tuple(s.id for s in learnt if (s.copy_of or s.id) in ids),
                 measured=tuple(s.id for s in own),
             )
         )
-    return found, Split(tuple(learnt), ())
+    return found, Split(tuple(s.id for s in learnt), ())
 
 
 def out_of_fold(

@@ -51,6 +51,8 @@ class Sample:
     """True if figures may be read off the page."""
     weight: float = 1.0
     """What the page counts in training beside others."""
+    copy_of: str = ""
+    """Id of the page that this one is a changed copy of; empty for a real page."""
     title_apart: bool = False
     """True if the truth leaves out a headline by convention, so that it is neither right nor wrong."""
 
