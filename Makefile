@@ -10,7 +10,7 @@ MINUTES ?= 10
 DATA ?= .cache/wcxb-dev
 EXTRA ?= $(wildcard .cache/read-labels)
 SETS ?= $(if $(filter file,$(origin DATA)),$(wildcard .cache/elsewhere .cache/sites))
-PEERS ?= trafilatura,resiliparse
+PEERS ?= trafilatura,trafilatura-no-comments,resiliparse
 ARGS ?=
 PYTEST ?= pytest
 

@@ -65,7 +65,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=lambda value: list(dict.fromkeys(filter(None, map(str.strip, value.split(","))))),
         default=[],
         metavar="NAMES",
-        help="others to measure, with commas: trafilatura, readability, resiliparse, justext, boilerpy3, html2text",
+        help="others to measure, with commas: trafilatura, trafilatura-no-comments, readability, resiliparse, justext, "
+        "boilerpy3, html2text",
     )
     parser.add_argument("--rouge", action="store_true", help="ROUGE-5 as well; needs the extra [evaluate]")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")

@@ -59,6 +59,10 @@ PEERS: dict[str, Peer] = {
         "resiliparse.extract.html2text",
         lambda m, html: m.extract_plain_text(_text(html), main_content=True),
     ),
+    # Better than the defaults where the truth leaves out what readers wrote below an article.
+    "trafilatura-no-comments": Peer(
+        "trafilatura", "trafilatura", lambda m, html: m.extract(html, include_comments=False)
+    ),
     "justext": Peer("justext", "justext", _justext),
     "boilerpy3": Peer(
         "boilerpy3",

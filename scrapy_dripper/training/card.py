@@ -26,7 +26,8 @@ The pages themselves belong to their publishers and are not part of this model o
 
 ## How it was measured
 The whole way from the bytes of a page to its text, fallbacks included, {folds} folds grouped by host across all sets:
-no page is measured by a model that has seen its host. Other extractors have their defaults. Means over pages:
+no page is measured by a model that has seen its host. Other extractors have their defaults but for what their
+names say. Means over pages:
 
 * F1, P, R: words of the extracted and of the true text, in lower case, compared as multisets. The title is neutral,
   since some ground truths have it and some have not, and Han characters and kana are words.

@@ -21,7 +21,7 @@ from scrapy_dripper.training.sets import PageSet
 from scrapy_dripper.training.stack import Split, Stack
 
 CACHE = Path(".cache")
-PEERS = ("trafilatura", "readability", "resiliparse")
+PEERS = ("trafilatura", "trafilatura-no-comments", "readability", "resiliparse")
 """Measured beside the model where they are installed."""
 TRAFILATURA = PEERS[0]
 
