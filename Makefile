@@ -9,6 +9,8 @@ URLS ?=
 MINUTES ?= 10
 DATA ?= .cache/wcxb-dev
 EXTRA ?= $(wildcard .cache/read-labels)
+SETS ?= $(if $(filter file,$(origin DATA)),$(wildcard .cache/elsewhere .cache/sites))
+PEERS ?= trafilatura,trafilatura-no-comments,resiliparse
 ARGS ?=
 PYTEST ?= pytest
 
@@ -65,11 +67,13 @@ lint: $(VENV_TEST)/.installed-dev  ## Check style and types
 fuzz: $(VENV)/.installed-fuzz  ## Try damaged pages for MINUTES; see docs/fuzzing.md
 	@OMP_NUM_THREADS=1 '$(VENV)/bin/python' -m fuzz --minutes $(MINUTES) $(ARGS)
 
-train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA, with those in EXTRA; see docs/training.md
-	@'$(VENV)/bin/python' -m scrapy_dripper.training '$(DATA)' $(if $(EXTRA),--extra '$(EXTRA)') $(ARGS)
+train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA and SETS, with those in EXTRA; see docs/training.md
+	@'$(VENV)/bin/python' -m scrapy_dripper.training '$(DATA)' $(foreach set,$(SETS),--set '$(set)') \
+	  $(foreach set,$(EXTRA),--extra '$(set)') $(ARGS)
 
-evaluate: $(VENV)/.installed-evaluate  ## Measure the bundled model on the pages in DATA; see docs/evaluation.md
-	@'$(VENV)/bin/python' -m scrapy_dripper evaluate '$(DATA)' --cache .cache/evaluation.jsonl $(ARGS)
+evaluate: $(VENV)/.installed-evaluate  ## Measure the bundled model on DATA and SETS, beside PEERS; see docs/evaluation.md
+	@'$(VENV)/bin/python' -m scrapy_dripper evaluate '$(DATA)' $(foreach set,$(SETS),'$(set)') \
+	  $(if $(PEERS),--peers '$(PEERS)') --cache .cache/evaluation.jsonl $(ARGS)
 
 benchmark: $(VENV)/.installed-cpu  ## Measure speed beside Trafilatura on the development data
 	@'$(VENV)/bin/python' benchmarks/extract.py

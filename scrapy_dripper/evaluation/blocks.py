@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.evaluation.metrics import PRF
+from scrapy_dripper.evaluation.prf import PRF
 
 BINS = 10
 Floats = npt.NDArray[np.float64]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,10 +16,13 @@ from scrapy_dripper.cli import PROGRAM, UsageError, add_options, configured, say
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
+    from scrapy_dripper.training.sets import PageSet
 
+DATA = "data_sha256"
+"""Key of a model's manifest: by set, the hash of its folder."""
 OPTIONS = ("engine", "model", "fallback", "oversize", "max_blocks", "max_bytes")
 IN_SAMPLE = (
-    "IN-SAMPLE: the model was trained on exactly these pages ({name}), so our figures here say how well it remembers "
+    "IN-SAMPLE: the model was trained on {these} ({name}), so our figures here say how well it remembers "
     "them and not what it is worth on a page that it has not seen. For an honest figure, measure on held-out folds: "
     "'python -m scrapy_dripper.training DATA --predictions FILE' writes what models make of pages of hosts that they "
     "have not seen, and '--predictions FILE' scores that here."
@@ -42,7 +47,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
-    parser.add_argument("data", type=Path, metavar="DATA", help="folder with html/ID.html and ground-truth/ID.json")
+    parser.add_argument(
+        "data",
+        nargs="+",
+        metavar="DATA",
+        help="[NAME=]FOLDER with html/ID.html and ground-truth/ID.json, or with pages.jsonl; as many as wanted",
+    )
     parser.add_argument(
         "--predictions",
         type=Path,
@@ -55,7 +65,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=lambda value: list(dict.fromkeys(filter(None, map(str.strip, value.split(","))))),
         default=[],
         metavar="NAMES",
-        help="others to measure, with commas: trafilatura, readability, resiliparse, justext, boilerpy3, html2text",
+        help="others to measure, with commas: trafilatura, trafilatura-no-comments, readability, resiliparse, justext, "
+        "boilerpy3, html2text",
     )
     parser.add_argument("--rouge", action="store_true", help="ROUGE-5 as well; needs the extra [evaluate]")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
@@ -94,7 +105,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from scrapy_dripper.evaluation.rouge import load_cut
     from scrapy_dripper.evaluation.run import Cache, read_stored, run, versions_of
     from scrapy_dripper.evaluation.terminal import text
-    from scrapy_dripper.training.data import data_hash, load_pages
+    from scrapy_dripper.training.sets import SetChoice, load_sets
 
     config = configured(arguments)
     for path in (arguments.json, arguments.report, arguments.cache):
@@ -106,21 +117,26 @@ def _run(arguments: argparse.Namespace) -> int:
             load_cut()
         except ImportError as error:
             raise UsageError(str(error)) from None
-    samples = load_pages(arguments.data)
-    digest = data_hash(arguments.data)
+    try:
+        sets = load_sets(map(SetChoice.parse, arguments.data))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    samples = [sample for one in sets for sample in one.samples]
+    digest = sets[0].sha256 if len(sets) == 1 else sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
     stored = {}
     if arguments.predictions:
         stored = read_stored(arguments.predictions)
         ours = _stored_texts(arguments.predictions, set(stored), {sample.id for sample in samples})
     else:
-        ours = _model(config, digest)
+        ours = _model(config, sets)
     for note in ours.notes:
         say(note)
     setup = Setup(config, model=not arguments.predictions, rouge=arguments.rouge)
     cache = Cache(arguments.cache, digest, versions_of(setup, peers, ours.version))
     found = run(samples, stored, setup, cache, [PAGE, OURS, *peers], arguments.jobs)
     labels = {OURS: ours.label} | {name: f"{name} {number}" for name, number in peers.items()}
-    evaluation = evaluate(arguments.data, digest, samples, found, labels, ours.notes, arguments.resamples)
+    name = ", ".join(one.name for one in sets)
+    evaluation = evaluate(name, digest, samples, found, labels, ours.notes, arguments.resamples)
 
     print(text(evaluation))
     if arguments.json:
@@ -140,20 +156,29 @@ class _Ours:
     notes: list[str]
 
 
-def _model(config: Config, digest: str) -> _Ours:
+def _model(config: Config, sets: Sequence[PageSet]) -> _Ours:
     """Load the model once, so that one that does not work is an error before anything else happens."""
     from scrapy_dripper.engines import load_engine
     from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
+    from scrapy_dripper.training.data import page_hash
+    from scrapy_dripper.training.sets import TRAINING_PAGES
 
     load_engine(config).close()
     folder = Path(config.model) if config.model else bundled()
     raw = (folder / MANIFEST).read_bytes()
     manifest = json.loads(raw)
-    found = manifest.get("data_sha256")  # a note, which nothing has checked
-    trained_on = found if isinstance(found, dict) else {}
-    names = [name for name, value in trained_on.items() if value == digest]
-    notes = [IN_SAMPLE.format(name=names[0])] if names else []
-    if not trained_on:
+    # These are notes, which nothing has checked.
+    folders, pages = (found if isinstance(found := manifest.get(key), dict) else {} for key in (DATA, TRAINING_PAGES))
+    seen = {digest for one in pages.values() if isinstance(one, list) for digest in one}
+    notes = []
+    for one in sets:
+        names = [name for name, value in folders.items() if value == one.sha256]
+        known = sum(page_hash(sample.path) in seen for sample in one.samples) if seen else 0
+        if known:
+            notes.append(IN_SAMPLE.format(these=f"{known:,} of these {len(one.samples):,} pages", name=one.name))
+        elif names and not seen:
+            notes.append(IN_SAMPLE.format(these="exactly these pages", name=names[0]))
+    if not folders and not pages:
         notes.append(
             "The model's manifest does not say what it was trained on: if these pages are among that, our "
             "figures are too good."
@@ -163,8 +188,6 @@ def _model(config: Config, digest: str) -> _Ours:
 
 
 def _stored_texts(path: Path, stored: set[str], ids: set[str]) -> _Ours:
-    from hashlib import sha256
-
     if not stored & ids:
         raise UsageError(f"no id of {path} is the name of a page: expected ids such as {min(ids)!r}")
     notes = [

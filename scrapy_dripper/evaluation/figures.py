@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
-from pathlib import Path
 from typing import Any
 
 from scrapy_dripper.evaluation.blocks import Reliability, block_prf, pooled, reliability
 from scrapy_dripper.evaluation.bootstrap import Interval, mean_interval, paired_interval
 from scrapy_dripper.evaluation.complexity import LEVELS, Complexity, levels
 from scrapy_dripper.evaluation.measure import PAGE, Result, truth_words
-from scrapy_dripper.evaluation.metrics import ALL, PAGE_TYPES, PRF, Summary, summarize
+from scrapy_dripper.evaluation.metrics import ALL, PAGE_TYPES, Summary, summarize
+from scrapy_dripper.evaluation.prf import PRF
 from scrapy_dripper.evaluation.run import Found
+from scrapy_dripper.evaluation.set_table import SetTable, set_table
 from scrapy_dripper.training.data import Sample
 
 LENGTHS = ((0, "no words"), (99, "1-99"), (299, "100-299"), (999, "300-999"), (2999, "1,000-2,999"))
@@ -78,7 +79,8 @@ class System:
 class Evaluation:
     """All that a run found out."""
 
-    folder: Path
+    data: str
+    """Names of the sets."""
     data_sha256: str
     samples: Sequence[Sample]
     words: Mapping[str, int]
@@ -87,6 +89,7 @@ class Evaluation:
     """Ours is the first."""
     differences: Sequence[Difference]
     blocks: BlockFigures | None
+    sets: SetTable
     notes: Sequence[str]
     """What a reader must know before believing a figure."""
 
@@ -124,17 +127,18 @@ class Evaluation:
             for sample in self.samples
         ]
         return {
-            "data": {"folder": self.folder.name, "sha256": self.data_sha256, "pages": len(self.samples)},
+            "data": {"folder": self.data, "sha256": self.data_sha256, "pages": len(self.samples)},
             "notes": list(self.notes),
             "systems": systems,
             "differences": _plain(self.differences),
             "blocks": _plain(self.blocks),
+            "sets": _plain(self.sets.groupings),
             "pages": pages,
         }
 
 
 def evaluate(
-    folder: Path,
+    data: str,
     data_sha256: str,
     samples: Sequence[Sample],
     found: Found,
@@ -170,7 +174,9 @@ def evaluate(
     ours = systems[0]
     differences = [d for peer in systems[1:] for d in _differences(ours, peer, members["type"], resamples)]
     blocks = _blocks(ours, members["type"])
-    return Evaluation(folder, data_sha256, samples, words, level, systems, differences, blocks, notes)
+    scores = {system.name: {i: one.row for i, one in system.results.items()} for system in systems}
+    sets = set_table(samples, scores, resamples)
+    return Evaluation(data, data_sha256, samples, words, level, systems, differences, blocks, sets, notes)
 
 
 def length_of(words: int) -> str:

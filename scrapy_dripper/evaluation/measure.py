@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy_dripper.config import Config
 from scrapy_dripper.evaluation.blocks import BlockResult
 from scrapy_dripper.evaluation.complexity import Complexity, complexity
-from scrapy_dripper.evaluation.metrics import PRF, ScoreRow, score
+from scrapy_dripper.evaluation.metrics import ScoreRow, score
+from scrapy_dripper.evaluation.neutral import page_title
 from scrapy_dripper.evaluation.peers import PEERS, quiet
+from scrapy_dripper.evaluation.prf import PRF
 from scrapy_dripper.evaluation.rouge import Cut, load_cut, rouge
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.page import PageError, read
@@ -118,7 +120,7 @@ class Measurer:
             source = _source(extraction)
         stored = stored or Stored("")
         blocks = block_result(document, self.setup.config, sample, stored)
-        return replace(self._scored(sample, stored.text), source=source, blocks=blocks)
+        return replace(self._scored(sample, html, stored.text), source=source, blocks=blocks)
 
     def _peer(self, name: str, sample: Sample, html: bytes) -> Result:
         try:
@@ -126,12 +128,19 @@ class Measurer:
                 self._peers[name] = PEERS[name].load()
             text = self._peers[name](html)
         except Exception as error:  # What a peer raises for a page is part of what it is worth.
-            return replace(self._scored(sample, ""), error=f"{type(error).__name__}: {error}"[:300])
-        return self._scored(sample, text)
+            return replace(self._scored(sample, html, ""), error=f"{type(error).__name__}: {error}"[:300])
+        return self._scored(sample, html, text)
 
-    def _scored(self, sample: Sample, text: str) -> Result:
-        row = score(sample.id, sample.page_type, text, sample.truth, sample.with_snippets, sample.without_snippets)
+    def _scored(self, sample: Sample, html: bytes, text: str) -> Result:
+        row = scored(sample, text, html)
         return Result(row, rouge=rouge(text, sample.truth, self._cut) if self._cut else None)
+
+
+def scored(sample: Sample, text: str, html: bytes) -> ScoreRow:
+    """Return the score of a text for a sample, whose page is ``html``."""
+    snippets = sample.with_snippets, sample.without_snippets
+    titles = sample.title, page_title(html)
+    return score(sample.id, sample.page_type, text, sample.truth, *snippets, titles=titles)
 
 
 def block_result(document: Document, config: Config, sample: Sample, stored: Stored) -> BlockResult | None:
@@ -184,7 +193,7 @@ def from_json(system: str, values: Mapping[str, Any]) -> Result | Complexity:
         return Complexity(**values)
     blocks = values.get("blocks")
     return Result(
-        ScoreRow(**{name: values[name] for name in ScoreRow.__slots__}),
+        ScoreRow(**{name: values[name] for name in ScoreRow.__slots__} | {"neutral": PRF(*values["neutral"])}),
         rouge=PRF(*values["rouge"]) if values["rouge"] else None,
         error=values["error"],
         source=values["source"],

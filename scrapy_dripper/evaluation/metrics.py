@@ -6,7 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+
+from scrapy_dripper.evaluation.neutral import neutral_prf
+from scrapy_dripper.evaluation.prf import PRF, bag_prf
+from scrapy_dripper.evaluation.text_table import aligned, markdown_table
 
 ALL = "ALL"
 """Name of the summary over all pages."""
@@ -16,14 +19,6 @@ POOR = 0.5
 """A page with a lower F1 counts as poor."""
 
 _words = re.compile(r"\w+").findall
-
-
-class PRF(NamedTuple):
-    """Precision, recall and their harmonic mean, each 0 to 1."""
-
-    precision: float
-    recall: float
-    f1: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +38,8 @@ class ScoreRow:
     """True if the prediction has no word."""
     empty_truth: bool
     """True if the ground truth has no word."""
+    neutral: PRF
+    """With the title neutral, and characters of scripts without spaces as words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +71,7 @@ def word_prf(prediction: str, truth: str) -> PRF:
 
     All three are 1 where both are empty and 0 where one is.
     """
-    predicted, wanted = _words(prediction.lower()), _words(truth.lower())
-    if not predicted or not wanted:
-        same = float(not predicted and not wanted)
-        return PRF(same, same, same)
-    overlap = (Counter(predicted) & Counter(wanted)).total()
-    precision, recall = overlap / len(predicted), overlap / len(wanted)
-    f1 = 2 * precision * recall / (precision + recall) if overlap else 0.0
-    return PRF(precision, recall, f1)
+    return bag_prf(Counter(_words(prediction.lower())), Counter(_words(truth.lower())))
 
 
 def snippet_rate(prediction: str, snippets: Sequence[str]) -> float | None:
@@ -99,8 +89,9 @@ def score(
     truth: str,
     with_snippets: Sequence[str] = (),
     without_snippets: Sequence[str] = (),
+    titles: Sequence[str] = (),
 ) -> ScoreRow:
-    """Return the score of one page."""
+    """Return the score of one page; ``titles`` are those that do not count in the neutral score."""
     return ScoreRow(
         id,
         page_type,
@@ -109,6 +100,7 @@ def score(
         without_rate=snippet_rate(prediction, without_snippets),
         empty=not _words(prediction),
         empty_truth=not _words(truth),
+        neutral=neutral_prf(prediction, truth, titles),
     )
 
 
@@ -151,15 +143,7 @@ def format_table(table: Mapping[str, Summary], *, markdown: bool = False) -> str
         ]
         for name, row in table.items()
     ]
-    lines = [head, *body]
-    if markdown:
-        rule = "|".join(["---"] + ["---:"] * (len(head) - 1))
-        cells = [f"| {' | '.join(line)} |" for line in lines]
-        return "\n".join([cells[0], f"|{rule}|", *cells[1:]])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip() for line in lines
-    )
+    return markdown_table(head, body) if markdown else aligned(head, body)
 
 
 def _mean(values: Iterable[float]) -> float:

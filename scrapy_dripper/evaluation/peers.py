@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module, metadata, util
 from types import ModuleType
+
+from scrapy_dripper.page.decode import decode
 
 
 class PeerError(Exception):
@@ -45,7 +48,7 @@ def _html2text(module: ModuleType, html: bytes) -> str:
 
 
 def _text(html: bytes) -> str:
-    return html.decode("utf-8", "replace")
+    return decode(html)
 
 
 PEERS: dict[str, Peer] = {
@@ -56,6 +59,10 @@ PEERS: dict[str, Peer] = {
         "resiliparse.extract.html2text",
         lambda m, html: m.extract_plain_text(_text(html), main_content=True),
     ),
+    # Better than the defaults where the truth leaves out what readers wrote below an article.
+    "trafilatura-no-comments": Peer(
+        "trafilatura", "trafilatura", lambda m, html: m.extract(html, include_comments=False)
+    ),
     "justext": Peer("justext", "justext", _justext),
     "boilerpy3": Peer(
         "boilerpy3",
@@ -64,6 +71,15 @@ PEERS: dict[str, Peer] = {
     ),
     "html2text": Peer("html2text", "html2text", _html2text),
 }
+
+
+def installed_peers(names: Sequence[str]) -> dict[str, str]:
+    """Return the versions, by name, of those of some known peers that are installed."""
+    versions: dict[str, str] = {}
+    for name in names:
+        with suppress(PeerError):
+            versions |= check_peers([name])
+    return versions
 
 
 def check_peers(names: list[str]) -> dict[str, str]:

@@ -23,7 +23,14 @@ from scrapy_dripper.training.data import DataError, Sample
 Found = dict[str, dict[str, Result | Complexity]]
 """By system, then by page."""
 
-_SCORING = ("evaluation/measure.py", "evaluation/metrics.py", "evaluation/rouge.py", "training/labels.py")
+_SCORING = (
+    "evaluation/measure.py",
+    "evaluation/metrics.py",
+    "evaluation/neutral.py",
+    "evaluation/prf.py",
+    "evaluation/rouge.py",
+    "training/labels.py",
+)
 _PEERS = ("evaluation/peers.py",)
 _PAGES = ("page", "extraction.py")
 _OURS = ("engines", "extractor.py", "fallback.py", "output", "trafilatura_output.py")

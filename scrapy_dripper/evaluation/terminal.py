@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from scrapy_dripper.evaluation.blocks import Reliability
 from scrapy_dripper.evaluation.figures import Evaluation, Group
 from scrapy_dripper.evaluation.metrics import POOR
+from scrapy_dripper.evaluation.text_table import aligned
 
 _command = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").sub  # or its beginning, to a terminal
 
 
 def text(evaluation: Evaluation) -> str:
     """Return the tables of an evaluation, without what a terminal would obey: names are those of files and pages."""
-    parts = [f"{len(evaluation.samples):,} pages of {evaluation.folder}", _systems(evaluation)]
+    parts = [f"{len(evaluation.samples):,} pages of {evaluation.data}", _systems(evaluation)]
     for kind, title in (("type", "Word F1 by page type"), ("level", "Word F1 by difficulty")):
         parts.append(f"{title}\n{_groups(evaluation, kind)}")
     if evaluation.differences:
@@ -23,16 +23,11 @@ def text(evaluation: Evaluation) -> str:
         parts.append(f"Blocks\n{_blocks(evaluation)}")
         if evaluation.blocks.blocks and evaluation.blocks.words:
             parts.append(_calibration(evaluation.blocks.blocks, evaluation.blocks.words))
-    return _command("\ufffd", "\n\n".join(parts))
-
-
-def aligned(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """Return a table with its first column to the left and the others to the right."""
-    lines = [head, *body]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip() for line in lines
+    parts.append(
+        "By set; the title is neutral in F1, P and R, and characters of scripts without spaces are words\n"
+        + evaluation.sets.text()
     )
+    return _command("\ufffd", "\n\n".join(parts))
 
 
 def system_head(rouge: bool) -> list[str]:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import json
 import platform
 import sys
 import time
+from collections import Counter
 from pathlib import Path
-
-import numpy as np
+from tempfile import TemporaryDirectory
 
 from scrapy_dripper.engines.tagger.decode import Decoding
-from scrapy_dripper.evaluation.bootstrap import mean_interval, paired_interval
-from scrapy_dripper.evaluation.metrics import ScoreRow, format_table, summaries
-from scrapy_dripper.training.data import DataError, data_hash, load_pages
+from scrapy_dripper.training.augment import KINDS, make_copies
+from scrapy_dripper.training.data import DataError, page_hash
+from scrapy_dripper.training.sets import TRAINING_PAGES, SetChoice, load_sets
 
 NETWORKS = 3
 """Networks of a model, each from another seed."""
@@ -31,9 +30,33 @@ def parser() -> argparse.ArgumentParser:
         "beside Trafilatura on the same pages, then fit on all the pages and write a model folder (weights, manifest, "
         "card). DRIPPER_MODEL takes such a folder.",
     )
-    top.add_argument("data", type=Path, help="folder with html/ID.html and ground-truth/ID.json")
     top.add_argument(
-        "--extra", type=Path, metavar="DIR", help="more pages of the same layout, to learn from but never to measure on"
+        "data", type=_choice, help="[NAME=]FOLDER[:WEIGHT] with html/ID.html and ground-truth/ID.json, or pages.jsonl"
+    )
+    top.add_argument(
+        "--set",
+        dest="sets",
+        type=_choice,
+        action="append",
+        default=[],
+        metavar="[NAME=]FOLDER[:WEIGHT]",
+        help="another set of pages, as often as wanted; what a page of it counts in training is 1 if nothing is said, "
+        "and at 0 the set is only measured",
+    )
+    top.add_argument(
+        "--extra",
+        type=_choice,
+        action="append",
+        default=[],
+        metavar="[NAME=]FOLDER[:WEIGHT]",
+        help="a set to learn from but never to measure on",
+    )
+    top.add_argument(
+        "--copies",
+        type=_kinds,
+        default=[],
+        metavar="KINDS",
+        help=f"learn from changed copies of pages as well: {', '.join(KINDS)}, with commas (default: none)",
     )
     top.add_argument("--out", type=Path, default=Path("models/tagger"), help="the model folder (default: %(default)s)")
     top.add_argument(
@@ -77,95 +100,77 @@ def main(argv: list[str] | None = None) -> int:
 def train(arguments: argparse.Namespace) -> None:
     """Measure, fit and write the model. Raise DataError if there are no data."""
     from scrapy_dripper.training.card import card
-    from scrapy_dripper.training.crossvalidate import out_of_fold, scored, splits, trafilatura_texts
+    from scrapy_dripper.training.crossvalidate import splits
     from scrapy_dripper.training.export import export
     from scrapy_dripper.training.fit import CONTEXT, TREES
+    from scrapy_dripper.training.measure import Measured, measure
     from scrapy_dripper.training.prepare import prepare
     from scrapy_dripper.training.stack import fit_stack
 
     started = time.monotonic()
-    samples = load_pages(arguments.data)
-    more = load_pages(arguments.extra) if arguments.extra else []
-    hashes = {folder.name: data_hash(folder) for folder in (arguments.data, arguments.extra) if folder}
-    hosts = len({sample.host or sample.id for sample in samples})
-    if not 2 <= arguments.folds <= hosts:
-        raise DataError(f"--folds must be from 2 to the number of hosts, {hosts} (got {arguments.folds})")
-    same = {sample.id for sample in samples} & {sample.id for sample in more}
-    if same:
-        raise DataError(f"{arguments.extra} has pages with the ids of others: {', '.join(sorted(same)[:5])}")
-    examples = prepare([*samples, *more], arguments.jobs)
-    folds, whole = splits(samples, more, examples, arguments.folds)
+    sets = load_sets([arguments.data, *arguments.sets], arguments.extra)
+    samples = {sample.id: sample for one in sets for sample in one.samples}
+    # Whether the folds can be made is better said before the work.
+    folds, whole = splits(list(samples.values()), (), arguments.folds)
+    learnt = [sample for one in sets for sample in one.learnt]
+    with TemporaryDirectory() as folder:
+        groups = [[samples[name] for name in fold.measured if samples[name].learn] for fold in folds]
+        copies = make_copies(groups, arguments.copies, Path(folder), arguments.jobs) if arguments.copies else []
+        samples |= {sample.id: sample for sample in copies}
+        examples = prepare([*learnt, *copies], arguments.jobs)
+    folds, whole = splits(list(samples.values()), examples, arguments.folds)
     if not all(split.held for split in folds):
-        raise DataError(f"{arguments.data}: no page has visible text, or too few for {arguments.folds} folds")
+        raise DataError(f"no page has visible text, or too few may be learnt from, for {arguments.folds} folds")
     probe = examples[whole.seen[0]]
     names = probe.features.names
     blocks = sum(len(e.main) for e in examples.values())
-    print(f"{len(samples)} pages, {len(more)} more to learn from, {blocks:,} blocks, {len(names)} features", flush=True)
+    print(
+        f"{len(learnt)} pages to learn from and {len(copies)} copies, {blocks:,} blocks, {len(names)} features",
+        flush=True,
+    )
     stack = fit_stack(examples, folds, whole, networks=arguments.networks, seed=arguments.seed, jobs=arguments.jobs)
 
-    ours: list[ScoreRow] = []
-    peer: list[ScoreRow] = []
+    measured: Measured | None = None
     if not arguments.no_measure:
-        cache = Path(".cache") / f"trafilatura-{hashes[arguments.data.name][:16]}.json"
-        texts = trafilatura_texts(samples, cache, arguments.jobs)
-        reasons: dict[str, list[int]] = {}
-        lines = []
-        for sample, extraction in out_of_fold(samples, examples, folds, stack):
-            if extraction.fallback_reason:
-                reasons.setdefault(extraction.fallback_reason.value, []).append(len(ours))
-            ours.append(scored(sample, extraction.text))
-            peer.append(scored(sample, texts[sample.id]))
-            held = {
-                "id": sample.id,
-                "text": extraction.text or "",
-                "labels": extraction.labels,
-                "probabilities": [round(p, 4) for p in extraction.probabilities],
-            }
-            lines.append(json.dumps(held, ensure_ascii=False))
+        measured = measure(sets, examples, folds, stack, arguments.jobs)
         if arguments.predictions:
-            arguments.predictions.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        print(report(ours, peer, arguments.folds))
-        for reason, pages in sorted(reasons.items()):
-            mine, theirs = (np.mean([rows[i].f1 for i in pages]) for rows in (ours, peer))
-            print(f"{reason}: {len(pages)} pages, word F1 {mine:.4f}, Trafilatura {theirs:.4f}")
+            arguments.predictions.write_text("\n".join(measured.lines) + "\n", encoding="utf-8")
+        print(measured.report(arguments.folds))
 
     libraries = (*LIBRARIES, "torch") if arguments.networks else LIBRARIES
     notes = {
         "features": len(names),
-        "data_sha256": hashes,
-        "pages": len(samples),
-        "extra_pages": len(more),
+        "data_sha256": {one.name: one.sha256 for one in sets},
+        "weights": {one.name: one.learnt[0].weight if one.learnt else 0.0 for one in sets},
+        "pages": len(learnt),
+        "copies": dict(Counter(sample.id.rpartition("+")[2] for sample in copies)),
+        "measured_pages": sum(len(split.measured) for split in folds),
         "seed": arguments.seed,
         "folds": arguments.folds,
         "networks": arguments.networks,
         "parameters": {"trees": TREES, "context": CONTEXT},
-        "word_f1": round(float(np.mean([row.f1 for row in ours])), 4) if ours else None,
-        "trafilatura_word_f1": round(float(np.mean([row.f1 for row in peer])), 4) if peer else None,
+        **(measured.notes() if measured else {"word_f1": None}),
         "python": platform.python_version(),
         "libraries": {name: importlib.metadata.version(name) for name in libraries},
+        TRAINING_PAGES: {one.name: sorted(page_hash(s.path) for s in one.learnt) for one in sets if one.learnt},
     }
     export(stack.whole, names, arguments.out, Decoding(), probe, **notes)
-    (arguments.out / "README.md").write_text(card(samples, more, ours, peer, notes), encoding="utf-8")
+    (arguments.out / "README.md").write_text(card(sets, measured, notes), encoding="utf-8")
     print(f"wrote {arguments.out} in {time.monotonic() - started:.0f} s")
 
 
-def report(ours: list[ScoreRow], peer: list[ScoreRow], folds: int) -> str:
-    """Return the figures of the folds as text."""
-    mean, difference = (
-        mean_interval([r.f1 for r in ours]),
-        paired_interval([a.f1 - b.f1 for a, b in zip(ours, peer, strict=True)]),
-    )
-    return "\n".join(
-        [
-            f"\ntagger, {folds} folds grouped by host, from HTML to text",
-            format_table(summaries(ours)),
-            "\nTrafilatura on the same pages",
-            format_table(summaries(peer)),
-            f"\nword F1 {mean.mean:.4f} [{mean.low:.4f}, {mean.high:.4f}], "
-            f"over Trafilatura {difference.mean:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}] "
-            "(95 % bootstrap intervals over pages)\n",
-        ]
-    )
+def _choice(text: str) -> SetChoice:
+    try:
+        return SetChoice.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _kinds(text: str) -> list[str]:
+    kinds = [kind for kind in text.split(",") if kind]
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        raise argparse.ArgumentTypeError(f"expected kinds from {', '.join(KINDS)} (got {unknown[0]!r})")
+    return kinds
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -41,6 +41,20 @@ class Sample:
     title: str
     sure: float = 1.0
     """Confidence of whoever labelled the page, 0 to 1; 1 where the labels were reviewed."""
+    part: str = ""
+    """The row of the table of sets in which the page is measured."""
+    language: str = ""
+    """ISO 639-1 code, empty if nobody says."""
+    learn: bool = True
+    """True if a model may be fitted on the page."""
+    measure: bool = True
+    """True if figures may be read off the page."""
+    weight: float = 1.0
+    """What the page counts in training beside others."""
+    copy_of: str = ""
+    """Id of the page that this one is a changed copy of; empty for a real page."""
+    title_apart: bool = False
+    """True if the truth leaves out a headline by convention, so that it is neither right nor wrong."""
 
     def read_html(self) -> str:
         """Return the text of the page, which is UTF-8; a byte that is not becomes U+FFFD."""
@@ -60,11 +74,20 @@ def data_hash(folder: str | PathLike[str]) -> str:
     :exc:`DataError` if there are no data.
     """
     root = _checked(folder)
+    return files_hash(root, [*(root / _HTML).glob("*.html"), *(root / _TRUTH).glob("*.json")])
+
+
+def files_hash(root: Path, paths: Iterable[Path]) -> str:
+    """Return a SHA-256 in hexadecimal over the contents of files and their names under a folder."""
     whole = hashlib.sha256()
-    for path in sorted([*(root / _HTML).glob("*.html"), *(root / _TRUTH).glob("*.json")], key=lambda p: p.parts[-2:]):
-        name = "/".join(path.parts[-2:])
-        whole.update(f"{hashlib.sha256(path.read_bytes()).hexdigest()} {name}\n".encode())
+    for name, path in sorted((path.relative_to(root).as_posix(), path) for path in paths):
+        whole.update(f"{page_hash(path)} {name}\n".encode())
     return whole.hexdigest()
+
+
+def page_hash(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def host_of(url: str) -> str:
@@ -121,6 +144,20 @@ def grouped_folds(hosts: Sequence[str], types: Sequence[str], k: int = 5, seed: 
         mixes[chosen].update(mix)
         fold_of[pages] = chosen
     return fold_of
+
+
+def related_hosts(hosts: Sequence[str]) -> list[str]:
+    """Return, for each host, the shortest of these hosts that it is, or is a subdomain of.
+
+    So ``edition.news.example`` of one set and ``news.example`` of another are one host for :func:`grouped_folds`.
+    """
+    known = {_bare(host) for host in hosts}
+
+    def top(host: str) -> str:
+        labels = host.split(".")
+        return next(name for i in range(len(labels), -1, -1) if (name := ".".join(labels[i:])) in known and name)
+
+    return [top(_bare(host)) if host else "" for host in hosts]
 
 
 def _bare(host: str) -> str:

@@ -106,6 +106,7 @@ class _Page:
     main: Tensor
     weight: Tensor
     words: Tensor
+    share: float
 
 
 def fit_network(examples: Sequence[Example], *, seed: int = 0) -> Network:
@@ -126,10 +127,7 @@ def _fit(examples: Sequence[Example], seed: int) -> Network:
     rows = np.concatenate([e.matrix for e in examples])[:, numbers]
     network = Network(names, rows.mean(0, dtype=np.float64), rows.std(0, dtype=np.float64) + 1e-3)
     del rows
-    pages = [
-        _Page(*network.split(e.matrix), *(torch.from_numpy(v.astype(np.float32)) for v in (e.main, e.weight, e.words)))
-        for e in examples
-    ]
+    pages = [_page(network, e) for e in examples]
     dropped = [
         torch.tensor([i for i, j in enumerate(numbers) if names[j].startswith(prefixes)], dtype=torch.long)
         for prefixes in (("near:", "far:"), ("words:",))
@@ -154,6 +152,13 @@ def _fit(examples: Sequence[Example], seed: int) -> Network:
     return network
 
 
+def _page(network: Network, example: Example) -> _Page:
+    x, tags = network.split(example.matrix)
+    columns = example.main, example.weight, example.words
+    main, weight, words = (torch.from_numpy(column.astype(np.float32)) for column in columns)
+    return _Page(x, tags, main, weight, words, example.share)
+
+
 def _part(page: _Page, rng: np.random.Generator, dropped: Sequence[Tensor]) -> _Page:
     """Return a page cropped, with blocks left out and with features of names and words set to their mean."""
     n = len(page.x)
@@ -165,7 +170,7 @@ def _part(page: _Page, rng: np.random.Generator, dropped: Sequence[Tensor]) -> _
     for columns in dropped:
         rows = torch.from_numpy(np.flatnonzero(rng.random(len(x)) < NAME_DROPOUT))
         x[rows[:, None], columns] = 0
-    return _Page(x, page.tags[kept], page.main[kept], page.weight[kept], page.words[kept])
+    return _Page(x, page.tags[kept], page.main[kept], page.weight[kept], page.words[kept], page.share)
 
 
 def _loss(network: Network, pages: Sequence[_Page]) -> Tensor:
@@ -174,6 +179,7 @@ def _loss(network: Network, pages: Sequence[_Page]) -> Tensor:
     first, last = torch.repeat_interleave(ends - sizes, sizes), torch.repeat_interleave(ends, sizes)
     number = torch.repeat_interleave(torch.arange(len(pages)), sizes)
     main, weight, words = (torch.cat([getattr(p, name) for p in pages]) for name in ("main", "weight", "words"))
+    share = torch.tensor([page.share for page in pages])
     logits = network(torch.cat([p.x for p in pages]), torch.cat([p.tags for p in pages]), first, last)
     chance = torch.sigmoid(logits)
     blocks = functional.binary_cross_entropy_with_logits(logits, main, reduction="none")
@@ -183,5 +189,5 @@ def _loss(network: Network, pages: Sequence[_Page]) -> Tensor:
 
     both, either = by_page(chance * main * words), by_page(chance * words) + by_page(main * words)
     soft_f1 = (2 * both + SMOOTH_WORDS) / (either + SMOOTH_WORDS)
-    total: Tensor = (blocks * weight).sum() / weight.sum() + F1_LOSS * (1 - soft_f1).mean()
+    total: Tensor = (blocks * weight).sum() / weight.sum() + F1_LOSS * ((1 - soft_f1) * share).sum() / share.sum()
     return total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -13,13 +14,17 @@ from tqdm import tqdm
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.tagger.features import Features, features
+from scrapy_dripper.evaluation.neutral import TITLE_SHARE, is_title
 from scrapy_dripper.extraction import Document
-from scrapy_dripper.page import PageError, read
+from scrapy_dripper.page import Page, PageError, read
+from scrapy_dripper.page.page import Flag
 from scrapy_dripper.training.data import Sample
 from scrapy_dripper.training.labels import align, tokens
 
 HEAVIEST = 2.0
 """Most weight of a block for its words, in units of its page's main content."""
+SITE_TITLE_SHARE = 1 / 3
+"""A heading with so much of the title in the page's head is the headline; the rest is the name of the site."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +37,8 @@ class Example:
     weight: npt.NDArray[np.float32]
     words: npt.NDArray[np.float32]
     """Words of each block, less where its label is in doubt."""
+    share: float = 1.0
+    """What the page counts beside others; the blocks' weights hold it already."""
 
     @property
     def matrix(self) -> npt.NDArray[np.float32]:
@@ -43,7 +50,8 @@ def example(sample: Sample) -> Example | None:
     """Return the example of a sample, or None for a page without blocks.
 
     A block weighs what it can add to the word F1 of its page (its words over those of the ground truth), plus a share
-    that every block has, so that short blocks and pages without main content count as well.
+    that every block has, so that short blocks and pages without main content count as well; all of it times the
+    sample's weight. A headline that the truth leaves out by convention weighs nothing.
     """
     try:
         page = read(Document(sample.path.read_bytes(), sample.url), Config())
@@ -52,14 +60,33 @@ def example(sample: Sample) -> Example | None:
     batch = features([page])
     alignment = align(page.blocks.text, sample.truth)
     words = batch.size / max(30, len(tokens(sample.truth)))
-    weight = (np.minimum(HEAVIEST, words) + 0.5 / max(20, len(words))) * alignment.weight
+    trust = alignment.weight
+    if sample.title_apart:
+        trust[headlines(page, sample.title)] = 0
+    weight = (np.minimum(HEAVIEST, words) + 0.5 / max(20, len(words))) * trust * sample.weight
     return Example(
         id=sample.id,
         features=batch,
         main=alignment.main,
         weight=weight.astype(np.float32),
-        words=(batch.size * alignment.weight).astype(np.float32),
+        words=(batch.size * trust).astype(np.float32),
+        share=sample.weight,
     )
+
+
+def headlines(page: Page, title: str) -> list[int]:
+    """Return the blocks that are a heading and say the title.
+
+    Where the title is not known, it is that of the page's head, in which other words may stand beside the headline.
+    """
+    want = Counter(tokens(title or page.title or ""))
+    found = []
+    for i, text in enumerate(page.blocks.text):
+        if page.tree.flags[page.blocks.context[i]] & Flag.HEADING:
+            have = Counter(tokens(text))
+            if is_title(have, want, TITLE_SHARE if title else SITE_TITLE_SHARE):
+                found.append(i)
+    return found
 
 
 def prepare(samples: Sequence[Sample], jobs: int) -> dict[str, Example]:

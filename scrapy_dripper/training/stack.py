@@ -31,10 +31,14 @@ from scrapy_dripper.training.prepare import Example
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """What one model may see, and what it is then asked about, by the ids of the examples."""
+    """What one model may see, and what it is then asked about, by the ids of the pages."""
 
     seen: tuple[str, ...]
+    """What it is fitted on."""
     held: tuple[str, ...]
+    """Examples that it has not seen: the second stages of others are fitted on what it says of them."""
+    measured: tuple[str, ...] = ()
+    """Pages that it is measured on: those held, and those that nothing may be fitted on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,7 +21,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
 from scrapy_dripper.evaluation.measure import Measurer
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.training.data import data_hash
+from scrapy_dripper.training.data import data_hash, page_hash
 
 WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
 HOSTILE = """</title></style><script>alert("x")</script><img src=x onerror='alert(1)'>&amp;"'\x00\x08"""
@@ -194,6 +194,36 @@ def test_pages_that_the_model_was_trained_on_are_no_measure(
     for text in (capsys.readouterr().err, *(path.read_text(encoding="utf-8") for path in paths)):
         assert "IN-SAMPLE: the model was trained on exactly these pages (my-pages)" in text
         assert "--predictions FILE" in text
+
+
+def test_single_pages_that_the_model_was_trained_on(data: Path, model: Path, tmp_path: Path, capsys: Any) -> None:
+    """A manifest that lists pages is asked for each; of those of a set that are not in it nothing is said."""
+    pages = [page_hash(data / "html" / f"p{n}.html") for n in range(3)]
+    (model / "manifest.json").write_text(json.dumps({"data_sha256": {}, "training_pages": {"home": pages}}))
+    write_page(tmp_path / "other", "q0")
+
+    assert evaluate(f"mine={data}", tmp_path / "other", "--model", model, "--jobs", 1) == 0
+
+    said = capsys.readouterr().err
+    assert "IN-SAMPLE: the model was trained on 3 of these 8 pages (mine)" in said
+    assert "(other)" not in said
+
+
+def test_several_sets_have_a_row_each(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
+    """In either layout; the headline that stands before a stored text is neutral where the truth leaves it out."""
+    text = write_page(tmp_path / "listed", "q-0")
+    (tmp_path / "listed/pages.jsonl").write_text(json.dumps({"id": "q-0", "text": text, "title": "Rivers and stones"}))
+    with held_out.open("a") as file:
+        file.write(json.dumps({"id": "q-0", "text": f"Rivers and stones\n{text}"}))
+    out = tmp_path / "out.json"
+
+    assert evaluate(data, f"listed={tmp_path}/listed", "--predictions", held_out, "--jobs", 1, "--json", out) == 0
+
+    rows = {row["name"]: row for row in figures(out)["sets"]["set"]}
+    assert list(rows) == ["pages", "listed", "mean of sets"]
+    assert rows["listed"]["systems"]["ours"]["neutral"]["f1"] == 1
+    assert rows["listed"]["systems"]["ours"]["word_f1"] == pytest.approx(2 * 60 / 123)
+    assert "mean of sets" in capsys.readouterr().out
 
 
 def test_an_interrupted_run_goes_on(

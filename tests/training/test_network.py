@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,21 @@ def test_the_same_seed_gives_the_same_network(examples: list[Example]) -> None:
 
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
     assert not torch.equal(one.out.weight, other.out.weight)
+
+
+def test_a_page_counts_by_its_weight(examples: list[Example]) -> None:
+    """Beside others: twice as much for all is the same network, and for some another one."""
+
+    def weights(shares: list[float]) -> torch.Tensor:
+        some = [
+            replace(e, share=share, weight=e.weight * np.float32(share))
+            for e, share in zip(examples, shares, strict=False)
+        ]
+        return fit_network(some).out.weight
+
+    plain = weights([1.0] * 12)
+    assert torch.equal(weights([2.0] * 12), plain)
+    assert not torch.equal(weights([1.0] * 6 + [4.0] * 6), plain)
 
 
 def test_the_graph_answers_as_its_parts_do(examples: list[Example]) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,9 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.training import export
 from scrapy_dripper.training.__main__ import main
-from scrapy_dripper.training.data import data_hash
+from scrapy_dripper.training.data import data_hash, page_hash
+from scrapy_dripper.training.prepare import example
+from scrapy_dripper.training.sets import SetChoice, load_set
 
 WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
 
@@ -72,6 +76,36 @@ def test_training_makes_a_model_that_works(tmp_path: Path, monkeypatch: pytest.M
     assert "CC-BY-4.0" not in card  # these are no pages of WCXB
 
 
+def test_training_on_several_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """Each has its row and weight; the manifest lists what was learnt from, which no page for checking only is."""
+    monkeypatch.chdir(tmp_path)
+    for i in range(12):
+        write_page(tmp_path / "pages", f"p{i}", f"host{i % 6}.example", i)
+    lines = []
+    for i in range(12):
+        name = f"news-{i}" if i % 2 else f"checked-{i}"
+        truth = write_page(tmp_path / "others", name, "", 50 + i)
+        lines.append({"id": name, "host": f"host{i}.example", "text": truth, "train": i % 2 == 1, "language": "de"})
+    (tmp_path / "others/pages.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+    arguments = ["home=pages", "--set", "others:0.5", "--out", "model", "--folds", "2", "--jobs", "1"]
+    assert main([*arguments, "--networks", "0"]) == 0
+
+    manifest = json.loads((tmp_path / "model/manifest.json").read_text())
+    learnt = [page_hash(tmp_path / f"others/html/news-{i}.html") for i in range(1, 12, 2)]
+    assert manifest["training_pages"]["others"] == sorted(learnt)
+    assert len(manifest["training_pages"]["home"]) == 12
+    assert manifest["weights"] == {"home": 1.0, "others": 0.5}
+    assert set(manifest["set_f1"]) == {"home", "others, articles", "checked", "mean of sets"}
+    printed = capsys.readouterr().out
+    card = (tmp_path / "model/README.md").read_text()
+    for name in ("home", "others, articles", "checked", "mean of sets", "under 150 words"):
+        assert re.search(rf"^{name} +\d+ ", printed, re.M)
+        assert f"| {name} | " in card
+    assert "12 pages of the folder `others`" in card
+    assert "Learnt from: 6. Measured: 12." in card
+
+
 def test_training_is_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same data and seed give the same weights, byte for byte."""
     monkeypatch.chdir(tmp_path)
@@ -121,6 +155,27 @@ def test_pages_that_are_in_both_sets(tmp_path: Path, capsys: pytest.CaptureFixtu
 
     assert main([str(tmp_path / "pages"), "--extra", str(tmp_path / "more"), "--folds", "2", "--networks", "0"]) == 2
     assert "p0, p1, p2" in capsys.readouterr().err
+
+
+def test_what_a_page_weighs(tmp_path: Path) -> None:
+    """Its blocks times the set's weight; a headline that the truth leaves out weighs nothing, wherever it is known."""
+    html = "<title>The long bridge | A site</title><nav><h2>News</h2></nav><h1>The long bridge</h1><p>It was built.</p>"
+    for name, title in (("known", "The long bridge"), ("unknown", ""), ("other", "Rivers")):
+        record = {"id": name, "text": "It was built.", "title": title, "train": True}
+        (tmp_path / name / "html").mkdir(parents=True)
+        (tmp_path / name / "html" / f"{name}.html").write_text(html)
+        (tmp_path / name / "pages.jsonl").write_text(json.dumps(record))
+
+    def weights(name: str, weight: float = 1.0) -> list[float]:
+        (sample,) = load_set(SetChoice(tmp_path / name, weight=weight)).samples
+        found = example(sample)
+        assert found is not None
+        return found.weight.tolist()
+
+    menu, headline, text = weights("other")
+    assert min(menu, headline, text) > 0
+    assert weights("known") == weights("unknown") == [menu, 0, text]
+    assert weights("known", 0.5) == pytest.approx([menu / 2, 0, text / 2])
 
 
 def test_networks_without_torch(

@@ -59,7 +59,7 @@ def report(evaluation: Evaluation, config: Config, worst: int) -> str:
         tag("h1", "What the extraction is worth"),
         tag(
             "p",
-            f"{len(evaluation.samples):,} annotated pages of {evaluation.folder.name}, "
+            f"{len(evaluation.samples):,} annotated pages of {evaluation.data}, "
             f"data {evaluation.data_sha256[:12]}; {evaluation.ours.label}.",
             class_="soft",
         ),
@@ -79,7 +79,7 @@ def report(evaluation: Evaluation, config: Config, worst: int) -> str:
         tag("meta", charset="utf-8"),
         tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", f"scrapy-dripper on {evaluation.folder.name}"),
+        tag("title", f"scrapy-dripper on {evaluation.data}"),
         tag("style", Markup(STYLE)),
     )
     return f"<!DOCTYPE html>\n{tag('html', head, tag('body', body), lang='en')}\n"

@@ -1,0 +1,21 @@
+"""Tables as text: for a terminal, and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def aligned(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """Return a table with its first column to the left and the others to the right."""
+    lines = [head, *body]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip() for line in lines
+    )
+
+
+def markdown_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table with its first column to the left and the others to the right."""
+    rule = "|".join(["---"] + ["---:"] * (len(head) - 1))
+    first, *rest = (f"| {' | '.join(line)} |" for line in [head, *body])
+    return "\n".join([first, f"|{rule}|", *rest])

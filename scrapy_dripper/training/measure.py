@@ -1,0 +1,104 @@
+"""The figures of a recipe: what models of folds, and other extractors, make of the measured pages of all sets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scrapy_dripper.evaluation.measure import OURS, scored
+from scrapy_dripper.evaluation.metrics import ScoreRow, format_table, summaries
+from scrapy_dripper.evaluation.peers import installed_peers
+from scrapy_dripper.evaluation.set_table import SetTable, set_table
+from scrapy_dripper.training.crossvalidate import out_of_fold, peer_texts
+from scrapy_dripper.training.data import Sample
+from scrapy_dripper.training.prepare import Example
+from scrapy_dripper.training.sets import PageSet
+from scrapy_dripper.training.stack import Split, Stack
+
+CACHE = Path(".cache")
+PEERS = ("trafilatura", "trafilatura-no-comments", "readability", "resiliparse")
+"""Measured beside the model where they are installed."""
+TRAFILATURA = PEERS[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Scores of the measured pages of all sets."""
+
+    samples: Sequence[Sample]
+    scores: Mapping[str, Mapping[str, ScoreRow]]
+    """By system, ours first, then by the page's id."""
+    versions: Mapping[str, str]
+    """Of the other extractors."""
+    reasons: Mapping[str, Sequence[str]]
+    """The ids of the pages that have no answer of the model, by the reason."""
+    table: SetTable
+    lines: Sequence[str]
+    """What was extracted, as JSON Lines for ``scrapy-dripper evaluate --predictions``."""
+
+    @property
+    def main_part(self) -> str:
+        """The row of the first set's first page: page types are known there."""
+        return self.samples[0].part
+
+    def rows(self, system: str) -> list[ScoreRow]:
+        """Return the scores of a system on the first set."""
+        return [self.scores[system][s.id] for s in self.samples if s.part == self.main_part]
+
+    def report(self, folds: int) -> str:
+        """Return all figures as text."""
+        parts = [
+            f"\nsets, {folds} folds grouped by host, from HTML to text",
+            self.table.text(),
+            *(
+                f"\n{self.main_part} by page type, {name}\n{format_table(summaries(self.rows(name)))}"
+                for name in (OURS, TRAFILATURA)
+            ),
+            *(self._reason(name, ids) for name, ids in sorted(self.reasons.items())),
+        ]
+        return "\n".join(parts) + "\n"
+
+    def _reason(self, name: str, ids: Sequence[str]) -> str:
+        mine, theirs = (np.mean([self.scores[one][i].f1 for i in ids]) for one in (OURS, TRAFILATURA))
+        return f"{name}: {len(ids)} pages, word F1 {mine:.4f}, Trafilatura {theirs:.4f}"
+
+    def notes(self) -> dict[str, Any]:
+        """Return the figures that stand in a manifest."""
+        return {
+            "word_f1": round(float(np.mean([row.f1 for row in self.rows(OURS)])), 4),
+            "trafilatura_word_f1": round(float(np.mean([row.f1 for row in self.rows(TRAFILATURA)])), 4),
+            "set_f1": {row.name: round(row.systems[OURS].neutral.f1, 4) for row in self.table.groupings["set"]},
+            "peers": dict(self.versions),
+        }
+
+
+def measure(
+    sets: Sequence[PageSet], examples: Mapping[str, Example], folds: Sequence[Split], stack: Stack, jobs: int
+) -> Measured:
+    """Return the figures of the folds' models on the pages that they have not seen."""
+    samples = {sample.id: sample for one in sets for sample in one.samples if sample.measure}
+    scores: dict[str, dict[str, ScoreRow]] = {OURS: {}}
+    reasons: dict[str, list[str]] = {}
+    lines: dict[str, str] = {}
+    for sample, extraction in out_of_fold(samples, examples, folds, stack):
+        if extraction.fallback_reason:
+            reasons.setdefault(extraction.fallback_reason.value, []).append(sample.id)
+        scores[OURS][sample.id] = scored(sample, extraction.text or "", sample.path.read_bytes())
+        line = {
+            "id": sample.id,
+            "text": extraction.text or "",
+            "labels": extraction.labels,
+            "probabilities": [round(p, 4) for p in extraction.probabilities],
+        }
+        lines[sample.id] = json.dumps(line, ensure_ascii=False)
+    versions = installed_peers(PEERS)
+    for peer, version in versions.items():
+        texts = peer_texts(sets, peer, version, CACHE, jobs)
+        scores[peer] = {name: scored(s, texts[name], s.path.read_bytes()) for name, s in samples.items()}
+    chosen = list(samples.values())
+    return Measured(chosen, scores, versions, reasons, set_table(chosen, scores), [lines[s.id] for s in chosen])
