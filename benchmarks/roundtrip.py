@@ -354,7 +354,7 @@ def _tables(benchmark: Benchmark) -> Iterator[str]:
         yield table([labels, "there", *names], rows)
 
 
-def _worst(benchmark: Benchmark, labels: str, size: int) -> str:
+def _worst(benchmark: Benchmark, labels: str, size: int, examples: bool) -> str:
     """Return the classes of loss that weigh most: by the share that they have of their kind of structure."""
     weights: dict[tuple[str, str, str], float] = {}
     for (which, kind, what, site), found in benchmark.losses.items():
@@ -365,19 +365,10 @@ def _worst(benchmark: Benchmark, labels: str, size: int) -> str:
     for kind, what, site in sorted(weights, key=lambda one: (-weights[one], one))[:size]:
         found = benchmark.losses[labels, kind, what, site]
         pages = Counter(page for page, _ in found)
-        example = found[0][1].replace("\n", "\u23ce")
-        rows.append(
-            [
-                kind,
-                what,
-                site,
-                str(len(found)),
-                f"{100 * weights[kind, what, site]:.2f} %",
-                str(len(pages)),
-                example[:60],
-            ]
-        )
-    return table(["structure", "what", "site", "n", "share", "pages", "example"], rows)
+        example = [found[0][1].replace("\n", "\u23ce")[:60]] if examples else []
+        share = f"{100 * weights[kind, what, site]:.2f} %"
+        rows.append([kind, what, site, str(len(found)), share, str(len(pages)), *example])
+    return table(["structure", "what", "site", "n", "share", "pages", *(["example"] if examples else [])], rows)
 
 
 def _by_fault(benchmark: Benchmark, labels: str) -> str:
@@ -407,7 +398,7 @@ def run(arguments: argparse.Namespace) -> str:
             f"What goes wrong in ours with {labels}, by kind:",
             _by_fault(benchmark, labels),
             f"The {arguments.worst} classes that weigh most, with {labels}:",
-            _worst(benchmark, labels, arguments.worst),
+            _worst(benchmark, labels, arguments.worst, arguments.examples),
         ]
     return "\n\n".join(text)
 
@@ -421,6 +412,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="so many pages, of all sites in turns; default: all")
     parser.add_argument("--peers", default=",".join(PEERS), help=f"other writers; default: {','.join(PEERS)}")
     parser.add_argument("--worst", type=int, default=30, metavar="N", help="classes of loss to show; default: 30")
+    parser.add_argument("--examples", action="store_true", help="with a piece of a page's text for each class of loss")
     parser.add_argument(
         "--output", type=Path, default=Path(__file__).parent / "results" / "roundtrip.txt", help="where the report goes"
     )
