@@ -17,7 +17,7 @@ class Decoding:
     recall_weight: float = 0.8
     """Weight of the words expected to be main in the denominator of the expected F1: the more, the more is kept."""
     min_words: float = 10.0
-    """A page on which fewer words than this are expected to be main has no main content."""
+    """Of a page on which fewer words than this are expected to be main, no block is: the page is little, or empty."""
 
 
 def decode(probabilities: npt.NDArray[np.float32], size: npt.NDArray[np.float32], decoding: Decoding) -> Bools:

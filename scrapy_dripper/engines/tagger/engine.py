@@ -12,6 +12,7 @@ from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
 from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.decode import decode
 from scrapy_dripper.engines.tagger.features import features, schema_hash
+from scrapy_dripper.engines.tagger.little import with_little
 from scrapy_dripper.engines.tagger.model import Model, bundled
 from scrapy_dripper.engines.tagger.twins import without_twins
 from scrapy_dripper.page.page import Page
@@ -43,7 +44,7 @@ class Tagger:
         for page, a, b in zip(pages, batch.edges[:-1].tolist(), batch.edges[1:].tolist(), strict=True):
             p = probabilities[a:b]
             main = decode(p, batch.size[a:b], self._model.manifest.decoding)
-            answers.append(Labels(p, without_twins(page, p, main)))
+            answers.append(Labels(p, without_twins(page, p, with_little(page, p, main))))
         return answers
 
     def close(self) -> None:
