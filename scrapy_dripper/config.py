@@ -185,6 +185,13 @@ class Config:
         "Which pages are parsed in a child process that can be killed: those that look dangerous, all, or none.",
     )
     sandbox_memory: int = _option(1_024, _whole(256), "Most memory of that child process, in MiB of address space.")
+    title: str = _option(
+        "keep",
+        _one_of("keep", "drop"),
+        "What becomes of the headline, the heading that names the main content: it is part of the output, and first in "
+        "it, or it is left out.",
+        per_request=True,
+    )
     markdown: str = _option(
         "dripper",
         _one_of("dripper", "html2text"),
