@@ -35,6 +35,7 @@ _UNSEEN = Flag.FOOTER | Flag.DIALOG | Flag.HIDDEN
 _ELSEWHERE = Flag.NAV | Flag.ASIDE
 _H1 = TAGS["h1"]
 _LINK = TAGS["a"]
+_site_class = re.compile(r"(?:^|[\s_-])(?:site[-_]?(?:title|name|logo)|menu-title|logo|brand)(?=[\s_-]|$)", re.I).search
 _separated = re.compile(r"\s+[-–—|·•:»«/~:]+\s+|\s*[|｜»«_]\s*|:\s+").split
 _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 
@@ -62,33 +63,38 @@ def headline(page: Page, main: Bools) -> int | None:
     """Return the number of the block that names the main content, None if there is none.
 
     It is the heading nearest above the first body of main text that has the words of ``og:title``, of a headline in
-    JSON-LD, or of ``<title>`` or a part of it; one that has exactly those can follow the first lines. Else it is the
-    ``h1`` above that text, if the page has but one. It is never the name of the site, nor hidden.
+    JSON-LD, or of ``<title>`` or a part of it; an ``h1`` rather than another, and one that has exactly those words can
+    follow the first lines. Else it is the ``h1`` above that text, if the page has but one. It is never the name of the
+    site, nor hidden.
     """
     top, body = _beginning(page, main)
     flags = (page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]).tolist()
     tags = page.tree.tag[page.blocks.context].tolist()
     names, sites = _names(page), _sites(page)
-    best: tuple[int, int, int] | None = None
-    alone: dict[str, int] = {}
+    tail = _last_part(page, sites)
+    best: tuple[bool, int, int] | None = None
+    words_of: dict[int, list[str]] = {}
+    firsts: dict[str, int] = {}  # the h1 elements
     for i, text in enumerate(page.blocks.text[: top + 1]):
         if not flags[i] & Flag.HEADING or flags[i] & _UNSEEN or len(text) > LONGEST:
             continue
         words = _words(text.lower())
-        if not words or "".join(words) in sites or _leads_home(page, i):
+        if not words or "".join(words) in sites or tail.issuperset(words) or _is_site(page, i):
             continue
-        rank = max((_match(words, name, h1=tags[i] == _H1) for name in names), default=0)
-        if rank < SAME and (i > body or flags[i] & _ELSEWHERE):
+        h1 = tags[i] == _H1
+        rank = max((_match(words, name, h1=h1) for name in names), default=0)
+        if (i > body or flags[i] & _ELSEWHERE) and not (h1 and rank == SAME):
             continue
-        if tags[i] == _H1:
-            alone["".join(words)] = i
-        elif flags[i] & _ELSEWHERE:
-            continue
-        if rank and (best is None or (rank, i <= body, i) >= best):
-            best = rank, i <= body, i
+        words_of[i] = words
+        if h1:
+            firsts["".join(words)] = i
+        if rank and (best is None or (i <= body, rank, i) > best):
+            best = i <= body, rank, i
     if best is not None:
-        return best[2]
-    return next(iter(alone.values())) if len(alone) == 1 else None
+        chosen = set(words_of[best[-1]])
+        # An h1 that says more, such as the number of the chapter, and not the heading of its first section.
+        return next((i for i in firsts.values() if i < best[-1] and chosen.issubset(words_of[i])), best[-1])
+    return next(iter(firsts.values())) if len(firsts) == 1 else None
 
 
 def _beginning(page: Page, main: Bools) -> tuple[int, int]:
@@ -114,19 +120,27 @@ def _names(page: Page) -> list[list[str]]:
     return [words for words in names if words and "".join(words) not in sites]
 
 
+def _last_part(page: Page, sites: frozenset[str]) -> frozenset[str]:
+    """Return the words of the last part of a title: the site's name, unless it is longer than the first or that is."""
+    parts = [words for words in map(_words, _separated((page.title or "").lower())) if words]
+    if len(parts) < 2 or len(parts[-1]) > len(parts[0]) or "".join(parts[0]) in sites:
+        return frozenset()
+    return frozenset(parts[-1])
+
+
 def _match(words: list[str], name: list[str], *, h1: bool) -> int:
     """Return :data:`SAME` if a heading has the words of a name, 1 if it has most of them, else 0.
 
-    One of an ``h1`` may have more than the other: a title goes on with the name of the site, or is cut off.
+    An ``h1`` may have more of its own, and a name may go on where it ends, with the name of the site.
     """
     if words == name:
         return SAME
     have, want = set(words), set(name)
-    common = len(have & want)
     if min(len(have), len(want)) < 2:
         return 0
-    shares = sorted((common / len(have), common / len(want)))
-    return int(shares[h1] >= SHARED)
+    common = len(have & want)
+    most = common >= SHARED * len(want)
+    return int(most if h1 else most and common >= SHARED * len(have)) or int(h1 and name[: len(words)] == words)
 
 
 def _sites(page: Page) -> frozenset[str]:
@@ -141,9 +155,11 @@ def _sites(page: Page) -> frozenset[str]:
     return frozenset(names - {""})
 
 
-def _leads_home(page: Page, block: int) -> bool:
-    """Return True if a block is in a link to the front page, as the name of a site is, unless that is the page."""
+def _is_site(page: Page, block: int) -> bool:
+    """Return True if a heading has the class of a site's name, or is a link to the front page of another page."""
     tree = page.tree
+    if _site_class(tree.names[int(page.blocks.context[block])][:512]):
+        return True
     node = int(page.blocks.leaf[block])
     while node >= 0 and tree.flags[node] & Flag.LINK:
         if tree.tag[node] == _LINK:

@@ -59,6 +59,12 @@ def named(html: str, main: str = "winter|cluster", url: str = "https://www.hive.
         (f"<h1><a href=/>Bee news</a></h1>{BODY}", None),
         (f'<meta property="og:site_name" content="Bee news"><h1>Bee News</h1>{BODY}', None),
         (f"<title>Warm bees - Hive</title><h1>Hive</h1>{BODY}", None),
+        # the site's name is the last part of the title, or a piece of it; a book has one on each page
+        (f"<title>Loops - The Hive Book</title><h1>The Hive Book</h1><h2>Loops</h2>{BODY}", "Loops"),
+        (f"<title>Loops - The whole Hive Book</title><h1 class=menu-title>The whole Hive Book</h1>{BODY}", None),
+        (f"<title>All the warm bees | Example official blog</title><h1>Official blog</h1>{BODY}", None),
+        (f"<title>Techlog: How bees keep warm</title><h2>How bees keep warm</h2>{BODY}", "How bees keep warm"),
+        (f"<title>Git - Loops</title><h1>3.1 Git Loops</h1><h2>Loops</h2>{BODY}", "3.1 Git Loops"),
         # others' headings
         (f"<title>Warm bees</title><h2>How wasps live</h2>{BODY}", None),
         (f"<title>Warm bees</title><h1>How wasps live</h1><h1>How ants live</h1>{BODY}", None),
