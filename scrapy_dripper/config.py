@@ -242,6 +242,13 @@ class Config:
         "Which pages go through a worker process where there are none for all pages, as on the command line: those "
         "that look dangerous, all, or none.",
     )
+    title: str = _option(
+        "keep",
+        _one_of("keep", "drop"),
+        "What becomes of the headline, the heading that names the main content: it is part of the output, and first in "
+        "it, or it is left out.",
+        per_request=True,
+    )
     markdown: str = _option(
         "dripper",
         _one_of("dripper", "html2text"),

@@ -13,6 +13,7 @@ import numpy as np
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, OversizeError
+from scrapy_dripper.engines.headline import with_headline
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback import NOT_A_PAGE, check_fallback, fall_back
 from scrapy_dripper.output import NOTHING, write
@@ -172,13 +173,12 @@ class Extractor:
             reason = FallbackReason.OVERSIZE if oversize else FallbackReason.ENGINE_ERROR
             return replace(self.fall_back(document, reason, str(answer)), blocks=len(page.blocks))
         self._begin(document)
-        probabilities = tuple(answer.probabilities.tolist())
-        labels = tuple(answer.main.tolist())
-        # That nothing is main is an answer, and a better one than a fallback extractor's (docs/fallback.md).
-        nothing = not any(labels) and len(page.blocks) > 0
+        config = document.config or self.config
         try:
-            config = document.config or self.config
-            written = NOTHING if nothing else write(page, answer.main, config, len(document.html))
+            main = with_headline(page, answer.probabilities, answer.main, config.title)
+            # That nothing is main is an answer, and a better one than a fallback extractor's (docs/fallback.md).
+            nothing = not main.any() and len(page.blocks) > 0
+            written = NOTHING if nothing else write(page, main, config, len(document.html))
         except PageError as error:
             return replace(self.fall_back(document, error.reason, str(error)), blocks=len(page.blocks))
         except MemoryError:
@@ -195,9 +195,9 @@ class Extractor:
             content=written.content,
             source=answer.source or self.engine.name,
             fallback_reason=FallbackReason.NO_MAIN if nothing else None,
-            labels=labels,
-            probabilities=probabilities,
-            blocks=len(labels),
+            labels=tuple(main.tolist()),
+            probabilities=tuple(answer.probabilities.tolist()),
+            blocks=len(main),
             truncated=page.truncated or answer.truncated or written.truncated,
             work=answer.work,
         )

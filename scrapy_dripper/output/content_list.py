@@ -17,6 +17,7 @@ from scrapy_dripper.output.footnotes import gathered
 from scrapy_dripper.output.items import Footnotes, Image, Item, Items, List, Paragraph, Quote, Run, Runs
 from scrapy_dripper.output.math.delimiters import notation
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
+from scrapy_dripper.page.sentence import in_sentence
 from scrapy_dripper.page.tags import UNSEEN
 
 
@@ -49,13 +50,22 @@ def _other(reader: Reader, element: etree._Element) -> Leave:
     tag = element.tag
     if not isinstance(tag, str):
         return skip
-    return block_tags.block_with_class(reader, element) if "-" in tag else inline_tags.inline(reader, element)
+    if "-" in tag and not in_sentence(element):
+        return block_tags.block_with_class(reader, element)
+    return inline_tags.inline(reader, element)
+
+
+def _button(reader: Reader, element: etree._Element) -> Leave:
+    if in_sentence(element):
+        return inline_tags.inline(reader, element)
+    return block_tags.ENTER["button"](reader, element)
 
 
 _ENTER: dict[Any, Enter] = {
     **dict.fromkeys(UNSEEN, lambda _reader, _element: skip),
     **inline_tags.ENTER,
     **block_tags.ENTER,
+    "button": _button,
 }
 
 

@@ -20,9 +20,9 @@ import numpy as np
 from scrapy_dripper.page.head import about, math_settings, title_and_base
 from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree
 from scrapy_dripper.page.recover import xml_text
+from scrapy_dripper.page.sentence import kinds_in_text
 from scrapy_dripper.page.tags import (
     CELLS,
-    KINDS,
     LOOSE,
     OWNED,
     ROLE_FLAGS,
@@ -139,7 +139,7 @@ class _Cutter:
         self.tags = [node.tag for node in self.nodes]
         self.texts = [node.text if node.tag != "script" else None for node in self.nodes]
         self.tails = [node.tail for node in self.nodes]
-        self.kinds = [KINDS.get(tag, _BLOCK if "-" in tag else 0) for tag in self.tags]
+        self.kinds = kinds_in_text(self.nodes, self.tags, self.end)
         self.flags = [0] * m
         self.names = [""] * m
         self.signature = [0] * m

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 from collections.abc import Iterable
+from html import unescape
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
@@ -18,11 +20,16 @@ MATH_SETTINGS = (
 )  # fmt: skip
 """Words of scripts that load or set up MathJax, KaTeX or ASCIIMathML."""
 
+MOST_HEADLINES = 3
+"""Headlines of a script that are looked at: the first is the page's, those of a list are others'."""
+
 # By expression, not by a JSON parser: the JSON of real pages is often broken, and only the names of the types count.
 # Bounded, so that brackets and quotes that are never closed cannot take quadratic time.
 _types = re.compile(r'"@type"\s*:\s*(\[[^][{}]{0,500}\]|"[^"]{0,200}")').findall
 _names = re.compile(r'\b(\w+)"').findall
+_headlines = re.compile(r'"headline"\s*:\s*("(?:[^"\\]|\\.){1,300}")').findall
 _DESCRIPTIONS = ("description", "og:description")
+_TITLES = ("og:title", "twitter:title")
 _DATES = ("article:published_time", "datepublished")
 
 
@@ -53,12 +60,15 @@ def about(elements: Iterable[HtmlElement]) -> About:
     """Return what the scripts and ``meta`` elements among these say of the page."""
     types: set[str] = set()
     kind, description, dated, script_chars = "", 0, False, 0
+    headlines: dict[str, None] = {}  # in their order
+    site = ""
     for element in elements:
         if element.tag == "script":
             text = element.text or ""
             if "ld+json" in (element.get("type") or "").lower():
                 for found in _types(text.lower()):
                     types.update(_names(found))
+                headlines |= dict.fromkeys(map(_unquoted, _headlines(text)[:MOST_HEADLINES]))
             else:
                 script_chars += len(text)
         elif element.tag == "meta":
@@ -68,6 +78,20 @@ def about(elements: Iterable[HtmlElement]) -> About:
                 description = max(description, len(value))
             elif name == "og:type":
                 kind = kind or value.lower()
+            elif name in _TITLES:
+                headlines[value] = None
+            elif name == "og:site_name":
+                site = site or value
             elif name in _DATES:
                 dated = dated or bool(value)
-    return About(kind, frozenset(types), description, dated, script_chars)
+    names = tuple(name for name in headlines if name)
+    return About(kind, frozenset(types), description, dated, script_chars, names, site)
+
+
+def _unquoted(text: str) -> str:
+    """Return what a string of JSON says; broken ones, and those with entities of HTML, as they are meant."""
+    try:
+        text = json.loads(text, strict=False)
+    except ValueError:
+        text = text[1:-1]
+    return unescape(text).strip()

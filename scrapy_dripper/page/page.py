@@ -111,6 +111,10 @@ class About:
     """True if it says when it was published."""
     script_chars: int = 0
     """Characters of scripts other than JSON-LD."""
+    headlines: tuple[str, ...] = ()
+    """What it calls itself: ``og:title``, ``twitter:title`` and the headlines in its JSON-LD."""
+    site: str = ""
+    """``og:site_name``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from lxml.html.defs import block_tags
 
 from scrapy_dripper.page.blocks import MAX_NODES
-from scrapy_dripper.page.head import math_settings, title_and_base
+from scrapy_dripper.page.head import about, math_settings, title_and_base
 from scrapy_dripper.page.nodes import Nodes
 from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree
 from scrapy_dripper.page.tags import KINDS, PLAYERS, TAGS, UNSEEN, Kind
@@ -126,6 +126,7 @@ class _Cutter:
             blocks=self._columns(tree),
             truncated=nodes.truncated,
             scripts=math_settings([node for node in nodes.node if node.tag == "script"]),
+            about=about([node for node in nodes.node if node.tag in ("script", "meta")]),
             tag=self.tag,
             lead=self.lead,
             first=ranges[:, 0],

@@ -129,61 +129,25 @@ DECODING = Decoding()
 
 
 @pytest.mark.parametrize(
-    ("probabilities", "sizes", "texts", "main"),
+    ("probabilities", "sizes", "main"),
     [
-        ([0.9, 0.1], [50, 50], ["a", "b"], [True, False]),
-        ([0.9, 0.8, 0.05], [50, 50, 50], ["a", "b", "c"], [True, True, False]),
-        ([0.1, 0.1], [20, 20], ["a", "b"], [False, False]),  # 4 words expected: nothing is main
-        ([0.9, 0.95], [50, 50], ["same", "same"], [True, False]),  # a copy is kept once, at its first place
-        ([0.8, 0.9, 0.9], [50, 50, 50], ["same", "b", "same"], [True, True, False]),  # nor for one a little likelier
-        ([0.1, 0.9, 0.9], [9, 50, 9], ["same", "b", "same"], [False, True, True]),  # a heading, listed in the contents
-        ([0.9, 0.9], [5, 50], ["same", "same"], [True, True]),  # too short to be called a copy
-        ([0.4, 0.3], [500, 400], ["a", "b"], [True, True]),  # no 0.5 threshold: an undecided page keeps what it can
+        ([0.9, 0.1], [50, 50], [True, False]),
+        ([0.9, 0.8, 0.05], [50, 50, 50], [True, True, False]),
+        ([0.1, 0.1], [20, 20], [False, False]),  # 4 words expected: nothing is main
+        ([0.4, 0.3], [500, 400], [True, True]),  # no 0.5 threshold: an undecided page keeps what it can
     ],
 )
-def test_decoding(probabilities: list[float], sizes: list[float], texts: list[str], main: list[bool]) -> None:
+def test_decoding(probabilities: list[float], sizes: list[float], main: list[bool]) -> None:
     p, size = np.array(probabilities, dtype=np.float32), np.array(sizes, dtype=np.float32)
 
-    assert decode(p, size, texts, np.zeros(len(p), dtype=np.bool_), DECODING).tolist() == main
-
-
-@pytest.mark.parametrize(
-    ("blocks", "links", "main"),
-    [
-        # the picture's link, the title and the title with its price, by probability
-        ([("A red hat", 0.5), ("A red hat", 0.9), ("A red hat 19 €", 0.8)], [1, 1, 0], [0, 1, 0]),
-        ([("A red hat", 0.5), ("A red hat", 0.5), ("A red hat 19 €", 0.8)], [1, 1, 1], [0, 0, 1]),
-        ([("A red hat", 0.8), ("one", 0.9), ("two", 0.9), ("A red hat", 0.5)], [1, 0, 0, 0], [1, 1, 1, 0]),
-        ([("A red hat", 0.9), ("A red hat", 0.9)], [0, 0], [1, 1]),  # no link: they may be values of a table
-        ([("A red hat", 0.9), *[("x", 0.9)] * 6, ("A red hat", 0.9)], [1] * 8, [1] * 8),  # too far apart
-        ([("hat", 0.9), ("hat", 0.9)], [1, 1], [1, 1]),  # one word is too little
-        ([("The scarf", 0.9), ("The scarf that my aunt made me", 0.9)], [1, 0], [1, 1]),  # more than a copy
-        ([("Chapter 1", 0.9), ("Chapter 12", 0.9)], [1, 1], [1, 1]),  # not the same word
-        ([("Home Seating Chairs", 0.1), ("Seating Chairs", 0.9)], [1, 0], [0, 1]),  # a heading below its breadcrumb
-        # the first stands for the last, which is hardly likelier, and for the second, its neighbour
-        ([("1 2 3 4 5 6", 0.8), ("1 2 3 4 5 6 more", 0.8), *[("x", 0.9)] * 9, ("1 2 3 4 5 6", 0.9)], [1] * 12,
-         [1, 0, *[1] * 9, 0]),
-        # the last stands for the first, and is too far from the second
-        ([("1 2 3 4 5 6", 0.3), ("1 2 3 4 5 6 more", 0.4), *[("x", 0.9)] * 9, ("1 2 3 4 5 6", 0.9)], [1] * 12,
-         [0, 1, *[1] * 9, 1]),
-    ],
-)  # fmt: skip
-def test_what_a_link_says_twice_is_kept_once(
-    blocks: list[tuple[str, float]], links: list[int], main: list[int]
-) -> None:
-    texts = [text for text, _ in blocks]
-    p = np.array([chance for _, chance in blocks], dtype=np.float32)
-    size = np.array([len(text.split()) for text in texts], dtype=np.float32)
-    everything = Decoding(min_words=0, recall_weight=100)
-
-    assert decode(p, size, texts, np.array(links, dtype=np.bool_), everything).astype(int).tolist() == main
+    assert decode(p, size, DECODING).tolist() == main
 
 
 @given(st.lists(st.tuples(st.floats(0, 1, width=32), st.integers(1, 300)), min_size=1, max_size=40))
 def test_decoding_maximises_the_expected_f1(blocks: list[tuple[float, int]]) -> None:
     """No other cut of the ranking has a higher expected F1, and the cut respects the ranking."""
     p, size = (np.array(column, dtype=np.float32) for column in zip(*blocks, strict=True))
-    main = decode(p, size, [str(i) for i in range(len(p))], np.zeros(len(p), dtype=np.bool_), DECODING)
+    main = decode(p, size, DECODING)
     w, q = size.astype(np.float64), p.astype(np.float64)
     total = float(q @ w)
 

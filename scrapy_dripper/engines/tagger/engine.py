@@ -12,7 +12,9 @@ from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
 from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.decode import decode
 from scrapy_dripper.engines.tagger.features import features, schema_hash
+from scrapy_dripper.engines.tagger.little import with_little
 from scrapy_dripper.engines.tagger.model import Model, bundled
+from scrapy_dripper.engines.tagger.twins import without_twins
 from scrapy_dripper.page.page import Page
 
 
@@ -40,9 +42,9 @@ class Tagger:
         probabilities = self._model(batch)
         answers: list[Labels | EngineError] = []
         for page, a, b in zip(pages, batch.edges[:-1].tolist(), batch.edges[1:].tolist(), strict=True):
-            p, texts = probabilities[a:b], page.blocks.text
-            main = decode(p, batch.size[a:b], texts, batch.linked[a:b], self._model.manifest.decoding)
-            answers.append(Labels(p, main))
+            p = probabilities[a:b]
+            main = decode(p, batch.size[a:b], self._model.manifest.decoding)
+            answers.append(Labels(p, without_twins(page, p, with_little(page, p, main))))
         return answers
 
     def close(self) -> None:

@@ -1,0 +1,94 @@
+"""Elements that are part of a sentence although their tag could be that of a block: custom elements and buttons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import accumulate, islice
+
+from lxml import etree
+
+from scrapy_dripper.page.tags import KINDS, Kind
+
+MOST_INSIDE = 64
+"""Nodes in an element, at most, that :func:`in_sentence` looks at."""
+AROUND = 32
+"""Elements on each side, and around one, behind which the text of a sentence is looked for."""
+
+_LINES = frozenset({"p", "dd", "li", "td", "blockquote"})
+"""Around running text: a button in one of them that has text beside it is part of that."""
+_CODE = frozenset({"pre", "code", "kbd", "samp", "tt", "listing"})
+_control = re.compile(r"copy|share|button|btn|menu|popover|tooltip|dialog|icon").search
+_text = re.compile(r"[^\s|/\\·•‧∙›»–—-]").search
+
+
+def kinds_in_text(nodes: Sequence[etree._Element], tags: Sequence[str], end: Sequence[int]) -> list[int]:
+    """Return the :class:`Kind` of each node: those that are part of a sentence are inline, with all that is in them.
+
+    ``end[i]`` is one past the last node of the subtree of node i.
+    """
+    kinds = [int(KINDS.get(tag, Kind.BLOCK if "-" in tag else Kind.INLINE)) for tag in tags]
+    asked = [i for i, tag in enumerate(tags) if "-" in tag or tag == "button"]
+    if asked:
+        lines = [0, *accumulate(map(_ends_line, tags))]
+        until = 0
+        for i in asked:
+            if i < until or (lines[end[i]] == lines[i] and _in_text(nodes[i])):
+                kinds[i] = int(Kind.INLINE)
+                until = max(until, end[i])
+    return kinds
+
+
+def in_sentence(element: etree._Element) -> bool:
+    """Return True if a custom element, or a button, holds no block and is part of running text."""
+    inside = list(islice(element.iter(), 1, MOST_INSIDE + 2))
+    return len(inside) <= MOST_INSIDE and not any(_ends_line(node.tag) for node in inside) and _in_text(element)
+
+
+def _ends_line(tag: object) -> bool:
+    """Return True for the tag of a block or a line break that is one wherever it stands."""
+    kind = KINDS.get(tag, Kind.INLINE) if isinstance(tag, str) else Kind.INLINE
+    return kind is Kind.BREAK or (kind is Kind.BLOCK and tag != "button")
+
+
+def _in_text(element: etree._Element) -> bool:
+    """Return True if an element is part of running text: there is text right beside it.
+
+    A control, such as a button or an element for copying, has text on both sides, or some in a paragraph or the like.
+    """
+    before, after = _beside(element, forward=False), _beside(element, forward=True)
+    if element.tag != "button" and not _control(str(element.tag)):
+        return before or after
+    return (before and after) or ((before or after) and _line_of(element) in _LINES)
+
+
+def _beside(element: etree._Element, *, forward: bool) -> bool:
+    """Return True if there is text on one side of an element in its line, in elements of the line only."""
+    node = element
+    for _ in range(AROUND):
+        parent = node.getparent()
+        if parent is None:
+            return False
+        sibling = node.getnext() if forward else node.getprevious()
+        text = node.tail if forward else parent.text if sibling is None else sibling.tail
+        if text and _text(text):
+            return True
+        if sibling is None:
+            if parent.tag in _CODE or _ends_line(parent.tag):
+                return False
+            node = parent
+        elif _ends_line(sibling.tag):
+            return False
+        else:
+            node = sibling
+    return False
+
+
+def _line_of(element: etree._Element) -> str:
+    """Return the tag of the nearest block around an element."""
+    node = element.getparent()
+    for _ in range(AROUND):
+        if node is None or _ends_line(node.tag):
+            break
+        node = node.getparent()
+    return str(node.tag) if node is not None else ""

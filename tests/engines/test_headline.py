@@ -1,0 +1,153 @@
+"""The headline: the heading that names the main content, first in the output."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.base import Labels, Limits
+from scrapy_dripper.engines.headline import headline, with_headline
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.page import Page, read
+
+BODY = "<p>In winter the bees of a hive hold close together, eat honey and shiver with their wings.</p>"
+NEXT = "<p>The heat is kept in the middle of the cluster, where the queen sits, and all the bees change places.</p>"
+
+
+def page(html: str, url: str = "https://www.hive.example/posts/warm") -> Page:
+    return read(Document(html, url), Config())
+
+
+def named(html: str, main: str = "winter|cluster", url: str = "https://www.hive.example/posts/warm") -> str | None:
+    """The text of the headline where the blocks with one of some words are main."""
+    cut = page(html, url)
+    labels = np.array([any(word in text for word in main.split("|")) for text in cut.blocks.text])
+    found = headline(cut, labels)
+    return None if found is None else cut.blocks.text[found]
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        (f"<h1>How bees keep warm</h1>{BODY}", "How bees keep warm"),
+        (
+            f"<title>How bees keep warm - Hive</title><h1>Hive</h1><h2>How bees keep warm</h2>{BODY}",
+            "How bees keep warm",
+        ),
+        (
+            f"<title>How bees keep warm</title><h2>Read too: wasps</h2><h3>How bees keep warm</h3>{BODY}",
+            "How bees keep warm",
+        ),
+        # nearest above the text, not the copy in a bar that follows the reader
+        (f"<title>Warm bees</title><div><h2>Warm bees</h2></div><h1>Warm bees</h1>{BODY}", "Warm bees"),
+        (f'<meta property="og:title" content="Warm bees"><h2>Warm bees</h2>{BODY}', "Warm bees"),
+        (
+            '<script type="application/ld+json">{"@type": "Article", "headline": "Warm &amp; \\u0062usy bees"}</script>'
+            f"<h2>Warm &amp; busy bees</h2>{BODY}",
+            "Warm & busy bees",
+        ),
+        (f"<title>How bees keep warm in winter | Hive</title><h1>How bees keep warm</h1>{BODY}", "How bees keep warm"),
+        (
+            f"<title>Bienen im Winter – Imkerei</title><div role=heading>Bienen im Winter</div>{BODY}",
+            "Bienen im Winter",
+        ),
+        (f"<title>蜜蜂如何取暖_蜂巢网</title><h1>蜜蜂如何取暖</h1>{BODY}", "蜜蜂如何取暖"),
+        (f"<title>Warm bees</title>{BODY}{NEXT}<h2>Warm bees</h2>", None),  # not above the text
+        # the site's name, by its link to the front page, by the head and by the host
+        (f"<h1><a href=/>Bee news</a></h1>{BODY}", None),
+        (f'<meta property="og:site_name" content="Bee news"><h1>Bee News</h1>{BODY}', None),
+        (f"<title>Warm bees - Hive</title><h1>Hive</h1>{BODY}", None),
+        # the site's name is the last part of the title, or a piece of it; a book has one on each page
+        (f"<title>Loops - The Hive Book</title><h1>The Hive Book</h1><h2>Loops</h2>{BODY}", "Loops"),
+        (f"<title>Loops - The whole Hive Book</title><h1 class=menu-title>The whole Hive Book</h1>{BODY}", None),
+        (f"<title>All the warm bees | Example official blog</title><h1>Official blog</h1>{BODY}", None),
+        (f"<title>Techlog: How bees keep warm</title><h2>How bees keep warm</h2>{BODY}", "How bees keep warm"),
+        (f"<title>Git - Loops</title><h1>3.1 Git Loops</h1><h2>Loops</h2>{BODY}", "3.1 Git Loops"),
+        # others' headings
+        (f"<title>Warm bees</title><h2>How wasps live</h2>{BODY}", None),
+        (f"<title>Warm bees</title><h1>How wasps live</h1><h1>How ants live</h1>{BODY}", None),
+        (f"<title>Warm bees</title><aside><h2>Warm bees</h2></aside>{BODY}", None),
+        (f"<title>Warm bees</title><h1 hidden>Warm bees</h1>{BODY}", None),
+        (f"{BODY}<h1>How wasps live</h1>", None),
+    ],
+)
+def test_the_heading_that_names_the_content(html: str, expected: str | None) -> None:
+    assert named(html) == expected
+
+
+def test_an_exact_name_may_follow_the_first_lines() -> None:
+    text = NEXT * 9
+    assert named(
+        f"<title>Warm bees</title><p>Bees in winter: a series in ten parts by all of us.</p><h1>Warm bees</h1>{text}"
+    )
+
+
+def test_there_is_no_headline_without_main_content() -> None:
+    assert named("<h1>Warm bees</h1><p>Nothing.</p>", main="never") is None
+
+
+ARTICLE = page(
+    "<title>Warm bees - Hive</title><p>Home / Insects</p><p>A sure lead.</p><h1>Warm bees</h1><p>3 May</p>"
+    + BODY
+    + NEXT
+)
+P = np.array([0.5, 0.9, 0.1, 0.3, 0.9, 0.9], dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("title", "main"),
+    [
+        ("keep", [False, True, True, False, True, True]),  # what is unsure above it goes, what is sure stays
+        ("drop", [True, True, False, False, True, True]),
+    ],
+)
+def test_labels_with_and_without(title: str, main: list[bool]) -> None:
+    labels = np.array([True, True, False, False, True, True])
+
+    assert with_headline(ARTICLE, P, labels, title).tolist() == main
+    assert labels.tolist() == [True, True, False, False, True, True]
+
+
+class Rules:
+    """An engine that finds the paragraphs main and nothing else."""
+
+    name = "rules"
+    profile = "native"
+    limits = Limits()
+
+    def label(self, pages: list[Page]) -> list[Labels]:
+        found = [np.array(["bees of" in text for text in one.blocks.text]) for one in pages]
+        return [Labels(main.astype(np.float32), main) for main in found]
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("profile", ["native", "v1.0"])
+def test_every_engine_gets_it_and_a_request_can_leave_it_out(profile: str) -> None:
+    engine = Rules()
+    engine.profile = profile
+    html = f"<html><head><title>Warm bees</title></head><body><h1>Warm bees</h1>{BODY}</body></html>"
+    with_it, without = Extractor(engine=engine).extract([html, Document(html, config=Config(title="drop"))])  # type: ignore[arg-type]
+
+    assert (with_it.markdown or "").startswith("# Warm bees\n\nIn winter")
+    assert with_it.labels == (True, True)
+    assert (without.markdown or "").startswith("In winter")
+    assert without.labels == (False, True)
+
+
+@pytest.mark.parametrize("filler", ['"headline": "', '"headline": "\\', '"headline": "x" ', '"headline"'])
+def test_hostile_json_ld(filler: str) -> None:
+    cut = page(f'<script type="application/ld+json">{filler * 20_000}</script><h1>Warm bees</h1>{BODY}')
+
+    assert len(cut.about.headlines) <= 3
+
+
+def test_hostile_headings() -> None:
+    """Many headings and a long title: the time is that of the page, not of its square."""
+    title = " - ".join(f"part {i}" for i in range(5_000))
+    body = "".join(f"<h1>part {i}</h1>" for i in range(5_000))
+
+    assert named(f"<title>{title}</title>{body}{BODY}") is not None

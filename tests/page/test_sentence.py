@@ -1,0 +1,75 @@
+"""Custom elements and buttons: part of the sentence that they stand in, blocks elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.output import write
+from scrapy_dripper.page import Page, read
+
+FORMULA = (
+    "<mjx-container><mjx-math>{}</mjx-math>"
+    "<mjx-assistive-mml><math><mi>x</mi></math></mjx-assistive-mml></mjx-container>"
+)
+
+
+def page(html: str) -> Page:
+    return read(Document(html), Config())
+
+
+def markdown(html: str) -> str:
+    cut = page(html)
+    return write(cut, np.ones(len(cut.blocks), dtype=np.bool_), Config()).markdown
+
+
+@pytest.mark.parametrize(
+    ("html", "blocks", "written"),
+    [
+        ("<p>Click <button>Save</button> to go on.</p>", ["Click Save to go on."], "Click Save to go on."),
+        ("<p>To end, press <button>Stop</button></p>", ["To end, press Stop"], "To end, press Stop"),
+        ("<p>The <glossary-term>hive</glossary-term> is warm.</p>", ["The hive is warm."], "The hive is warm."),
+        ("<p><glossary-term>Hives</glossary-term> are warm.</p>", ["Hives are warm."], "Hives are warm."),
+        (
+            "<p>See <b><x-ref>this</x-ref></b> <x-ref>that</x-ref>, please.</p>",
+            ["See this that, please."],
+            "See **this** that, please.",
+        ),
+        (f"<p>Let {FORMULA.format('')} be even.</p>", ["Let x be even."], "Let $x$ be even."),
+        (f"<p>Let {FORMULA.format('<mjx-mi></mjx-mi>' * 200)} be even.</p>", ["Let x be even."], "Let $x$ be even."),
+        (
+            "<p>Then <x-a><x-b><span><x-c>deep</x-c></span></x-b></x-a> down.</p>",
+            ["Then deep down."],
+            "Then deep down.",
+        ),
+    ],
+)
+def test_a_sentence_is_one_block(html: str, blocks: list[str], written: str) -> None:
+    assert page(html).blocks.text == blocks
+    assert markdown(html) == written
+
+
+@pytest.mark.parametrize(
+    ("html", "blocks"),
+    [
+        ("<div><button>Yes</button><button>No</button></div><p>Text.</p>", ["Yes", "No", "Text."]),
+        ("<h2>Title <button>Copy link</button></h2><p>Text.</p>", ["Title", "Copy link", "Text."]),
+        ("<div>Share <share-link>by mail</share-link></div><p>Text.</p>", ["Share", "by mail", "Text."]),
+        ("<x-card><h2>Title</h2><p>Text.</p></x-card>", ["Title", "Text."]),
+        ("<div>Loose text <x-card><p>Text.</p></x-card></div>", ["Loose text", "Text."]),
+        ("<p>Before.</p><x-note>A note.</x-note><p>After.</p>", ["Before.", "A note.", "After."]),
+        ("<x-tab>One</x-tab> | <x-tab>Two</x-tab>", ["One", "Two"]),
+    ],
+)
+def test_elsewhere_they_are_blocks(html: str, blocks: list[str]) -> None:
+    assert page(html).blocks.text == blocks
+
+
+def test_many_of_them() -> None:
+    """Each is looked at with what is next to it only."""
+    terms = "<x-term>a</x-term>, " * 20_000
+
+    assert len(page(f"<p>Terms: {terms}</p>").blocks) == 1
+    assert len(page("<p>Terms: " + "<x-term>" * 200 + "a" + "</x-term>" * 200 + " end.</p>").blocks) == 1
