@@ -27,9 +27,9 @@ SIZE = 100_000
 NOTE = f"""\
 Pages of about {SIZE:,} characters, from a URL of 1,900. Way: "main" takes every block for main content; "citations",
 "linear" and "html2text" are that with DRIPPER_LINKS, DRIPPER_COMPLEX_TABLES or DRIPPER_MARKDOWN; "truncate" is with
-DRIPPER_OVERSIZE; "html" and "trafilatura" are fallbacks. Characters of each form for each of the page; of several ways,
-the one with the most. CPU s per 100 kB, and the same for a page twice as long as a multiple; MB is how far the page
-raises the peak of memory."""
+DRIPPER_OVERSIZE; "html" and "trafilatura" are fallbacks. Characters of each form for each of the page, the way that has
+the most. CPU s per 100 kB, the slowest way, and the same for a page twice as long as a multiple. MB: how far all ways
+together raise the peak of memory. End: whether a page was over DRIPPER_MAX_OUTPUT, and whether all of it came out."""
 WAYS: dict[str, dict[str, Any]] = {
     "main": {},
     "citations": {"links": "citations"},
@@ -145,11 +145,9 @@ PAGES: dict[str, Callable[[int], str]] = {
         f"<p><math><mtable columnalign='left right'><mtr>{'<mtd><mi>x</mi>' * (n // 40)}</mtr>"
         f"{'<mtr><mtd><mi>x</mi></mtd></mtr>' * (n // 60)}</mtable></math>"
     ),
-    "AsciiMath: fences in fences": lambda n: filled(
-        "(:a", n, "<script src=/MathJax.js?config=AM_CHTML></script><p>x `", "`"
-    ),
-    "AsciiMath: matrices in matrices": lambda n: filled(
-        "[[a,b],[c," * 6 + "d" + "]]" * 6 + " ", n, "<script src=/MathJax.js?config=AM_CHTML></script><p>x `", "`"
+    "AsciiMath: fractions": lambda n: filled("`a^b/c` ", n, "<script src=/MathJax.js?config=AM_CHTML></script><p>"),
+    "AsciiMath: roots in roots": lambda n: filled(
+        f"`{'sqrt' * 50}x` ", n, "<script src=/MathJax.js?config=AM_CHTML></script><p>"
     ),
     "TeX in delimiters": lambda n: filled(r"\(a\) ", n, "<p>"),
     "TeX of what would be markup": lambda n: filled("](&lt;a", n, r"<p>\(", r"\)"),
@@ -185,55 +183,69 @@ def _engine() -> Any:
     return AllMain()
 
 
-def measure(name: str, way: str, size: int, factor: int | None) -> dict[str, Any]:
-    """Extract one page in this process and return how much came out, and what it cost."""
+def measure(name: str, factor: int | None) -> dict[str, Any]:
+    """Extract one page all ways in this process, and return how much came out, and what it cost."""
     from scrapy_dripper import Document, Extractor
     from scrapy_dripper.config import Config
     from scrapy_dripper.extraction import FallbackReason
     from scrapy_dripper.output.content_json import to_json
 
-    page = PAGES[name](size)
-    options = WAYS[way] | ({"max_output": factor} if factor else {})
-    extractor = Extractor(
-        Config(timeout=600.0, max_blocks=10**6, max_nodes=10**6, sandbox="never", **options), engine=_engine()
-    )
+    url = "https://example.org/" + "path/" * 376
+    common = {"timeout": 600.0, "max_blocks": 10**6, "max_nodes": 10**6} | ({"max_output": factor} if factor else {})
+    extractors = {
+        way: Extractor(Config(sandbox="never", **common, **options), engine=_engine()) for way, options in WAYS.items()
+    }
 
-    def extract(html: str) -> Any:
-        document = Document(html, "https://example.org/" + "path/" * 376)
+    def extract(way: str, html: str) -> tuple[Any, float]:
+        document = Document(html, url)
+        start = time.process_time()
         if way in ("html", "trafilatura"):
-            return extractor.fall_back(document, FallbackReason.ENGINE_ERROR)
-        return extractor.extract([document])[0]
+            found = extractors[way].fall_back(document, FallbackReason.ENGINE_ERROR)
+        else:
+            found = extractors[way].extract([document])[0]
+        return found, (time.process_time() - start) * 100_000 / len(html)
 
-    extract("<p>a page to warm up with</p>")
+    for way in WAYS:
+        extract(way, "<p>a page to warm up with</p>")
     base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.process_time()
-    found = extract(page)
-    seconds = time.process_time() - start
+    page = PAGES[name](SIZE)
+    ratios, seconds, ends = {}, {}, {}
+    for way in WAYS:
+        found, seconds[way] = extract(way, page)
+        content = json.dumps(to_json(found.content or ()), ensure_ascii=False, separators=(",", ":"))
+        forms = (found.main_html or "", found.markdown or "", found.text or "", content)
+        ratios[way] = [len(form) / len(page) for form in forms]
+        ends[way] = "cut" if found.truncated else "whole"
+        if found.fallback_reason is FallbackReason.OVERSIZE:
+            ends[way] = f"oversize, {ends[way]}"
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    content = json.dumps(to_json(found.content or ()), ensure_ascii=False, separators=(",", ":"))
-    forms = (found.main_html or "", found.markdown or "", found.text or "", content)
+    slowest = max(seconds, key=lambda way: seconds[way])
+    most = max(ratios, key=lambda way: max(ratios[way]))
     return {
-        "ratios": [len(form) / len(page) for form in forms],
-        "seconds": seconds * 100_000 / len(page),
+        "most": most,
+        "ratios": ratios[most],
+        "slowest": slowest,
+        "seconds": seconds[slowest],
+        "twice": extract(slowest, PAGES[name](2 * SIZE))[1] / seconds[slowest],
         "mb": (peak - base) / 1_024,
-        "end": f"{found.fallback_reason or 'labelled'}{', cut' * found.truncated}",
+        "ends": "; ".join(dict.fromkeys(ends.values())),
     }
 
 
-def measured(name: str, way: str, size: int, factor: int | None) -> dict[str, Any]:
-    """Return what :func:`measure` does, in a process of its own with bounded memory and time."""
-    command = [sys.executable, __file__, "--one", name, way, str(size), *(["--factor", str(factor)] if factor else [])]
+def measured(name: str, factor: int | None) -> list[str]:
+    """Return a row of the table, from a process of its own with bounded memory and time."""
+    command = [sys.executable, __file__, "--one", name, *(["--factor", str(factor)] if factor else [])]
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
-        resource.setrlimit(resource.RLIMIT_CPU, (120, 120))
+        resource.setrlimit(resource.RLIMIT_CPU, (300, 300))
 
     done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit)
     if done.returncode:
-        print(name, way, done.stderr[-800:], file=sys.stderr)
-        return {"ratios": [0.0] * 4, "seconds": 0.0, "mb": 0.0, "end": f"died ({done.returncode})"}
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
+        return [name, *["-"] * 9, done.stderr.strip()[-80:] or f"killed ({done.returncode})"]
+    found = json.loads(done.stdout.splitlines()[-1])
+    figures = [f"{found['seconds']:.2f}", f"{found['twice']:.1f}", f"{found['mb']:.0f}"]
+    return [name, found["most"], *(f"{one:.1f}" for one in found["ratios"]), found["slowest"], *figures, found["ends"]]
 
 
 def real(folder: Path) -> str:
@@ -265,34 +277,17 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "output_size.txt")
     parser.add_argument("--real", action="store_true", help="only show the most that comes out of real pages")
     parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of real pages")
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
-        name, way, size = arguments.one
-        print(json.dumps(measure(name, way, int(size), arguments.factor)))
+        print(json.dumps(measure(arguments.one, arguments.factor)))
         return
     if arguments.real:
         print(real(arguments.data))
         return
     rows = []
     for name in filter(lambda name: arguments.pages in name, PAGES):
-        found = {way: measured(name, way, SIZE, arguments.factor) for way in WAYS}
-        most = max(found, key=lambda way: max(found[way]["ratios"]))
-        slowest = max(found, key=lambda way: found[way]["seconds"])
-        twice = measured(name, slowest, 2 * SIZE, arguments.factor)
-        one = found[most]
-        rows.append(
-            [
-                name,
-                most,
-                *(f"{ratio:.1f}" for ratio in one["ratios"]),
-                slowest,
-                f"{found[slowest]['seconds']:.2f}",
-                f"{twice['seconds'] / max(0.01, found[slowest]['seconds']):.1f}",
-                f"{max(each['mb'] for each in found.values()):.0f}",
-                "; ".join(dict.fromkeys(each["end"] for each in found.values())),
-            ]
-        )
+        rows.append(measured(name, arguments.factor))
         print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
     head = ["page", "way", "HTML", "Markdown", "text", "list", "slowest", "CPU s", "twice", "MB", "ends"]
     packages = ("scrapy-dripper", "lxml", "trafilatura", "html2text")

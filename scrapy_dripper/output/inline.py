@@ -91,6 +91,11 @@ class Line:
         """True if there is something in the line."""
         self.gap = Gap.NOTHING
 
+    @property
+    def formats(self) -> int:
+        """How many formats are open."""
+        return len(self._outer)
+
     # ------------------------------------------------------------------ content
     def text(self, text: str) -> None:
         """Add text, its white space collapsed, without characters that only say where a word may be broken.

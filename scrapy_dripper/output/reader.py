@@ -47,6 +47,8 @@ MAX_NESTING = 10
 MAX_BASE_URL = 4_096
 """Characters of a base URL that relative links are resolved against: each of them carries a copy of it."""
 
+_FORMAT = len('{"type":"sub","runs":[]}')
+
 Leave: TypeAlias = "Callable[[], object] | None"
 """What is done at the end of an element."""
 Enter: TypeAlias = "Callable[[Reader, etree._Element], Leave]"
@@ -108,6 +110,8 @@ class Reader:
         self._notation = notation
         self._enter, self._other = enter, other
         self.resolve = resolver(base_url, most // 2)
+        self.formats = Allowance("content list", most)
+        """Characters that the formats around paragraphs may have; each paragraph has all that are open."""
         self.tables = Allowance("content list", most)
         """Characters that the HTML of tables may have: in the list it stands beside their rows."""
         self.footnotes = FootnoteMarks(root)
@@ -224,6 +228,7 @@ class Reader:
         elif self.flat:
             line.separate(Gap.SPACE)
         else:
+            self.formats.spend(_FORMAT * line.formats)
             self.add(line.take())
 
     def add(self, runs: Runs) -> None:
