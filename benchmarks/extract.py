@@ -23,7 +23,8 @@ from report import heading, publish, table
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.tagger.decode import decode as choose
+from scrapy_dripper.engines.headline import with_headline
+from scrapy_dripper.engines.tagger.engine import choose
 from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.model import Model, bundled
 from scrapy_dripper.extraction import Document, Extraction
@@ -75,9 +76,8 @@ class Steps:
         self.page = page
         batch = self._took("features", features([page]))
         p = self._took("model", self.model(batch))
-        labels = self._took(
-            "labels", choose(p, batch.size, page.blocks.text, batch.linked, self.model.manifest.decoding)
-        )
+        chosen = choose(page, p, batch.size, self.model.manifest.decoding)
+        labels = self._took("labels", with_headline(page, p, chosen, "keep"))
         if not labels.any():
             return
         tree = self._took("main_html", main_tree(page, labels))

@@ -109,20 +109,29 @@ def _beginning(page: Page, main: Bools) -> tuple[int, int]:
     flags = page.tree.flags[page.blocks.context]
     texts = (i for i, n in zip(numbers, sizes, strict=True) if n >= BODY_WORDS and not flags[i] & Flag.HEADING)
     body = next(texts, numbers[-1])
-    first = next(i for i, n in zip(numbers, accumulate(sizes), strict=True) if n > FIRST * sum(sizes))
+    least = FIRST * sum(sizes)
+    first = next((i for i, n in zip(numbers, accumulate(sizes), strict=True) if n > least), numbers[-1])
     return max(body, first), body
 
 
 def _names(page: Page) -> list[list[str]]:
     """Return the words of each name that the head has for the page, and of the parts of its title but the site's."""
-    title, sites = page.title or "", _sites(page)
-    names = [_words(name.lower()) for name in (*page.about.headlines, title, *_separated(title)[:MOST_PARTS])]
+    title, sites = _title(page), _sites(page)
+    names = [
+        _words(name.lower())
+        for name in (*(name[:LONGEST] for name in page.about.headlines), title, *_separated(title)[:MOST_PARTS])
+    ]
     return [words for words in names if words and "".join(words) not in sites]
+
+
+def _title(page: Page) -> str:
+    """Return the title, of an absurd one the beginning: each heading is compared with it."""
+    return (page.title or "")[: 2 * LONGEST]
 
 
 def _last_part(page: Page, sites: frozenset[str]) -> frozenset[str]:
     """Return the words of the last part of a title: the site's name, unless it is longer than the first or that is."""
-    parts = [words for words in map(_words, _separated((page.title or "").lower())) if words]
+    parts = [words for words in map(_words, _separated(_title(page).lower())) if words]
     if len(parts) < 2 or len(parts[-1]) > len(parts[0]) or "".join(parts[0]) in sites:
         return frozenset()
     return frozenset(parts[-1])

@@ -6,16 +6,28 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
 from scrapy_dripper.engines.tagger.context import context
-from scrapy_dripper.engines.tagger.decode import decode
+from scrapy_dripper.engines.tagger.decode import Decoding, decode
 from scrapy_dripper.engines.tagger.features import features, schema_hash
 from scrapy_dripper.engines.tagger.little import with_little
 from scrapy_dripper.engines.tagger.model import Model, bundled
 from scrapy_dripper.engines.tagger.twins import without_twins
 from scrapy_dripper.page.page import Page
+
+
+def choose(
+    page: Page, probabilities: npt.NDArray[np.float32], size: npt.NDArray[np.float32], decoding: Decoding
+) -> npt.NDArray[np.bool_]:
+    """Return which of a page's n blocks are main: by expected F1, then by the rules for little pages and for twins.
+
+    All arrays have shape (n,); ``size`` is in words.
+    """
+    main = with_little(page, probabilities, decode(probabilities, size, decoding))
+    return without_twins(page, probabilities, main)
 
 
 class Tagger:
@@ -43,8 +55,7 @@ class Tagger:
         answers: list[Labels | EngineError] = []
         for page, a, b in zip(pages, batch.edges[:-1].tolist(), batch.edges[1:].tolist(), strict=True):
             p = probabilities[a:b]
-            main = decode(p, batch.size[a:b], self._model.manifest.decoding)
-            answers.append(Labels(p, without_twins(page, p, with_little(page, p, main))))
+            answers.append(Labels(p, choose(page, p, batch.size[a:b], self._model.manifest.decoding)))
         return answers
 
     def close(self) -> None:

@@ -27,14 +27,11 @@ from scrapy_dripper.page.tags import TAGS
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 LEVELS = 6
 """How many ancestors of a block are looked at."""
 LONG = 20
 """Words of a long block."""
-LINKED = 0.5
-"""Share of its characters in links that makes a block a link."""
 
 _SCHEMA_TYPES = {name: frozenset(types.split()) for name, types in SCHEMA_TYPES.items()}
 _PAGE_KINDS = {name: frozenset(kinds.split()) for name, kinds in PAGE_KINDS.items()}
@@ -160,8 +157,6 @@ class Features:
     """Shape (n, features)."""
     size: Floats
     """Words of each block, shape (n,), with half a word for each CJK character."""
-    linked: Bools
-    """True for a block with at least half of its characters in links, shape (n,)."""
     edges: Ints
     """Where each page begins, and at the end n: shape (pages + 1,)."""
     table: Table
@@ -202,7 +197,7 @@ def features(pages: Sequence[Page]) -> Features:
     _page(x, t, c)
     _about(x, pages)
     edges = np.append(np.unique(t.first), len(t.first))
-    return Features(tuple(x), x.matrix(), c.size, x["link_density"].astype(np.float32) >= LINKED, edges, t)
+    return Features(tuple(x), x.matrix(), c.size, edges, t)
 
 
 def _per(a: npt.NDArray[np.generic], b: npt.NDArray[np.generic]) -> Floats:
