@@ -36,7 +36,7 @@ _ELSEWHERE = Flag.NAV | Flag.ASIDE
 _H1 = TAGS["h1"]
 _LINK = TAGS["a"]
 _site_class = re.compile(r"(?:^|[\s_-])(?:site[-_]?(?:title|name|logo)|menu-title|logo|brand)(?=[\s_-]|$)", re.I).search
-_separated = re.compile(r"\s+[-–—|·•:»«/~:]+\s+|\s*[|｜»«_]\s*|:\s+").split
+_separators = re.compile(r" [-–—|·•:»«/~:]{1,20} | ?[|｜»«_] ?|: ").split
 _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 
 
@@ -181,3 +181,8 @@ def _is_site(page: Page, block: int) -> bool:
             return front and own.path not in ("", "/") and target.netloc in ("", own.netloc)
         node = int(tree.parent[node])
     return False
+
+
+def _separated(title: str) -> list[str]:
+    """Return the parts of a title: what the page is about, its section, its site."""
+    return _separators(" ".join(title.split()))

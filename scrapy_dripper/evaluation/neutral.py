@@ -21,7 +21,7 @@ TITLE_SHARE = 0.6
 """A line with so much of the title, and nothing else, is the title: sites add their name to it."""
 
 _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
-_title = re.compile(r"<title\b[^>]{0,500}>(.{0,2000}?)</title", re.I | re.S).search
+_title = re.compile(r"<title\b[^>]{0,500}>(.{0,900}?)</title", re.I | re.S).search
 
 
 def words(text: str) -> list[str]:

@@ -22,7 +22,7 @@ MEAN = "mean of sets"
 OTHERS, UNKNOWN = "other languages", "not declared"
 
 _HEAD = 20_000
-_lang = re.compile(rb"<html\b[^>]{0,2000}?\blang\s{0,9}=\s{0,9}[\"']?([a-zA-Z]{2,3})\b", re.I).search
+_lang = re.compile(rb"<html\b[^<>]{0,900}?\blang\s{0,9}=\s{0,9}[\"']?([a-zA-Z]{2,3})\b", re.I).search
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ MAX_NUMBER = 999_999_999
 
 _not_in_language = re.compile(r"[^\w#.+-]").sub  # with others, a fence is none to Python-Markdown
 # To Python-Markdown, fences are fences at the beginning of a line only: within a list, this would be live.
-_active = re.compile(r"<[A-Za-z/!?]|\](?=[(\[:])|\{[^=\n]*=").search
+_active = re.compile(r"<[A-Za-z/!?]|\](?=[(\[:])|\{[^{=\n]*=").search
 _indent = re.compile(r"\n(?=[^\n])").sub
 _ticks = re.compile(r"^[ >]*(`{3,})", re.MULTILINE).findall
 _blank_lines = re.compile(r"\n\s*\n").sub

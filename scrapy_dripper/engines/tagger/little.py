@@ -41,7 +41,8 @@ _REASON = (
     r"|service (?:temporarily )?unavailable|gateway time-?out)"
 )
 _error_name = re.compile(
-    rf"(?:http |error |status )*(?:{_CODE}\W*(?:error|{_REASON}|page not found)?|{_REASON}|error|page not found)\W*",
+    rf"(?:http |error |status )*"
+    rf"(?:{_CODE}\W{{0,9}}(?:error|{_REASON}|page not found)?|{_REASON}|error|page not found)\W{{0,9}}",
     re.I,
 ).fullmatch
 """What an error page has as its title or heading."""

@@ -54,7 +54,8 @@ _SIZE = r"(?:mobile|desktop|tablets?|phone|handheld|touch|xs|sm|md|lg|xl|xxl|sma
 _SHOW = r"(?:hide|hidden|show|shown|visible|only|none)"
 _for_screens = re.compile(
     rf"(?:^|[\s_-])(?:{_SHOW}[-_:]+(?:[a-z]+[-_:]+)?{_SIZE}|{_SIZE}[-_:]+(?:[a-z]+[-_:]+)?{_SHOW}"
-    r"|mobile|desktop|d-none|hidden-\w+|hidden\s(?:.*\s)?(?:sm|md|lg|xl):(?:block|flex|grid|inline))(?=[\s_-]|$)",
+    r"|mobile|desktop|d-none|hidden-\w+|hidden\s(?:\S{1,40}\s){0,9}(?:sm|md|lg|xl):(?:block|flex|grid|inline))"
+    r"(?=[\s_-]|$)",
     re.I,
 ).search
 _words = re.compile(r"\w+").findall
