@@ -22,7 +22,7 @@ def page(html: str, **options: object) -> Page:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_bytes": 1_000}, "2,096 bytes, over DRIPPER_MAX_BYTES = 1,000"),
+        ({"max_bytes": 1_000}, "over DRIPPER_MAX_BYTES = 1,000 bytes"),
         ({"max_nodes": 60}, "102 elements, over DRIPPER_MAX_NODES = 60"),
         ({"max_attributes": 100}, "200 attributes, over DRIPPER_MAX_ATTRIBUTES = 100"),
         ({"max_text": 500}, "590 characters of text, over DRIPPER_MAX_TEXT = 500"),
