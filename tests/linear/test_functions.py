@@ -135,7 +135,7 @@ def test_marks_of_markdown() -> None:
 )
 def test_link_back_of_a_footnote(text: str, leads: bool) -> None:
     link = _element(f'<a href="#ref1" class="backref">{text}</a>')
-    assert FootnoteMarks.leads_back(link, "#ref1") == leads
+    assert FootnoteMarks(link).leads_back(link, "#ref1") == leads
 
 
 def test_formula_of_an_image() -> None:

@@ -18,7 +18,7 @@ from children import OWN, Pools, comes_true, gone, own, task, worker_of
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.extraction import Document
-from scrapy_dripper.workers import Pool, StartError, Task, WorkerError, processes, shared_pool
+from scrapy_dripper.workers import Pool, StartError, Task, WorkerError, process, processes, shared_pool
 from scrapy_dripper.workers import pool as module
 from scrapy_dripper.workers.errors import ClosedError
 
@@ -95,7 +95,7 @@ def test_a_slow_page_holds_up_no_other(pools: Pools, begin: Begin, monkeypatch: 
     assert not waiting.done()
     assert worker_of(other) != slow
     assert (pool.slow, pool.most) == (1, 2)
-    assert os.getpriority(os.PRIO_PROCESS, slow) == 19
+    assert os.getpriority(os.PRIO_PROCESS, slow) == process.LOW_PRIORITY
     assert worker_of(waiting.result()) == slow
     assert comes_true(lambda: gone(slow))  # its priority could not be raised again
     assert pool.pids == [worker_of(other)]
