@@ -271,6 +271,8 @@ class _Cutter:
             elif kind == _MEDIA:
                 (self.run_silent if tags[i] in SILENT else self.run_self).append(i)
                 self.pictures += tags[i] == "img"
+            elif tags[i] in OWNED:  # a formula within a sentence: one that is drawn has no text of its own
+                self.run_self.append(i)
             elif self.glue and self.run and not flags[i] & _CODE:
                 self.run.append(" ")
             self.block_start[i] = len(self.text)

@@ -64,7 +64,8 @@ class SetChoice:
     @classmethod
     def parse(cls, text: str) -> SetChoice:
         """Read a choice. Raise ValueError if the weight is negative or there is no folder."""
-        name, _, rest = text.partition("=") if "=" in text else ("", "", text)
+        named = "=" in text and not Path(text).is_dir()  # the name of a folder may hold the sign as well
+        name, _, rest = text.partition("=") if named else ("", "", text)
         folder, weight = rest, 1.0
         before, colon, number = rest.rpartition(":")
         with contextlib.suppress(ValueError):  # a colon of the folder's own
