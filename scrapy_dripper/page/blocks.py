@@ -268,11 +268,9 @@ class _Cutter:
                         self.self_owner[i] = -2 - len(self.text)
             elif kind == _BR:
                 self._line_break(i)
-            elif kind == _MEDIA:
+            elif kind == _MEDIA or tags[i] in OWNED:  # within a sentence, a formula that is drawn has no text of its own
                 (self.run_silent if tags[i] in SILENT else self.run_self).append(i)
                 self.pictures += tags[i] == "img"
-            elif tags[i] in OWNED:  # a formula within a sentence: one that is drawn has no text of its own
-                self.run_self.append(i)
             elif self.glue and self.run and not flags[i] & _CODE:
                 self.run.append(" ")
             self.block_start[i] = len(self.text)
