@@ -268,7 +268,7 @@ class _Cutter:
                         self.self_owner[i] = -2 - len(self.text)
             elif kind == _BR:
                 self._line_break(i)
-            elif kind == _MEDIA or tags[i] in OWNED:  # within a sentence, a formula that is drawn has no text of its own
+            elif kind == _MEDIA or tags[i] in OWNED:  # in a sentence, a formula that is drawn has no text
                 (self.run_silent if tags[i] in SILENT else self.run_self).append(i)
                 self.pictures += tags[i] == "img"
             elif self.glue and self.run and not flags[i] & _CODE:
