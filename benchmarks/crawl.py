@@ -235,7 +235,8 @@ def report(results: dict[str, list[dict[str, Any]]], pages: int, arguments: argp
         "pages/s,range,/ trafilatura,/ thread,CPU ms/page,in children,lag p50 ms,lag p95 ms,lag p99 ms,peak MB,lost,"
         "errors,empty"
     )
-    crawl_cpu, worker_cpu = median(TWO, "cpu"), median(TWO, "cpu of children")
+    # The system counts the time of children in hundredths of a second: a crawl of a few pages may have none.
+    crawl_cpu, worker_cpu = median(TWO, "cpu"), max(1.0, median(TWO, "cpu of children"))
     curve = [[str(n), str(n - 1), f"{min(1000 / crawl_cpu, (n - 1) * 1000 / worker_cpu):.0f}"] for n in CORES]
     return "\n\n".join(
         [
