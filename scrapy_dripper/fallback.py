@@ -49,6 +49,8 @@ OWN = ("trafilatura", "html")
 
 NOT_A_PAGE = (FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML)
 """Reasons for which there is nothing that a fallback could look at."""
+SUSPECT = (FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR)
+"""Reasons for which a fallback may be in for the same trouble, whatever the document looks like."""
 _reported: set[str] = set()
 
 

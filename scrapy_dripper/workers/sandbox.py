@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.fallback import OWN, fall_back
+from scrapy_dripper.fallback import OWN, SUSPECT, fall_back
 from scrapy_dripper.workers.danger import is_dangerous
 from scrapy_dripper.workers.errors import StartError, WorkerError
 from scrapy_dripper.workers.pool import Pool
@@ -15,9 +15,6 @@ from scrapy_dripper.workers.process import Relay
 from scrapy_dripper.workers.wire import Task
 
 logger = logging.getLogger(__name__)
-
-_SUSPECT = (FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR)
-"""Reasons for which a fallback may be in for the same trouble, whatever the document looks like."""
 
 
 class Sandbox:
@@ -65,7 +62,7 @@ class Sandbox:
         """Return True if a fallback should run in the worker; a callable of the user's never does."""
         if config.fallback not in OWN or self._mode != "auto":
             return config.fallback in OWN and self._mode == "always"
-        return reason in _SUSPECT or is_dangerous(document.html, searched=True)
+        return reason in SUSPECT or is_dangerous(document.html, searched=True)
 
     def extract(self, document: Document, config: Config) -> Extraction | None:
         """Return the extraction of a document; None if it has to be made here."""

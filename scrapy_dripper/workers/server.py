@@ -17,15 +17,10 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines.base import Engine, ModelError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback import OWN, fall_back, first_part
+from scrapy_dripper.fallback import OWN, SUSPECT, fall_back, first_part
 from scrapy_dripper.workers import process
 from scrapy_dripper.workers.messages import Message, receive, send
 from scrapy_dripper.workers.wire import Task, pack_extraction, unpack_tasks
-
-try:
-    import resource
-except ImportError:  # Windows
-    resource = None  # type: ignore[assignment]
 
 logger = logging.getLogger(__name__)
 
@@ -42,9 +37,6 @@ SCRIPT = (
 _MOST_WORDS = 10_000
 _GRACE = 2.0
 """Seconds after a step's limit at which the worker ends itself, in case nobody else does."""
-
-_SUSPECT = (FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR)
-"""Reasons for which a fallback may be in for the same trouble, whatever the document looks like."""
 
 
 class Server(Protocol):
@@ -164,7 +156,7 @@ class Pages:
     def _rescue(self, number: int, task: Task, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Return what the fallback makes of a document; of its first part, if the whole has been too much before."""
         self._step(number, task.seconds)
-        part = first_part(task.document) if reason in _SUSPECT and task.config.fallback in OWN else None
+        part = first_part(task.document) if reason in SUSPECT and task.config.fallback in OWN else None
         found = fall_back(part or task.document, task.config, reason, error or task.error)
         return found if part is None else replace(found, truncated=True)
 
