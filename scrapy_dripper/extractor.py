@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.config import Config, ConfigError, short
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, OversizeError
 from scrapy_dripper.engines.headline import with_headline
@@ -242,4 +242,21 @@ def _checked(answer: Labels | EngineError, page: Page) -> Labels | EngineError:
         return EngineError(f"expected floats and booleans (got {p.dtype} and {main.dtype})")
     if not ((p >= 0) & (p <= 1)).all():  # False for NaN too
         return EngineError("a probability is not between 0 and 1")
-    return replace(answer, probabilities=p, main=main)
+    if answer.page_type is not None and not (isinstance(answer.page_type, str) and answer.page_type):
+        return EngineError(f"expected the name of a page type, or None (got {short(answer.page_type)})")
+    try:
+        likely, quality = _share(answer.page_type_probability), _share(answer.quality)
+    except (TypeError, ValueError, OverflowError):
+        wrong = f"{short(answer.page_type_probability)} and {short(answer.quality)}"
+        return EngineError(f"page_type_probability and quality must be from 0 to 1, or None (got {wrong})")
+    return replace(answer, probabilities=p, main=main, page_type_probability=likely, quality=quality)
+
+
+def _share(value: float | None) -> float | None:
+    """Return a value as a Python float, whatever number it comes as. Raise ValueError if it is not from 0 to 1."""
+    if value is None:
+        return None
+    number = float(value)
+    if not 0 <= number <= 1:  # NaN neither
+        raise ValueError
+    return number

@@ -50,6 +50,10 @@ def raising(error: BaseException) -> Callable[[int], Any]:
     return bad
 
 
+def described(n: int, **values: Any) -> Labels:
+    return Labels(np.full(n, 0.9, dtype=np.float32), np.ones(n, dtype=np.bool_), **values)
+
+
 @pytest.mark.parametrize(
     "bad",
     [
@@ -62,6 +66,11 @@ def raising(error: BaseException) -> Callable[[int], Any]:
         lambda n: Labels(np.full(n + 1, 0.5, dtype=np.float32), np.ones(n + 1, dtype=np.bool_)),
         lambda n: Labels(np.full(n, 0.5, dtype=np.float32), np.ones(n - 1, dtype=np.bool_)),
         lambda n: Labels(np.full(n, 0.5, dtype=np.float32), np.full(n, 2, dtype=np.int64)),  # type: ignore[arg-type]
+        lambda n: described(n, page_type=7),
+        lambda n: described(n, page_type=""),
+        lambda n: described(n, page_type="article", page_type_probability=1.2),
+        lambda n: described(n, quality=float("nan")),
+        lambda n: described(n, quality="good"),
     ],
 )
 @pytest.mark.parametrize("place", [0, 3, 6])

@@ -40,6 +40,12 @@ class Labels:
     """True if only the first blocks were looked at."""
     work: Mapping[str, int] = field(default_factory=dict)
     """What the engine did for this page, counted: passes, say. Of its own choosing, to be summed up."""
+    page_type: str | None = None
+    """What kind of page it is: ``article``, ``listing``, ``forum``, ... None where the engine does not say."""
+    page_type_probability: float | None = None
+    """Probability that it is of this kind, 0 to 1."""
+    quality: float | None = None
+    """Expected word F1 of what these labels select, calibrated, 0 to 1; None where the engine does not say."""
 
 
 @dataclass(frozen=True, slots=True)
