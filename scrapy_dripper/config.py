@@ -309,7 +309,8 @@ class Config:
     meta_field: str | None = _option(
         None,
         _optional(_text),
-        "Item field that receives a small dict: source, fallback reason, confidence, block counts, milliseconds.",
+        "Item field that receives a small dict: source, fallback reason, confidence, page type, quality, block counts, "
+        "milliseconds.",
         per_request=True,
     )
 

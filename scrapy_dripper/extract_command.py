@@ -24,7 +24,10 @@ from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
 
 EXTENSIONS = {"markdown": ".md", "html": ".html", "text": ".txt", "json": ".json", "jsonl": ".jsonl"}
-RECORD = "url title text markdown main_html source fallback_reason blocks main_blocks".split()
+RECORD = (
+    *("url", "title", "text", "markdown", "main_html", "source", "fallback_reason", "blocks", "main_blocks"),
+    *("page_type", "page_type_probability", "quality"),
+)
 
 EXAMPLES = """\
 examples:

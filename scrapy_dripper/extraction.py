@@ -130,13 +130,20 @@ class Extraction:
     """The content list that Markdown and text are written from."""
     metadata: Metadata | None = None
     """None unless ``DRIPPER_METADATA_FIELD`` names a field."""
+    page_type: str | None = None
+    """What kind of page it is: ``article``, ``listing``, ``forum``, ... None where the engine does not say, and of what
+    a fallback made."""
+    page_type_probability: float | None = None
+    """Probability that it is of this kind, 0 to 1."""
+    quality: float | None = None
+    """Expected word F1 of this extraction, 0 to 1; None where the engine does not say, and of what a fallback made."""
     work: Mapping[str, int] = field(default_factory=dict)
     """What the engine counted while it worked on this page; see ``docs/stats.md``."""
     milliseconds: float = 0.0
     """Processing time spent on this page, its share of the batch's model call included."""
 
     def __post_init__(self) -> None:
-        _clean(self, "title", "main_html", "markdown", "text", "error")
+        _clean(self, "title", "main_html", "markdown", "text", "error", "page_type")
 
     @property
     def main_blocks(self) -> int:
@@ -156,16 +163,22 @@ class Extraction:
 
     def meta(self) -> Mapping[str, Any]:
         """Return the small plain dict that ``DRIPPER_META_FIELD`` puts on items."""
-        confidence = self.confidence
         return {
             "source": self.source,
             "fallback_reason": self.fallback_reason.value if self.fallback_reason else None,
-            "confidence": None if confidence is None else round(confidence, 4),
+            "confidence": _rounded(self.confidence),
+            "page_type": self.page_type,
+            "page_type_probability": _rounded(self.page_type_probability),
+            "quality": _rounded(self.quality),
             "blocks": self.blocks,
             "main_blocks": self.main_blocks,
             "truncated": self.truncated,
             "milliseconds": round(self.milliseconds, 2),
         }
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 4)
 
 
 _content: Any = Extraction.__dict__["content"]

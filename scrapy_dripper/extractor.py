@@ -199,6 +199,9 @@ class Extractor:
             probabilities=tuple(answer.probabilities.tolist()),
             blocks=len(main),
             truncated=page.truncated or answer.truncated or written.truncated,
+            page_type=answer.page_type,
+            page_type_probability=answer.page_type_probability,
+            quality=answer.quality,
             work=answer.work,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
 from weakref import ref
 
@@ -11,8 +12,12 @@ from scrapy.crawler import Crawler
 from scrapy_dripper.extraction import Extraction
 
 logger = logging.getLogger(__name__)
+_is_short_name = re.compile(r"[a-z][a-z0-9_-]{0,31}").fullmatch
 
 PREFIX = "dripper/"
+MOST_TYPES = 40
+"""Page types that are counted by their names; an engine of the user's could make up one for each page."""
+OTHER_TYPE = "other"
 CASCADE = "tagger"
 """The engine that is asked first in a cascade."""
 
@@ -26,6 +31,9 @@ class CrawlStats:
         self._warned: set[str] = set()
         self._batches = self._batched = 0
         self._decided: Counter[str] = Counter()
+        self._types: set[str] = set()
+        self._judged = 0
+        self._quality = 0.0
         self._cascade = cascade
 
     def waiting(self, pages: int) -> None:
@@ -60,6 +68,13 @@ class CrawlStats:
             self._count(f"fallback/{extraction.fallback_reason}")
         if extraction.truncated:
             self._count("truncated")
+        if extraction.page_type is not None:
+            self._count(f"page_type/{self._type_name(extraction.page_type)}")
+        if extraction.quality is not None:
+            self._judged += 1
+            self._quality += extraction.quality
+            self._count("quality/pages")
+            self._write("set_value", "quality/mean", round(self._quality / self._judged, 4))
         for name, value in extraction.work.items():
             self._count(f"{extraction.source}/{name}", value)
         if self._cascade is not None and extraction.labels:
@@ -103,6 +118,15 @@ class CrawlStats:
         """Return True if the crawl takes no new requests any more."""
         crawler = self._crawler()
         return crawler is None or not crawler.crawling
+
+    def _type_name(self, page_type: str) -> str:
+        """Return the name under which a page type is counted: its own, if that is short, and of no more than enough."""
+        if page_type in self._types:
+            return page_type
+        if len(self._types) >= MOST_TYPES or not _is_short_name(page_type):
+            return OTHER_TYPE
+        self._types.add(page_type)
+        return page_type
 
     def _count(self, name: str, value: int = 1) -> None:
         self._write("inc_value", name, value)

@@ -34,6 +34,9 @@ KEYS = [
     "fallback_reason",
     "blocks",
     "main_blocks",
+    "page_type",
+    "page_type_probability",
+    "quality",
 ]
 
 

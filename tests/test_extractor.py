@@ -224,11 +224,29 @@ def test_extractions_are_plain_data() -> None:
         "source": "fake",
         "fallback_reason": None,
         "confidence": 0.9,
+        "page_type": None,
+        "page_type_probability": None,
+        "quality": None,
         "blocks": 2,
         "main_blocks": 2,
         "truncated": False,
         "milliseconds": round(found.milliseconds, 2),
     }
+
+
+def test_what_the_engine_says_of_the_page_comes_out() -> None:
+    """As plain Python numbers, whatever the engine computes with; a fallback says nothing."""
+    engine = FakeEngine(
+        lambda n: described(n, page_type="forum", page_type_probability=np.float32(0.75), quality=np.float32(0.5))
+    )
+    good, bad = Extractor(Config(), engine).extract([GOOD[0], BAD])
+
+    assert (good.page_type, good.page_type_probability, good.quality) == (None, None, None)
+    assert (bad.page_type, bad.page_type_probability, bad.quality) == ("forum", 0.75, 0.5)
+    assert type(bad.quality) is type(bad.page_type_probability) is float
+    assert {"page_type": "forum", "page_type_probability": 0.75, "quality": 0.5}.items() <= bad.meta().items()
+    fallen = Extractor(Config(fallback="html", max_blocks=1), engine).extract([BAD])[0]
+    assert (fallen.page_type, fallen.page_type_probability, fallen.quality) == (None, None, None)
 
 
 def test_a_fallback_that_is_not_there_is_found_at_start() -> None:

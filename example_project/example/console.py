@@ -168,6 +168,12 @@ def counts(stats: Mapping[str, Any], prefix: str) -> str:
     return ", ".join(f"{name} {number}" for name, number in sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
+def quality(stats: Mapping[str, Any]) -> str:
+    """Return the mean of what the model expects of its answers, nothing if it does not say."""
+    mean = stats.get("dripper/quality/mean")
+    return "" if mean is None else f"{mean:.2f} on the mean of {stats['dripper/quality/pages']} pages"
+
+
 def summary(watcher: Watcher, stats: Mapping[str, Any], output: str, log: str) -> list[str]:
     """Return what is worth knowing about a crawl beside its table."""
     seconds = stats.get("elapsed_time_seconds") or 0.0
@@ -177,6 +183,8 @@ def summary(watcher: Watcher, stats: Mapping[str, Any], output: str, log: str) -
         "pages": f"{pages} in {seconds:.1f} s, {pages / seconds if seconds else 0:.1f} pages/s",
         "decided by": counts(stats, "dripper/pages/"),
         "fallbacks": counts(stats, "dripper/fallback/"),
+        "page types": counts(stats, "dripper/page_type/"),
+        "quality": quality(stats),
         "skipped": counts(stats, "dripper/skipped/"),
         "failed": str(failed) if failed else "",
         "log": f"{log} ({stats.get('log_count/WARNING', 0)} warnings, {stats.get('log_count/ERROR', 0)} errors)",

@@ -80,7 +80,7 @@ def unpack_tasks(header: Values, bodies: Sequence[bytes]) -> list[Task]:
     return tasks
 
 
-_STRINGS = ("title", "main_html", "markdown", "text", "source", "error")
+_STRINGS = ("title", "main_html", "markdown", "text", "source", "error", "page_type")
 
 
 def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
@@ -102,6 +102,8 @@ def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
         "reason": None if extraction.fallback_reason is None else extraction.fallback_reason.value,
         "blocks": int(extraction.blocks),
         "truncated": bool(extraction.truncated),
+        "page_type_probability": _number(extraction.page_type_probability),
+        "quality": _number(extraction.quality),
         "work": {str(name): int(value) for name, value in extraction.work.items()},
         "milliseconds": float(extraction.milliseconds),
         "missing": [text is None for text in texts],
@@ -123,7 +125,7 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
         None if absent else text.decode("utf-8", "surrogatepass")
         for text, absent in zip(texts[:-2], missing[:-2], strict=True)
     ]
-    title, main_html, markdown, text, source, error = strings
+    title, main_html, markdown, text, source, error, page_type = strings
     if source is None:
         raise ValueError("an extraction without a source")
     likely = array("d")
@@ -143,6 +145,9 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
         probabilities=tuple(likely),
         blocks=int(values["blocks"]),
         truncated=bool(values["truncated"]),
+        page_type=page_type,
+        page_type_probability=_number(values["page_type_probability"]),
+        quality=_number(values["quality"]),
         content=None if missing[-2] else PackedContent(texts[-2]),  # type: ignore[arg-type]
         metadata=None if missing[-1] else _metadata(texts[-1]),
         work={str(name): int(count) for name, count in dict(values["work"]).items()},
@@ -154,6 +159,10 @@ def _metadata(data: bytes) -> Metadata:
     values = json.loads(data)
     _check_strings(values)
     return Metadata(**values)
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 def _check_strings(values: Mapping[str, Any]) -> None:

@@ -147,6 +147,7 @@ def test_an_extraction_survives_serialization() -> None:
         "u", "t", "<p>ä</p>", "ä", "ä", "fallback:html", FallbackReason.TIMEOUT, "slow", (True, False), (0.5, 0.25), 2
     )
     main = replace(main, content=(Paragraph((Text("ä"),)),), metadata=Metadata(title="t"))
+    main = replace(main, page_type="forum", page_type_probability=0.5, quality=0.25)
 
     assert deserialize_leaf(MainContent, serialize_leaf(main)) == main
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 import scrapy
-from crawling import Crawls, EngineLog, FakeEngine, Site, eventually, page, spider
+from crawling import Crawls, EngineLog, FakeEngine, Site, eventually, page, spider, truth
 from scrapy.settings import Settings
 
 from scrapy_dripper.addon import Addon
@@ -23,6 +23,26 @@ PATH = "scrapy_dripper.spidermiddlewares.DripperSpiderMiddleware"
 def no_engine(engine: FakeEngine, pages: Any) -> Any:
     """Label nothing as main, so that the fallback is asked."""
     raise RuntimeError("out of order")
+
+
+def test_page_types_and_quality_are_counted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """On items and in the stats, in which an engine can make up no more names than a person can read."""
+    names = ["article", "article", "Ä rticle", "x" * 33, *(f"kind-{i}" for i in range(45))]
+    urls = site.pages(len(names))
+    kinds = dict(zip(urls, names, strict=True))
+
+    def act(engine: FakeEngine, pages: Any) -> Any:
+        return [replace(truth(page), page_type=kinds[page.url], quality=0.25) for page in pages]
+
+    engine.act = act
+    found = crawl(spider(urls), {"DRIPPER_META_FIELD": "by"})
+
+    assert {item["url"]: item["by"]["page_type"] for item in found.items} == kinds
+    assert found.stat("page_type/article") == 2
+    counted = {name: n for name, n in found.stats.items() if name.startswith("dripper/page_type/")}
+    assert len(counted) == 41
+    assert sum(counted.values()) == len(names)
+    assert (found.stat("quality/pages"), found.stat("quality/mean")) == (len(names), 0.25)
 
 
 def parse_with(item: dict[str, Any]) -> Any:
@@ -245,6 +265,9 @@ def test_the_meta_field_says_who_decided(crawl: Crawls, site: Site) -> None:
         "source": "fake",
         "fallback_reason": None,
         "confidence": 0.9,
+        "page_type": None,
+        "page_type_probability": None,
+        "quality": None,
         "blocks": 3,
         "main_blocks": 1,
         "truncated": False,

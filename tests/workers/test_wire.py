@@ -82,6 +82,9 @@ EXTRACTIONS = st.builds(
     truncated=st.booleans(),
     content=st.none() | ITEMS,
     metadata=st.none() | st.builds(Metadata, *[st.none() | TEXT] * 8),
+    page_type=st.none() | ANY,
+    page_type_probability=st.none() | st.floats(0, 1),
+    quality=st.none() | st.floats(0, 1),
     work=st.dictionaries(TEXT, st.integers(), max_size=3),
     milliseconds=st.floats(0, allow_infinity=False),
 )
@@ -150,6 +153,8 @@ GOOD = Extraction("u", "t", "h", "m", "x", "all", labels=(True, False), probabil
         {"work": None},
         {"blocks": "many"},
         {"milliseconds": None},
+        {"page_type": 3},
+        {"quality": "good"},
         {"fallback_reason": "because"},
     ],
 )
@@ -165,21 +170,22 @@ def broken() -> Iterator[tuple[dict[str, Any], list[bytes]]]:
     values, parts = pack_extraction(replace(GOOD, metadata=Metadata()))
     yield {**values, "reason": "because"}, parts
     yield {**values, "missing": []}, parts
-    yield {**values, "missing": [True] * 8}, parts
+    yield {**values, "missing": [True] * 9}, parts
     yield {**values, "blocks": "x"}, parts
     yield {**values, "work": 3}, parts
+    yield {**values, "quality": "x"}, parts
     yield {}, parts
     yield values, parts[:-1]
     yield values, []
     yield values, [b"\xff", *parts[1:]]
     yield values, [*parts[:-1], b"x" * 8]
     yield values, [*parts[:-1], b"x" * 7]
-    yield values, [*parts[:7], b'{"title": 7}', *parts[8:]]
-    yield values, [*parts[:7], b'{"title": "x", "nothing": "x"}', *parts[8:]]
-    yield values, [*parts[:7], b"7", *parts[8:]]
+    yield values, [*parts[:8], b'{"title": 7}', *parts[9:]]
+    yield values, [*parts[:8], b'{"title": "x", "nothing": "x"}', *parts[9:]]
+    yield values, [*parts[:8], b"7", *parts[9:]]
 
 
-@pytest.mark.parametrize("number", range(14))
+@pytest.mark.parametrize("number", range(15))
 def test_answers_that_are_none(number: int) -> None:
     """Each is an exception that the crawl knows, and none of them another trouble."""
     values, parts = list(broken())[number]

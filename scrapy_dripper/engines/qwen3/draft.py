@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,7 @@ def drafts(tagger: Engine, pages: Sequence[Page], profile: str) -> list[Draft]:
         confidence = _confidence(labels)
         if nodes is not None:
             probabilities = carry(labels.probabilities, copy, page, nodes)
-            labels = Labels(probabilities, carry(labels.main, copy, page, nodes) > 0.5)
+            labels = replace(labels, probabilities=probabilities, main=carry(labels.main, copy, page, nodes) > 0.5)
         found.append(Draft(labels, confidence))
     return found
 

@@ -19,6 +19,8 @@ from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.page.page import Page
 
 Message = tuple[dict[str, Any], list[bytes]]
+_PLAIN = ("truncated", "page_type", "page_type_probability", "quality")
+"""What JSON can hold of labels as it is."""
 Ask = Callable[[dict[str, Any], list[bytes]], Message]
 
 
@@ -81,7 +83,7 @@ class ModelServer:
                 rows.append({"error": str(answer), "oversize": isinstance(answer, OversizeError)})
                 answered += [b"", b""]
             else:
-                rows.append({"truncated": answer.truncated, "work": dict(answer.work)})
+                rows.append({name: getattr(answer, name) for name in _PLAIN} | {"work": dict(answer.work)})
                 answered += [answer.probabilities.astype(np.float32).tobytes(), answer.main.tobytes()]
         self._say({"say": "labels", "answers": rows}, answered)
 
@@ -113,4 +115,4 @@ def _unpacked_answer(row: dict[str, Any], parts: Sequence[bytes], i: int) -> Lab
     if "error" in row:
         return (OversizeError if row["oversize"] else EngineError)(str(row["error"]))
     labels = _labels(parts[i], parts[i + 1])
-    return replace(labels, truncated=bool(row["truncated"]), work=row["work"])
+    return replace(labels, work=row["work"], **{name: row[name] for name in _PLAIN})
