@@ -191,6 +191,13 @@ class Config:
         "'empty', 'none' (the item stays as it is) or a dotted path to a callable.",
         per_request=True,
     )
+    min_quality: float | None = _option(
+        None,
+        _optional(_share),
+        "Quality, the expected word F1, 0 to 1, under which a page goes to the fallback; with DRIPPER_CASCADE, to the "
+        "engine. By default none does.",
+        per_request=True,
+    )
     oversize: str = _option(
         "fallback",
         _one_of("fallback", "truncate", "window"),

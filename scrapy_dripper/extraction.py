@@ -34,6 +34,8 @@ class FallbackReason(str, Enum):
     """The model found that nothing on the page is main content: the answer is empty, no fallback is asked."""
     ENGINE_ERROR = "engine_error"
     """The engine raised, or returned nonsense, for this page."""
+    LOW_QUALITY = "low_quality"
+    """The engine expects less of its own answer than ``DRIPPER_MIN_QUALITY`` asks for."""
     OUTPUT_ERROR = "output_error"
     """The page was labelled, but writing it failed."""
     TIMEOUT = "timeout"
@@ -144,6 +146,11 @@ class Extraction:
 
     def __post_init__(self) -> None:
         _clean(self, "title", "main_html", "markdown", "text", "error", "page_type")
+
+    @property
+    def is_empty(self) -> bool:
+        """True if there is no main content in any form."""
+        return not (self.main_html or self.markdown or self.text)
 
     @property
     def main_blocks(self) -> int:

@@ -15,7 +15,7 @@ from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, OversizeError
 from scrapy_dripper.engines.headline import with_headline
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.fallback import NOT_A_PAGE, check_fallback, fall_back
+from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, fall_back
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 
@@ -172,8 +172,11 @@ class Extractor:
             oversize = isinstance(answer, OversizeError)
             reason = FallbackReason.OVERSIZE if oversize else FallbackReason.ENGINE_ERROR
             return replace(self.fall_back(document, reason, str(answer)), blocks=len(page.blocks))
-        self._begin(document)
         config = document.config or self.config
+        better = self._second_opinion(document, config, answer.quality)
+        if better is not None:
+            return replace(better, blocks=len(page.blocks))
+        self._begin(document)
         try:
             main = with_headline(page, answer.probabilities, answer.main, config.title)
             # That nothing is main is an answer, and a better one than a fallback extractor's (docs/fallback.md).
@@ -204,6 +207,18 @@ class Extractor:
             quality=answer.quality,
             work=answer.work,
         )
+
+    def _second_opinion(self, document: Document, config: Config, quality: float | None) -> Extraction | None:
+        """Return what the fallback makes of a page of low quality; None to keep the engine's answer.
+
+        That of a fallback which finds nothing is no better, unless finding nothing is what it is for.
+        """
+        least = config.min_quality
+        if quality is None or least is None or quality >= least:
+            return None
+        error = f"expected word F1 of {quality:.3f}, under DRIPPER_MIN_QUALITY = {least:g}"
+        found = self.fall_back(document, FallbackReason.LOW_QUALITY, error)
+        return found if config.fallback in NOTHING_MEANT or not found.is_empty else None
 
 
 _NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))

@@ -47,6 +47,9 @@ FIRST_PART = 200_000
 OWN = ("trafilatura", "html")
 """The fallbacks of :data:`~scrapy_dripper.config.FALLBACKS` that parse a document."""
 
+NOTHING_MEANT = ("empty", "none")
+"""The fallbacks that are for finding nothing."""
+
 NOT_A_PAGE = (FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML)
 """Reasons for which there is nothing that a fallback could look at."""
 SUSPECT = (FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR)

@@ -37,6 +37,8 @@ def test_defaults() -> None:
         ("markdown_field", None, None),
         ("meta_field", "", None),
         ("cascade", "0.9", 0.9),
+        ("min_quality", "0.5", 0.5),
+        ("min_quality", "", None),
         ("max_tokens", "", None),
         ("processes", "2", 2),
         ("processes", "0", 0),
@@ -69,6 +71,7 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         ("oversize", "split", "DRIPPER_OVERSIZE must be one of 'fallback', 'truncate', 'window' (got 'split')"),
         ("fallback", "readability", "DRIPPER_FALLBACK must be one of 'trafilatura', 'html', 'empty', 'none', a dotted"),
         ("cascade", 1.5, "DRIPPER_CASCADE must be a number from 0 to 1 (got 1.5)"),
+        ("min_quality", 60, "DRIPPER_MIN_QUALITY must be a number from 0 to 1 (got 60)"),
         ("cascade", "often", "DRIPPER_CASCADE must be a number from 0 to 1 (got 'often')"),
         ("max_tokens", 0, "DRIPPER_MAX_TOKENS must be a whole number of at least 1 (got 0)"),
         ("max_nodes", 0, "DRIPPER_MAX_NODES must be a whole number of at least 1 (got 0)"),
@@ -109,7 +112,7 @@ def test_a_request_overrides_some_options() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"batch_size": 3}, "takes the keys fallback, oversize"),
+        ({"batch_size": 3}, "takes the keys fallback, min_quality, oversize"),
         ({"model": "x"}, "takes the keys"),
         ({"sandbox": "never"}, "takes the keys"),
         ({"worker_memory": 100_000}, "takes the keys"),

@@ -11,7 +11,7 @@ from scrapy_dripper.page.blocks import MAX_NODES
 from scrapy_dripper.page.decode import decode
 from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.limits import enforce
-from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.page import Page, Wishes
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.profiles import PROFILES
 
@@ -59,7 +59,8 @@ def read(document: Document, config: Config, profile: str = "native") -> Page:
         if not truncate:
             raise PageError(FallbackReason.OVERSIZE, f"{n:,} blocks, over DRIPPER_MAX_BLOCKS = {config.max_blocks:,}")
         page = page.head(config.max_blocks)
-    return replace(page, truncated=page.truncated or oversize or cut_off, oversize=config.oversize)
+    wishes = Wishes(config.min_quality)
+    return replace(page, truncated=page.truncated or oversize or cut_off, oversize=config.oversize, wishes=wishes)
 
 
 def _has_formula(page: Page) -> bool:

@@ -117,6 +117,14 @@ class About:
     """``og:site_name``."""
 
 
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the configuration of a page asks of whoever labels it."""
+
+    min_quality: float | None = None
+    """Answer to ``DRIPPER_MIN_QUALITY``."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Page:
     """One parsed document."""
@@ -135,6 +143,7 @@ class Page:
     """What its head and scripts say of it."""
     oversize: str = "fallback"
     """What an engine does if the page is too long for it: an answer to ``DRIPPER_OVERSIZE``."""
+    wishes: Wishes = Wishes()
 
     def head(self, n: int) -> Page:
         """Return the page with its first n blocks only; the rest of the tree stays, owned by nobody."""

@@ -72,6 +72,8 @@ class Sandbox:
         if found is None or own or found.fallback_reason is None or found.source != "fallback:none":
             return found
         answer = fall_back(document, config, found.fallback_reason, found.error)
+        if found.fallback_reason is FallbackReason.LOW_QUALITY and answer.is_empty:
+            return self._ask(Task(document, replace(asked, min_quality=None)))
         return replace(answer, metadata=found.metadata)
 
     def fall_back(

@@ -25,7 +25,17 @@ def test_what_decides_about_files_code_and_the_machine_is_no_part_of_a_request()
     """A new option is a setting of the crawl until somebody decides otherwise here."""
     assert {"engine", "model", "device", "threads", "timeout", "batch_size", "guess_language"} <= set(FORBIDDEN)
     named = [name for name in ALLOWED if not isinstance(getattr(Config(), name), (bool, int)) and "field" not in name]
-    allowed = {"fallback", "oversize", "title", "markdown", "links", "complex_tables", "callouts", "content_types"}
+    allowed = {
+        "fallback",
+        "min_quality",
+        "oversize",
+        "title",
+        "markdown",
+        "links",
+        "complex_tables",
+        "callouts",
+        "content_types",
+    }
     assert set(named) <= allowed
 
 

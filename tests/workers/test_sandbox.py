@@ -94,6 +94,22 @@ def test_a_callable_stays_here(extractor: Make, sandbox: str) -> None:
     assert seen == [os.getpid()]
 
 
+@pytest.mark.parametrize("finds", [True, False])
+def test_a_callable_that_is_asked_for_want_of_quality(extractor: Make, finds: bool) -> None:
+    """It stays here; where it finds nothing, the worker's own answer comes back."""
+
+    def mine(html: str, url: str) -> str | None:
+        return "<p>mine" if finds else None
+
+    one = extractor(sandbox="always", engine="worker_engines.Doubtful", fallback=mine, min_quality=0.5)
+    (found,) = one.extract([SMALL])
+    if finds:
+        assert (found.text, found.fallback_reason, found.page_type) == ("mine", FallbackReason.LOW_QUALITY, None)
+    else:
+        assert (found.text, found.fallback_reason, found.source) == ("one\ntwo", None, "all")
+        assert (found.page_type, found.page_type_probability, found.quality) == ("forum", 0.75, 0.4)
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,14 @@ class AllMain:
 
     def close(self) -> None:
         """Nothing to give back."""
+
+
+class Doubtful(AllMain):
+    """Takes every block for main, and does not expect much of that."""
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Say what kind of page it is as well."""
+        return [replace(labels(page), page_type="forum", page_type_probability=0.75, quality=0.4) for page in pages]
 
 
 def labels(page: Page) -> Labels:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from scrapy_dripper.engines.base import Engine, Labels
 from scrapy_dripper.engines.qwen3.draft import Draft, drafts
-from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.page import Page, Wishes
 from scrapy_dripper.page.simplify import simplify
 
 
@@ -28,7 +28,10 @@ class Reader:
     """Reads pages for the model. It needs none itself, and so can be in another process."""
 
     def __init__(self, tagger: Engine, profile: str, truncate_chars: int | None, cascade: float | None) -> None:
-        """Pages for which the tagger's confidence is at least ``cascade`` keep its labels."""
+        """Pages for which the tagger's confidence is at least ``cascade`` keep its labels.
+
+        So do not those of which it expects less than they ask for (``DRIPPER_MIN_QUALITY``).
+        """
         self.tagger = tagger
         self._profile, self._truncate_chars, self._cascade = profile, truncate_chars, cascade
 
@@ -36,9 +39,14 @@ class Reader:
         """Return the reading of each page."""
         found = []
         for page, draft in zip(pages, drafts(self.tagger, pages, self._profile), strict=True):
-            if self._cascade is not None and draft.confidence >= self._cascade:
+            if self._cascade is not None and draft.confidence >= self._cascade and not _is_low(draft, page.wishes):
                 kept = replace(draft.labels, source=self.tagger.name)
                 found.append(Reading((), draft, page.oversize, kept))
             else:
                 found.append(Reading(simplify(page, self._truncate_chars), draft, page.oversize))
         return found
+
+
+def _is_low(draft: Draft, wishes: Wishes) -> bool:
+    quality, least = draft.labels.quality, wishes.min_quality
+    return quality is not None and least is not None and quality < least

@@ -54,6 +54,7 @@ class FakeTagger:
 
     def __init__(self, word: str = "main", confidence: float = 0.9) -> None:
         self.word, self.confidence = word, confidence
+        self.quality: float | None = None
         self.closed = 0
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
@@ -65,7 +66,8 @@ class FakeTagger:
                 continue
             main = np.array([self.word in text for text in page.blocks.text], dtype=np.bool_)
             p = np.where(main, self.confidence, 1 - self.confidence).astype(np.float32)
-            answers.append(Labels(p, main))
+            kind = None if self.quality is None else "article"
+            answers.append(Labels(p, main, page_type=kind, quality=self.quality))
         return answers
 
     def close(self) -> None:

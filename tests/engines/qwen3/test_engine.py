@@ -357,6 +357,25 @@ def test_extractions_say_who_decided_and_at_what_cost(prepared: Prepared) -> Non
     both.close()
 
 
+@pytest.mark.parametrize("profile", ["native", "v1.0"])
+def test_a_page_of_low_quality_goes_to_the_model(prepared: Prepared, profile: str) -> None:
+    """However confident the tagger is of its blocks, and whatever profile cuts them; kept pages keep what it says."""
+    tagger = FakeTagger(confidence=0.99)
+    both = Qwen3Engine(replace(prepared, profile=profile), tagger, cascade=0.0)
+    tagger.quality = 0.6
+    documents = [
+        html(6),
+        Document(html(6), config=Config(min_quality=0.7)),
+        Document(html(6), config=Config(min_quality=0.6)),
+    ]
+    found = extract(both, Config(), *documents)
+
+    assert [one.source for one in found] == ["tagger", "qwen3", "tagger"]
+    assert [(one.page_type, one.quality) for one in found] == [("article", 0.6), (None, None), ("article", 0.6)]
+    assert [one.fallback_reason for one in found] == [None] * 3
+    both.close()
+
+
 def test_what_becomes_of_a_long_page_is_the_documents_choice(engine: Qwen3Engine) -> None:
     """The crawl's option, or the request's own."""
     config = Config(fallback="empty")
