@@ -37,6 +37,11 @@ SLOW_SECONDS = 2.0
 """Time at one step from which on a worker is slow: ordinary pages take a hundredth of it."""
 LOW_PRIORITY = 5
 """The ``nice`` value of a slow worker: a third of the share of others. With 19, honest heavy pages would be late."""
+# Ctrl-C is for the crawl only: a process group of its own keeps it away. A session of its own would as well, but Linux
+# shares its time among sessions first (sched(7), autogroup). The crawl sleeps most of the time, and has then so small a
+# share that each of its turns is followed by a wait of some hundred milliseconds. Python 3.10 knows nothing else.
+_HAS_GROUPS = sys.version_info >= (3, 11) and os.name == "posix"
+_OWN_GROUP: dict[str, Any] = {"process_group": 0} if _HAS_GROUPS else {"start_new_session": True}
 _END_SECONDS = 5.0
 _LAST_SECONDS = 1.0
 _ROOM = 64 << 20
@@ -80,7 +85,7 @@ class Process:
                 stderr=subprocess.PIPE,
                 pass_fds=(life,) if os.name == "posix" else (),
                 env=environment | _threads(config.threads if role == "pages" else None),
-                start_new_session=True,  # Ctrl-C is for the crawl only
+                **_OWN_GROUP,
                 creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )
         except (OSError, ValueError, MemoryError) as error:
@@ -298,7 +303,8 @@ def _put_behind(pid: int) -> None:
     if hasattr(os, "setpriority"):
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, pid, LOW_PRIORITY)
-    # Linux may share its time among sessions first, and a worker is a session of its own (sched(7), autogroup).
+    if _HAS_GROUPS:
+        return  # an autogroup is that of the crawl as well
     with contextlib.suppress(OSError):
         Path(f"/proc/{pid}/autogroup").write_text(str(LOW_PRIORITY), encoding="ascii")
 

@@ -360,11 +360,11 @@ def computed(pid: int) -> float:
 
 
 def test_ctrl_c_is_for_the_crawl_only(pools: Pools) -> None:
-    """A worker is in a session of its own."""
+    """A worker is in a process group of its own."""
     pool = pools()
     pool.start()
     (pid,) = pool.pids
-    assert os.getsid(pid) != os.getsid(0)
+    assert os.getpgid(pid) != os.getpgid(0)
     os.kill(pid, signal.SIGINT)
     assert worker_of(pool.extract([task("one")])[0]) == pid
 
