@@ -31,7 +31,8 @@ COMMANDS = {
 }
 """The module of each command: its ``add_parser`` takes the action of ``add_subparsers`` and sets ``run``."""
 OPTIONS = (
-    *("engine", "model", "threads", "batch_size", "fallback", "min_quality", "oversize", "max_blocks", "max_bytes"),
+    *("engine", "model", "threads", "batch_size", "fallback", "favor", "comments", "min_quality", "oversize"),
+    *("max_blocks", "max_bytes"),
     *("title", "markdown", "links", "complex_tables", "callouts", "content_types"),
 )
 """The options of :class:`~scrapy_dripper.config.Config` that are flags."""

@@ -191,6 +191,19 @@ class Config:
         "'empty', 'none' (the item stays as it is) or a dotted path to a callable.",
         per_request=True,
     )
+    favor: str = _option(
+        "balanced",
+        _one_of("balanced", "precision", "recall"),
+        "What counts more where the tagger is not sure, or Trafilatura: that nothing is in the output that should not "
+        "be, or that nothing is missing.",
+        per_request=True,
+    )
+    comments: str = _option(
+        "auto",
+        _one_of("auto", "keep", "drop"),
+        "What becomes of readers' comments: as the model says, which is main on forums, or they are kept, or dropped.",
+        per_request=True,
+    )
     min_quality: float | None = _option(
         None,
         _optional(_share),

@@ -13,6 +13,7 @@ import numpy as np
 from scrapy_dripper.config import Config, ConfigError, short
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, OversizeError
+from scrapy_dripper.engines.comments import with_comments
 from scrapy_dripper.engines.headline import with_headline
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, fall_back
@@ -178,7 +179,8 @@ class Extractor:
             return replace(better, blocks=len(page.blocks))
         self._begin(document)
         try:
-            main = with_headline(page, answer.probabilities, answer.main, config.title)
+            main = with_comments(page, answer.probabilities, answer.main, config.comments, answer.page_type)
+            main = with_headline(page, answer.probabilities, main, config.title)
             # That nothing is main is an answer, and a better one than a fallback extractor's (docs/fallback.md).
             nothing = not main.any() and len(page.blocks) > 0
             written = NOTHING if nothing else write(page, main, config, len(document.html))

@@ -221,7 +221,7 @@ def _trafilatura(text: str, url: str, config: Config, size: int) -> _Found:
     most = most_chars(size, config.max_output)
     # Trafilatura puts the URL before that of each image, whatever that comes to.
     short = len(url) * sum(1 for _ in root.iter("img", "a")) <= most // 2
-    main_html, plain = trafilatura_output.extract(root, url if short else "")
+    main_html, plain = trafilatura_output.extract(root, url if short else "", config.favor, config.comments)
     trafilatura_output.limit_caches(len(text))
     written = write_html(main_html, url, config, size)
     if config.content_types is not None or written.truncated or len(plain) > most:

@@ -50,11 +50,12 @@ _FORMATTING = {"#b": "strong", "#i": "em", "#u": "u", "#t": "code", "#sub": "sub
 _ATTRIBUTES = {"img": ("src", "alt", "title"), "a": ("target",)}
 
 
-def extract(root: HtmlElement, url: str) -> tuple[str, str]:
+def extract(root: HtmlElement, url: str, favor: str = "balanced", comments: str = "auto") -> tuple[str, str]:
     """Return HTML and text of the main content of a tree, which changes; empty strings for none.
 
-    Comments are left out: they are no main content, and without them the text is a little closer to what people mark
-    as such.
+    ``favor`` and ``comments`` are answers to ``DRIPPER_FAVOR`` and ``DRIPPER_COMMENTS``. Comments are left out but for
+    ``keep``, and then behind the rest: they are no main content, and without them the text is a little closer to what
+    people mark as such.
     """
     drop_controls(root)
     drop_broken(root)
@@ -68,7 +69,9 @@ def extract(root: HtmlElement, url: str) -> tuple[str, str]:
         root,
         url=url or None,
         output_format="xml",  # only the tree: its own Markdown takes quadratic time for formulas that do not end
-        include_comments=False,
+        include_comments=comments == "keep",
+        favor_precision=favor == "precision",
+        favor_recall=favor == "recall",
         include_formatting=True,
         include_images=True,
         include_links=True,
@@ -76,6 +79,8 @@ def extract(root: HtmlElement, url: str) -> tuple[str, str]:
     )
     if found is None or found.body is None:
         return "", ""
+    if comments == "keep" and found.commentsbody is not None:
+        found.body.extend(list(found.commentsbody))
     _drop_unsafe_urls(found.body)
     _drop_padding(found.body)
     plain = deepcopy(found.body)

@@ -71,6 +71,36 @@ def test_trafilatura_text_is_close_to_its_own() -> None:
     assert text.split() == own.split()
 
 
+COMMENTED = PAGE.replace(
+    "<footer",
+    "<div id='comments' class='comments-area'><ol class='comment-list'>"
+    f"<li class='comment'><p>READER says that {SENTENCE}</p></li></ol></div><footer",
+)
+
+
+@pytest.mark.parametrize(("comments", "there"), [("auto", False), ("drop", False), ("keep", True)])
+def test_trafilatura_with_comments(comments: str, there: bool) -> None:
+    """Behind the article, in all three forms."""
+    result = run(COMMENTED, comments=comments)
+    for form in (result.text, result.markdown, result.main_html):
+        assert "sandcastle" in (form or "")
+        assert ("READER says" in (form or "")) is there
+    if there:
+        assert (result.text or "").rindex("READER") > (result.text or "").index("sandcastle")
+
+
+@pytest.mark.parametrize("favor", ["balanced", "precision", "recall"])
+def test_trafilatura_is_told_what_to_favor(favor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = {}
+
+    def bare_extraction(root: HtmlElement, **options: object) -> None:
+        seen.update(options)
+
+    monkeypatch.setattr("scrapy_dripper.trafilatura_output.bare_extraction", bare_extraction)
+    run(PAGE, favor=favor)
+    assert (seen["favor_precision"], seen["favor_recall"]) == (favor == "precision", favor == "recall")
+
+
 def test_trafilatura_finds_nothing() -> None:
     result = run("<html><body><script>x()</script></body></html>")
     assert (result.main_html, result.markdown, result.text) == ("", "", "")

@@ -59,7 +59,7 @@ def read(document: Document, config: Config, profile: str = "native") -> Page:
         if not truncate:
             raise PageError(FallbackReason.OVERSIZE, f"{n:,} blocks, over DRIPPER_MAX_BLOCKS = {config.max_blocks:,}")
         page = page.head(config.max_blocks)
-    wishes = Wishes(config.min_quality)
+    wishes = Wishes(config.favor, config.comments, config.min_quality)
     return replace(page, truncated=page.truncated or oversize or cut_off, oversize=config.oversize, wishes=wishes)
 
 

@@ -121,6 +121,10 @@ class About:
 class Wishes:
     """What the configuration of a page asks of whoever labels it."""
 
+    favor: str = "balanced"
+    """Answer to ``DRIPPER_FAVOR``."""
+    comments: str = "auto"
+    """Answer to ``DRIPPER_COMMENTS``."""
     min_quality: float | None = None
     """Answer to ``DRIPPER_MIN_QUALITY``."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +50,7 @@ def native_copy(page: Page) -> tuple[Page, Ints]:
     """
     root = deepcopy(page.tree.nodes[0])
     number = {node: i for i, node in zip(range(len(page.tree.nodes)), root.iter(), strict=False)}
-    copy = cut(root, page.url)
+    copy = replace(cut(root, page.url), wishes=page.wishes)
     # Of a page with too many nodes the copy can have more of them: taking some out makes room.
     nodes = np.array([number[node] for node in copy.tree.nodes if node in number], dtype=np.int32)
     while number:  # inner nodes first: in the other order lxml takes quadratic time to free what the cut has taken out

@@ -17,6 +17,7 @@ from scrapy_dripper.engines import runtime
 from scrapy_dripper.engines.base import Labels, ModelError
 from scrapy_dripper.engines.tagger import Tagger, model
 from scrapy_dripper.engines.tagger.decode import Decoding, decode
+from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
 
 ARTICLE = (
@@ -161,6 +162,33 @@ def test_decoding_maximises_the_expected_f1(blocks: list[tuple[float, int]]) -> 
     ]
     chosen = (q * w)[main].sum() / (w[main].sum() + DECODING.recall_weight * total)
     assert chosen >= max(cuts) - 1e-9
+
+
+@given(st.lists(st.tuples(st.floats(0, 1, width=32), st.integers(1, 300)), min_size=1, max_size=40))
+def test_what_is_favored_decides_how_much_is_main(blocks: list[tuple[float, int]]) -> None:
+    """Precision takes out of what is main, recall adds to it; neither swaps blocks."""
+    p, size = (np.array(column, dtype=np.float32) for column in zip(*blocks, strict=True))
+    precise, balanced, complete = (
+        decode(p, size, DECODING.favoring(favor)) for favor in ("precision", "balanced", "recall")
+    )
+
+    assert (precise <= balanced).all()
+    assert (balanced <= complete).all()
+
+
+def test_favor_on_real_pages() -> None:
+    """Of the same pages more and more comes out, from precision to recall."""
+    folder = Path(__file__).parents[2] / "example_project" / "example" / "website" / "pages"
+    bodies = [path.read_bytes() for path in sorted(folder.rglob("*.html"))]
+    counts = []
+    extractor = Extractor(Config())
+    for favor in ("precision", "balanced", "recall"):
+        config = Config(favor=favor)
+        found = extractor.extract([Document(body, config=config) for body in bodies])
+        counts.append([one.main_blocks for one in found])
+
+    assert all(a <= b <= c for a, b, c in zip(*counts, strict=True))
+    assert sum(counts[0]) < sum(counts[1]) < sum(counts[2])
 
 
 def test_label_answers_every_page() -> None:

@@ -11,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree, html
 
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document
 from scrapy_dripper.output.main_html import main_html
-from scrapy_dripper.page.page import NOBODY, Page
+from scrapy_dripper.page import read
+from scrapy_dripper.page.page import NOBODY, Page, Wishes
 from scrapy_dripper.page.profiles import PROFILES, carry, native_copy
 from scrapy_dripper.page.simplify import simplify
 from scrapy_dripper.page.v1_0 import V1Page
@@ -140,6 +143,13 @@ def test_carry_wants_the_nodes_of_the_pages() -> None:
         carry(np.array([1.0]), copy, found, np.array([0, 1, 99], dtype=np.int32))
     with pytest.raises(ValueError, match="nodes"):
         carry(np.array([1.0]), copy, found)
+
+
+def test_a_native_copy_is_asked_for_the_same() -> None:
+    """The tagger, which drafts the labels of a page in another profile, has to know what its configuration wants."""
+    page = read(Document("<p>text"), Config(favor="recall", comments="drop", min_quality=0.5), "v1.0")
+
+    assert native_copy(page)[0].wishes == page.wishes == Wishes("recall", "drop", 0.5)
 
 
 def test_native_copy_is_the_native_page() -> None:

@@ -64,6 +64,37 @@ def test_pages_of_low_quality_fall_back(crawl: Crawls, site: Site, engine: Engin
     assert (found.stat("quality/pages"), found.stat("quality/mean")) == (2, 0.7)
 
 
+def test_the_engine_knows_what_a_page_wants(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """What the spider's settings say, unless the request says otherwise; comments are taken out behind the engine."""
+    wishes = {}
+
+    def act(engine: FakeEngine, pages: Any) -> Any:
+        wishes.update({page.url: (page.wishes.favor, page.wishes.comments) for page in pages})
+
+    engine.act = act
+    first, second = site.url("/a"), site.url("/b")
+    text = "MAIN article, which is longer than what its readers say of it."
+    for path in ("/a", "/b"):
+        body = f"<p>{text}</p><div class='comments'><p>MAIN comment</p></div>"
+        site.routes[path] = ("text/html", body.encode())
+
+    class Both(scrapy.Spider):
+        name = "both"
+        custom_settings = {"DRIPPER_FAVOR": "recall", "DRIPPER_COMMENTS": "drop"}  # noqa: RUF012
+
+        async def start(self) -> Any:
+            yield scrapy.Request(first)
+            yield scrapy.Request(second, meta={"dripper": {"favor": "precision", "comments": "keep"}})
+
+        def parse(self, response: Any) -> Any:
+            yield {"url": response.url}
+
+    found = crawl(Both)
+    assert wishes == {first: ("recall", "drop"), second: ("precision", "keep")}
+    texts = {item["url"]: item["markdown"].split("\n\n") for item in found.items}
+    assert texts == {first: [text], second: [text, "MAIN comment"]}
+
+
 def parse_with(item: dict[str, Any]) -> Any:
     """Return a callback that yields one item."""
 

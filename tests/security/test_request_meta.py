@@ -27,6 +27,8 @@ def test_what_decides_about_files_code_and_the_machine_is_no_part_of_a_request()
     named = [name for name in ALLOWED if not isinstance(getattr(Config(), name), (bool, int)) and "field" not in name]
     allowed = {
         "fallback",
+        "favor",
+        "comments",
         "min_quality",
         "oversize",
         "title",

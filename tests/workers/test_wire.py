@@ -198,6 +198,9 @@ OPTIONS = st.fixed_dictionaries(
     optional={
         "fallback": st.sampled_from(["trafilatura", "html", "empty", "none", "some.module.function"]),
         "oversize": st.sampled_from(["fallback", "truncate", "window"]),
+        "favor": st.sampled_from(["balanced", "precision", "recall"]),
+        "comments": st.sampled_from(["auto", "keep", "drop"]),
+        "min_quality": st.none() | st.floats(0, 1),
         "timeout": st.floats(0.001, 10**6),
         "cascade": st.none() | st.floats(0, 1),
         "max_bytes": st.integers(1, 10**9),

@@ -24,9 +24,9 @@ def choose(
 ) -> npt.NDArray[np.bool_]:
     """Return which of a page's n blocks are main: by expected F1, then by the rules for little pages and for twins.
 
-    All arrays have shape (n,); ``size`` is in words.
+    What the page's wishes favor counts more. All arrays have shape (n,); ``size`` is in words.
     """
-    main = with_little(page, probabilities, decode(probabilities, size, decoding))
+    main = with_little(page, probabilities, decode(probabilities, size, decoding.favoring(page.wishes.favor)))
     return without_twins(page, probabilities, main)
 
 

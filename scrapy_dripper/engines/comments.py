@@ -1,0 +1,89 @@
+"""Readers' comments: kept or left out where a user says so, found by what pages call them, not by a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.page.page import Flag, Page
+
+Bools = npt.NDArray[np.bool_]
+
+FORUM = "forum"
+"""The page type on which comments are posts, the main content itself."""
+MOST = 0.5
+"""Where comments are more of the main text than this, they are the main content, whatever the page is taken for."""
+LIKELY = 0.01
+"""A comment that is kept is at least so likely to be main. Nearly all that people write is."""
+LINKED = 0.8
+"""Share of a block's characters from which on it is a link and no text: to answer, to share, to the next page."""
+
+_NO_COMMENT = Flag.FORM | Flag.BUTTON | Flag.DIALOG | Flag.HIDDEN | Flag.NOSCRIPT
+_LONGEST = 512
+
+_PART = r"(?!(?:no|has|have|with|without|open|hide|show|toggle|recent|latest|last|top|fa|icon|hljs|token|code)[-_])"
+_PLACE = (
+    r"area|block|body|box|children|component|container|content|disqus|entry|feed|form|group|holder|inner|item|list"
+    r"|main|module|outer|page|panel|post|region|repl(?:y|ies)|respond|root|row|section|template|text|thread|tree|view"
+    r"|widget|wrap|wrapper"
+)
+_is_comments = re.compile(
+    rf"(?:^|\s)(?:(?:{_PART}[a-z0-9]{{1,20}}[-_]{{1,2}}){{0,3}}comments?(?:[-_]{{0,2}}(?:{_PLACE})){{0,2}}"
+    r"(?:[-_]{0,2}\d{1,12})?"
+    r"|(?:disqus|dsq)(?:[-_][a-z0-9]{1,20}){0,2}|respond|replies|repl(?:y|ies)[-_]?list|commento|giscus|isso-thread"
+    r"|livefyre|utterances|wpdcom|hyvor-talk-view)(?=\s|$)",
+    re.I,
+).search
+"""Names of the elements that hold comments, one word of the class attribute or the id."""
+_ROLE = "comment"
+_TYPES = frozenset({"comment", "usercomments"})
+
+
+def with_comments(
+    page: Page, probabilities: npt.NDArray[np.float32], main: Bools, comments: str, page_type: str | None
+) -> Bools:
+    """Return the labels with comments main (``keep``) or without them (``drop``); as they are for ``auto``.
+
+    All arrays have shape (n,) for the page's n blocks. Nothing is dropped from a page whose comments are its main
+    content: a forum's, or one on which they are most of the main text. Nothing is kept where nothing else is main.
+    """
+    if comments == "auto" or not main.any() or (comments == "drop" and page_type == FORUM):
+        return main
+    inside = in_comments(page)
+    size = np.array([len(text) for text in page.blocks.text])
+    if comments == "keep":
+        spoken = (page.tree.flags[page.blocks.context] & _NO_COMMENT) == 0
+        unlinked = page.blocks.link_chars < LINKED * size
+        more: Bools = main | (inside & spoken & unlinked & (probabilities >= LIKELY))
+        return more
+    if size[main & inside].sum() > MOST * size[main].sum():
+        return main
+    others: Bools = main & ~inside
+    return others
+
+
+def in_comments(page: Page) -> Bools:
+    """Return which blocks are in an element for comments, by its class, id or role, or by schema.org's microdata.
+
+    The whole page and its body never are one: themes write there whether comments are open.
+    """
+    tree = page.tree
+    known: dict[str, bool] = {}
+    inside = [False] * len(tree.nodes)
+    for i, (node, name, parent) in enumerate(zip(tree.nodes, tree.names, tree.parent.tolist(), strict=True)):
+        if parent < 0 or node.tag == "body":
+            continue
+        if name not in known:
+            known[name] = bool(name) and _is_comments(name[:_LONGEST]) is not None
+        inside[i] = inside[parent] or known[name] or _says_so(node.get)
+    return np.array(inside, dtype=np.bool_)[page.blocks.context]
+
+
+def _says_so(get: Callable[[str, str], str]) -> bool:
+    if _ROLE in (get("role", ""), get("itemprop", "")):
+        return True
+    types = get("itemtype", "")[:_LONGEST].lower().split()
+    return any(one.rpartition("/")[2] in _TYPES for one in types)
