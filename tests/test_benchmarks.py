@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -78,3 +79,27 @@ def test_missing_data_is_said_at_once(script: str, tmp_path: Path) -> None:
     assert "tar -xf" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "report.txt").exists()
+
+
+def test_favor_measures_every_set_at_every_weight(pages: Path, tmp_path: Path) -> None:
+    """More weight of recall never gives less of it, and the plot has a line for each set and for their mean."""
+    data = tmp_path / "data"
+    data.mkdir()
+    pages.rename(data / "html")
+    lines = [
+        json.dumps({"id": name, "text": "Paragraph 1 of page", "url": f"https://{name}.example/", "train": True})
+        for name in ("one", "two", "three")
+    ]
+    (data / "pages.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    report = tmp_path / "favor.txt"
+    done = run("favor.py", f"mine={data}", "--weights", 4, 0.1, "--output", report)
+
+    assert done.returncode == 0, done.stderr
+    text = report.read_text(encoding="utf-8")
+    assert "mine, articles, 3 pages" in text
+    recall = {name: float(cells[1]) for name, cells in rows(text).items() if len(cells) == 3 and "." in cells[0]}
+    assert list(recall) == ["precision", "balanced", "recall", "weight 0.1", "weight 4"]
+    assert recall["weight 0.1"] <= recall["weight 4"]
+    plot = report.with_suffix(".svg").read_text(encoding="utf-8")
+    assert plot.count("<polyline") == 2
+    assert plot.count("<circle") == 3  # a point of each line, and the key

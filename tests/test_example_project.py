@@ -18,11 +18,12 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 import scrapy
+from scrapy.utils.test import get_crawler
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "example_project"))
 
 from example.browser import find_chromium
-from example.console import Row, table
+from example.console import Row, Watcher, summary, table
 from example.pipelines import slug
 from example.website import Website, nasty
 from example.website.server import stored_pages
@@ -281,6 +282,22 @@ def test_the_report_fits_the_terminal_and_names_every_page(site_crawl: Crawl) ->
     assert len(lines) == 2 + len({*STORED, *nasty.PAGES}) - 1
     assert "not_html 3" in rest
     assert "pages/s" in rest
+
+
+def test_the_report_says_what_kinds_of_pages_there_were() -> None:
+    """Largest first, with the mean quality, where the model knows them; no empty lines where it does not."""
+    watcher = Watcher(get_crawler())
+    stats = {
+        "dripper/page_type/forum": 2,
+        "dripper/page_type/article": 12,
+        "dripper/quality/pages": 14,
+        "dripper/quality/mean": 0.9167,
+    }
+    lines = summary(watcher, stats, "out", "log")
+
+    assert "page types  article 12, forum 2" in lines
+    assert "quality     0.92 on the mean of 14 pages" in lines
+    assert not [line for line in summary(watcher, {}, "out", "log") if line.startswith(("page types", "quality"))]
 
 
 def test_progress_is_shown_without_a_terminal(site_crawl: Crawl) -> None:
