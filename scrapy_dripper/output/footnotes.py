@@ -61,16 +61,20 @@ class FootnoteMarks:
         shown = self._shown(link, href)
         return shown is not None and (len(shown) == 1 or not shown.isalpha())
 
-    def label(self, link: etree._Element, href: str) -> str | None:
-        """Return the label of the footnote that a link within the page leads to; None if it leads to none."""
-        shown = self._shown(link, href)
-        if shown is None:
-            return None
-        named = _mark_name(href) is not None
-        note = self._target(href[1:])
+    def note(self, link: etree._Element, href: str) -> etree._Element | None:
+        """Return the footnote, or the heading before it, that a link within the page leads to; None if to none."""
+        note = self._target(href[1:]) if self._shown(link, href) is not None else None
         if note is None or self._is_inside(link, note):
             return None
+        named = _mark_name(href) is not None
         if note.tag in _HOLDERS and not (named or note.tag != "div" or _note_class(note.get("class") or "")):
+            return None
+        return note
+
+    def label(self, link: etree._Element, href: str) -> str | None:
+        """Return the label of the footnote that a link within the page leads to; None if it leads to none."""
+        shown, note = self._shown(link, href), self.note(link, href)
+        if shown is None or note is None:
             return None
         near: etree._Element | None = link
         for _ in range(3):  # the name that the footnote leads back to can be on what is around its mark

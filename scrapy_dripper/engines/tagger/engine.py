@@ -15,18 +15,23 @@ from scrapy_dripper.engines.tagger.decode import Decoding, decode
 from scrapy_dripper.engines.tagger.features import features, schema_hash
 from scrapy_dripper.engines.tagger.little import with_little
 from scrapy_dripper.engines.tagger.model import Model, bundled
+from scrapy_dripper.engines.tagger.notes import with_notes
 from scrapy_dripper.engines.tagger.twins import without_twins
+from scrapy_dripper.engines.tagger.whole import with_alike, with_whole
 from scrapy_dripper.page.page import Page
 
 
 def choose(
     page: Page, probabilities: npt.NDArray[np.float32], size: npt.NDArray[np.float32], decoding: Decoding
 ) -> npt.NDArray[np.bool_]:
-    """Return which of a page's n blocks are main: by expected F1, then by the rules for little pages and for twins.
+    """Return which of a page's n blocks are main: by expected F1, then by the rules of this package.
 
-    What the page's wishes favor counts more. All arrays have shape (n,); ``size`` is in words.
+    What the page's wishes favor counts more. All arrays have shape (n,); ``size`` is in words. Twins come last, so that
+    nothing makes a twin main again.
     """
     main = with_little(page, probabilities, decode(probabilities, size, decoding.favoring(page.wishes.favor)))
+    main = with_alike(page, probabilities, with_whole(page, probabilities, main))
+    main = with_notes(page, probabilities, main)
     return without_twins(page, probabilities, main)
 
 

@@ -1,0 +1,266 @@
+"""Structures that stay whole: the blocks of a list, a table, a code or a call-out get one label.
+
+A structure is what an author wrote as one thing. Lists and tables that set out a page (menus, cards, threads) are none:
+they hold what running text has not, such as ``<div>``, headings and forms, or are mostly links.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.output.callouts import has_callout_class
+from scrapy_dripper.output.code.blocks import has_code_class
+from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
+
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+LEAST = {
+    "code": 0.2,
+    "list": 0.3,
+    "links": 0.2,
+    "call-out": 0.3,
+    "quotation": 0.3,
+    "table": 0.4,
+    "definitions": 0.4,
+    "details": 0.4,
+    "figure": 0.45,
+}
+"""Mean probability from which on a structure in running text is part of it: the less, the rarer it is anything else."""
+LAST = frozenset({"code", "list", "links", "call-out", "quotation"})
+"""What may end a text, with the same probability. Tables and figures behind a text are of the page's furniture."""
+MOST_BLOCKS = 200
+"""Blocks of a structure at most: what has more is a part of the page."""
+LINKED = 0.5
+"""Share of the text of a structure that is links, from which on it leads to other pages."""
+CELL = 1_500
+"""Characters of a cell of a data table at most, in the mean."""
+SHAPE = 0.75
+"""Share of the blocks of one shape that are main, from which on the others between main blocks follow them."""
+ALIKE = 3
+"""Blocks of one shape at least."""
+LIKELY = 0.4
+"""Probability from which on a block follows those of its shape."""
+
+_UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
+_ELSEWHERE = Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG
+_PROSE = Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE
+_KINDS = {
+    TAGS[tag]: kind
+    for kind, tags in {
+        "code": "pre listing xmp code",
+        "list": "ul ol",
+        "quotation": "blockquote",
+        "table": "table",
+        "definitions": "dl",
+        "details": "details",
+        "figure": "figure",
+    }.items()
+    for tag in tags.split()
+}
+_WRITTEN = [
+    TAGS[tag]
+    for tag in (
+        "p li ul ol dl dt dd pre code listing xmp blockquote table caption thead tbody tfoot tr td th figure "
+        "figcaption details summary"
+    ).split()
+]
+_OF_LAYOUTS = frozenset({"list", "table", "definitions", "quotation"})
+"""What pages are set out with, too: then it holds elements that no author writes."""
+_CELL, _HEADER, _ROW = TAGS["td"], TAGS["th"], TAGS["tr"]
+_furniture = re.compile(r"copyright|licen[cs]e|author|share|social|relat|tags|meta|nav|pag(?:er|ination)", re.I).search
+
+
+_sources = re.compile(
+    r"[\W\d_]*(?:references?|(?:useful |external )?links|(?:further |other )?(?:resources|sources)|further reading"
+    r"|see also|bibliography|(?:works )?cited|credits|quellen|literatur|siehe auch|weblinks|r[eé]f[eé]rences|ressources"
+    r"|liens|voir aussi|bibliographie|referencias|enlaces|fuentes|recursos|v[eé]ase tambi[eé]n|bibliograf[ií]a"
+    r"|refer[eê]ncias|riferimenti|fonti|collegamenti|źródła|linki|ссылки|источники|литература|см[. ]+также|kaynaklar"
+    r"|المراجع|المصادر|منابع|参考(?:资料|文献|链接|文章|リンク|サイト)?|參考(?:資料|文獻|連結)?|引用|资料来源"
+    r"|関連リンク|出典|참고(?: ?(?:자료|문헌|링크))?|출처)[\W_]*",
+    re.I,
+).fullmatch
+"""Headings of links that belong to a text, unlike "Related articles"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """A structure of a page: a key of :data:`LEAST`, the number of its element, and its blocks, from a up to b."""
+
+    kind: str
+    node: int
+    a: int
+    b: int
+
+
+def with_whole(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
+    """Return the labels with one for all blocks of a structure. All arrays have shape (n,) for the page's n blocks.
+
+    A structure is main if most of its text is, or has a mean probability over one half. In running text, between main
+    blocks of the element that it stands in or at its end, less is enough (:data:`LEAST`). What is hidden does not vote
+    and does not become main, nor does a label or a button in a box of code.
+    """
+    if not main.any():
+        return main
+    labels: Bools = main.copy()
+    flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
+    chars = np.fromiter(map(len, page.blocks.text), dtype=np.float64, count=len(main))
+    seen = flags & _UNSEEN == 0
+    for run in _runs(page, structures(page)):
+        between, last = _place(page, main, run)
+        for one in run:
+            voters = one.a + np.flatnonzero(seen[one.a : one.b])
+            if one.kind == "code" and (flags[voters] & Flag.CODE).any():
+                voters = voters[flags[voters] & Flag.CODE != 0]
+            if not len(voters):
+                continue
+            votes = float(np.average(main[voters], weights=chars[voters]))
+            mean = float(np.average(probabilities[voters], weights=chars[voters]))
+            name = page.tree.names[one.node][:LONGEST_CLASS]
+            in_text = between or (last and one.kind in LAST and not _furniture(name))
+            if votes > 0 or in_text:
+                labels[voters] = max(votes, mean) > 0.5 or (in_text and mean > LEAST[one.kind])
+    return labels
+
+
+def with_alike(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
+    """Return the labels with those blocks main, too, that are likely, between main blocks, and shaped as main ones.
+
+    Of one shape are blocks of the same element around them, whose elements and their parents have the same tag and
+    class: the pros and the cons of a product, the posts of a thread.
+    """
+    places = np.flatnonzero(main)
+    if not len(places):
+        return main
+    tree, blocks = page.tree, page.blocks
+    inner = blocks.context
+    outer = np.maximum(tree.parent[inner], 0)
+    shapes = np.stack((tree.parent[outer], tree.signature[outer], tree.signature[inner]))
+    _, shape = np.unique(shapes, axis=1, return_inverse=True)
+    shape = shape.reshape(-1)
+    alike, kept = np.bincount(shape)[shape], np.bincount(shape, weights=main)[shape]
+    flags = tree.flags[inner] | tree.flags[blocks.leaf]
+    chars = np.fromiter(map(len, blocks.text), dtype=np.int64, count=len(blocks))
+    follow = (alike >= ALIKE) & (kept >= SHAPE * alike) & (probabilities >= LIKELY)
+    follow &= (flags & (_UNSEEN | _ELSEWHERE) == 0) & (blocks.link_chars < LINKED * chars)
+    follow[: places[0]] = follow[places[-1] :] = False
+    labels: Bools = main | follow
+    return labels
+
+
+# ---------------------------------------------------------------------- where structures stand
+def _around(page: Page, one: Structure) -> int:
+    """Return the innermost element around a structure that holds more than it, -1 if there is none."""
+    tree = page.tree
+    node = int(tree.parent[one.node])
+    while node >= 0 and tree.block_start[node] == one.a and tree.block_end[node] == one.b:
+        node = int(tree.parent[node])
+    return node
+
+
+def _runs(page: Page, found: Iterator[Structure]) -> Iterator[list[Structure]]:
+    """Yield structures that follow each other in one element together: what is around one is around all."""
+    run: list[Structure] = []
+    around = -1
+    for one in found:
+        outer = _around(page, one)
+        if run and (outer != around or one.a != run[-1].b):
+            yield run
+            run = []
+        run.append(one)
+        around = outer
+    if run:
+        yield run
+
+
+def _place(page: Page, main: Bools, run: list[Structure]) -> tuple[bool, bool]:
+    """Return if structures stand between main blocks of the element around them, and if behind the last of them."""
+    around = _around(page, run[0])
+    if around < 0:
+        return False, False
+    first, end = int(page.tree.block_start[around]), int(page.tree.block_end[around])
+    a, b = run[0].a, run[-1].b
+    if a == first or not main[a - 1]:
+        return False, False
+    return bool(b < end and main[b]), not main[b:end].any()
+
+
+# ---------------------------------------------------------------------- what is one
+def structures(page: Page) -> Iterator[Structure]:
+    """Yield the outermost structures of a page, in order."""
+    finder = _Finder(page)
+    tree = page.tree
+    done = 0
+    for node in np.flatnonzero(tree.block_end > tree.block_start).tolist():
+        a, b = int(tree.block_start[node]), int(tree.block_end[node])
+        if a >= done and b - a <= MOST_BLOCKS:
+            kind = finder.kind(node, a, b)
+            if kind:
+                yield Structure(kind, node, a, b)
+                done = b
+
+
+class _Finder:
+    """Sums over the blocks and nodes of a page, by which an element is asked in constant time what it holds."""
+
+    def __init__(self, page: Page) -> None:
+        tree, blocks = page.tree, page.blocks
+        self._tree, self._blocks = tree, blocks
+        flags = tree.flags[blocks.context] | tree.flags[blocks.leaf]
+        chars = np.fromiter(map(len, blocks.text), dtype=np.float64, count=len(blocks))
+        code = flags & Flag.CODE != 0
+        layout = flags & (Flag.HEADING | _ELSEWHERE) != 0
+        self._code, self._layout = _sums(code), _sums(layout)
+        self._foreign = _sums(layout | ~(np.isin(tree.tag[blocks.context], _WRITTEN) | code))
+        self._prose = _sums(flags & _PROSE != 0)
+        self._chars, self._linked = _sums(chars), _sums(blocks.link_chars - LINKED * chars)
+        self._headers, self._rows = _sums(tree.tag == _HEADER), _sums(tree.tag == _ROW)
+        self._cells = _sums(np.isin(tree.tag, (_CELL, _HEADER)))
+
+    def kind(self, node: int, a: int, b: int) -> str:
+        """Return which structure an element with the blocks from a up to b is; nothing for any other element."""
+        found = _KINDS.get(int(self._tree.tag[node]), "")
+        name = (self._tree.nodes[node].get("class") or "")[:LONGEST_CLASS]
+        if found != "code" and self._is_code(node, name, a, b):
+            return "code"
+        if not found and name and has_callout_class(name):
+            found = "call-out"
+        if not found or self._layout[b] > self._layout[a]:
+            return ""
+        if found in _OF_LAYOUTS and self._foreign[b] > self._foreign[a]:
+            return ""
+        if found != "code" and self._linked[b] >= self._linked[a]:
+            return "links" if found == "list" and self._has_sources(a) else ""
+        return found if found != "table" or self._is_data(node, a, b) else ""
+
+    def _is_code(self, node: int, name: str, a: int, b: int) -> bool:
+        """Return True for a box of code by its class: with code, and without paragraphs, lists and headings."""
+        if self._code[b] == self._code[a] or self._prose[b] > self._prose[a]:
+            return False
+        return bool(self._tree.nodes[node].get("data-lang")) or (name != "" and has_code_class(name))
+
+    def _has_sources(self, a: int) -> bool:
+        """Return True if the block before a is the heading of links that an author gives, such as references."""
+        context, text = self._blocks.context, self._blocks.text
+        return bool(a and self._tree.flags[context[a - 1]] & Flag.HEADING and _sources(text[a - 1][:LONGEST_CLASS]))
+
+    def _is_data(self, node: int, a: int, b: int) -> bool:
+        """Return True for a table of data: with a header cell, two rows and columns or more, and cells of some size."""
+        end = self._tree.end[node]
+        rows, cells = self._rows[end] - self._rows[node], self._cells[end] - self._cells[node]
+        return bool(
+            self._headers[end] > self._headers[node]
+            and rows > 1
+            and cells > rows
+            and self._chars[b] - self._chars[a] <= CELL * cells
+        )
+
+
+def _sums(values: npt.ArrayLike) -> Floats:
+    return np.concatenate(([0.0], np.cumsum(values)))
