@@ -33,8 +33,8 @@ LEAST = {
     "figure": 0.45,
 }
 """Mean probability from which on a structure in running text is part of it: the less, the rarer it is anything else."""
-LAST = frozenset({"code", "list", "links", "call-out", "quotation"})
-"""What may end a text, with the same probability. Tables and figures behind a text are of the page's furniture."""
+LAST = frozenset({"code", "list", "links", "table", "call-out", "quotation"})
+"""What may end a text, with the same probability. Figures behind a text are of the page's furniture."""
 MOST_BLOCKS = 200
 """Blocks of a structure at most: what has more is a part of the page."""
 LINKED = 0.5
