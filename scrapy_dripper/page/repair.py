@@ -1,8 +1,8 @@
 """What browsers make of some tags and libxml2 does not: elements that are always empty, and content that it hides.
 
 libxml2 knows HTML 4. To it a ``<source>`` or ``<embed>`` holds all that follows, HTML5 content before the first tag
-of HTML 4 belongs to the ``<head>``, and an ``<svg>`` that is not closed, or a ``<template>`` with an unclosed tag,
-takes the rest of the page with it.
+of HTML 4 belongs to the ``<head>``, a ``<section>`` ends no paragraph, and an ``<svg>`` that is not closed, or a
+``<template>`` with an unclosed tag, takes the rest of the page with it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from lxml import etree
 
 from scrapy_dripper.page.recover import set_attributes, xml_text
-from scrapy_dripper.page.tags import METADATA, SVG_BREAKOUT, SVG_HTML, UNSEEN, VOID
+from scrapy_dripper.page.tags import ENDS_PARAGRAPH, METADATA, SVG_BREAKOUT, SVG_HTML, UNSEEN, VOID
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -51,7 +51,21 @@ def repair(root: HtmlElement) -> None:
         if len(pictures) < len(special):
             for image in root.iter("image"):  # those of SVG as well, but nobody sees them
                 image.tag = "img"
+    _end_paragraphs(root)
     _leave_head(root)
+
+
+def _end_paragraphs(root: HtmlElement) -> None:
+    """End a paragraph before an element that ends one in a browser, and that libxml2 does not know (HTML 13.2.6.4.7).
+
+    Sites leave ``</p>`` out to save bytes. A whole article would be in the paragraph before it, and hidden with it.
+    """
+    for element in list(root.iter(*ENDS_PARAGRAPH)):
+        paragraph = element.getparent()
+        if paragraph is None or paragraph.tag != "p":
+            continue
+        for moved in reversed([element, *element.itersiblings()]):
+            paragraph.addnext(moved)
 
 
 def _empty(elements: list[HtmlElement], root: HtmlElement) -> None:

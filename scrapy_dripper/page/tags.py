@@ -65,6 +65,11 @@ KINDS: dict[str, Kind] = {
 VOID = frozenset({"embed", "source", "track", "wbr", "keygen", "bgsound", "command", "image"})
 """Tags without content that libxml2 takes for tags with content, beside those that it knows."""
 
+ENDS_PARAGRAPH = tuple(
+    "article aside details dialog figcaption figure footer header hgroup main nav search section summary".split()
+)
+"""Tags that end a paragraph and that libxml2 does not know: to HTML 4 they are no blocks."""
+
 METADATA = frozenset(
     {"title", "meta", "link", "base", "basefont", "bgsound", "style", "script", "noscript", "noframes", "template"}
 )

@@ -12,10 +12,12 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import recover as recover_module
 from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.parse import looks_binary, parse
 from scrapy_dripper.page.recover import MAX_ATTRIBUTES, MAX_DEPTH, has_attribute_run, recover
+from scrapy_dripper.page.tags import ENDS_PARAGRAPH
 
 
 def words(root: HtmlElement) -> list[str]:
@@ -332,3 +334,33 @@ def test_any_text_is_recovered(source: str) -> None:
     assert root.tag == "html"
     assert root.find("body") is not None or root.find("frameset") is not None
     html(root)
+
+
+@pytest.mark.parametrize("tag", ENDS_PARAGRAPH)
+def test_a_paragraph_ends_before_a_section(tag: str) -> None:
+    """As in a browser, where ``</p>`` is left out to save bytes; what follows stays in its order."""
+    root = parse(f"<div><p hidden>One<b>bold</b> two<{tag}><p>Three</{tag}>four<i>five</i></div>six")
+    (paragraph, section, italic) = root.find(".//div")
+
+    assert paragraph.text_content() == "Onebold two"
+    assert (section.tag, section.text_content(), section.tail) == (tag, "Three", "four")
+    assert (italic.tag, italic.tail) == ("i", None)
+    assert root.text_content() == "Onebold twoThreefourfivesix"
+
+
+def test_a_section_in_a_span_of_a_paragraph_stays() -> None:
+    """Only what stands in the paragraph itself ends it here; text is lost in neither way."""
+    root = parse("<p>One<span><section>two</section></span>three")
+
+    assert root.text_content() == "Onetwothree"
+
+
+def test_a_hidden_paragraph_hides_no_article() -> None:
+    """A theme's hidden summary whose end tag is left out."""
+    (found,) = Extractor().extract(
+        ["<main><h1>A day</h1><p hidden>A summary<section><p>The tide came in at noon.</section></main>"]
+    )
+
+    assert found.text is not None
+    assert "The tide came in at noon" in found.text
+    assert "summary" not in found.text
