@@ -69,6 +69,10 @@ _beside = re.compile(
     re.I,
 ).search
 
+_CAPTIONS = 2
+"""Blocks that stand with an image at most, for it to be one of the text around."""
+_LONGEST_CAPTION = 600
+
 
 def main_html(page: Page, main: npt.NDArray[np.bool_]) -> str:
     """Return the Main-HTML of a page as text."""
@@ -96,7 +100,7 @@ def main_tree(page: Page, main: npt.NDArray[np.bool_]) -> etree._Element:
     kept_of = _kept_owners(main)
     text, tail, own = kept_of[tree.text_owner], kept_of[tree.tail_owner], kept_of[tree.self_owner]
     hidden = hidden_nodes(tree)
-    own[list(_at_edges(tree, main, np.flatnonzero((tree.self_owner < NOBODY) & ~own).tolist()))] = True
+    own[list(_at_edges(page, main, np.flatnonzero((tree.self_owner < NOBODY) & ~own).tolist()))] = True
     if hidden.any():
         text &= ~hidden
         tail &= ~hidden[np.maximum(tree.parent, 0)]
@@ -139,12 +143,14 @@ def _kept_owners(main: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     return kept
 
 
-def _at_edges(tree: Tree, main: npt.NDArray[np.bool_], left: list[int]) -> Iterator[int]:
+def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Iterator[int]:
     """Yield those of the nodes in gaps that belong to main blocks on one side: the first image of an article, the last.
 
     The least element around one that has blocks decides: they must all be main, or the one beside it must be in there,
-    and the one on the other side not. What has the class or id of an icon, an advertisement or the like is left out.
+    and the one on the other side not. Or it stands between main blocks and has but one or two short ones without links,
+    such as a caption that is not main. What has the class or id of an icon, an advertisement or the like is left out.
     """
+    tree, blocks = page.tree, page.blocks
     total = _running(main)
     start, end, parent, owner = (
         column.tolist() for column in (tree.block_start, tree.block_end, tree.parent, tree.self_owner)
@@ -170,6 +176,10 @@ def _at_edges(tree: Tree, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
             0 < gap < n and before != behind and bool(main[gap - 1 if before else gap])
         ):
             yield i
+        elif b - a <= _CAPTIONS and a > 0 and b < n and main[a - 1] and main[b] and total[b] == total[a]:
+            short = all(len(text) <= _LONGEST_CAPTION for text in blocks.text[a:b])
+            if short and not blocks.links[a:b].any() and not _beside(tree.names[around][:512]):
+                yield i
 
 
 def _running(main: npt.NDArray[np.bool_]) -> list[int]:

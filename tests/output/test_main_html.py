@@ -97,6 +97,12 @@ def test_columns_do_not_shift_where_a_dropped_row_spans() -> None:
         ("<article><picture><source srcset=i><img src=i></picture><p>a</p></article><p>b</p>", [0], True),
         ("<p>b</p><article><img src=i><p>a</p></article>", [1], True),
         ("<article><p>a</p><img src=i></article>", [0], True),
+        # a caption is not main, but the text around is
+        ("<p>a</p><figure><img src=i><figcaption>c</figcaption></figure><p>b</p>", [0, 2], True),
+        ("<p>a</p><div><img src=i><p>c</p><p>credit</p></div><p>b</p>", [0, 3], True),
+        ("<p>a</p><div><img src=i><p>c</p><p>d</p><p>e</p></div><p>b</p>", [0, 4], False),
+        ("<p>a</p><div><img src=i><p><a href=/x>Read this</a></p></div><p>b</p>", [0, 2], False),
+        ("<p>a</p><div class=promo><img src=i><p>c</p></div><p>b</p>", [0, 2], False),
         ("<p>b</p><article><div class='share icons'><img src=i></div><p>a</p></article>", [1], False),
         ("<p>b</p><article><img class='ad-image' src=i><p>a</p></article>", [1], False),
     ],
