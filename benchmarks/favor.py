@@ -28,7 +28,7 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.training.data import DataError, Sample
 from scrapy_dripper.training.sets import SetChoice, load_sets
 
-WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.6, 2.4, 3.2)
+WEIGHTS = (0.125, 0.25, 0.4, 0.6, 1.0, 1.6, 2.5, 4.0, 8.0)
 FAVORS = ("precision", "balanced", "recall")
 MEAN = "mean of sets"
 DATA = Path(__file__).parents[1] / ".cache"
@@ -49,11 +49,12 @@ Figures = Mapping[str, PRF]
 
 
 def with_weight(model: Path, folder: Path, weight: float) -> Path:
-    """Return a copy of a model folder whose balanced decision gives recall another weight."""
+    """Return a copy of a model folder whose balanced decision gives recall so many times the weight."""
     copy = folder / f"{weight:g}"
     shutil.copytree(model, copy)
     manifest = json.loads((copy / MANIFEST).read_text(encoding="utf-8"))
-    manifest["decoding"]["recall_weight"] = weight
+    weights = manifest["decoding"]["recall_weights"]
+    manifest["decoding"]["recall_weights"] = {name: weight * value for name, value in weights.items()}
     (copy / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     return copy
 
@@ -91,7 +92,7 @@ def report(curve: Mapping[float, Figures], points: Mapping[str, Figures], counts
     parts = []
     for name in next(iter(points.values())):
         rows = [(favor, points[favor][name]) for favor in FAVORS]
-        rows += [(f"weight {weight:g}", curve[weight][name]) for weight in curve]
+        rows += [(f"times {weight:g}", curve[weight][name]) for weight in curve]
         pages = f", {counts[name]} pages" if name in counts else ""
         head = [name + pages, "precision", "recall", "F1"]
         parts.append(table(head, [[what, *(f"{value:.4f}" for value in prf)] for what, prf in rows]))
@@ -153,7 +154,9 @@ def main() -> None:
     parser.add_argument("sets", nargs="*", metavar="[NAME=]FOLDER", default=SETS, help="annotated pages")
     parser.add_argument("--pages", type=int, default=100, metavar="N", help="of each set, 0 for all (%(default)s)")
     parser.add_argument("--model", type=Path, default=bundled(), help="folder of a tagger (the bundled one)")
-    parser.add_argument("--weights", type=float, nargs="+", default=WEIGHTS, metavar="W", help="of recall")
+    parser.add_argument(
+        "--weights", type=float, nargs="+", default=WEIGHTS, metavar="W", help="multiples of the weight of recall"
+    )
     parser.add_argument("--output", type=Path, default=OUTPUT, help="the report (%(default)s)")
     parser.add_argument("--plot", type=Path, metavar="SVG", help="the plot (beside the report)")
     options = parser.parse_args()
@@ -168,7 +171,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         for weight in sorted(options.weights):
             model = with_weight(options.model, Path(folder), weight)
-            curve[weight] = measured(samples, Config(model=str(model)), f"weight {weight:g}")
+            curve[weight] = measured(samples, Config(model=str(model)), f"times {weight:g}")
     head = heading("favor.py", ["scrapy-dripper", "trafilatura", "lxml", "numpy", "onnxruntime"])
     note = "Words as in scrapy_dripper/evaluation/neutral.py; means over pages, so F1 is not that of the two before it."
     publish(f"{head}\n\n{note}\n\n{report(curve, points, counts)}", options.output)

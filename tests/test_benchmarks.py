@@ -98,8 +98,8 @@ def test_favor_measures_every_set_at_every_weight(pages: Path, tmp_path: Path) -
     text = report.read_text(encoding="utf-8")
     assert "mine, articles, 3 pages" in text
     recall = {name: float(cells[1]) for name, cells in rows(text).items() if len(cells) == 3 and "." in cells[0]}
-    assert list(recall) == ["precision", "balanced", "recall", "weight 0.1", "weight 4"]
-    assert recall["weight 0.1"] <= recall["weight 4"]
+    assert list(recall) == ["precision", "balanced", "recall", "times 0.1", "times 4"]
+    assert recall["times 0.1"] <= recall["times 4"]
     plot = report.with_suffix(".svg").read_text(encoding="utf-8")
     assert plot.count("<polyline") == 2
     assert plot.count("<circle") == 3  # a point of each line, and the key

@@ -54,9 +54,10 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument(
         "--copies",
         type=_kinds,
-        default=[],
+        default=list(KINDS),
         metavar="KINDS",
-        help=f"learn from changed copies of pages as well: {', '.join(KINDS)}, with commas (default: none)",
+        help="learn from these kinds of changed copies of pages as well, with commas between them, or from 'none' "
+        f"(default: {','.join(KINDS)})",
     )
     top.add_argument("--out", type=Path, default=Path("models/tagger"), help="the model folder (default: %(default)s)")
     top.add_argument(
@@ -102,7 +103,7 @@ def train(arguments: argparse.Namespace) -> None:
     from scrapy_dripper.training.card import card
     from scrapy_dripper.training.crossvalidate import splits
     from scrapy_dripper.training.export import export
-    from scrapy_dripper.training.fit import CONTEXT, TREES
+    from scrapy_dripper.training.fit import CONTEXT, QUALITY, TREES, TYPES
     from scrapy_dripper.training.measure import Measured, measure
     from scrapy_dripper.training.prepare import prepare
     from scrapy_dripper.training.stack import fit_stack
@@ -148,7 +149,7 @@ def train(arguments: argparse.Namespace) -> None:
         "seed": arguments.seed,
         "folds": arguments.folds,
         "networks": arguments.networks,
-        "parameters": {"trees": TREES, "context": CONTEXT},
+        "parameters": {"trees": TREES, "types": TYPES, "context": CONTEXT, "quality": QUALITY},
         **(measured.notes() if measured else {"word_f1": None}),
         "python": platform.python_version(),
         "libraries": {name: importlib.metadata.version(name) for name in libraries},
@@ -167,9 +168,9 @@ def _choice(text: str) -> SetChoice:
 
 
 def _kinds(text: str) -> list[str]:
-    kinds = [kind for kind in text.split(",") if kind]
+    kinds = [] if text == "none" else text.split(",")
     if unknown := [kind for kind in kinds if kind not in KINDS]:
-        raise argparse.ArgumentTypeError(f"expected kinds from {', '.join(KINDS)} (got {unknown[0]!r})")
+        raise argparse.ArgumentTypeError(f"expected kinds from {', '.join(KINDS)}, or 'none' (got {unknown[0]!r})")
     return kinds
 
 

@@ -15,10 +15,11 @@ _CARD = """\
 
 The probability that a block of a web page is main content, in two stages. The first is the mean of gradient-boosted
 trees over {features} features of a block, and of {networks} small networks that also see those of the blocks around.
-The second is trees over what the first says of the page as a whole. The answer is the mean of both stages, calibrated
-on held-out pages. No part reads text beyond counts of characters and of some words, and the types that the page's head
-names. It runs through onnxruntime on a CPU. Made by `make train`; the seed, library versions and data hashes are in
-`manifest.json`.
+Trees over what the first says tell which type of page it is. The second stage is trees over the page's type and what
+the first says of the page as a whole. The answer is the mean of both stages, calibrated on held-out pages. Trees over
+the answer tell the word F1 that is to be expected of the page. No part reads text beyond counts of characters and of
+some words, and the types that the page's head names. It runs through onnxruntime on a CPU. Made by `make train`; the
+seed, library versions and data hashes are in `manifest.json`.
 
 ## Data
 {data}
@@ -36,6 +37,12 @@ names say. Means over pages:
 * In the mean of sets, every set counts the same.
 
 {figures}
+## Pages as a whole
+The type of a page and its quality, the word F1 that is to be expected, on the same pages. The cascade is
+`DRIPPER_MIN_QUALITY`: pages of a lower quality go to Trafilatura.
+
+{pages}
+
 ## What it is bad at
 {weak}
 * Pages whose content is put there by JavaScript: a crawler that does not run it has nothing to label.
@@ -80,6 +87,7 @@ def _copies(counts: Mapping[str, int]) -> list[str]:
 def card(sets: Sequence[PageSet], measured: Measured | None, notes: Mapping[str, Any]) -> str:
     """Return the model card as Markdown; without figures it says that the model was not measured."""
     figures, weak = "Not measured: trained with `--no-measure`.\n", "* Not measured."
+    pages = "Not measured."
     if measured:
         types = summaries(measured.rows(OURS))
         worst = sorted((name for name in types if name != ALL), key=lambda name: types[name].f1)[:3]
@@ -91,11 +99,13 @@ def card(sets: Sequence[PageSet], measured: Measured | None, notes: Mapping[str,
             if (rows := measured.rows(name))
         )
         figures = "\n".join([f"Beside {systems}:\n", measured.table.text(markdown=True) + "\n", *by_type])
+        pages = measured.pages.text("Trafilatura", markdown=True)
     return _CARD.format(
         networks=notes["networks"],
         features=notes["features"],
         data="\n".join([*map(_about, sets), *_copies(notes["copies"])]),
         folds=notes["folds"],
         figures=figures,
+        pages=pages,
         weak=weak,
     )

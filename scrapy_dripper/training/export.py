@@ -11,10 +11,18 @@ import numpy as np
 from scrapy_dripper.engines.files import hashes
 from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.decode import Decoding
-from scrapy_dripper.engines.tagger.features import schema_hash
-from scrapy_dripper.engines.tagger.model import BLOCKS, CONTEXT, FORMAT, Manifest, Model
-from scrapy_dripper.training.fit import CONTEXT_SHARE, NETWORK_SHARE, Fitted
-from scrapy_dripper.training.graphs import blocks_graph, context_graph
+from scrapy_dripper.engines.tagger.model import (
+    BLOCKS,
+    CONTEXT,
+    FORMAT,
+    PAGES,
+    QUALITY,
+    Manifest,
+    Model,
+    schema_of,
+)
+from scrapy_dripper.training.fit import CONTEXT_SHARE, NETWORK_SHARE, Fitted, predict_types
+from scrapy_dripper.training.graphs import blocks_graph, context_graph, pages_graph, quality_graph
 from scrapy_dripper.training.prepare import Example
 
 TOLERANCE = 0.02
@@ -28,10 +36,14 @@ def export(
 
     Raise RuntimeError if it does not.
     """
-    names_of_context = list(context(probe.features, np.zeros(len(probe.main), dtype=np.float32)))
+    first = fitted.stage(probe)
+    types = predict_types(fitted.types, probe, first)
+    names_of_context = list(context(probe.features, first, types))
     weights = {
         BLOCKS: blocks_graph([fitted.stage.trees], fitted.stage.networks, NETWORK_SHARE, len(names)),
+        PAGES: pages_graph(fitted.types, fitted.types.num_feature()),
         CONTEXT: context_graph(fitted.context, CONTEXT_SHARE, fitted.calibration, names_of_context),
+        QUALITY: quality_graph(fitted.quality, fitted.quality.num_feature()),
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in weights.items():
@@ -39,11 +51,12 @@ def export(
     manifest = Manifest(
         format=FORMAT,
         engine="tagger",
-        feature_schema=schema_hash(names, names_of_context),
+        feature_schema=schema_of(probe.features),
         weights_sha256=hashes(folder, weights),
         decoding=decoding,
     )
     manifest.write(folder, **notes)
-    difference = float(np.abs(Model(folder)(probe.features) - fitted(probe)).max())
+    answer = Model(folder)(probe.features)
+    difference = float(max(np.abs(answer.probabilities - fitted(probe)).max(), np.abs(answer.types - types).max()))
     if difference > TOLERANCE:
         raise RuntimeError(f"the exported model differs from the trained one by {difference:.4f} on page {probe.id}")

@@ -2,8 +2,9 @@
 
 The first stage is the mean of gradient-boosted trees and small networks. The second stage are trees over what the
 first says of a page as a whole; they are fitted on probabilities of pages that the first stage had not seen, because
-those of seen pages are too sure of themselves (stacked generalisation: Wolpert 1992). A line over the log-odds then
-makes probabilities of the mean of both stages.
+those of seen pages are too sure of themselves (stacked generalisation: Wolpert 1992). Between the two stand trees that
+tell page types apart. A line over the log-odds then makes probabilities of the mean of both stages, and trees over
+these tell what word F1 is to be expected of a page.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.engines.tagger.context import context
+from scrapy_dripper.engines.tagger.decode import Decoding, decode
+from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES, page_features, quality_features
+from scrapy_dripper.evaluation.neutral import neutral_prf
 from scrapy_dripper.training.calibrate import Calibration, calibrate
 from scrapy_dripper.training.prepare import Example
 
@@ -48,6 +52,32 @@ _COMMON: dict[str, Any] = {
 }
 TREES: dict[str, Any] = {**_COMMON, "learning_rate": 0.08, "num_leaves": 48, "num_iterations": 200}
 CONTEXT: dict[str, Any] = {**_COMMON, "learning_rate": 0.05, "num_leaves": 24, "num_iterations": 150}
+_PAGES: dict[str, Any] = {
+    "feature_fraction": 0.2,
+    "min_data_in_leaf": 10,
+    "lambda_l2": 5.0,
+    "max_bin": 63,
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 1,
+    "verbose": -1,
+}
+TYPES: dict[str, Any] = {
+    **_PAGES,
+    "objective": "multiclass",
+    "num_class": len(PAGE_TYPES),
+    "learning_rate": 0.08,
+    "num_leaves": 8,
+    "num_iterations": 60,
+}
+QUALITY: dict[str, Any] = {
+    **_PAGES,
+    "objective": "regression",
+    "feature_fraction": 0.4,
+    "learning_rate": 0.05,
+    "num_leaves": 8,
+    "num_iterations": 120,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,12 +101,15 @@ class Fitted:
     """All the parts of a tagger."""
 
     stage: Stage
+    types: lightgbm.Booster
     context: tuple[lightgbm.Booster, ...]
     calibration: Calibration
+    quality: lightgbm.Booster
 
     def __call__(self, example: Example) -> npt.NDArray[np.float64]:
         """Return the probability of main of each block, as the exported model does."""
-        return self.calibration(predict(self.context, example, self.stage(example)))
+        first = self.stage(example)
+        return self.calibration(predict(self.context, example, first, predict_types(self.types, example, first)))
 
 
 def fit_trees(examples: Sequence[Example], seed: int = 0) -> lightgbm.Booster:
@@ -100,12 +133,54 @@ def predict_network(network: Network, example: Example) -> Floats:
     return result
 
 
-def fit_context(
-    examples: Sequence[Example], probabilities: Mapping[str, Floats], seed: int = 0
-) -> tuple[lightgbm.Booster, ...]:
-    """Return the second stage; the probabilities, by the examples' ids, come from stages that had not seen them."""
+def fit_types(examples: Sequence[Example], probabilities: Mapping[str, Floats], seed: int = 0) -> lightgbm.Booster:
+    """Return what tells page types apart; the probabilities come from first stages that had not seen the examples.
+
+    Pages whose type is none of the known ones are left out.
+    """
+    known = [e for e in examples if e.page_type in PAGE_TYPES]
     data = lightgbm.Dataset(
-        np.concatenate([context(e.features, probabilities[e.id]).matrix() for e in examples]),
+        np.concatenate([page_features(e.features, probabilities[e.id]).matrix for e in known]),
+        np.array([PAGE_TYPES.index(e.page_type) for e in known]),
+        weight=np.array([e.share for e in known]),
+    )
+    return lightgbm.train({**TYPES, "seed": seed}, data)
+
+
+def predict_types(booster: lightgbm.Booster, example: Example, probabilities: Floats) -> Floats:
+    """Return the probability of each page type, of shape (1, types)."""
+    found = booster.predict(page_features(example.features, probabilities).matrix, num_threads=1)
+    return np.asarray(found, dtype=np.float32)
+
+
+def fit_quality(
+    examples: Sequence[Example],
+    probabilities: Mapping[str, npt.NDArray[np.float64]],
+    types: Mapping[str, Floats],
+    seed: int = 0,
+) -> lightgbm.Booster:
+    """Return what tells the word F1 that is to be expected of a page, fitted on that of held-out pages.
+
+    The probabilities are calibrated. Copies are no pages that a crawl meets, and left out.
+    """
+    decoding, rows, f1 = Decoding(), [], []
+    for e in examples:
+        if e.copy:
+            continue
+        p = probabilities[e.id].astype(np.float32)
+        main = decode(p, e.features.size, decoding.recall_of(types[e.id][0]), decoding.min_words)
+        text = "\n".join(block for block, chosen in zip(e.texts, main, strict=True) if chosen)
+        rows.append(quality_features(e.features, p, types[e.id], main).matrix)
+        f1.append(neutral_prf(text, e.truth, [e.title]).f1)
+    return lightgbm.train({**QUALITY, "seed": seed}, lightgbm.Dataset(np.concatenate(rows), np.array(f1)))
+
+
+def fit_context(
+    examples: Sequence[Example], probabilities: Mapping[str, Floats], types: Mapping[str, Floats], seed: int = 0
+) -> tuple[lightgbm.Booster, ...]:
+    """Return the second stage; probabilities and types, by the examples' ids, are of stages that had not seen them."""
+    data = lightgbm.Dataset(
+        np.concatenate([context(e.features, probabilities[e.id], types[e.id]).matrix() for e in examples]),
         np.concatenate([e.main for e in examples]),
         weight=np.concatenate([e.weight for e in examples]),
         free_raw_data=False,
@@ -115,9 +190,11 @@ def fit_context(
     return tuple(lightgbm.train({**CONTEXT, "seed": one}, data) for one in seeds)
 
 
-def predict(boosters: Sequence[lightgbm.Booster], example: Example, probabilities: Floats) -> npt.NDArray[np.float64]:
+def predict(
+    boosters: Sequence[lightgbm.Booster], example: Example, probabilities: Floats, types: Floats
+) -> npt.NDArray[np.float64]:
     """Return the mean of the second stage's probabilities and the first's, before calibration."""
-    matrix = context(example.features, probabilities).matrix()
+    matrix = context(example.features, probabilities, types).matrix()
     second = np.mean([b.predict(matrix, num_threads=1) for b in boosters], axis=0)
     mean: npt.NDArray[np.float64] = CONTEXT_SHARE * second + (1 - CONTEXT_SHARE) * probabilities
     return mean

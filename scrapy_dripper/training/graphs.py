@@ -1,7 +1,8 @@
 """The fitted parts of a tagger as two ONNX graphs, written by hand: a few operators each, nothing traced.
 
 ``blocks.onnx``: the features of n blocks, with the bounds of their pages, to the mean of the trees' and the networks'
-probabilities. ``context.onnx``: the features of the second stage to calibrated probabilities.
+probabilities. ``pages.onnx``: the features of pages to the probabilities of their types. ``context.onnx``: the features
+of the second stage to calibrated probabilities. ``quality.onnx``: features of labelled pages to their expected word F1.
 """
 
 from __future__ import annotations
@@ -60,7 +61,11 @@ class _Graph:
         return self.add("Add", product, self.weight(layer.bias.detach().numpy()))
 
     def trees(self, booster: lightgbm.Booster, x: str, features: int) -> str:
-        """Add the nodes of a booster; return its probabilities, of shape (n,)."""
+        """Add the nodes of a binary booster; return its probabilities, of shape (n,)."""
+        return self.add("Gather", self.boosted(booster, x, features, 1), self.weight(1, np.int64), axis=1)
+
+    def boosted(self, booster: lightgbm.Booster, x: str, features: int, output: int) -> str:
+        """Add the nodes of a booster; return the name of one of its outputs."""
         model = convert_lightgbm(
             booster, initial_types=[("x", FloatTensorType([None, features]))], zipmap=False, target_opset=15
         )
@@ -76,8 +81,7 @@ class _Graph:
         for tensor in model.graph.initializer:
             tensor.name = f"{prefix}_{tensor.name}"
             self.weights.append(tensor)
-        both = f"{prefix}_{model.graph.output[1].name}"
-        return self.add("Gather", both, self.weight(1, np.int64), axis=1)
+        return f"{prefix}_{model.graph.output[output].name}"
 
     def network(self, network: Network, x: str, places: _Places) -> str:
         """Add the nodes of a network; return its probabilities, of shape (n,)."""
@@ -110,9 +114,11 @@ class _Graph:
         chance = self.add("Sigmoid", self.linear(last, network.out))
         return self.add("Squeeze", chance, self.weight([1], np.int64))
 
-    def model(self, inputs: Sequence[onnx.ValueInfoProto]) -> bytes:
-        output = helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n"])
-        graph = helper.make_graph(self.nodes, "tagger", list(inputs), [output], self.weights)
+    def model(
+        self, inputs: Sequence[onnx.ValueInfoProto], output: str = "probabilities", shape: Sequence[Any] = ("n",)
+    ) -> bytes:
+        told = helper.make_tensor_value_info(output, TensorProto.FLOAT, list(shape))
+        graph = helper.make_graph(self.nodes, "tagger", list(inputs), [told], self.weights)
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="scrapy-dripper")
         onnx.checker.check_model(model)
@@ -163,6 +169,21 @@ def blocks_graph(trees: Sequence[lightgbm.Booster], networks: Sequence[Network],
             helper.make_tensor_value_info("last", TensorProto.INT64, ["n"]),
         ]
     )
+
+
+def pages_graph(trees: lightgbm.Booster, features: int) -> bytes:
+    """Return the page stage: probabilities of shape (pages, types)."""
+    g = _Graph()
+    g.add("Identity", g.boosted(trees, "features", features, 1), output="probabilities")
+    told = helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", features])
+    return g.model([told], shape=("n", trees.num_model_per_iteration()))
+
+
+def quality_graph(trees: lightgbm.Booster, features: int) -> bytes:
+    """Return the expected word F1, of shape (pages,)."""
+    g = _Graph()
+    g.add("Reshape", g.boosted(trees, "features", features, 0), g.weight([-1], np.int64), output="quality")
+    return g.model([helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", features])], "quality")
 
 
 def context_graph(

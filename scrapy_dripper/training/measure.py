@@ -16,6 +16,7 @@ from scrapy_dripper.evaluation.peers import installed_peers
 from scrapy_dripper.evaluation.set_table import SetTable, set_table
 from scrapy_dripper.training.crossvalidate import out_of_fold, peer_texts
 from scrapy_dripper.training.data import Sample
+from scrapy_dripper.training.page_figures import PageFigures, Told
 from scrapy_dripper.training.prepare import Example
 from scrapy_dripper.training.sets import PageSet
 from scrapy_dripper.training.stack import Split, Stack
@@ -38,6 +39,7 @@ class Measured:
     reasons: Mapping[str, Sequence[str]]
     """The ids of the pages that have no answer of the model, by the reason."""
     table: SetTable
+    pages: PageFigures
     lines: Sequence[str]
     """What was extracted, as JSON Lines for ``scrapy-dripper evaluate --predictions``."""
 
@@ -59,6 +61,7 @@ class Measured:
                 f"\n{self.main_part} by page type, {name}\n{format_table(summaries(self.rows(name)))}"
                 for name in (OURS, TRAFILATURA)
             ),
+            f"\npages as a whole\n{self.pages.text(TRAFILATURA)}\n",
             *(self._reason(name, ids) for name, ids in sorted(self.reasons.items())),
         ]
         return "\n".join(parts) + "\n"
@@ -73,6 +76,8 @@ class Measured:
             "word_f1": round(float(np.mean([row.f1 for row in self.rows(OURS)])), 4),
             "trafilatura_word_f1": round(float(np.mean([row.f1 for row in self.rows(TRAFILATURA)])), 4),
             "set_f1": {row.name: round(row.systems[OURS].neutral.f1, 4) for row in self.table.groupings["set"]},
+            "quality_correlation": round(self.pages.correlation, 4),
+            "page_type_accuracy": round(self.pages.accuracy, 4),
             "peers": dict(self.versions),
         }
 
@@ -85,12 +90,17 @@ def measure(
     scores: dict[str, dict[str, ScoreRow]] = {OURS: {}}
     reasons: dict[str, list[str]] = {}
     lines: dict[str, str] = {}
+    told: dict[str, tuple[str, float]] = {}
     for sample, extraction in out_of_fold(samples, examples, folds, stack):
         if extraction.fallback_reason:
             reasons.setdefault(extraction.fallback_reason.value, []).append(sample.id)
         scores[OURS][sample.id] = scored(sample, extraction.text or "", sample.path.read_bytes())
+        if extraction.page_type is not None and extraction.quality is not None:
+            told[sample.id] = extraction.page_type, extraction.quality
         line = {
             "id": sample.id,
+            "page_type": extraction.page_type,
+            "quality": extraction.quality,
             "text": extraction.text or "",
             "labels": extraction.labels,
             "probabilities": [round(p, 4) for p in extraction.probabilities],
@@ -101,4 +111,13 @@ def measure(
         texts = peer_texts(sets, peer, version, CACHE, jobs)
         scores[peer] = {name: scored(s, texts[name], s.path.read_bytes()) for name, s in samples.items()}
     chosen = list(samples.values())
-    return Measured(chosen, scores, versions, reasons, set_table(chosen, scores), [lines[s.id] for s in chosen])
+    ours, theirs = scores[OURS], scores[TRAFILATURA]
+    figures = PageFigures(
+        [
+            Told(s.part, told[s.id][0], s.page_type, told[s.id][1], ours[s.id].neutral.f1, theirs[s.id].neutral.f1)
+            for s in chosen
+            if s.id in told
+        ]
+    )
+    table = set_table(chosen, scores)
+    return Measured(chosen, scores, versions, reasons, table, figures, [lines[s.id] for s in chosen])

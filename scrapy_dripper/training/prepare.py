@@ -39,6 +39,13 @@ class Example:
     """Words of each block, less where its label is in doubt."""
     share: float = 1.0
     """What the page counts beside others; the blocks' weights hold it already."""
+    page_type: str = ""
+    copy: bool = False
+    """True for a changed copy of a page."""
+    texts: tuple[str, ...] = ()
+    """Of the blocks."""
+    truth: str = ""
+    title: str = ""
 
     @property
     def matrix(self) -> npt.NDArray[np.float32]:
@@ -71,6 +78,11 @@ def example(sample: Sample) -> Example | None:
         weight=weight.astype(np.float32),
         words=(batch.size * trust).astype(np.float32),
         share=sample.weight,
+        page_type=sample.page_type,
+        copy=bool(sample.copy_of),
+        texts=tuple(page.blocks.text),
+        truth=sample.truth,
+        title=sample.title,
     )
 
 

@@ -23,8 +23,11 @@ from scrapy_dripper.training.fit import (
     Stage,
     fit_calibration,
     fit_context,
+    fit_quality,
     fit_trees,
+    fit_types,
     predict,
+    predict_types,
 )
 from scrapy_dripper.training.prepare import Example
 
@@ -66,17 +69,33 @@ def fit_stack(
     def others(k: int) -> list[Example]:
         return [examples[name] for i, split in enumerate(folds) if i != k for name in split.held]
 
-    contexts = [fit_context(others(k), first, seed) for k in range(len(folds))]
+    kinds = [fit_types(others(k), first, seed) for k in range(len(folds))]
+    types: dict[str, Floats] = {
+        name: predict_types(booster, examples[name], first[name])
+        for split, booster in zip(folds, kinds, strict=True)
+        for name in split.held
+    }
+    contexts = [fit_context(others(k), first, types, seed) for k in range(len(folds))]
     second: dict[str, npt.NDArray[np.float64]] = {
-        name: predict(boosters, examples[name], first[name])
+        name: predict(boosters, examples[name], first[name], types[name])
         for split, boosters in zip(folds, contexts, strict=True)
         for name in split.held
     }
-    fitted = tuple(Fitted(stages[k], contexts[k], fit_calibration(others(k), second)) for k in range(len(folds)))
-    return Stack(
-        folds=fitted,
-        whole=Fitted(stages[-1], fit_context(others(-1), first, seed), fit_calibration(others(-1), second)),
+    lines = [fit_calibration(others(k), second) for k in range(len(folds))]
+    held = {name: line(second[name]) for split, line in zip(folds, lines, strict=True) for name in split.held}
+    fitted = tuple(
+        Fitted(stages[k], kinds[k], contexts[k], lines[k], fit_quality(others(k), held, types, seed))
+        for k in range(len(folds))
     )
+    every = others(-1)
+    final = Fitted(
+        stages[-1],
+        fit_types(every, first, seed),
+        fit_context(every, first, types, seed),
+        fit_calibration(every, second),
+        fit_quality(every, held, types, seed),
+    )
+    return Stack(folds=fitted, whole=final)
 
 
 def _first_stages(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from scrapy_dripper.engines.tagger.context import LEAST, context
 from scrapy_dripper.engines.tagger.features import features
+from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES, page_features, quality_features
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
@@ -24,19 +25,32 @@ def page(html: str) -> Page:
     return cut(parse(html))
 
 
+def kinds(pages: int) -> np.ndarray:
+    """Types that differ from page to page."""
+    return np.linspace(0, 1, pages * len(PAGE_TYPES), dtype=np.float32).reshape(pages, -1)
+
+
 @given(st.lists(documents(), min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_a_batch_gives_what_each_page_gives_alone(sources: list[str], random: object) -> None:
-    """Nothing looks over the edge of a page, whatever the probabilities."""
+    """Nothing looks over the edge of a page, whatever the probabilities, in none of the stages."""
     pages = [found for found in map(page, sources) if len(found.blocks)]
     if not pages:
         return
     batch = features(pages)
     p = np.array([random.random() for _ in batch.size], dtype=np.float32)  # type: ignore[attr-defined]
-    together = context(batch, p).matrix()
+    types = kinds(len(pages))
+    together = context(batch, p, types).matrix()
+    whole, quality = page_features(batch, p).matrix, quality_features(batch, p, types, p > 0.5).matrix
 
     assert np.isfinite(together).all()
-    for found, a, b in zip(pages, batch.edges[:-1], batch.edges[1:], strict=True):
-        np.testing.assert_allclose(together[a:b], context(features([found]), p[a:b]).matrix(), rtol=1e-4, atol=1e-4)
+    assert np.isfinite(whole).all()
+    assert np.isfinite(quality).all()
+    for i, (found, a, b) in enumerate(zip(pages, batch.edges[:-1], batch.edges[1:], strict=True)):
+        alone, q, kind = features([found]), p[a:b], types[i : i + 1]
+        close = {"rtol": 1e-4, "atol": 1e-4}
+        np.testing.assert_allclose(together[a:b], context(alone, q, kind).matrix(), **close)
+        np.testing.assert_allclose(whole[i : i + 1], page_features(alone, q).matrix, **close)
+        np.testing.assert_allclose(quality[i : i + 1], quality_features(alone, q, kind, q > 0.5).matrix, **close)
 
 
 @given(st.sampled_from([0.0, 1.0]))
@@ -44,12 +58,12 @@ def test_probabilities_at_the_ends(p: float) -> None:
     """A page on which all or nothing is sure has features like any other."""
     batch = features([page(PAGE)])
 
-    assert np.isfinite(context(batch, np.full(len(batch.size), p, dtype=np.float32)).matrix()).all()
+    assert np.isfinite(context(batch, np.full(len(batch.size), p, dtype=np.float32), kinds(1)).matrix()).all()
 
 
 def test_what_some_features_say() -> None:
     batch = features([page(PAGE)])
-    x = context(batch, np.array([0.1, 0.9, 0.5, 0.2], dtype=np.float32))
+    x = context(batch, np.array([0.1, 0.9, 0.5, 0.2], dtype=np.float32), kinds(1))
 
     assert np.allclose(x["p-1"], [-1, 0.1, 0.9, 0.5])
     assert np.allclose(x["p+2"][[1, 2, 3]], [(0.5 * (4 + LEAST) + 0.2 * (2 + LEAST)) / (6 + 2 * LEAST), 0.2, 0])

@@ -33,14 +33,14 @@ def folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(model.bundled(), tmp_path / "tagger"))
 
 
-def replace_context(folder: Path, *nodes: Any, given: str = "features") -> None:
-    """Put another second stage into a model, with its hash in the manifest."""
+def replace(folder: Path, name: str, *nodes: Any, given: str = "features", output: str = "probabilities") -> None:
+    """Put another graph into a model, with its hash in the manifest."""
     kind = onnx.TensorProto.FLOAT
     graph = onnx.helper.make_graph(
         list(nodes),
-        "context",
+        "graph",
         [onnx.helper.make_tensor_value_info(given, kind, ["n", "m"])],
-        [onnx.helper.make_tensor_value_info("probabilities", kind, None)],
+        [onnx.helper.make_tensor_value_info(output, kind, None)],
         [
             onnx.numpy_helper.from_array(np.array([0.0], dtype=np.float32), "zero"),
             onnx.numpy_helper.from_array(np.array([1], dtype=np.int64), "axes"),
@@ -48,16 +48,16 @@ def replace_context(folder: Path, *nodes: Any, given: str = "features") -> None:
     )
     made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
     data = made.SerializeToString()
-    (folder / model.CONTEXT).write_bytes(data)
+    (folder / name).write_bytes(data)
     path = folder / model.MANIFEST
     manifest = json.loads(path.read_text(encoding="utf-8"))
-    manifest["weights_sha256"][model.CONTEXT] = hashlib.sha256(data).hexdigest()
+    manifest["weights_sha256"][name] = hashlib.sha256(data).hexdigest()
     path.write_text(json.dumps(manifest), encoding="utf-8")
 
 
 def test_a_graph_with_other_inputs(folder: Path) -> None:
     """It is loaded but cannot be run, and that is said before the crawl begins."""
-    replace_context(folder, onnx.helper.make_node("Identity", ["other"], ["probabilities"]), given="other")
+    replace(folder, model.CONTEXT, onnx.helper.make_node("Identity", ["other"], ["probabilities"]), given="other")
 
     with pytest.raises(ModelError, match=r"does not run \(.*restore the model folder"):
         Tagger.load(Config(model=str(folder)))
@@ -77,9 +77,24 @@ def test_a_graph_with_other_inputs(folder: Path) -> None:
 )
 def test_a_graph_that_gives_no_probabilities(folder: Path, nodes: list[Any]) -> None:
     """One finite number per block is asked of a model when it is loaded."""
-    replace_context(folder, *(onnx.helper.make_node(*node[:3], **dict(*node[3:])) for node in nodes))
+    replace(folder, model.CONTEXT, *(onnx.helper.make_node(*node[:3], **dict(*node[3:])) for node in nodes))
 
-    with pytest.raises(ModelError, match="does not give one probability per block"):
+    with pytest.raises(ModelError, match=r"does not (give one probability per block|run)"):
+        Tagger.load(Config(model=str(folder)))
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "what"),
+    [
+        (model.PAGES, "probabilities", "one probability per page type"),
+        (model.QUALITY, "quality", "one quality per page"),
+    ],
+)
+def test_a_graph_that_says_nothing_of_pages(folder: Path, name: str, output: str, what: str) -> None:
+    """The features themselves are no answer, of whatever shape."""
+    replace(folder, name, onnx.helper.make_node("Identity", ["features"], [output]), output=output)
+
+    with pytest.raises(ModelError, match=f"does not (give {what}|run)"):
         Tagger.load(Config(model=str(folder)))
 
 
@@ -110,7 +125,7 @@ def test_engines_of_one_process_share_the_weights(folder: Path, opened: list[str
     """Opened once for all, used by several threads at once, given back by the last. Other options, other sessions."""
     config = Config(model=str(folder))
     first, second = Tagger.load(config), Tagger.load(config)
-    assert sorted(opened) == ["blocks.onnx", "context.onnx"]
+    assert sorted(opened) == sorted(model.GRAPHS)
 
     page = read(PAGE, config)
     (expected,) = first.label([page])
@@ -128,7 +143,7 @@ def test_engines_of_one_process_share_the_weights(folder: Path, opened: list[str
     assert all(np.array_equal(answer.probabilities, expected.probabilities) for answer in answers)
 
     other = Tagger.load(Config(model=str(folder), threads=2))
-    assert len(opened) == 4
+    assert len(opened) == 2 * len(model.GRAPHS)
     first.close()
     (again,) = second.label([page])
     assert isinstance(again, Labels)
@@ -136,7 +151,7 @@ def test_engines_of_one_process_share_the_weights(folder: Path, opened: list[str
     other.close()
     gc.collect()
     Tagger.load(config).close()
-    assert len(opened) == 6
+    assert len(opened) == 3 * len(model.GRAPHS)
 
 
 def test_a_model_that_was_trained_again_is_another_one(folder: Path, opened: list[str]) -> None:
@@ -153,5 +168,5 @@ def test_a_model_that_was_trained_again_is_another_one(folder: Path, opened: lis
 
     Tagger.load(Config(model=str(folder))).close()
 
-    assert opened == ["blocks.onnx", "context.onnx", "context.onnx"]
+    assert opened == [*model.GRAPHS, model.CONTEXT]
     old.close()

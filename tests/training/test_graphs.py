@@ -7,7 +7,7 @@ import numpy as np
 import onnxruntime
 
 from scrapy_dripper.training.calibrate import Calibration
-from scrapy_dripper.training.graphs import context_graph
+from scrapy_dripper.training.graphs import context_graph, pages_graph, quality_graph
 
 
 def test_the_second_stage_in_the_mean_with_the_first() -> None:
@@ -24,3 +24,22 @@ def test_the_second_stage_in_the_mean_with_the_first() -> None:
 
     mean = 0.25 * np.mean([booster.predict(x) for booster in trees], axis=0) + 0.75 * x[:, 2]
     assert np.allclose(found, calibration(mean), atol=1e-5)
+
+
+def test_the_page_stage_and_the_quality() -> None:
+    """A probability per type, a number per page, as the boosters have them."""
+    rng = np.random.default_rng(0)
+    x = rng.random((300, 4), dtype=np.float32)
+    common = {"num_leaves": 4, "verbose": -1, "num_threads": 1}
+    kinds = lightgbm.train(
+        {**common, "objective": "multiclass", "num_class": 3}, lightgbm.Dataset(x, (x[:, 0] * 3).astype(int)), 5
+    )
+    quality = lightgbm.train({**common, "objective": "regression"}, lightgbm.Dataset(x, x[:, 1] * x[:, 2]), 5)
+
+    (types,) = onnxruntime.InferenceSession(pages_graph(kinds, 4)).run(["probabilities"], {"features": x})
+    (f1,) = onnxruntime.InferenceSession(quality_graph(quality, 4)).run(["quality"], {"features": x})
+
+    assert types.shape == (300, 3)
+    assert np.allclose(types, kinds.predict(x), atol=1e-5)
+    assert f1.shape == (300,)
+    assert np.allclose(f1, quality.predict(x), atol=1e-5)

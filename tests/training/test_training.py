@@ -88,7 +88,19 @@ def test_training_on_several_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         lines.append({"id": name, "host": f"host{i}.example", "text": truth, "train": i % 2 == 1, "language": "de"})
     (tmp_path / "others/pages.jsonl").write_text("\n".join(map(json.dumps, lines)))
 
-    arguments = ["home=pages", "--set", "others:0.5", "--out", "model", "--folds", "2", "--jobs", "1"]
+    arguments = [
+        "home=pages",
+        "--set",
+        "others:0.5",
+        "--out",
+        "model",
+        "--copies",
+        "none",
+        "--folds",
+        "2",
+        "--jobs",
+        "1",
+    ]
     assert main([*arguments, "--networks", "0"]) == 0
 
     manifest = json.loads((tmp_path / "model/manifest.json").read_text())
@@ -112,7 +124,20 @@ def test_training_is_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for i in range(12):
         write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
     for out in ("one", "two"):
-        arguments = ["pages", "--out", out, "--folds", "2", "--no-measure", "--jobs", "1", "--networks", "0"]
+        arguments = [
+            "pages",
+            "--out",
+            out,
+            "--copies",
+            "none",
+            "--folds",
+            "2",
+            "--no-measure",
+            "--jobs",
+            "1",
+            "--networks",
+            "0",
+        ]
         assert main(arguments) == 0
 
     for name in ("blocks.onnx", "context.onnx"):
@@ -131,7 +156,7 @@ def test_what_was_measured_before_is_taken_from_there(
     cache.parent.mkdir()
     cache.write_text(json.dumps({"version": trafilatura.__version__, "texts": texts}))
 
-    assert main(["pages", "--out", "model", "--folds", "2", "--jobs", "1", "--networks", "0"]) == 0
+    assert main(["pages", "--out", "model", "--copies", "none", "--folds", "2", "--jobs", "1", "--networks", "0"]) == 0
 
     assert "no_blocks: 1 pages, word F1 0.0000, Trafilatura 1.0000" in capsys.readouterr().out
 
@@ -141,7 +166,16 @@ def test_a_model_that_answers_otherwise_once_it_is_exported(tmp_path: Path, monk
     monkeypatch.setattr(export, "TOLERANCE", -1.0)
     for i in range(4):
         write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
-    arguments = [str(tmp_path / "pages"), "--out", str(tmp_path / "model"), "--folds", "2", "--no-measure"]
+    arguments = [
+        str(tmp_path / "pages"),
+        "--out",
+        str(tmp_path / "model"),
+        "--copies",
+        "none",
+        "--folds",
+        "2",
+        "--no-measure",
+    ]
 
     with pytest.raises(RuntimeError, match=r"the exported model differs from the trained one by 0\.\d+ on page p\d"):
         main([*arguments, "--jobs", "1", "--networks", "0"])
@@ -153,7 +187,22 @@ def test_pages_that_are_in_both_sets(tmp_path: Path, capsys: pytest.CaptureFixtu
         for i in range(3):
             write_page(tmp_path / folder, f"p{i}", f"host{i}.example", i)
 
-    assert main([str(tmp_path / "pages"), "--extra", str(tmp_path / "more"), "--folds", "2", "--networks", "0"]) == 2
+    assert (
+        main(
+            [
+                str(tmp_path / "pages"),
+                "--extra",
+                str(tmp_path / "more"),
+                "--copies",
+                "none",
+                "--folds",
+                "2",
+                "--networks",
+                "0",
+            ]
+        )
+        == 2
+    )
     assert "p0, p1, p2" in capsys.readouterr().err
 
 
@@ -201,7 +250,7 @@ def test_pages_without_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         write_page(tmp_path, name, f"{name}.example", 1)
         (tmp_path / f"html/{name}.html").write_text("<script>x</script>")
 
-    assert main([str(tmp_path), "--folds", "2", "--jobs", "1", "--networks", "0"]) == 2
+    assert main([str(tmp_path), "--copies", "none", "--folds", "2", "--jobs", "1", "--networks", "0"]) == 2
     assert "no page has visible text" in capsys.readouterr().err
 
 

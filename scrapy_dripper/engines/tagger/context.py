@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.engines.tagger.features import Columns, Features, Floats, Table, running
+from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
 
 _PAIR = np.int64(1_000_003)
 _Doubles = npt.NDArray[np.float64]
@@ -25,10 +26,11 @@ LEAST = 0.3
 """Words that every block weighs at least, so that one without words has neighbours too."""
 
 
-def context(batch: Features, probabilities: Floats) -> Columns:
+def context(batch: Features, probabilities: Floats, types: Floats) -> Columns:
     """Return the features of the second stage for the n blocks of a batch.
 
-    ``probabilities``, float32 of shape (n,), come from the first stage.
+    ``probabilities``, float32 of shape (n,), come from the first stage; ``types``, of shape (pages, types), are the
+    probabilities that a page is of each of :data:`~scrapy_dripper.engines.tagger.page_stage.PAGE_TYPES`.
     """
     t = batch.table
     p = probabilities.astype(np.float64)
@@ -40,6 +42,9 @@ def context(batch: Features, probabilities: Floats) -> Columns:
     _alike(x, t, p, w)
     _rank(x, t, p, w)
     _whole(x, t, p, w)
+    blocks = np.diff(batch.edges)
+    for i, name in enumerate(PAGE_TYPES):
+        x[f"type:{name}"] = np.repeat(types[:, i], blocks)
     return x
 
 

@@ -2,34 +2,66 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.engines.files import finite
+from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
+
 Bools = npt.NDArray[np.bool_]
+
+RECALL_WEIGHTS: Mapping[str, float] = {
+    "article": 0.4,
+    "collection": 0.5,
+    "documentation": 1.0,
+    "forum": 0.45,
+    "listing": 0.6,
+    "product": 0.4,
+    "service": 1.0,
+}
+"""Of each page type, what :func:`decode` weighs recall with. What stands around an article is seldom part of it; on a
+page of a service it often is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
     """How probabilities become labels; tuned on held folds and kept in the model's manifest."""
 
-    recall_weight: float = 0.8
-    """Weight of the words expected to be main in the denominator of the expected F1: the more, the more is kept."""
-    favor_precision: float = 0.3
-    """The same under ``DRIPPER_FAVOR = "precision"``."""
-    favor_recall: float = 1.6
+    recall_weights: Mapping[str, float] = field(default_factory=lambda: dict(RECALL_WEIGHTS))
+    """By page type, the weight of the words expected to be main in the denominator of the expected F1: the more, the
+    more is kept."""
+    favor_precision: float = 0.4
+    """What they are multiplied with under ``DRIPPER_FAVOR = "precision"``."""
+    favor_recall: float = 2.5
     """The same under ``DRIPPER_FAVOR = "recall"``."""
     min_words: float = 10.0
     """Of a page on which fewer words than this are expected to be main, no block is: the page is little, or empty."""
 
-    def favoring(self, favor: str) -> Decoding:
-        """Return this with the weight of recall that an answer to ``DRIPPER_FAVOR`` asks for."""
-        weights = {"precision": self.favor_precision, "recall": self.favor_recall}
-        return replace(self, recall_weight=weights.get(favor, self.recall_weight))
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Decoding:
+        """Return what a manifest says. Raise KeyError, TypeError or ValueError if it is damaged."""
+        weights = values["recall_weights"]
+        return cls(
+            recall_weights={name: finite(weights[name]) for name in PAGE_TYPES},
+            **{name: finite(values[name]) for name in ("favor_precision", "favor_recall", "min_words")},
+        )
+
+    def recall_of(self, types: npt.NDArray[np.float32], favor: str = "balanced") -> float:
+        """Return the recall weight of a page whose types have these probabilities, of shape (types,).
+
+        ``favor`` is an answer to ``DRIPPER_FAVOR``.
+        """
+        factor = {"precision": self.favor_precision, "recall": self.favor_recall}.get(favor, 1.0)
+        return factor * float(types @ np.array([self.recall_weights[name] for name in PAGE_TYPES]))
 
 
-def decode(probabilities: npt.NDArray[np.float32], size: npt.NDArray[np.float32], decoding: Decoding) -> Bools:
+def decode(
+    probabilities: npt.NDArray[np.float32], size: npt.NDArray[np.float32], recall_weight: float, min_words: float
+) -> Bools:
     """Return which blocks of a page are main: the cut that maximises the expected word F1.
 
     All arrays have shape (n,); ``size`` is in words. The blocks are ranked by probability, and for every cut the
@@ -40,10 +72,10 @@ def decode(probabilities: npt.NDArray[np.float32], size: npt.NDArray[np.float32]
     p, weight = probabilities.astype(np.float64), size.astype(np.float64)
     main: Bools = np.zeros(len(p), dtype=np.bool_)
     expected = float(np.dot(p, weight))
-    if expected < decoding.min_words:
+    if expected < min_words:
         return main
     order = np.argsort(-p, kind="stable")
     gained, taken = np.cumsum((p * weight)[order]), np.cumsum(weight[order])
-    best = int(np.argmax(gained / (taken + decoding.recall_weight * expected)))
+    best = int(np.argmax(gained / (taken + recall_weight * expected)))
     main[order[: best + 1]] = True
     return main

@@ -10,26 +10,29 @@ import numpy.typing as npt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
-from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.decode import Decoding, decode
-from scrapy_dripper.engines.tagger.features import features, schema_hash
-from scrapy_dripper.engines.tagger.little import with_little
-from scrapy_dripper.engines.tagger.model import Model, bundled
+from scrapy_dripper.engines.tagger.features import features
+from scrapy_dripper.engines.tagger.little import SURE, with_little
+from scrapy_dripper.engines.tagger.model import Model, bundled, schema_of
 from scrapy_dripper.engines.tagger.notes import with_notes
+from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
 from scrapy_dripper.engines.tagger.twins import without_twins
 from scrapy_dripper.engines.tagger.whole import with_alike, with_whole
 from scrapy_dripper.page.page import Page
 
 
 def choose(
-    page: Page, probabilities: npt.NDArray[np.float32], size: npt.NDArray[np.float32], decoding: Decoding
+    page: Page,
+    probabilities: npt.NDArray[np.float32],
+    size: npt.NDArray[np.float32],
+    decoding: Decoding,
+    recall_weight: float,
 ) -> npt.NDArray[np.bool_]:
     """Return which of a page's n blocks are main: by expected F1, then by the rules of this package.
 
-    What the page's wishes favor counts more. All arrays have shape (n,); ``size`` is in words. Twins come last, so that
-    nothing makes a twin main again.
+    All arrays have shape (n,); ``size`` is in words. Twins come last, so that nothing makes a twin main again.
     """
-    main = with_little(page, probabilities, decode(probabilities, size, decoding.favoring(page.wishes.favor)))
+    main = with_little(page, probabilities, decode(probabilities, size, recall_weight, decoding.min_words))
     main = with_alike(page, probabilities, with_whole(page, probabilities, main))
     main = with_notes(page, probabilities, main)
     return without_twins(page, probabilities, main)
@@ -54,14 +57,30 @@ class Tagger:
         return tagger
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return the labels of each page."""
+        """Return the labels of each page, with its type and quality."""
         batch = features(pages)
-        probabilities = self._model(batch)
-        answers: list[Labels | EngineError] = []
-        for page, a, b in zip(pages, batch.edges[:-1].tolist(), batch.edges[1:].tolist(), strict=True):
-            p = probabilities[a:b]
-            answers.append(Labels(p, choose(page, p, batch.size[a:b], self._model.manifest.decoding)))
-        return answers
+        answer = self._model(batch)
+        decoding = self._model.manifest.decoding
+        edges = zip(batch.edges[:-1].tolist(), batch.edges[1:].tolist(), strict=True)
+        parts = [(answer.probabilities[a:b], batch.size[a:b]) for a, b in edges]
+        mains = [
+            choose(page, p, size, decoding, decoding.recall_of(types, page.wishes.favor))
+            for page, (p, size), types in zip(pages, parts, answer.types, strict=True)
+        ]
+        quality = self._model.quality(batch, answer, np.concatenate(mains))
+        kinds = answer.types.argmax(axis=1)
+        return [
+            Labels(
+                p,
+                main,
+                page_type=PAGE_TYPES[kind],
+                page_type_probability=float(types[kind]),
+                quality=min(1.0, max(0.0, float(f1))),
+            )
+            for (p, _), main, kind, types, f1 in zip(
+                parts, mains, kinds.tolist(), answer.types, quality.tolist(), strict=True
+            )
+        ]
 
     def close(self) -> None:
         """Let go of the session; closing twice is no error."""
@@ -75,15 +94,21 @@ class Tagger:
 
         page = cut(document_fromstring("<html><body><h1>Title</h1><p>A line of text.</p></body></html>"))
         batch = features([page])
-        schema = schema_hash(batch.names, list(context(batch, np.zeros(len(batch.size), dtype=np.float32))))
+        schema = schema_of(batch)
         if schema != self._model.manifest.feature_schema:
             raise ModelError(
                 f"The model in {folder} was trained for other features (schema {self._model.manifest.feature_schema}, "
                 f"this version has {schema}): train it again with 'make train', or use the bundled model"
             )
         try:
-            p = self._model(batch)
+            answer = self._model(batch)
+            quality = self._model.quality(batch, answer, answer.probabilities > SURE)
         except Exception as error:
             raise ModelError(f"The model in {folder} does not run ({error}): restore the model folder") from None
-        if p.shape != (2,) or not np.isfinite(p).all():
-            raise ModelError(f"The model in {folder} does not give one probability per block: restore the model folder")
+        for values, shape, what in (
+            (answer.probabilities, (2,), "one probability per block"),
+            (answer.types, (1, len(PAGE_TYPES)), "one probability per page type"),
+            (quality, (1,), "one quality per page"),
+        ):
+            if values.shape != shape or not np.isfinite(values).all():
+                raise ModelError(f"The model in {folder} does not give {what}: restore the model folder")

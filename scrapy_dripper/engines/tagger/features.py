@@ -162,14 +162,13 @@ class Features:
     table: Table
 
 
-def schema_hash(names: Sequence[str], names_of_context: Sequence[str]) -> str:
-    """Return the hash of the names of both stages' features and of the tables that give their values a meaning.
+def schema_hash(*names: Sequence[str]) -> str:
+    """Return the hash of the names of all stages' features and of the tables that give their values a meaning.
 
     Weights fit the code only if it is the same.
     """
     meaning = [
-        list(names),
-        list(names_of_context),
+        *map(list, names),
         KEYWORDS,
         WORDS,
         SCHEMA_TYPES,

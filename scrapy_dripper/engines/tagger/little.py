@@ -20,9 +20,11 @@ LEAST = 0.1
 SHARE = 0.3
 """Of the likeliest block's probability, what the others of a little page have at least to be main with it."""
 SURE = 0.7
-"""A page with a likelier block than this has content, whatever it says."""
+"""A page with a likelier block than this has content, whatever it says, unless it is very short."""
 WORDS = 120
 """Words of a bot wall or an error page at most."""
+FEW = 40
+"""Words of one for which the model does not count: it has learnt that fragments are main as a whole."""
 
 _FURNITURE = Flag.NAV | Flag.ASIDE | Flag.FORM | Flag.DIALOG
 _ENDS = Flag.HEADER | Flag.FOOTER
@@ -83,7 +85,7 @@ def with_little(page: Page, probabilities: npt.NDArray[np.float32], main: Bools)
     elif not main.any():
         outside = ~furniture & ~unseen
         chosen = outside & (probabilities >= max(LEAST, SHARE * probabilities.max(where=outside, initial=0)))
-    if chosen.any() and probabilities[chosen].max() < SURE and _without_content(page, chosen):
+    if chosen.any() and _without_content(page, chosen, WORDS if probabilities[chosen].max() < SURE else FEW):
         return np.zeros_like(main)
     return chosen
 
@@ -108,11 +110,14 @@ def _furniture(page: Page) -> tuple[Bools, Bools]:
     return furniture, flags & _UNSEEN != 0
 
 
-def _without_content(page: Page, chosen: Bools) -> bool:
-    """Return True if a page, or what was chosen of it, says that it is an error page, a bot wall or a shell."""
+def _without_content(page: Page, chosen: Bools, words: int) -> bool:
+    """Return True if a page, or what was chosen of it, says that it is an error page, a bot wall or a shell.
+
+    Where more words than these were chosen, it is none.
+    """
     tree, blocks = page.tree, page.blocks
     numbers = np.flatnonzero(chosen).tolist()
-    if sum(len(blocks.text[i].split()) for i in numbers) > WORDS:
+    if sum(len(blocks.text[i].split()) for i in numbers) > words:
         return False
     texts = [blocks.text[i] for i in numbers[:2]]
     names = [page.title or "", *(blocks.text[i] for i in numbers if tree.flags[blocks.context[i]] & Flag.HEADING)]
