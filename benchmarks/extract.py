@@ -75,8 +75,10 @@ class Steps:
             return
         self.page = page
         batch = self._took("features", features([page]))
-        p = self._took("model", self.model(batch))
-        chosen = choose(page, p, batch.size, self.model.manifest.decoding)
+        answer = self._took("model", self.model(batch))
+        p, decoding = answer.probabilities, self.model.manifest.decoding
+        chosen = choose(page, p, batch.size, decoding, decoding.recall_of(answer.types[0]))
+        self.model.quality(batch, answer, chosen)
         labels = self._took("labels", with_headline(page, p, chosen, "keep"))
         if not labels.any():
             return

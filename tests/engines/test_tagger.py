@@ -16,7 +16,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines import runtime
 from scrapy_dripper.engines.base import Labels, ModelError
 from scrapy_dripper.engines.tagger import Tagger, model
-from scrapy_dripper.engines.tagger.decode import Decoding, decode
+from scrapy_dripper.engines.tagger.decode import Decoding, decode, without_gaps
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
@@ -174,6 +174,29 @@ def test_what_is_favored_decides_how_much_is_main(blocks: list[tuple[float, int]
 
     assert (precise <= balanced).all()
     assert (balanced <= complete).all()
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "main", "labels"),
+    [
+        ([0.9, 0.6, 0.9], [0, 2], [0, 1, 2]),
+        ([0.9, 0.45, 0.6, 0.9], [0, 3], [0, 1, 2, 3]),
+        ([0.9, 0.3, 0.9], [0, 2], [0, 2]),  # likelier not
+        ([0.9, 0.3, 0.8, 0.9], [0, 3], [0, 3]),  # one is not
+        ([0.9, *[0.6] * 7, 0.9], [0, 8], [0, 8]),  # a part of its own
+        ([0.6, 0.9, 0.6], [1], [1]),  # at the ends the cut decides
+        ([0.6, 0.6], [], []),
+    ],
+)
+def test_what_is_likely_between_main_blocks_is_main(
+    probabilities: list[float], main: list[int], labels: list[int]
+) -> None:
+    chosen = np.zeros(len(probabilities), dtype=np.bool_)
+    chosen[main] = True
+
+    found = without_gaps(np.array(probabilities, dtype=np.float32), chosen)
+
+    assert np.flatnonzero(found).tolist() == labels
 
 
 def test_favor_on_real_pages() -> None:

@@ -16,6 +16,7 @@ pytest.importorskip("lightgbm")  # the extra [train]
 import trafilatura
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.engines.tagger.model import GRAPHS
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.training import export
 from scrapy_dripper.training.__main__ import main
@@ -140,7 +141,7 @@ def test_training_is_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ]
         assert main(arguments) == 0
 
-    for name in ("blocks.onnx", "context.onnx"):
+    for name in GRAPHS:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     assert "Not measured" in (tmp_path / "one/README.md").read_text()
 

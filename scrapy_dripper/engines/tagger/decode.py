@@ -14,6 +14,11 @@ from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
 
 Bools = npt.NDArray[np.bool_]
 
+GAP = 6
+"""Blocks between two main ones at most, for what is likely there to be main with them."""
+LIKELY, LEAST = 0.5, 0.4
+"""Their mean probability at least, and that of each of them."""
+
 RECALL_WEIGHTS: Mapping[str, float] = {
     "article": 0.4,
     "collection": 0.5,
@@ -79,3 +84,18 @@ def decode(
     best = int(np.argmax(gained / (taken + recall_weight * expected)))
     main[order[: best + 1]] = True
     return main
+
+
+def without_gaps(probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
+    """Return the labels with a few blocks between main ones main, too, if they are likelier so than not.
+
+    Where recall weighs little, the best cut leaves out a line of code or a formula of which the model is fairly sure.
+    What stands in the midst of a text is missed more than what stands at its end. All arrays have shape (n,).
+    """
+    labels: Bools = main.copy()
+    places = np.flatnonzero(main)
+    for a, b in zip(places[:-1].tolist(), places[1:].tolist(), strict=True):
+        between = probabilities[a + 1 : b]
+        if 0 < len(between) <= GAP and between.mean() >= LIKELY and between.min() >= LEAST:
+            labels[a + 1 : b] = True
+    return labels

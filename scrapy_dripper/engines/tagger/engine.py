@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
-from scrapy_dripper.engines.tagger.decode import Decoding, decode
+from scrapy_dripper.engines.tagger.decode import Decoding, decode, without_gaps
 from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.little import SURE, with_little
 from scrapy_dripper.engines.tagger.model import Model, bundled, schema_of
@@ -32,7 +32,8 @@ def choose(
 
     All arrays have shape (n,); ``size`` is in words. Twins come last, so that nothing makes a twin main again.
     """
-    main = with_little(page, probabilities, decode(probabilities, size, recall_weight, decoding.min_words))
+    main = without_gaps(probabilities, decode(probabilities, size, recall_weight, decoding.min_words))
+    main = with_little(page, probabilities, main)
     main = with_alike(page, probabilities, with_whole(page, probabilities, main))
     main = with_notes(page, probabilities, main)
     return without_twins(page, probabilities, main)

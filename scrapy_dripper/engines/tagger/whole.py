@@ -30,7 +30,7 @@ LEAST = {
     "table": 0.4,
     "definitions": 0.4,
     "details": 0.4,
-    "figure": 0.45,
+    "figure": 0.4,
 }
 """Mean probability from which on a structure in running text is part of it: the less, the rarer it is anything else."""
 LAST = frozenset({"code", "list", "links", "table", "call-out", "quotation"})
