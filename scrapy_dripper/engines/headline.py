@@ -31,8 +31,9 @@ SURE = 0.7
 LONGEST = 300
 """Characters of a headline at most."""
 
-_UNSEEN = Flag.FOOTER | Flag.DIALOG | Flag.HIDDEN
-_ELSEWHERE = Flag.NAV | Flag.ASIDE
+_HEADING = int(Flag.HEADING)
+_UNSEEN = int(Flag.FOOTER | Flag.DIALOG | Flag.HIDDEN)
+_ELSEWHERE = int(Flag.NAV | Flag.ASIDE)
 _H1 = TAGS["h1"]
 _LINK = TAGS["a"]
 _site_class = re.compile(r"(?:^|[\s_-])(?:site[-_]?(?:title|name|logo)|menu-title|logo|brand)(?=[\s_-]|$)", re.I).search
@@ -76,7 +77,7 @@ def headline(page: Page, main: Bools) -> int | None:
     words_of: dict[int, list[str]] = {}
     firsts: dict[str, int] = {}  # the h1 elements
     for i, text in enumerate(page.blocks.text[: top + 1]):
-        if not flags[i] & Flag.HEADING or flags[i] & _UNSEEN or len(text) > LONGEST:
+        if not flags[i] & _HEADING or flags[i] & _UNSEEN or len(text) > LONGEST:
             continue
         words = _words(text.lower())
         if not words or "".join(words) in sites or tail.issuperset(words) or _is_site(page, i):

@@ -100,8 +100,9 @@ def _furniture(page: Page) -> tuple[Bools, Bools]:
     flags = tree.flags[blocks.context] | tree.flags[blocks.leaf]
     furniture: Bools = (flags & _FURNITURE != 0) | ((flags & _ENDS != 0) & (flags & _CONTENT == 0))
     change = np.zeros(n + 1, dtype=np.int64)
+    named = {name for name in set(tree.names) if name and _furniture_name(name[:512])}
     for i, name in enumerate(tree.names):
-        if name and _furniture_name(name[:512]):
+        if name in named:
             change[int(tree.block_start[i])] += 1
             change[int(tree.block_end[i])] -= 1
     furniture |= np.cumsum(change)[:n] > 0

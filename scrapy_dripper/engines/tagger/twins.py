@@ -8,6 +8,7 @@ there once more.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 
@@ -40,9 +41,12 @@ SHARED = 0.6
 MARGIN = 0.1
 """The first copy of a section is kept, unless the mean probability of another is higher by more than this."""
 
-_UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
-_PLACED = Flag.HEADING | Flag.CODE | Flag.PREFORMATTED | Flag.TABLE | Flag.QUOTE | Flag.DEFINITION
-_IN_PLACE = Flag.CODE | Flag.PREFORMATTED | Flag.TABLE | Flag.QUOTE | Flag.LIST
+# Plain integers: the operators of flags are methods in Python, and here they are asked for every block.
+_HEADING = int(Flag.HEADING)
+_UNSEEN = int(Flag.HIDDEN | Flag.NOSCRIPT)
+_PLACED = int(Flag.HEADING | Flag.CODE | Flag.PREFORMATTED | Flag.TABLE | Flag.QUOTE | Flag.DEFINITION)
+_IN_PLACE = int(Flag.CODE | Flag.PREFORMATTED | Flag.TABLE | Flag.QUOTE | Flag.LIST)
+_IN_ROWS = int(Flag.CODE | Flag.TABLE)
 _ITEM, _LINK = TAGS["li"], TAGS["a"]
 _CELLS = frozenset((TAGS["td"], TAGS["th"]))
 _ROWS = frozenset(TAGS[tag] for tag in "ul ol menu dl table thead tbody tr body html".split())
@@ -70,7 +74,12 @@ def without_twins(page: Page, probabilities: npt.NDArray[np.float32], main: Bool
         return main
     kept, p = main.tolist(), probabilities.tolist()
     stands_for: dict[int, int] = {}  # by twin
-    for pairs in (_sections(page, p), _other_screens(page, p), _hidden(page, p), _cards(page, p)):
+    ways = [_cards(page, p, kept)]
+    # On most pages no text of a main block is there twice, and nothing else is to be looked for.
+    often = Counter(page.blocks.text)
+    if any(keep and often[text] > 1 for keep, text in zip(kept, page.blocks.text, strict=True)):
+        ways = [_sections(page, p), _other_screens(page, p), _hidden(page, p), *ways]
+    for pairs in ways:
         for twin, other in pairs:
             other = stands_for.get(other, other)
             if twin not in stands_for and other not in stands_for and twin != other:
@@ -125,11 +134,9 @@ def _classed(tree: Tree, pattern: Callable[[str], object]) -> list[bool]:
 
     Cells are left out: what is hidden is their column, and it is not there twice.
     """
+    named = {name for name in set(tree.names) if name and pattern(name[:512]) is not None}
     return [
-        bool(name)
-        and pattern(name[:512]) is not None
-        and pattern((node.get("class") or "")[:512]) is not None
-        and tag not in _CELLS
+        name in named and pattern((node.get("class") or "")[:512]) is not None and tag not in _CELLS
         for name, node, tag in zip(tree.names, tree.nodes, tree.tag.tolist(), strict=True)
     ]
 
@@ -150,7 +157,7 @@ def _other_screens(page: Page, p: list[float]) -> Iterator[Pair]:
     named = [i for i, found in enumerate(_classed(tree, _for_screens)) if found]
     if not named:
         return
-    heads = [flag & Flag.HEADING != 0 for flag in _flags(page)]
+    heads = [flag & _HEADING != 0 for flag in _flags(page)]
     places: dict[tuple[str, bool], list[int]] = {}  # a heading is no twin of its line in the table of contents
     for i, key in enumerate(zip(texts, heads, strict=True)):
         places.setdefault(key, []).append(i)
@@ -203,11 +210,11 @@ def _sections(page: Page, p: list[float]) -> Iterator[Pair]:
     times at most: shorter things, and what comes more often, are repeated on purpose.
     """
     tree, texts = page.tree, page.blocks.text
-    quoted = _within(tree, _classed(tree, _quotes), len(texts))
-    prose = [not (flag & _IN_PLACE or quote) for flag, quote in zip(_flags(page), quoted, strict=True)]
     # The quick way out: a copied section has two long texts that are there more than once.
     if len(texts) - len(set(texts)) < 2:
         return
+    quoted = _within(tree, _classed(tree, _quotes), len(texts))
+    prose = [not (flag & _IN_PLACE or quote) for flag, quote in zip(_flags(page), quoted, strict=True)]
     long = [own and len(_words(text)) >= LONG for own, text in zip(prose, texts, strict=True)]
     many = [0, *accumulate(long)]
     same = _Texts(texts)
@@ -232,39 +239,50 @@ def _sections(page: Page, p: list[float]) -> Iterator[Pair]:
 
 
 # ---------------------------------------------------------------------- links of one card
-def _cards(page: Page, p: list[float]) -> Iterator[Pair]:
+def _cards(page: Page, p: list[float], kept: Sequence[bool]) -> Iterator[Pair]:
     """Yield the text of a card that its other text holds, or is held by: those of its picture's link and its title's.
+
+    One of them at least is main.
 
     Both lead to the same place; or one leads somewhere and the other holds no link, and both are in an element of a few
     blocks. The longer text is kept, so that no word is lost; of equal ones the heading, else the likelier. A heading
     stays beside a longer text.
     """
-    blocks = page.blocks
-    texts, links, chars = blocks.text, blocks.links.tolist(), blocks.link_chars.tolist()
+    texts = page.blocks.text
+    links, chars = page.blocks.links.tolist(), page.blocks.link_chars.tolist()
     linked = [2 * own >= len(text) for own, text in zip(chars, texts, strict=True)]
+    mixed = [count > 0 and not link for count, link in zip(links, linked, strict=True)]
     card = _Card(page)
     words: dict[int, int] = {}
     last = -NEAR - 1
-    for i, text in enumerate(texts):
+    for i in range(len(texts)):
         if linked[i]:
             last = i
-        if i - last > NEAR:
+        if mixed[i] or i - last > NEAR:
             continue
         for j in range(i - 1, max(-1, i - NEAR - 1), -1):
-            if not (linked[i] or linked[j]) or any(links[k] and not linked[k] for k in (i, j)):
-                continue
-            for k in (i, j):
-                words.setdefault(k, len(_words(texts[k])))
-            few, most = sorted((words[i], words[j]))
-            if few < 2 or few < PART * most:
-                continue
-            if not (_holds(texts[j], text) if words[i] <= words[j] else _holds(text, texts[j])):
-                continue
-            if card.holds(i, j, linked[i], linked[j]):
+            if (kept[i] or kept[j]) and not mixed[j] and (linked[i] or linked[j]) and _says_both(texts, words, i, j):
+                if not card.holds(i, j, linked[i], linked[j]):
+                    continue
                 ranks = [(len(texts[k]), card.heading(k), p[k]) for k in (i, j)]
                 twin, other = (i, j) if ranks[0] <= ranks[1] else (j, i)
                 if texts[i] == texts[j] or not card.heading(twin):
                     yield twin, other
+
+
+def _says_both(texts: Sequence[str], words: dict[int, int], i: int, j: int) -> bool:
+    """Return True if one of two texts holds the other, from word to word, and that has a good part of its words.
+
+    ``words`` keeps the number of words of each text.
+    """
+    short, long = sorted((i, j), key=lambda k: len(texts[k]))
+    if texts[short] not in texts[long]:
+        return False
+    for k in (i, j):
+        if k not in words:
+            words[k] = len(_words(texts[k]))
+    few, most = sorted((words[i], words[j]))
+    return few >= 2 and few >= PART * most and f" {texts[short]} " in f" {texts[long]} "
 
 
 class _Card:
@@ -275,7 +293,7 @@ class _Card:
         self._flags = _flags(page)
 
     def heading(self, block: int) -> bool:
-        return self._flags[block] & Flag.HEADING != 0
+        return self._flags[block] & _HEADING != 0
 
     def holds(self, i: int, j: int, i_linked: bool, j_linked: bool) -> bool:
         """Return True if block i and block j before it, one of them a link at least, are of one card.
@@ -284,7 +302,7 @@ class _Card:
         contents.
         """
         tree, context = self._tree, self._blocks.context
-        if (self._flags[i] | self._flags[j]) & (Flag.CODE | Flag.TABLE):
+        if (self._flags[i] | self._flags[j]) & _IN_ROWS:
             return False
         targets = {self._target(block) for block, link in ((i, i_linked), (j, j_linked)) if link}
         if len(targets) > 1 or any(not target or "#" in target for target in targets):
@@ -309,8 +327,3 @@ class _Card:
             if tree.tag[node] == _LINK and tree.text_owner[node] == block:
                 return str(tree.nodes[node].get("href") or "")
         return None
-
-
-def _holds(whole: str, part: str) -> bool:
-    """Return True if a text stands in another, from word to word."""
-    return f" {part} " in f" {whole} "

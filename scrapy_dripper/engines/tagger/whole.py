@@ -197,9 +197,11 @@ def structures(page: Page) -> Iterator[Structure]:
     finder = _Finder(page)
     tree = page.tree
     done = 0
-    for node in np.flatnonzero(tree.block_end > tree.block_start).tolist():
-        a, b = int(tree.block_start[node]), int(tree.block_end[node])
-        if a >= done and b - a <= MOST_BLOCKS:
+    size = tree.block_end - tree.block_start
+    nodes = np.flatnonzero((size > 0) & (size <= MOST_BLOCKS))
+    starts, ends = tree.block_start[nodes].tolist(), tree.block_end[nodes].tolist()
+    for node, a, b in zip(nodes.tolist(), starts, ends, strict=True):
+        if a >= done:
             kind = finder.kind(node, a, b)
             if kind:
                 yield Structure(kind, node, a, b)
@@ -262,5 +264,6 @@ class _Finder:
         )
 
 
-def _sums(values: npt.ArrayLike) -> Floats:
-    return np.concatenate(([0.0], np.cumsum(values)))
+def _sums(values: npt.ArrayLike) -> list[float]:
+    sums: list[float] = np.concatenate(([0.0], np.cumsum(values))).tolist()
+    return sums
