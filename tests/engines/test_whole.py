@@ -157,12 +157,18 @@ def test_a_likely_block_follows_those_of_its_shape() -> None:
 
 
 def test_an_unlikely_block_does_not() -> None:
-    assert labelled(_reviews(4), {"Pros 2": 0.3}, set(), "alike") == ["Pros 0", "Pros 1", "Pros 3"]
+    assert labelled(_reviews(4), {"Pros 2": 0.2}, set(), "alike") == ["Pros 0", "Pros 1", "Pros 3"]
 
 
-def test_nor_one_behind_the_text() -> None:
-    body = f"<div><p>{PARAGRAPHS[0]}</p>" + "".join(f"<div><p>Line {i}</p></div>" for i in range(4)) + "</div>"
-    assert labelled(body, {"Line 3": 0.45}, set(), "alike") == ["Line 0", "Line 1", "Line 2"]
+def test_the_last_card_of_a_listing_follows_the_others() -> None:
+    """Each in an element of its own, and nothing is main behind it."""
+    cards = "".join(f"<li><div class=card><h3>Title {i}</h3><p>Text {i}</p></div></li>" for i in range(4))
+    texts = [f"{what} {i}" for i in range(4) for what in ("Title", "Text")]
+    assert labelled(f"<ul>{cards}</ul>", {"Title 3": 0.35, "Text 3": 0.45}, set(), "alike") == texts
+
+
+def test_few_of_a_shape_decide_nothing() -> None:
+    assert labelled(_reviews(3), {"Pros 1": 0.45}, set(), "alike") == ["Pros 0", "Pros 2"]
 
 
 # ---------------------------------------------------------------------- footnotes

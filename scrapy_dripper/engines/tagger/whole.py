@@ -41,11 +41,11 @@ LINKED = 0.5
 """Share of the text of a structure that is links, from which on it leads to other pages."""
 CELL = 1_500
 """Characters of a cell of a data table at most, in the mean."""
-SHAPE = 0.75
-"""Share of the blocks of one shape that are main, from which on the others between main blocks follow them."""
-ALIKE = 3
+SHAPE = 0.7
+"""Share of the blocks of one shape that are main, from which on the others follow them."""
+ALIKE = 4
 """Blocks of one shape at least."""
-LIKELY = 0.4
+LIKELY = 0.3
 """Probability from which on a block follows those of its shape."""
 
 _UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
@@ -130,26 +130,24 @@ def with_whole(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
 
 
 def with_alike(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
-    """Return the labels with those blocks main, too, that are likely, between main blocks, and shaped as main ones.
+    """Return the labels with those blocks main, too, that are not unlikely and shaped as others, most of them main.
 
-    Of one shape are blocks of the same element around them, whose elements and their parents have the same tag and
-    class: the pros and the cons of a product, the posts of a thread.
+    Of one shape are blocks at the same depth whose elements, and the two around them, have the same tags and classes:
+    the posts of a thread, the titles of the cards of a listing.
     """
-    places = np.flatnonzero(main)
-    if not len(places):
+    if not main.any():
         return main
     tree, blocks = page.tree, page.blocks
     inner = blocks.context
     outer = np.maximum(tree.parent[inner], 0)
-    shapes = np.stack((tree.parent[outer], tree.signature[outer], tree.signature[inner]))
+    outest = np.maximum(tree.parent[outer], 0)
+    shapes = np.stack((tree.depth[inner], *(tree.signature[nodes] for nodes in (inner, outer, outest))))
     _, shape = np.unique(shapes, axis=1, return_inverse=True)
     shape = shape.reshape(-1)
     alike, kept = np.bincount(shape)[shape], np.bincount(shape, weights=main)[shape]
     flags = tree.flags[inner] | tree.flags[blocks.leaf]
-    chars = np.fromiter(map(len, blocks.text), dtype=np.int64, count=len(blocks))
     follow = (alike >= ALIKE) & (kept >= SHAPE * alike) & (probabilities >= LIKELY)
-    follow &= (flags & (_UNSEEN | _ELSEWHERE) == 0) & (blocks.link_chars < LINKED * chars)
-    follow[: places[0]] = follow[places[-1] :] = False
+    follow &= flags & (_UNSEEN | _ELSEWHERE) == 0
     labels: Bools = main | follow
     return labels
 
