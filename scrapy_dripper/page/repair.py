@@ -60,12 +60,23 @@ def _end_paragraphs(root: HtmlElement) -> None:
 
     Sites leave ``</p>`` out to save bytes. A whole article would be in the paragraph before it, and hidden with it.
     """
-    for element in list(root.iter(*ENDS_PARAGRAPH)):
+    ended: dict[HtmlElement, HtmlElement] = {}  # by paragraph, the first element that ends it
+    for element in root.iter(*ENDS_PARAGRAPH):
         paragraph = element.getparent()
-        if paragraph is None or paragraph.tag != "p":
-            continue
-        for moved in reversed([element, *element.itersiblings()]):
-            paragraph.addnext(moved)
+        if paragraph is not None and paragraph.tag == "p":
+            ended.setdefault(paragraph, element)
+    for paragraph, first in ended.items():
+        # What it keeps goes into a twin before it, then its tags are taken away: what it holds in error, which can be
+        # most of the page and nested as deep, is not moved.
+        twin = paragraph.makeelement("p")
+        set_attributes(twin, paragraph.attrib)
+        twin.text = xml_text(paragraph.text or "")
+        paragraph.text = None
+        paragraph.addprevious(twin)
+        twin.extend(paragraph[: paragraph.index(first)])
+        paragraph.tag = _EMPTIED
+    if ended:
+        etree.strip_tags(root, _EMPTIED)
 
 
 def _empty(elements: list[HtmlElement], root: HtmlElement) -> None:

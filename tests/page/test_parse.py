@@ -355,6 +355,18 @@ def test_a_section_in_a_span_of_a_paragraph_stays() -> None:
     assert root.text_content() == "Onetwothree"
 
 
+def test_paragraphs_that_hold_each_other_all_end() -> None:
+    """However deep they are, text stays in its order, and each has what stood before its section."""
+    n = 300
+    nested = "".join(f"<p class=c{i}>a{i}<b>b{i}</b><section>" for i in range(n))
+    root = parse(nested + "<i>x</i>" * 1_000 + "</div>end")
+
+    paragraphs = list(root.iter("p"))
+    assert [p.text_content() for p in paragraphs] == [f"a{i}b{i}" for i in range(n)]
+    assert [p.get("class") for p in paragraphs] == [f"c{i}" for i in range(n)]
+    assert root.text_content() == "".join(f"a{i}b{i}" for i in range(n)) + "x" * 1_000 + "end"
+
+
 def test_a_hidden_paragraph_hides_no_article() -> None:
     """A theme's hidden summary whose end tag is left out."""
     (found,) = Extractor().extract(
