@@ -70,7 +70,7 @@ def test_downloads_pause_while_two_batches_wait(crawl: Crawls, site: Site, engin
 
 def test_a_crawl_that_is_slower_than_the_engine_is_not_held_back(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """Pages that fit into two batches pass at once."""
-    result = crawl(spider(site.pages(20)))
+    result = crawl(spider(site.pages(20)), {"DRIPPER_BATCH_SIZE": 10})
 
     assert result.stat("pages") == 20
     assert result.stat("held_back") == 0
