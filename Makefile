@@ -13,6 +13,7 @@ SETS ?= $(if $(filter file,$(origin DATA)),$(wildcard .cache/elsewhere .cache/si
 PEERS ?= trafilatura,trafilatura-no-comments,resiliparse
 ARGS ?=
 PYTEST ?= pytest
+JOBS ?= -n 2 --dist worksteal
 
 comma := ,
 SHELL := /bin/sh
@@ -44,8 +45,9 @@ crawl-js: $(VENV)/.installed-playwright  ## Crawl a page that JavaScript writes 
 	  || '$(VENV)/bin/python' -m playwright install chromium
 	@'$(VENV)/bin/python' example_project/crawl.py --js $(ARGS)
 
+# Much of a crawl's test is waiting: two at a time take half as long, and do not need two cores.
 test: $(VENV_TEST)/.installed-dev  ## Run the tests in a virtualenv of their own; ARGS="-k name" go to pytest
-	@'$(VENV_TEST)/bin/python' -m $(PYTEST) $(ARGS)
+	@'$(VENV_TEST)/bin/python' -m $(PYTEST) $(JOBS) $(ARGS)
 
 # The exporters need different releases of transformers.
 test-export: $(VENV_EXPORT)/.installed-export $(VENV_OPTIMUM)/.installed-export-optimum  ## Run the tests of export and training, with torch
@@ -55,7 +57,7 @@ test-export: $(VENV_EXPORT)/.installed-export $(VENV_OPTIMUM)/.installed-export-
 # Code that needs torch is tested in virtualenvs of its own: what none of the three runs reaches is what counts.
 coverage: $(VENV_TEST)/.installed-dev  ## Run all tests, those with torch too, and list the lines that none reaches
 	@'$(VENV_TEST)/bin/python' -m coverage erase
-	@$(MAKE) --no-print-directory test test-export PYTEST='coverage run -m pytest'
+	@$(MAKE) --no-print-directory test test-export PYTEST='coverage run -m pytest' JOBS=
 	@'$(VENV_TEST)/bin/python' -m coverage combine --quiet
 	@'$(VENV_TEST)/bin/python' -m coverage report
 
