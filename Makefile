@@ -64,14 +64,14 @@ lint: $(VENV_TEST)/.installed-dev  ## Check style and types
 	@'$(VENV_TEST)/bin/python' -m ruff format --check .
 	@'$(VENV_TEST)/bin/python' -m mypy
 
-fuzz: $(VENV)/.installed-fuzz  ## Try damaged pages for MINUTES; see docs/fuzzing.md
+fuzz: $(VENV)/.installed-fuzz  ## Try damaged pages for MINUTES; see docs/internals/fuzzing.md
 	@OMP_NUM_THREADS=1 '$(VENV)/bin/python' -m fuzz --minutes $(MINUTES) $(ARGS)
 
-train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA and SETS, with those in EXTRA; see docs/training.md
+train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA and SETS, with those in EXTRA; see docs/guides/training.md
 	@'$(VENV)/bin/python' -m scrapy_dripper.training '$(DATA)' $(foreach set,$(SETS),--set '$(set)') \
 	  $(foreach set,$(EXTRA),--extra '$(set)') $(ARGS)
 
-evaluate: $(VENV)/.installed-evaluate  ## Measure the bundled model on DATA and SETS, beside PEERS; see docs/evaluation.md
+evaluate: $(VENV)/.installed-evaluate  ## Measure the bundled model on DATA and SETS, beside PEERS; see docs/guides/evaluation.md
 	@'$(VENV)/bin/python' -m scrapy_dripper evaluate '$(DATA)' $(foreach set,$(SETS),'$(set)') \
 	  $(if $(PEERS),--peers '$(PEERS)') --cache .cache/evaluation.jsonl $(ARGS)
 

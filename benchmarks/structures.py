@@ -34,7 +34,7 @@ try:
 except ImportError as error:
     raise SystemExit(f'{error}. The measures come with: pip install "scrapy-dripper[benchmark]"') from error
 
-OUTPUT = ROOT / "docs" / "structures.md"
+OUTPUT = ROOT / "docs" / "internals" / "structures.md"
 SETS = ("text", "lists", "tables", "images", "code", "math")
 OURS = "scrapy-dripper"
 
@@ -100,7 +100,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def report() -> str:
-    """Return the text of ``docs/structures.md``."""
+    """Return the text of ``docs/internals/structures.md``."""
     verdicts = features()
     totals = ["**yes**", *(str(sum(row[i] == "yes" for row in verdicts)) for i in range(1, len(WRITERS) + 2))]
     ours, *others = WRITERS
@@ -158,7 +158,7 @@ include_links=True, include_images=True)`, with its minimum sizes set to 0 |
 def main() -> None:
     """Write the report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="file to write (default: docs/structures.md)")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="file to write")
     arguments = parser.parse_args()
     text = report()
     print(text)
