@@ -20,8 +20,9 @@ from scrapy_dripper.extraction import FallbackReason
 DOCS = Path(__file__).parents[2] / "docs"
 OPTIONS = {"DRIPPER_" + option.name.upper(): option for option in fields(Config)}
 DOORS = [
+    *("../README", "start/five-minutes", "reference/stats"),
     *("guides/addon", "guides/pipeline", "guides/downloader-middleware", "guides/callback", "guides/scrapy-poet"),
-    "reference/stats",
+    *("guides/per-spider", "guides/feeds", "guides/rag"),
 ]
 
 
@@ -69,6 +70,7 @@ def test_the_snippets_run(
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "documented", module)
+    monkeypatch.chdir(tmp_path)  # where feeds go
     spec.loader.exec_module(module)
     (cls,) = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, scrapy.Spider)]
     settings: dict[str, Any] = {"ADDONS": {"scrapy_dripper.Addon": 500}}
