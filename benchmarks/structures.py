@@ -122,9 +122,9 @@ Each is a small page in the markup of a real generator, and a check that any cor
 (`tests/structured/features`). The checks look at what a CommonMark renderer makes of the Markdown wherever they can,
 so every correct way to write something counts.
 
-scrapy-dripper has two columns. The first is its writer alone, with all blocks main. The second is what a user gets: the
-structure stands between two paragraphs of an article, and the tagger labels the blocks. Its verdict is the worst of three
-pages: a blog, a documentation, and a page without telling class names (`benchmarks/articles.py`).
+scrapy-dripper has two columns. The first is its writer alone, with all blocks main. The second is what a user gets:
+the structure stands between two paragraphs of an article, and the tagger labels the blocks. Its verdict is the worst of
+three pages: a blog, a documentation, and a page without telling class names (`benchmarks/articles.py`).
 
 {_table(("structure", ours, f"{ours} in an article", *others), [*verdicts, totals])}
 
@@ -138,10 +138,10 @@ either side has the structure.
 
 {_table(("measure", *WRITERS), figures)}
 
-The set was written together with our writer, which was improved until it passed. So the figures say only that it does what
-it is meant to do on these structures. They are no forecast for other pages, and no fair ranking of the others, which were
-made for other ends: html2text and markdownify convert any HTML, and Trafilatura is the only one that also has to find the
-main content.
+The set was written together with our writer, which was improved until it passed. So the figures say only that it does
+what it is meant to do on these structures. They are no forecast for other pages, and no fair ranking of the others,
+which were made for other ends: html2text and markdownify convert any HTML, and Trafilatura is the only one that also
+has to find the main content.
 
 ## How the others are called
 
