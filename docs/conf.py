@@ -35,7 +35,7 @@ html_show_copyright = False
 html_show_sourcelink = False
 html_theme_options = {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"}
 
-_outward = re.compile(r"(?<!!)(\[[^\]\n]*\]\()((?:\.\./)+)([^)#\s]+)")
+_outward = re.compile(r"(?<!!)(\[[^\]]*\]\()((?:\.\./)+)([^)#\s]+)")
 
 
 def link_to_repository(app: Sphinx, name: str, source: list[str]) -> None:
