@@ -33,7 +33,8 @@ COMMANDS = {
 OPTIONS = (
     *("engine", "model", "threads", "batch_size", "fallback", "favor", "comments", "min_quality", "oversize"),
     *("max_blocks", "max_bytes"),
-    *("title", "markdown", "links", "complex_tables", "callouts", "content_types"),
+    *("title", "markdown", "links", "complex_tables", "callouts", "front_matter", "content_types"),
+    *("chunk_size", "chunk_overlap", "chunk_tokenizer"),
 )
 """The options of :class:`~scrapy_dripper.config.Config` that are flags."""
 
@@ -129,10 +130,14 @@ def _add_option(group: argparse._ArgumentGroup, option: Field[Any]) -> None:
     doc = option.metadata["doc"]
     if "'" not in doc and expected.startswith("one of"):
         doc = f"{doc} {expected.capitalize()}."
+    flag = "--" + option.name.replace("_", "-")
+    if option.default is False:
+        group.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=doc.replace("%", "%%"))
+        return
     if option.default not in (None, MISSING):
         doc = f"{doc} Default: {option.default}."
     group.add_argument(
-        "--" + option.name.replace("_", "-"),
+        flag,
         dest=option.name,
         type=checked,
         metavar="N" if isinstance(option.default, int) else option.name.upper(),

@@ -296,6 +296,12 @@ class Config:
         "that begin with their title ('quotes').",
         per_request=True,
     )
+    front_matter: bool = _option(
+        False,
+        _boolean,
+        "Begin Markdown with YAML front matter: title, url, date, author and language, as far as they are known.",
+        per_request=True,
+    )
     guess_language: bool = _option(
         False,
         _boolean,
@@ -306,6 +312,22 @@ class Config:
         _optional(_types),
         "Types of content to keep in the content list, Markdown and text; by default all.",
         per_request=True,
+    )
+    chunk_size: int = _option(
+        2_000, _whole(50), "Most characters of a chunk, or tokens with DRIPPER_CHUNK_TOKENIZER.", per_request=True
+    )
+    chunk_overlap: int = _option(
+        0,
+        _whole(0),
+        "How much of a chunk, in characters or tokens, the next one of the section may repeat; at most half of "
+        "DRIPPER_CHUNK_SIZE counts.",
+        per_request=True,
+    )
+    chunk_tokenizer: str | None = _option(
+        None,
+        _optional(_path),
+        "Path of the tokenizer.json, or of a folder with one, whose tokens DRIPPER_CHUNK_SIZE counts; by default it "
+        "counts characters.",
     )
     html_field: str | None = _option(
         "main_html", _optional(_text), "Item field that receives the Main-HTML; None for no field.", per_request=True
@@ -319,6 +341,19 @@ class Config:
         "Item field that receives the content list, as plain JSON values; None for no field.",
         per_request=True,
     )
+    chunks_field: str | None = _option(
+        None,
+        _optional(_text),
+        "Item field that receives the main content in chunks along its headings, as plain JSON values; None for no "
+        "field.",
+        per_request=True,
+    )
+    links_field: str | None = _option(
+        None,
+        _optional(_text),
+        "Item field that receives the links of the main content, each with url and text; None for no field.",
+        per_request=True,
+    )
     metadata_field: str | None = _option(
         None,
         _optional(_text),
@@ -330,7 +365,7 @@ class Config:
         None,
         _optional(_text),
         "Item field that receives a small dict: source, fallback reason, confidence, page type, quality, block counts, "
-        "milliseconds.",
+        "fingerprints, milliseconds.",
         per_request=True,
     )
 

@@ -12,7 +12,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, TextIO
@@ -26,8 +26,10 @@ from scrapy_dripper.inputs import READ_FACTOR, Source, find_sources, is_url, rea
 EXTENSIONS = {"markdown": ".md", "html": ".html", "text": ".txt", "json": ".json", "jsonl": ".jsonl"}
 RECORD = (
     *("url", "title", "text", "markdown", "main_html", "source", "fallback_reason", "blocks", "main_blocks"),
-    *("page_type", "page_type_probability", "quality"),
+    *("page_type", "page_type_probability", "quality", "content_hash", "simhash"),
 )
+MORE = {"content": "content", "metadata": "metadata", "chunks": "chunks", "links": "link_list"}
+"""What JSON can have besides, by its item field, and the flag that asks for it."""
 
 EXAMPLES = """\
 examples:
@@ -69,6 +71,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     extract.add_argument("--content", action="store_true", help="add the content list to JSON")
     extract.add_argument("--metadata", action="store_true", help="add what the page says about itself to JSON")
+    extract.add_argument("--chunks", action="store_true", help="add the main content in chunks for search to JSON")
+    extract.add_argument("--link-list", action="store_true", help="add the links of the main content to JSON")
     extract.add_argument("--url", help="where the page of a single file or of standard input came from")
     add_options(extract)
 
@@ -78,13 +82,15 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _record(source: Source, extraction: Extraction, more: Sequence[str]) -> dict[str, Any]:
     record = {"id": source.id} | {name: getattr(extraction, name) for name in RECORD}
-    if "content" in more:
-        from scrapy_dripper.output.content_json import to_json  # Slow to import, and not needed for --help.
+    if more:
+        from scrapy_dripper.fields import VALUES  # Slow to import, and not needed for --help.
 
-        record["content"] = None if extraction.content is None else to_json(extraction.content)
-    if "metadata" in more:
-        record["metadata"] = None if extraction.metadata is None else asdict(extraction.metadata)
+        record |= {name: VALUES[f"{name}_field"](extraction) for name in more}
     return record
+
+
+def _asked(arguments: argparse.Namespace) -> list[str]:
+    return [name for name, flag in MORE.items() if getattr(arguments, flag)]
 
 
 def _content(extraction: Extraction, form: str) -> str:
@@ -170,7 +176,7 @@ def _file(path: Path | int) -> tuple[int, int] | None:
 def _output(arguments: argparse.Namespace, sources: Sequence[Source], stack: ExitStack) -> _Folder | _Stream:
     target = arguments.output
     many = len(sources) > 1 or len(arguments.inputs) > 1
-    more = [name for name in ("content", "metadata") if getattr(arguments, name)]
+    more = _asked(arguments)
     if target is None:
         if isinstance(sys.stdout, io.TextIOWrapper):  # UTF-8 whatever the locale, as the files are.
             sys.stdout.reconfigure(encoding="utf-8", errors="replace")
@@ -198,8 +204,8 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"{name}: {reason}")
 
     config = configured(arguments)
-    if arguments.metadata:
-        config = replace(config, metadata_field="metadata")
+    asked: dict[str, Any] = {f"{name}_field": name for name in _asked(arguments)}
+    config = replace(config, **asked)
     check_fallback(config)
     sources = find_sources(arguments.inputs, fail)
     if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):

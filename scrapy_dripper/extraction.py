@@ -12,7 +12,9 @@ from scrapy_dripper.characters import has_controls, without_controls
 from scrapy_dripper.config import Config
 
 if TYPE_CHECKING:
+    from scrapy_dripper.output.chunks import Chunk
     from scrapy_dripper.output.items import Items
+    from scrapy_dripper.output.outlinks import Outlink
 
 
 class FallbackReason(str, Enum):
@@ -131,7 +133,14 @@ class Extraction:
     content: Items | None = None
     """The content list that Markdown and text are written from."""
     metadata: Metadata | None = None
-    """None unless ``DRIPPER_METADATA_FIELD`` names a field."""
+    """None unless ``DRIPPER_METADATA_FIELD`` names a field, or ``DRIPPER_FRONT_MATTER`` is set."""
+    chunks: tuple[Chunk, ...] | None = None
+    """The main content along its headings; None unless ``DRIPPER_CHUNKS_FIELD`` names a field."""
+    links: tuple[Outlink, ...] | None = None
+    """The links of the main content; None unless ``DRIPPER_LINKS_FIELD`` names a field."""
+    fingerprints: tuple[str, str] | None = None
+    """``content_hash`` and ``simhash`` of the text where ``DRIPPER_META_FIELD`` names a field; they are then made where
+    the page is extracted, which can be another process."""
     page_type: str | None = None
     """What kind of page it is: ``article``, ``listing``, ``forum``, ... None where the engine does not say, and of what
     a fallback made."""
@@ -168,6 +177,25 @@ class Extraction:
         chosen = [p if main else 1.0 - p for main, p in zip(self.labels, self.probabilities, strict=True)]
         return sum(chosen) / len(chosen)
 
+    @property
+    def content_hash(self) -> str | None:
+        """What tells whether the text has changed (:func:`~scrapy_dripper.output.fingerprint.content_hash`)."""
+        return self._fingerprint(0)
+
+    @property
+    def simhash(self) -> str | None:
+        """What tells near duplicates (:func:`~scrapy_dripper.output.fingerprint.simhash`)."""
+        return self._fingerprint(1)
+
+    def _fingerprint(self, number: int) -> str | None:
+        if self.fingerprints is not None:
+            return self.fingerprints[number]
+        if self.text is None:
+            return None
+        from scrapy_dripper.output import fingerprint
+
+        return (fingerprint.content_hash, fingerprint.simhash)[number](self.text)
+
     def meta(self) -> Mapping[str, Any]:
         """Return the small plain dict that ``DRIPPER_META_FIELD`` puts on items."""
         return {
@@ -180,6 +208,8 @@ class Extraction:
             "blocks": self.blocks,
             "main_blocks": self.main_blocks,
             "truncated": self.truncated,
+            "content_hash": self.content_hash,
+            "simhash": self.simhash,
             "milliseconds": round(self.milliseconds, 2),
         }
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from scrapy_dripper.config import Config, ConfigError, short
 from scrapy_dripper.engines import load_engine
@@ -19,6 +20,7 @@ from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, fall_back
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
+from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
 
 if TYPE_CHECKING:
     from scrapy_dripper.workers.sandbox import Sandbox
@@ -48,6 +50,7 @@ class Extractor:
         check_fallback(self.config)
         if self.config.guess_language:
             _check_guess()
+        measure(self.config)
         self._sandbox = _sandbox(self.config, own_engine=engine is not None)
         try:
             self.engine = engine or load_engine(self.config)
@@ -97,14 +100,16 @@ class Extractor:
         return extractions
 
     def _describe(self, document: Document, extraction: Extraction) -> Extraction:
-        """Return an extraction with the page's metadata, if an item is to have it."""
+        """Return an extraction with the page's metadata, if an item or its Markdown is to have it."""
         config = document.config or self.config
-        if config.metadata_field is None or extraction.fallback_reason in NOT_A_PAGE:
+        if (config.metadata_field is None and not config.front_matter) or extraction.fallback_reason in NOT_A_PAGE:
             return extraction
         self._begin(document)
         from scrapy_dripper.metadata import metadata  # imports Trafilatura, which most crawls can save
 
-        return replace(extraction, metadata=metadata(document, config))
+        found = metadata(document, config)
+        extraction = replace(extraction, metadata=found)
+        return with_front_matter(extraction, found) if config.front_matter else extraction
 
     def fall_back(self, document: Document, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Return what the configured fallback makes of a document, for a given reason. Never raises."""
@@ -181,9 +186,7 @@ class Extractor:
         try:
             main = with_comments(page, answer.probabilities, answer.main, config.comments, answer.page_type)
             main = with_headline(page, answer.probabilities, main, config.title)
-            # That nothing is main is an answer, and a better one than a fallback's (docs/reference/fallback.md).
-            nothing = not main.any() and len(page.blocks) > 0
-            written = NOTHING if nothing else write(page, main, config, len(document.html))
+            return with_retrieval(self._written(document, page, answer, main), document, config)
         except PageError as error:
             return replace(self.fall_back(document, error.reason, str(error)), blocks=len(page.blocks))
         except MemoryError:
@@ -191,6 +194,12 @@ class Extractor:
         except Exception as error:
             logger.debug("cannot write %(url)s", {"url": document.url}, exc_info=True)
             return self.fall_back(document, FallbackReason.OUTPUT_ERROR, f"{type(error).__name__}: {error}")
+
+    def _written(self, document: Document, page: Page, answer: Labels, main: npt.NDArray[np.bool_]) -> Extraction:
+        """Return the extraction of a page whose main blocks are known. Raise what writing it raises."""
+        # That nothing is main is an answer, and a better one than a fallback's (docs/reference/fallback.md).
+        nothing = not main.any() and len(page.blocks) > 0
+        written = NOTHING if nothing else write(page, main, document.config or self.config, len(document.html))
         return Extraction(
             url=document.url,
             title=page.title,

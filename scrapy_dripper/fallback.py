@@ -22,6 +22,7 @@ from scrapy_dripper.page.decode import decode
 from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.limits import cut_off
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.retrieval import wants_content, with_retrieval
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -80,6 +81,15 @@ def fall_back(
     A fallback of ours that runs out of memory is tried once more, on the first part of the document. One that raises
     counts as ``empty``; what it raised is added to ``error``.
     """
+    found = _fall_back(document, config, reason, error)
+    try:
+        return with_retrieval(found, document, config)
+    except Exception as problem:  # what a fallback of the user's returned can hold anything; MemoryError included
+        problems = [found.error, f"no chunks, links and fingerprints: {type(problem).__name__}: {problem}"]
+        return replace(found, error="; ".join(filter(None, problems)))
+
+
+def _fall_back(document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
     name = _name(config.fallback)
     if name == "none":
         return Extraction(document.url, None, None, None, None, "fallback:none", reason, error)
@@ -206,7 +216,7 @@ def _run(document: Document, config: Config) -> _Found | Extraction:
             content = answer.content
             if content is not None:
                 content = clean(content)
-            elif answer.main_html and config.content_field is not None:
+            elif answer.main_html and wants_content(config):
                 content = write_html(answer.main_html, document.url, config, len(answer.main_html)).content
             return replace(answer, truncated=answer.truncated or over, content=content)
         found = _from_html(answer, document.url, config)

@@ -11,12 +11,15 @@ from itemadapter import ItemAdapter
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Extraction
 from scrapy_dripper.output.content_json import to_json
+from scrapy_dripper.retrieval import plain_chunks
 from scrapy_dripper.stats import CrawlStats
 
 VALUES: dict[str, Callable[[Extraction], Any]] = {
     "html_field": lambda extraction: extraction.main_html,
     "markdown_field": lambda extraction: extraction.markdown,
     "content_field": lambda extraction: None if extraction.content is None else to_json(extraction.content),
+    "chunks_field": lambda extraction: None if extraction.chunks is None else plain_chunks(extraction.chunks),
+    "links_field": lambda extraction: None if extraction.links is None else [asdict(link) for link in extraction.links],
     "metadata_field": lambda extraction: None if extraction.metadata is None else asdict(extraction.metadata),
     "meta_field": lambda extraction: dict(extraction.meta()),
 }

@@ -37,6 +37,8 @@ KEYS = [
     "page_type",
     "page_type_probability",
     "quality",
+    "content_hash",
+    "simhash",
 ]
 
 

@@ -19,6 +19,11 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from scrapy_dripper.output.chunks import chunks
+from scrapy_dripper.output.content_list import content_list
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.retrieval import plain_chunks
+
 ROOT = Path(__file__).parents[1]
 REPOSITORY = "https://github.com/scrapy-dripper/scrapy-dripper"
 FILES = re.compile(
@@ -117,30 +122,30 @@ def test_every_page_is_in_the_menu() -> None:
     assert sorted(listed) == sorted(on_disk - {"index"})
 
 
-def test_passages_for_retrieval() -> None:
-    """The example of the guide cuts at titles, keeps items whole, and says which titles are above."""
+def test_records_for_retrieval(tmp_path: Path) -> None:
+    """The example of the guide makes a record of each chunk on an item: its path, its text and where it is."""
     guide = (ROOT / "docs" / "guides" / "rag.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(# passages\.py\n.*?)```", guide, re.S)
+    (code,) = re.findall(r"```python\n(# records\.py\n.*?)```", guide, re.S)
     names: dict[str, Any] = {}
     exec(code, names)
+    html = "<h1>Backup</h1><p>Copy all of it, every night.</p><h2 id=again>Restore</h2><p>Copy all of it back.</p>"
+    found = chunks(content_list(parse(html)), "https://e.org/", size=50)
+    feed = tmp_path / "pages.jsonl"
+    lines = [{"url": "https://e.org/", "chunks": plain_chunks(found)}, {"url": "https://e.org/empty"}]
+    feed.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
-    def said(text: str) -> list[dict[str, str]]:
-        return [{"type": "text", "text": text}]
-
-    content = [
-        {"type": "title", "level": 1, "runs": said("Backup")},
-        {"type": "paragraph", "runs": said("Copy it. " * 20)},
-        {"type": "paragraph", "runs": said("Then wait. " * 20)},
-        {"type": "title", "level": 2, "runs": said("Restore")},
-        {"type": "code", "text": "rsync -a\n" * 100},
-        {"type": "title", "level": 1, "runs": said("Other")},
-        {"type": "paragraph", "runs": said("The end.")},
+    assert list(names["records"](feed)) == [
+        {
+            "id": "https://e.org/#0",
+            "url": "https://e.org/",
+            "text": "Backup\n\n# Backup\n\nCopy all of it, every night.",
+        },
+        {
+            "id": "https://e.org/#1",
+            "url": "https://e.org/#again",
+            "text": "Backup > Restore\n\n## Restore\n\nCopy all of it back.",
+        },
     ]
-    found = list(names["passages"](content, most=300))
-
-    assert [titles for titles, _ in found] == [["Backup"], ["Backup"], ["Backup", "Restore"], ["Other"]]
-    assert found[2][1].count("rsync -a") == 100
-    assert found[3][1] == "The end."
 
 
 def yaml_files() -> list[Path]:

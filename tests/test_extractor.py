@@ -13,6 +13,7 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
 from scrapy_dripper.extraction import Document, FallbackReason
 from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.output.fingerprint import content_hash, simhash
 from scrapy_dripper.page import Page
 
 
@@ -230,6 +231,8 @@ def test_extractions_are_plain_data() -> None:
         "blocks": 2,
         "main_blocks": 2,
         "truncated": False,
+        "content_hash": content_hash(found.text or ""),
+        "simhash": simhash(found.text or ""),
         "milliseconds": round(found.milliseconds, 2),
     }
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from lxml import etree
 
 from scrapy_dripper.output import inline_tags
+from scrapy_dripper.output.anchors import anchor_of
 from scrapy_dripper.output.callouts import alert_of, has_callout_class, title_of
 from scrapy_dripper.output.code.blocks import code_block, has_code_class
 from scrapy_dripper.output.footnotes import without_label
@@ -100,7 +101,7 @@ def _heading(reader: Reader, element: etree._Element) -> Leave:
         reader.items.append(Footnotes((Footnote(reader.footnotes.notes[element], ()),)))  # what follows is in it
         return skip
     reader.flat = True
-    reader.title = _LEVELS[element.tag]
+    reader.title, reader.anchor = _LEVELS[element.tag], anchor_of(element)
 
     def leave() -> None:
         if reader.title:

@@ -136,6 +136,8 @@ class Title:
     type: ClassVar = "title"
     level: int
     runs: Runs
+    anchor: str = ""
+    """The id by which a URL of the page leads to it, behind ``#``; empty if the page has none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,8 @@ class Reader:
         """In something that holds one line: blocks in it do not end the line."""
         self.title = 0
         """Level of the title that is open, or 0."""
+        self.anchor = ""
+        """The id that leads to it."""
         self.in_cell = self.in_note = self.in_ruby = 0
         self.nesting = 0
         # Of the innermost list: its kind, what it holds so far, the labels of items that are footnotes, their numbers.
@@ -266,7 +268,8 @@ class Reader:
         if runs and images_of(runs) is not None:
             self.add(runs)
         elif runs:
-            self.items.append(Title(level, runs))
+            self.items.append(Title(level, runs, self.anchor))
+            self.anchor = ""  # what follows of a heading that a block divides has no other
 
     def is_caption(self, element: etree._Element) -> bool:
         """Return True for the caption of a figure, which has been read; what is before it ends there."""

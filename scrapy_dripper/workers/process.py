@@ -45,7 +45,7 @@ _OWN_GROUP: dict[str, Any] = {"process_group": 0} if _HAS_GROUPS else {"start_ne
 _END_SECONDS = 5.0
 _LAST_SECONDS = 1.0
 _ROOM = 64 << 20
-_GROWTH = 64
+_GROWTH = 128
 """Bytes of an answer: so many, and so many times those of the documents."""
 
 

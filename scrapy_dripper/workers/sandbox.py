@@ -8,6 +8,7 @@ from dataclasses import replace
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback import OWN, SUSPECT, fall_back
+from scrapy_dripper.retrieval import with_front_matter
 from scrapy_dripper.workers.danger import is_dangerous
 from scrapy_dripper.workers.errors import StartError, WorkerError
 from scrapy_dripper.workers.pool import Pool
@@ -74,7 +75,8 @@ class Sandbox:
         answer = fall_back(document, config, found.fallback_reason, found.error)
         if found.fallback_reason is FallbackReason.LOW_QUALITY and answer.is_empty:
             return self._ask(Task(document, replace(asked, min_quality=None)))
-        return replace(answer, metadata=found.metadata)
+        answer = replace(answer, metadata=found.metadata)
+        return with_front_matter(answer, found.metadata) if config.front_matter and found.metadata else answer
 
     def fall_back(
         self, document: Document, config: Config, reason: FallbackReason, error: str | None

@@ -6,11 +6,15 @@ import json
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, PackedContent
 from scrapy_dripper.fallback import dotted_path
+
+if TYPE_CHECKING:
+    from scrapy_dripper.output.chunks import Chunk
+    from scrapy_dripper.output.outlinks import Outlink
 
 Values = dict[str, Any]
 
@@ -90,7 +94,9 @@ def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
     strings = [getattr(extraction, name) for name in _STRINGS]
     content = None if extraction.content is None else json.dumps(to_json(extraction.content), separators=(",", ":"))
     metadata = None if extraction.metadata is None else json.dumps(asdict(extraction.metadata))
-    texts = [*strings, content, metadata]
+    chunks = None if extraction.chunks is None else _dumped(extraction.chunks)
+    links = None if extraction.links is None else _dumped(extraction.links)
+    texts = [*strings, content, metadata, chunks, links]
     for text in texts:
         if text is not None and not isinstance(text, str):
             raise TypeError(f"expected a string (got {type(text).__name__})")
@@ -104,6 +110,7 @@ def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
         "truncated": bool(extraction.truncated),
         "page_type_probability": _number(extraction.page_type_probability),
         "quality": _number(extraction.quality),
+        "fingerprints": _fingerprints(extraction.fingerprints),
         "work": {str(name): int(value) for name, value in extraction.work.items()},
         "milliseconds": float(extraction.milliseconds),
         "missing": [text is None for text in texts],
@@ -113,17 +120,16 @@ def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
     return values, parts
 
 
-PARTS = len(_STRINGS) + 4
-"""Parts of an extraction: strings, content list, metadata, labels and probabilities."""
+PARTS = len(_STRINGS) + 6
+"""Parts of an extraction: strings, content list, metadata, chunks, links, labels and probabilities."""
 
 
 def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes]) -> Extraction:
     """Return the extraction of a URL. Raise ValueError, TypeError or KeyError if the data is none."""
-    *texts, labels, probabilities = parts
-    missing = values["missing"]
+    *texts, content, metadata, chunks, links, labels, probabilities = parts
+    *absent, no_content, no_metadata, no_chunks, no_links = values["missing"]
     strings: list[str | None] = [
-        None if absent else text.decode("utf-8", "surrogatepass")
-        for text, absent in zip(texts[:-2], missing[:-2], strict=True)
+        None if missing else text.decode("utf-8", "surrogatepass") for text, missing in zip(texts, absent, strict=True)
     ]
     title, main_html, markdown, text, source, error, page_type = strings
     if source is None:
@@ -148,8 +154,11 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
         page_type=page_type,
         page_type_probability=_number(values["page_type_probability"]),
         quality=_number(values["quality"]),
-        content=None if missing[-2] else PackedContent(texts[-2]),  # type: ignore[arg-type]
-        metadata=None if missing[-1] else _metadata(texts[-1]),
+        content=None if no_content else PackedContent(content),  # type: ignore[arg-type]
+        metadata=None if no_metadata else _metadata(metadata),
+        chunks=None if no_chunks else _chunks(chunks),
+        links=None if no_links else _links(links),
+        fingerprints=_fingerprints(values["fingerprints"]),
         work={str(name): int(count) for name, count in dict(values["work"]).items()},
         milliseconds=float(values["milliseconds"]),
     )
@@ -159,6 +168,44 @@ def _metadata(data: bytes) -> Metadata:
     values = json.loads(data)
     _check_strings(values)
     return Metadata(**values)
+
+
+def _dumped(parts: Sequence[Any]) -> str:
+    """Return chunks or links as JSON: a list of the values of each. Raise TypeError if that is not what they are."""
+    rows = [[getattr(part, field.name) for field in fields(part)] for part in parts]
+    for row in rows:
+        _check_row(row)
+    return json.dumps(rows, separators=(",", ":"))
+
+
+def _chunks(data: bytes) -> tuple[Chunk, ...]:
+    from scrapy_dripper.output.chunks import Chunk
+
+    rows = [_check_row(row) for row in json.loads(data)]
+    return tuple(Chunk(text, tuple(headings), *others) for text, headings, *others in rows)
+
+
+def _links(data: bytes) -> tuple[Outlink, ...]:
+    from scrapy_dripper.output.outlinks import Outlink
+
+    return tuple(Outlink(url, text) for url, text in map(_check_row, json.loads(data)))
+
+
+def _check_row(row: Sequence[Any]) -> Sequence[Any]:
+    for value in row:
+        inside = value if isinstance(value, (list, tuple)) else ()
+        if not (isinstance(value, (str, int, list, tuple)) and all(isinstance(one, str) for one in inside)):
+            raise TypeError(f"expected strings and numbers (got {type(value).__name__})")
+    return row
+
+
+def _fingerprints(values: Any) -> tuple[str, str] | None:
+    if values is None:
+        return None
+    of_content, of_words = values
+    if not (isinstance(of_content, str) and isinstance(of_words, str)):
+        raise TypeError(f"expected two strings (got {type(of_content).__name__} and {type(of_words).__name__})")
+    return of_content, of_words
 
 
 def _number(value: Any) -> float | None:

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from scrapy_dripper.config import CONTENT_TYPES, Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
 from scrapy_dripper.output import items as kinds
+from scrapy_dripper.output.chunks import Chunk
+from scrapy_dripper.output.outlinks import Outlink
 from scrapy_dripper.workers.wire import (
     PARTS,
     Task,
@@ -64,6 +66,9 @@ LIST_ITEMS = st.lists(st.builds(kinds.ListItem, ITEMS, st.lists(RUNS, max_size=2
 CELLS = st.lists(st.builds(kinds.Cell, ITEMS, st.integers(1, 9), st.integers(1, 9), st.booleans()), max_size=2)
 ROWS = st.lists(CELLS.map(tuple), max_size=2).map(tuple)
 
+CHUNKS = st.builds(
+    Chunk, TEXT, st.lists(TEXT, max_size=3).map(tuple), TEXT, TEXT, st.integers(0, 10**9), st.integers(0, 10**9)
+)
 LABELS = st.lists(st.tuples(st.booleans(), st.floats(0, 1)), max_size=10)
 EXTRACTIONS = st.builds(
     lambda labels, **values: Extraction(
@@ -82,6 +87,9 @@ EXTRACTIONS = st.builds(
     truncated=st.booleans(),
     content=st.none() | ITEMS,
     metadata=st.none() | st.builds(Metadata, *[st.none() | TEXT] * 8),
+    chunks=st.none() | st.lists(CHUNKS, max_size=3).map(tuple),
+    links=st.none() | st.lists(st.builds(Outlink, TEXT, TEXT), max_size=3).map(tuple),
+    fingerprints=st.none() | st.tuples(ANY, ANY).filter(lambda pair: all(map(_no_pair, pair))),
     page_type=st.none() | ANY,
     page_type_probability=st.none() | st.floats(0, 1),
     quality=st.none() | st.floats(0, 1),
@@ -145,6 +153,12 @@ GOOD = Extraction("u", "t", "h", "m", "x", "all", labels=(True, False), probabil
         {"content": ({"type": object()},)},
         {"metadata": Metadata(title=7)},  # type: ignore[arg-type]
         {"metadata": {"title": "x"}},
+        {"chunks": (Chunk("x", (7,)),)},  # type: ignore[arg-type]
+        {"chunks": (Chunk(None),)},  # type: ignore[arg-type]
+        {"chunks": ("x",)},
+        {"links": (Outlink("x", b"y"),)},  # type: ignore[arg-type]
+        {"fingerprints": ("x", 7)},
+        {"fingerprints": ("x",)},
         {"labels": (True,)},
         {"labels": None},
         {"labels": (300, 4)},
@@ -167,13 +181,18 @@ def test_what_is_no_extraction_is_found_where_it_is_made(wrong: dict[str, Any]) 
 
 def broken() -> Iterator[tuple[dict[str, Any], list[bytes]]]:
     """Return what an answer can look like that is none."""
-    values, parts = pack_extraction(replace(GOOD, metadata=Metadata()))
+    values, parts = pack_extraction(replace(GOOD, metadata=Metadata(), chunks=(), links=()))
     yield {**values, "reason": "because"}, parts
     yield {**values, "missing": []}, parts
     yield {**values, "missing": [True] * 9}, parts
     yield {**values, "blocks": "x"}, parts
     yield {**values, "work": 3}, parts
     yield {**values, "quality": "x"}, parts
+    yield {**values, "fingerprints": ["x"]}, parts
+    yield {**values, "fingerprints": [1, 2]}, parts
+    yield values, [*parts[:9], b'[["x"]]', *parts[10:]]
+    yield values, [*parts[:9], b'[[{}, [], "", "", 1, 1]]', *parts[10:]]
+    yield values, [*parts[:10], b'[["x", "y", "z"]]', *parts[11:]]
     yield {}, parts
     yield values, parts[:-1]
     yield values, []
@@ -185,7 +204,7 @@ def broken() -> Iterator[tuple[dict[str, Any], list[bytes]]]:
     yield values, [*parts[:8], b"7", *parts[9:]]
 
 
-@pytest.mark.parametrize("number", range(15))
+@pytest.mark.parametrize("number", range(20))
 def test_answers_that_are_none(number: int) -> None:
     """Each is an exception that the crawl knows, and none of them another trouble."""
     values, parts = list(broken())[number]

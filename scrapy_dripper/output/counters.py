@@ -1,0 +1,42 @@
+"""Lines that every visit to a page can change: counters, and times since."""
+
+from __future__ import annotations
+
+import re
+
+MOST_CHARS = 40
+"""Characters of such a line."""
+
+_letters = re.compile(r"[^\W\d_]+").findall
+
+# One of these makes a number a counter, or a time since...
+_SAYING = frozenset(
+    "ago view views viewed read reads like likes liked comment comments share shares reply replies vote votes follower "
+    "followers vor aufrufe kommentare gelesen il vues commentaires lectures hace visitas vistas comentarios fa "
+    "visualizzazioni commenti há atrás visualizações comentários geleden weergaven reacties назад просмотр просмотра "
+    "просмотров комментарий комментария комментариев "
+    "秒前 分钟前 小时前 天前 周前 个月前 年前 分鐘前 小時前 次浏览 浏览 阅读 次阅读 次播放 评论 条评论 次瀏覽 閱讀 "
+    "分前 時間前 日前 か月前 ヶ月前 回視聴 閲覧数 件のコメント 초 전 분 시간 일 개월 조회 조회수 댓글".split()
+)
+# ... and these may stand beside it. Alone they make none: 30 minutes may be how long a dish takes.
+_BESIDE = frozenset(
+    "k m about an a the in time times second seconds sec secs s minute minutes min mins hour hours hr hrs h day days d "
+    "week weeks w month months mo year years yr yrs y mal tag tagen stunde stunden minuten sekunden woche wochen monat "
+    "monaten jahr jahren y a fois jour jours heure heures semaine semaines mois ans veces día días hora horas minuto "
+    "minutos semana semanas mes meses año años giorno giorni ora ore minuti settimane mesi anni dia dias ano anos "
+    "vezes dag dagen uur uren minuut weken maanden jaar keer минут минуты минуту час часа часов день дня дней неделю "
+    "недели недель месяц месяца месяцев год года лет раз 万 회".split()
+)
+_KNOWN = _SAYING | _BESIDE
+_PRICED = frozenset("%$€£¥₽₩₹")
+
+
+def is_counter(line: str) -> bool:
+    """Return True for a short line of a number and words of counters alone: ``1,204 views``, ``3 hours ago``.
+
+    The words are those of eleven languages. A line that says more, or anything of money, is none.
+    """
+    if len(line) > MOST_CHARS or not any(map(str.isdigit, line)) or not _PRICED.isdisjoint(line):
+        return False
+    words = _letters(line.casefold())
+    return _KNOWN.issuperset(words) and not _SAYING.isdisjoint(words)

@@ -1,0 +1,78 @@
+"""The links of the main content: where they lead, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from scrapy_dripper.output.items import Footnotes, Image, Item, Items, Link, List, Paragraph, Quote, Run, Runs, Table
+from scrapy_dripper.output.text import line_text
+
+
+@dataclass(frozen=True, slots=True)
+class Outlink:
+    """A link of the main content."""
+
+    url: str
+    """Absolute, as far as the page's URL is known."""
+    text: str
+    """What the link says, white space collapsed; of an image, its alternative text."""
+
+
+def outlinks(items: Items) -> tuple[Outlink, ...]:
+    """Return the links of a content list in their order, those with the same URL and text once.
+
+    Links to places within the page (``#...``) are among them; images and players are only if a link is around them.
+    """
+    return tuple(dict.fromkeys(link for link in _of_items(items) if link.url))
+
+
+def _of_items(items: Items) -> Iterator[Outlink]:
+    for item in items:
+        if type(item) is Image:
+            yield from _of_image(item)
+            continue
+        for name in ("runs", "caption"):
+            yield from _of_runs(getattr(item, name, ()))
+        for inside in _inside(item):
+            yield from _of_items(inside)
+
+
+def _inside(item: Item) -> Iterator[Items]:
+    """Yield what an item holds, a term of a definition list as a paragraph."""
+    match item:
+        case Table():
+            yield from (cell.items for row in item.rows for cell in row)
+        case List():
+            for entry in item.items:
+                yield tuple(map(Paragraph, entry.terms))
+                yield entry.items
+        case Quote():
+            yield item.items
+        case Footnotes():
+            yield from (note.items for note in item.notes)
+
+
+def _of_runs(runs: Runs) -> Iterator[Outlink]:
+    for run in runs:
+        if type(run) is Link:
+            text = " ".join(line_text(run.runs).split()) or " ".join(_alts(run.runs))
+            yield Outlink(run.href, text)
+        elif type(run) is Image:
+            yield from _of_image(run)
+        else:
+            yield from _of_runs(getattr(run, "runs", ()))
+
+
+def _of_image(image: Image) -> Iterator[Outlink]:
+    if image.href:
+        yield Outlink(image.href, image.alt)
+    yield from _of_runs(image.caption)
+
+
+def _alts(runs: Runs) -> Iterator[str]:
+    for run in runs:
+        inner: tuple[Run, ...] = getattr(run, "runs", ())
+        if type(run) is Image and run.alt:
+            yield run.alt
+        yield from _alts(inner)

@@ -1,0 +1,92 @@
+"""What search and RAG need beside the text, as far as the configuration asks for it: chunks, links, fingerprints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document, Extraction, Metadata
+from scrapy_dripper.output.bounds import TooLongError, most_chars
+from scrapy_dripper.output.chunks import Chunk, chunks
+from scrapy_dripper.output.fingerprint import content_hash, simhash
+from scrapy_dripper.output.front_matter import front_matter
+from scrapy_dripper.output.items import Items
+from scrapy_dripper.output.outlinks import outlinks
+
+_LARGER = (1, 8, 64, 512)
+
+
+def wants_content(config: Config) -> bool:
+    """Return True if an item field is made of the content list."""
+    return not (config.content_field is config.chunks_field is config.links_field is None)
+
+
+def with_retrieval(extraction: Extraction, document: Document, config: Config) -> Extraction:
+    """Return an extraction with the chunks, links and fingerprints that the configuration has a field for."""
+    if extraction.text is not None and config.meta_field is not None:
+        extraction = replace(extraction, fingerprints=(content_hash(extraction.text), simhash(extraction.text)))
+    content = extraction.content
+    if content is None:
+        return extraction
+    if config.links_field is not None:
+        extraction = replace(extraction, links=outlinks(content))
+    if config.chunks_field is not None:
+        most = most_chars(len(document.html), config.max_output)
+        extraction = replace(extraction, chunks=_chunks(content, document.url, config, most))
+    return extraction
+
+
+def measure(config: Config) -> Callable[[str], int]:
+    """Return what ``DRIPPER_CHUNK_SIZE`` counts in.
+
+    Raise :exc:`~scrapy_dripper.config.ConfigError` if there is no such tokenizer.
+    """
+    if config.chunk_tokenizer is None:
+        return len
+    from scrapy_dripper.output.tokens import counter
+
+    return counter(config.chunk_tokenizer)
+
+
+def plain_chunks(some: Sequence[Chunk]) -> list[dict[str, Any]]:
+    """Return chunks as plain JSON values."""
+    return [asdict(chunk) | {"headings": list(chunk.headings)} for chunk in some]
+
+
+def with_front_matter(extraction: Extraction, metadata: Metadata) -> Extraction:
+    """Return an extraction whose Markdown begins with front matter; one without Markdown as it is."""
+    if not extraction.markdown:
+        return extraction
+    known = front_matter(
+        [
+            ("title", metadata.title or extraction.title),
+            ("url", extraction.url or metadata.url),
+            ("date", metadata.date),
+            ("author", metadata.author),
+            ("language", metadata.language),
+        ]
+    )
+    return replace(extraction, markdown=f"{known}\n\n{extraction.markdown}") if known else extraction
+
+
+def _chunks(content: Items, url: str, config: Config, most: int) -> tuple[Chunk, ...]:
+    """Return the chunks of a content list: larger ones where so many, each with its place, would be too long."""
+    write = partial(
+        chunks,
+        content,
+        url,
+        overlap=config.chunk_overlap,
+        measure=measure(config),
+        links=config.links,  # type: ignore[arg-type]
+        complex_tables=config.complex_tables,  # type: ignore[arg-type]
+        callouts=config.callouts,  # type: ignore[arg-type]
+        most=most,
+    )
+    for larger in _LARGER:
+        with suppress(TooLongError):
+            return write(size=config.chunk_size * larger)
+    return ()

@@ -1,0 +1,300 @@
+"""Chunks for search: nothing is lost or moved, none is too long, and each says where it stands."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.output.bounds import TooLongError
+from scrapy_dripper.output.chunks import Chunk, chunks, joined
+from scrapy_dripper.output.content_list import content_list
+from scrapy_dripper.output.items import (
+    Cell,
+    CodeBlock,
+    Item,
+    Items,
+    LineBreak,
+    Link,
+    List,
+    ListItem,
+    Paragraph,
+    Quote,
+    Strong,
+    Table,
+    Text,
+    Title,
+)
+from scrapy_dripper.output.markdown import markdown
+from scrapy_dripper.output.tables.html import table_html
+from scrapy_dripper.output.tokens import counter
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.retrieval import with_retrieval
+
+TOKENIZER = Path(__file__).parents[1] / "engines/qwen3/prepared/plain/tokenizer.json"
+
+_letters = re.compile(r"(?:<[^>]*>)|([^\W_]+)").findall  # <strong>, where asterisks would be none
+_numbered = re.compile(r"[tw]\d+x").findall
+
+WORDS = st.lists(
+    st.sampled_from("cat. sat, mat! (on) *the* 1. - # 猫坐在垫子上。 naïve? supercalifragilistic".split()), max_size=12
+)
+TEXT = WORDS.map(" ".join).filter(bool).map(Text)
+LINE = st.lists(
+    TEXT
+    | st.builds(lambda text: Strong((text,)), TEXT)
+    | st.builds(lambda text: Link("/x", (text,)), TEXT)
+    | st.just(LineBreak()),
+    min_size=1,
+    max_size=6,
+).map(tuple)
+PARAGRAPH = st.builds(Paragraph, LINE)
+INSIDE = st.lists(PARAGRAPH, min_size=1, max_size=3).map(tuple)
+LISTS = st.builds(
+    List,
+    st.sampled_from(["unordered", "ordered"]),
+    st.lists(st.builds(ListItem, INSIDE), min_size=1, max_size=6).map(tuple),
+    st.integers(1, 12),
+)
+CODE = st.lists(st.sampled_from(["x = 1", "", "def f():", "    return 2"]), min_size=1, max_size=30).map(
+    lambda lines: CodeBlock("\n".join(lines))
+)
+TITLE = st.builds(
+    lambda level, word: Title(level, (Text(word),)), st.integers(1, 4), st.sampled_from(["One", "Two", "Six"])
+)
+ITEMS = st.lists(PARAGRAPH | LISTS | CODE | TITLE | st.builds(Quote, INSIDE), max_size=10).map(tuple)
+SIZES = st.integers(80, 400)
+
+
+@given(ITEMS, SIZES)
+def test_together_they_hold_the_whole_once(items: Items, size: int) -> None:
+    """Every letter in its order, whatever had to be cut, and none twice."""
+    whole = "".join(_letters(markdown(items, "drop")))
+    assert "".join(_letters(joined(chunks(items, size=size, links="drop")))) == whole
+
+
+@given(ITEMS, SIZES, st.integers(0, 300))
+def test_none_is_over_the_size(items: Items, size: int, overlap: int) -> None:
+    """Nothing here is so long that it cannot be cut."""
+    for chunk in chunks(items, size=size, overlap=overlap):
+        assert chunk.size == len(chunk.markdown) <= size
+        assert chunk.overlap <= overlap
+
+
+def numbered(kinds: str) -> Items:
+    """Return items, each with a word of its own: titles of a level for digits, paragraphs for letters."""
+    return tuple(
+        Title(int(kind), (Text(f"t{i}x"),)) if kind.isdigit() else Paragraph((Text(f"w{i}x " + "word " * 12),))
+        for i, kind in enumerate(kinds)
+    )
+
+
+@given(st.text("1234pp", max_size=14), st.integers(70, 500))
+def test_the_headings_are_those_above(kinds: str, size: int) -> None:
+    """Those that all words of a chunk stand under; of a chunk from one section, all of them."""
+    above: dict[str, tuple[str, ...]] = {}
+    path: list[tuple[int, str]] = []
+    for i, kind in enumerate(kinds):
+        if kind.isdigit():
+            path = [(level, text) for level, text in path if level < int(kind)] + [(int(kind), f"t{i}x")]
+        above[f"{'t' if kind.isdigit() else 'w'}{i}x"] = tuple(text for _, text in path)
+    seen: list[str] = []
+    for chunk in chunks(numbered(kinds), size=size):
+        words = _numbered(chunk.markdown)
+        seen += words
+        paths = {above[word] for word in words if above[word]}
+        assert all(path[: len(chunk.headings)] == chunk.headings for path in paths)
+        if len(paths) == 1:
+            assert chunk.headings == next(iter(paths))
+    assert seen == list(above)
+
+
+def test_small_sections_share_a_chunk_up_to_the_size() -> None:
+    """Beside and below the one that it begins with, never above it."""
+    found = chunks(numbered("1p2p2p1p"), size=10_000)
+    assert [chunk.headings for chunk in found] == [()]
+
+    found = chunks(numbered("1p2p2p1p"), size=200)
+    assert [(_numbered(chunk.markdown), chunk.headings) for chunk in found] == [
+        (["t0x", "w1x", "t2x", "w3x"], ("t0x",)),
+        (["t4x", "w5x"], ("t0x", "t4x")),
+        (["t6x", "w7x"], ("t6x",)),
+    ]
+
+
+def test_a_section_that_goes_on_is_not_mixed_with_the_next() -> None:
+    """Its path is all that names the rest of it."""
+    found = chunks(numbered("2pppp2p"), size=220)
+    assert [(_numbered(chunk.markdown), chunk.headings) for chunk in found] == [
+        (["t0x", "w1x", "w2x", "w3x"], ("t0x",)),
+        (["w4x"], ("t0x",)),
+        (["t5x", "w6x"], ("t5x",)),
+    ]
+
+
+def test_where_a_chunk_is() -> None:
+    """The URL of its heading: its own id, that of the section, or that of the heading above."""
+    html = """<h1 id="top">Guide</h1><p>Text of the guide goes on here, for a while.</p>
+    <section id="set-up"><h2>Set up</h2><p>Text of it goes on here, for a while.</p></section>
+    <h2>No id</h2><p>Text of that goes on here, for a while.</p>
+    <h2><a id="größe"></a>Size</h2><p>More text goes on here, for a while.</p>"""
+    found = chunks(content_list(parse(html)), "https://e.org/x?y=1#old", size=60)
+    assert [(chunk.headings[-1], chunk.anchor, chunk.url) for chunk in found] == [
+        ("Guide", "top", "https://e.org/x?y=1#top"),
+        ("Set up", "set-up", "https://e.org/x?y=1#set-up"),
+        ("No id", "top", "https://e.org/x?y=1#top"),
+        ("Size", "größe", "https://e.org/x?y=1#gr%C3%B6%C3%9Fe"),
+    ]
+    assert chunks(content_list(parse(html)), size=50)[0].url == ""
+
+
+def rows(table: Item, size: int) -> list[str]:
+    """Return the chunks of one item."""
+    return [chunk.markdown for chunk in chunks((table,), size=size)]
+
+
+def cell(text: str, header: bool = False, rowspan: int = 1) -> Cell:
+    """Return a cell of text."""
+    return Cell((Paragraph((Text(text),)),), header=header, rowspan=rowspan)
+
+
+def test_code_is_cut_between_lines_and_fenced_again() -> None:
+    """If it is over the size; else it moves as a whole."""
+    code = CodeBlock("\n".join(f"line_{i} = {i}" for i in range(10)), "python")
+    assert rows(code, 70) == [
+        "```python\nline_0 = 0\nline_1 = 1\nline_2 = 2\nline_3 = 3\nline_4 = 4\n```",
+        "```python\nline_5 = 5\nline_6 = 6\nline_7 = 7\nline_8 = 8\nline_9 = 9\n```",
+    ]
+    found = chunks((Paragraph((Text("Words before it. " * 4),)), code), size=140)
+    assert [chunk.markdown.count("line_") for chunk in found] == [0, 10]
+    assert rows(CodeBlock("x" * 500), 100) == ["```\n" + "x" * 500 + "\n```"]  # a line of code is never cut
+
+
+def test_a_table_has_its_header_again() -> None:
+    """Between rows, and never between rows that a cell spans."""
+    head = (cell("Name", True), cell("Size", True))
+    table = Table((head, *((cell(f"row {i}"), cell(str(i))) for i in range(6))), header_rows=1)
+    found = rows(table, 80)
+    assert len(found) > 1
+    assert all(part.startswith("| Name | Size |\n| --- | --- |\n| row ") for part in found)
+    assert re.findall(r"row \d", "".join(found)) == [f"row {i}" for i in range(6)]
+
+    spanned = tuple(row for i in range(6) for row in ((cell(f"row {i}", rowspan=2), cell("a")), (cell(f"and {i}"),)))
+    table = Table((head, *spanned), header_rows=1, simple=False)
+    found = rows(replace(table, html=table_html(table)), 260)
+    assert len(found) > 1
+    for part in found:
+        assert part.count("<th>Name</th>") == 1
+        assert part.count("row ") == part.count("and ") == part.count('rowspan="2"')
+
+
+def test_a_list_goes_on_counting() -> None:
+    """A part of it begins with the number of its first item, and an item that is too long is cut in turn."""
+    items = tuple(ListItem((Paragraph((Text(f"Item number {i}."),)),)) for i in range(3, 9))
+    found = rows(List("ordered", items, 3), 60)
+    assert found == [
+        "3. Item number 3.\n4. Item number 4.\n5. Item number 5.",
+        "6. Item number 6.\n7. Item number 7.\n8. Item number 8.",
+    ]
+    long = ListItem((Paragraph((Text("A first sentence. " * 4),)), CodeBlock("x = 1")))
+    found = rows(List("unordered", (long,)), 60)
+    assert found[0].startswith("- A first sentence.")
+    assert "```\nx = 1\n```" in found[-1]
+
+
+def test_paragraphs_are_cut_between_sentences() -> None:
+    """With formats and links around both halves; a language without spaces has its own ends."""
+    text = "The first sentence is here. The second one is longer (so it is.) And the third?"
+    found = rows(Paragraph((Strong((Link("/u", (Text(text),)),)),)), 60)
+    assert found == [
+        "**[The first sentence is here.](/u)**",
+        "**[The second one is longer (so it is.)](/u)**",
+        "**[And the third?](/u)**",
+    ]
+    assert all(part[-1] in "。！" for part in rows(Paragraph((Text("今天天气很好。我们去散步吧！" * 9),)), 50))
+
+
+def test_the_overlap_is_the_end_of_the_chunk_before() -> None:
+    """In whole sentences, where a section goes on; a heading begins anew."""
+    sentences = [f"This is sentence number {i}." for i in range(8)]
+    items = (
+        Title(1, (Text("One"),)),
+        Paragraph((Text(" ".join(sentences)),)),
+        Title(1, (Text("Two"),)),
+        *numbered("p"),
+    )
+    found = chunks(items, size=120, overlap=30)
+    for before, chunk in pairwise(found):
+        repeated = chunk.markdown[: chunk.overlap]
+        assert before.markdown.endswith(repeated)
+        assert bool(repeated) == (chunk.headings == ("One",))
+    assert joined(found).count("sentence") == 8
+
+
+def test_tokens_of_a_tokenizer() -> None:
+    """Sizes are in tokens then, as the tokenizer counts them."""
+    count = counter(str(TOKENIZER))
+    items = numbered("1pp2pppp")
+    found = chunks(items, size=60, measure=count)
+    assert len(found) > 2
+    assert all(chunk.size == count(chunk.markdown) <= 60 for chunk in found)
+    assert counter(str(TOKENIZER.parent))("one two") == count("one two")
+
+
+def test_a_tokenizer_that_is_none(tmp_path: Path) -> None:
+    """One sentence says which setting it is and what it takes."""
+    (tmp_path / "tokenizer.json").write_text("{}")
+    for path in (tmp_path, tmp_path / "nothing.json"):
+        with pytest.raises(ConfigError, match="DRIPPER_CHUNK_TOKENIZER must be the path of"):
+            counter(str(path))
+
+
+def extraction(items: Items) -> Extraction:
+    """Return an extraction with a content list."""
+    return Extraction("https://e.org/" + "x" * 200, None, "", "m", "t", "all", content=items)
+
+
+def test_no_more_than_the_page_allows() -> None:
+    """A place for each of many small chunks can be longer than the page: there are fewer then, and nothing is lost."""
+    items = tuple(item for i in range(30) for item in (*numbered("1"), Paragraph((Text(f"w{i}x " + "a b " * 500),))))
+    with pytest.raises(TooLongError):
+        chunks(items, "https://e.org/", size=50, most=1_000)
+
+    def found(**options: Any) -> tuple[Chunk, ...]:
+        one = extraction(items)
+        document = Document("x" * 62_000, one.url)
+        made = with_retrieval(one, document, Config(chunks_field="c", chunk_size=50, **options)).chunks
+        assert made is not None
+        return made
+
+    assert len(found(max_output=20)) > 1_000
+    few = found(max_output=2)
+    assert 30 <= len(few) < 500
+    assert sum(len(chunk.markdown) + len(chunk.url) for chunk in few) <= 2 * 62_000
+    assert "".join(_letters(joined(few))) == "".join(_letters(markdown(items)))
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        Paragraph((Text("a. " * 60_000),)),
+        Paragraph((Text("a" * 200_000),)),
+        CodeBlock("x\n" * 100_000),
+        List("ordered", tuple(ListItem((Paragraph((Text("a"),)),)) for _ in range(30_000))),
+        Table(tuple((cell("a"), cell("b")) for _ in range(20_000)), header_rows=1),
+    ],
+    ids=["sentences", "one word", "code", "list", "table"],
+)
+def test_long_things(item: Item) -> None:
+    """So long that anything steeper than n log n would be beyond this test run."""
+    found = chunks((item,), size=200, overlap=50)
+    assert len(found) > 500
+    assert all(chunk.size <= 200 for chunk in found)

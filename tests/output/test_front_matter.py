@@ -1,0 +1,102 @@
+"""Front matter that any reader of YAML reads, whatever a page says of itself; and the links of the content."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_dripper.characters import without_controls
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document, FallbackReason
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.fallback import fall_back
+from scrapy_dripper.output.content_list import content_list
+from scrapy_dripper.output.front_matter import front_matter
+from scrapy_dripper.output.outlinks import Outlink, outlinks
+from scrapy_dripper.page.parse import parse
+
+ANY = st.text(alphabet=st.characters(exclude_categories=()), max_size=30)
+
+
+@given(ANY, ANY)
+def test_yaml_reads_what_was_written(title: str, author: str) -> None:
+    """Each value as a string on one line; what YAML cannot hold is replaced, never a mark of its own."""
+    yaml = pytest.importorskip("yaml")
+    written = front_matter([("title", title), ("author", author)])
+    values = [(name, " ".join(value.split())) for name, value in (("title", title), ("author", author))]
+    known = {name: value for name, value in values if value}
+    if not known:
+        assert written == ""
+        return
+    first, *lines, last = written.split("\n")
+    assert first == last == "---"
+    assert len(lines) == len(known) == len(written.splitlines()) - 2
+    found = yaml.safe_load("\n".join(lines))
+    assert list(found) == list(known)
+    for name, value in known.items():
+        assert without_controls(found[name].replace("\ufffd", "")) == without_controls(value.replace("\ufffd", ""))
+
+
+def test_markdown_with_front_matter() -> None:
+    """With what the page says, in order; nothing before a page without content."""
+    html = """<html lang=en><head><title>T</title><meta name=author content="Ada Example">
+    <meta property="article:published_time" content="2026-04-01"><meta property="og:title" content='Tides: "a" guide'>
+    </head><body><article><p>The tide comes in.</p></article></body></html>"""
+    config = Config(front_matter=True, fallback="html", max_blocks=1)
+
+    def markdown(html: str, config: Config) -> str | None:
+        return Extractor(config).extract([Document(html + "<p>x</p><p>y</p>", "https://e.org/t")])[0].markdown
+
+    found = markdown(html, config)
+    assert found is not None
+    assert found.startswith(
+        '---\ntitle: "Tides: \\"a\\" guide"\nurl: "https://e.org/t"\ndate: "2026-04-01"\n'
+        'author: "Ada Example"\nlanguage: "en"\n---\n\nThe tide comes in.'
+    )
+    assert found.endswith(markdown(html, Config(fallback="html", max_blocks=1)) or "-")
+    assert markdown(html, Config(front_matter=True, fallback="empty", max_blocks=1)) == ""
+    assert markdown(html, Config(front_matter=True, fallback="none", max_blocks=1)) is None
+
+
+def test_links_of_the_content() -> None:
+    """Wherever they stand, in order, absolute and each once; images by their alternative text."""
+    html = """<p>See <a href="/a">the <b>first</b></a> and <a href="/a">the first</a>, <a href="/a">again</a>.</p>
+    <ul><li><a href="b#c">In a list</a></li></ul><dl><dt><a href="/t">Term</a></dt><dd>x</dd></dl>
+    <table><tr><th>x</th><th>y</th></tr><tr><td><a href="https://o.org/">In a table</a></td><td>z</td></tr></table>
+    <blockquote><p><a href="/q">Quoted</a></p></blockquote><p><a href="javascript:x()">no link</a></p>
+    <p><a href="/big.jpg"><img src="/small.jpg" alt="A boat"></a></p>"""
+    assert outlinks(content_list(parse(html), "https://e.org/d/")) == (
+        Outlink("https://e.org/a", "the first"),
+        Outlink("https://e.org/a", "again"),
+        Outlink("https://e.org/d/b#c", "In a list"),
+        Outlink("https://e.org/t", "Term"),
+        Outlink("https://o.org/", "In a table"),
+        Outlink("https://e.org/q", "Quoted"),
+        Outlink("https://e.org/big.jpg", "A boat"),
+    )
+
+
+def test_what_a_fallback_finds_is_cut_too() -> None:
+    """A page that only the fallback could read has chunks and links; one left alone has none."""
+    document = Document("<h1>One</h1><p>Text of <a href='/x'>it</a>.</p>", "https://e.org/")
+    config = Config(fallback="html", chunks_field="c", links_field="l", meta_field="m")
+    found = fall_back(document, config, FallbackReason.TIMEOUT)
+    assert found.chunks is not None
+    assert [chunk.headings for chunk in found.chunks] == [("One",)]
+    assert found.links == (Outlink("https://e.org/x", "it"),)
+    assert found.fingerprints == (found.content_hash, found.simhash)
+
+    none = fall_back(document, Config(fallback="none", chunks_field="c", links_field="l"), FallbackReason.TIMEOUT)
+    assert (none.chunks, none.links) == (None, None)
+
+
+def own(html: str, url: str) -> str:
+    """Find one paragraph."""
+    return "<h1>Mine</h1><p>Found.</p>"
+
+
+def test_so_is_what_a_callable_finds() -> None:
+    found = fall_back(Document("<p>x</p>", "u"), Config(fallback=own, chunks_field="c"), FallbackReason.NO_BLOCKS)
+    assert found.chunks is not None
+    assert [chunk.markdown for chunk in found.chunks] == ["# Mine\n\nFound."]
