@@ -13,6 +13,7 @@ from itertools import chain, groupby
 from typing import Any, TypeAlias, TypeVar
 
 from scrapy_dripper.output.items import (
+    Code,
     CodeBlock,
     Deleted,
     Emphasis,
@@ -148,6 +149,8 @@ def _fragments(runs: Runs, split: Callable[[str], list[str]]) -> Iterator[tuple[
     for run in runs:
         if type(run) is Text:
             yield from ((Text(text), number > 0) for number, text in enumerate(split(run.text)))
+        elif type(run) is Code and split is _words:  # a log of thousands of characters may be in a line
+            yield from ((Code(text), number > 0) for number, text in enumerate(split(run.text)))
         elif isinstance(run, _WRAPPERS):
             yield from ((replace(run, runs=(inner,)), begins) for inner, begins in _fragments(run.runs, split))
         else:
@@ -163,8 +166,8 @@ def _merged(pieces: Sequence[Run]) -> Runs:
     runs: list[Run] = []
     for _, group in groupby(pieces, _format):
         first, *others = group
-        if type(first) is Text:
-            runs.append(Text("".join([first.text, *(one.text for one in others)])))  # type: ignore[union-attr]
+        if isinstance(first, (Text, Code)):
+            runs.append(replace(first, text="".join([first.text, *(one.text for one in others)])))  # type: ignore[union-attr]
         elif isinstance(first, _WRAPPERS):
             inner = chain(first.runs, *(one.runs for one in others))  # type: ignore[union-attr]
             runs.append(replace(first, runs=_merged(tuple(inner))))

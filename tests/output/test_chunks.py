@@ -19,6 +19,7 @@ from scrapy_dripper.output.chunks import Chunk, chunks, joined
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.items import (
     Cell,
+    Code,
     CodeBlock,
     Item,
     Items,
@@ -220,6 +221,14 @@ def test_paragraphs_are_cut_between_sentences() -> None:
         "**[And the third?](/u)**",
     ]
     assert all(part[-1] in "。！" for part in rows(Paragraph((Text("今天天气很好。我们去散步吧！" * 9),)), 50))
+
+
+def test_code_in_a_line_is_cut_between_words() -> None:
+    """A page can have a whole log there."""
+    found = rows(Paragraph((Text("It says: "), Code("error at line 7 " * 20))), 100)
+    assert all(len(part) <= 100 for part in found)
+    assert all("`" in part for part in found[1:])
+    assert "".join(found).count("error") == 20
 
 
 def test_the_overlap_is_the_end_of_the_chunk_before() -> None:
