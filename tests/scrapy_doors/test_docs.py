@@ -1,4 +1,4 @@
-"""The documentation of the doors: its snippets run, and its settings and stats are those of the code."""
+"""The documentation of the doors: snippets run with the bundled model, settings and stats are those of the code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import scrapy
-from crawling import Crawls, Site
+from crawling import Crawls, Reactor, Site
 from scrapy.settings import Settings
 
 from scrapy_dripper.config import Config
@@ -50,7 +50,7 @@ def test_every_door_has_a_snippet() -> None:
 
 @pytest.mark.parametrize(("door", "code"), spiders())
 def test_the_snippets_run(
-    crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, door: str, code: str
+    reactor: Reactor, site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, door: str, code: str
 ) -> None:
     """Each spider, with the first settings of its page, gives items with the main content of a page."""
     if door == "scrapy-poet":
@@ -71,12 +71,31 @@ def test_the_snippets_run(
     settings: dict[str, Any] = {"ADDONS": {"scrapy_dripper.Addon": 500}}
     exec("\n".join(snippets(door, "# settings.py")[:1]), settings)
 
-    result = crawl(cls, {name: value for name, value in settings.items() if name.isupper()})
+    result = Crawls(reactor)(cls, {name: value for name, value in settings.items() if name.isupper()})
 
     expected = 1 if "async def start" not in code else 2
     assert len(result.items) == expected
     texts = [item.get("markdown") or item.get("text") or "" for item in result.items]
     assert sum("MAIN text of" in text for text in texts) == 1
+    assert result.stats.get("log_count/ERROR", 0) == 0
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_spiders_of_the_readme_run(reactor: Reactor, site: Site, number: int) -> None:
+    """The second and third are only the callback of one."""
+    if number == 3:
+        pytest.importorskip("scrapy_poet")
+    code = snippets("../README")[number].replace("len(page.text) > 500", "len(page.text) > 5")
+    names: dict[str, Any] = {}
+    exec(code, names)
+    own = {"name": "news", "start_urls": [site.url("/page/1")]} | {k: v for k, v in names.items() if k == "parse"}
+    addons: dict[str, int] = {"scrapy_dripper.Addon": 500} | ({"scrapy_poet.Addon": 300} if number == 3 else {})
+
+    result = Crawls(reactor)(type("Spider", (names.get("NewsSpider", scrapy.Spider),), own), {"ADDONS": addons})
+
+    (item,) = result.items
+    text = item.get("markdown") or item.get("text")
+    assert text == "MAIN text of page 1, which is about nothing in particular."
     assert result.stats.get("log_count/ERROR", 0) == 0
 
 
