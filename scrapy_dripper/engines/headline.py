@@ -6,7 +6,7 @@ Ground truths differ on whether it belongs to the text, so models learn it by ch
 from __future__ import annotations
 
 import re
-from itertools import accumulate
+from itertools import accumulate, chain, combinations, takewhile
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -30,7 +30,15 @@ SURE = 0.7
 """A block above the headline that is likelier than this stays, and so does a longer one."""
 LONGEST = 300
 """Characters of a headline at most."""
+LEAD = 0.4
+"""A sentence that stands between the headline and the text is main if it is likelier than this."""
+BELOW = 4
+"""Blocks below the headline, dates and authors among them, of which one may be such a sentence."""
 
+_NO_LEAD = (
+    Flag.NAV | Flag.FOOTER | Flag.ASIDE | Flag.FORM | Flag.HIDDEN | Flag.NOSCRIPT | Flag.DIALOG
+    | Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FIGURE | Flag.HEADING
+)  # fmt: skip
 _HEADING = int(Flag.HEADING)
 _UNSEEN = int(Flag.FOOTER | Flag.DIALOG | Flag.HIDDEN)
 _ELSEWHERE = int(Flag.NAV | Flag.ASIDE)
@@ -38,6 +46,7 @@ _H1 = TAGS["h1"]
 _LINK = TAGS["a"]
 _site_class = re.compile(r"(?:^|[\s_-])(?:site[-_]?(?:title|name|logo)|menu-title|logo|brand)(?=[\s_-]|$)", re.I).search
 _separators = re.compile(r" [-–—|·•:»«/~:]{1,20} | ?[|｜»«_] ?|: ").split
+_ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
 _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 
 
@@ -45,12 +54,14 @@ def with_headline(page: Page, probabilities: npt.NDArray[np.float32], main: Bool
     """Return the labels with the headline main and first, or, if ``title`` is ``drop``, without it.
 
     All arrays have shape (n,) for the page's n blocks. What is main above the headline goes if it is short and not
-    sure: dates, categories and breadcrumbs. Where nothing is main, or no heading names what is, the labels stay.
+    sure: dates, categories and breadcrumbs. A lead below the headline becomes main, if it is not unlikely: models take
+    it for a summary. Where nothing is main, or no heading names what is, the labels stay.
     """
     found = headline(page, main)
     if found is None:
         return main
     labels: Bools = main.copy()
+    labels[_lead(page, probabilities, main, found)] = True
     if title == "drop":
         labels[found] = False
         return labels
@@ -58,6 +69,21 @@ def with_headline(page: Page, probabilities: npt.NDArray[np.float32], main: Bool
     for i in np.flatnonzero(main[:found]).tolist():
         labels[i] = probabilities[i] >= SURE or len(_words(page.blocks.text[i])) >= BODY_WORDS
     return labels
+
+
+def _lead(page: Page, probabilities: npt.NDArray[np.float32], main: Bools, found: int) -> list[int]:
+    """Return the blocks right below the headline, above the first main one, that are sentences of the text."""
+    below = range(found + 1, min(found + 1 + BELOW, len(main)))
+    flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
+    texts = page.blocks.text
+    return [
+        i
+        for i in takewhile(lambda i: not main[i], below)
+        if probabilities[i] >= LEAD
+        and not flags[i] & _NO_LEAD
+        and _ends_sentence(texts[i].rstrip()[-2:])
+        and len(_words(texts[i])) >= BODY_WORDS
+    ]
 
 
 def headline(page: Page, main: Bools) -> int | None:
@@ -70,6 +96,9 @@ def headline(page: Page, main: Bools) -> int | None:
     """
     top, body = _beginning(page, main)
     flags = (page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]).tolist()
+    # What the text itself stands in, such as a <nav> that is never closed, says nothing.
+    around = flags[body] if body >= 0 else 0
+    unseen, elsewhere = _UNSEEN & ~around, _ELSEWHERE & ~around
     tags = page.tree.tag[page.blocks.context].tolist()
     names, sites = _names(page), _sites(page)
     tail = _last_part(page, sites)
@@ -77,17 +106,17 @@ def headline(page: Page, main: Bools) -> int | None:
     words_of: dict[int, list[str]] = {}
     firsts: dict[str, int] = {}  # the h1 elements
     for i, text in enumerate(page.blocks.text[: top + 1]):
-        if not flags[i] & _HEADING or flags[i] & _UNSEEN or len(text) > LONGEST:
+        if not flags[i] & _HEADING or flags[i] & unseen or len(text) > LONGEST:
             continue
         words = _words(text.lower())
         if not words or "".join(words) in sites or tail.issuperset(words) or _is_site(page, i):
             continue
         h1 = tags[i] == _H1
         rank = max((_match(words, name, h1=h1) for name in names), default=0)
-        if (i > body or flags[i] & _ELSEWHERE) and not (h1 and rank == SAME):
+        if (i > body or flags[i] & elsewhere) and not (h1 and rank == SAME):
             continue
         words_of[i] = words
-        if h1:
+        if h1 and not flags[i] & elsewhere:
             firsts["".join(words)] = i
         if rank and (best is None or (i <= body, rank, i) > best):
             best = i <= body, rank, i
@@ -101,6 +130,8 @@ def headline(page: Page, main: Bools) -> int | None:
 def _beginning(page: Page, main: Bools) -> tuple[int, int]:
     """Return the last block of the first lines of main content, and the first that is no heading, date or label.
 
+    The first lines are a share of the words, and two blocks at least: a forum's page may begin with a copy of its post.
+
     Both are -1 where nothing is main.
     """
     numbers = np.flatnonzero(main).tolist()
@@ -112,16 +143,18 @@ def _beginning(page: Page, main: Bools) -> tuple[int, int]:
     body = next(texts, numbers[-1])
     least = FIRST * sum(sizes)
     first = next((i for i, n in zip(numbers, accumulate(sizes), strict=True) if n > least), numbers[-1])
-    return max(body, first), body
+    return max(body, first, numbers[min(1, len(numbers) - 1)]), body
 
 
 def _names(page: Page) -> list[list[str]]:
-    """Return the words of each name that the head has for the page, and of the parts of its title but the site's."""
+    """Return the words of each name that the head has for the page, and of the parts of its title but the site's.
+
+    What separates parts may stand within a name too: parts that follow each other are also taken together.
+    """
     title, sites = _title(page), _sites(page)
-    names = [
-        _words(name.lower())
-        for name in (*(name[:LONGEST] for name in page.about.headlines), title, *_separated(title)[:MOST_PARTS])
-    ]
+    names = [_words(name.lower()) for name in (*(name[:LONGEST] for name in page.about.headlines), title)]
+    parts = [_words(part.lower()) for part in _separated(title)[:MOST_PARTS]]
+    names += [list(chain(*parts[a:b])) for a, b in combinations(range(len(parts) + 1), 2)]
     return [words for words in names if words and "".join(words) not in sites]
 
 
