@@ -30,6 +30,8 @@ SURE = 0.7
 """A block above the headline that is likelier than this stays, and so does a longer one."""
 LONGEST = 300
 """Characters of a headline at most."""
+PLAIN = 5
+"""Words at least of a headline that is no heading by its markup."""
 LEAD = 0.4
 """A sentence that stands between the headline and the text is main if it is likelier than this."""
 BELOW = 4
@@ -42,6 +44,7 @@ _NO_LEAD = (
 _HEADING = int(Flag.HEADING)
 _UNSEEN = int(Flag.FOOTER | Flag.DIALOG | Flag.HIDDEN)
 _ELSEWHERE = int(Flag.NAV | Flag.ASIDE)
+_LISTED = int(Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FORM)
 _H1 = TAGS["h1"]
 _LINK = TAGS["a"]
 _site_class = re.compile(r"(?:^|[\s_-])(?:site[-_]?(?:title|name|logo)|menu-title|logo|brand)(?=[\s_-]|$)", re.I).search
@@ -91,8 +94,8 @@ def headline(page: Page, main: Bools) -> int | None:
 
     It is the heading nearest above the first body of main text that has the words of ``og:title``, of a headline in
     JSON-LD, or of ``<title>`` or a part of it; an ``h1`` rather than another, and one that has exactly those words can
-    follow the first lines. Else it is the ``h1`` above that text, if the page has but one. It is never the name of the
-    site, nor hidden.
+    follow the first lines. Else it is a line above that text that is no heading but has exactly the words of a name, or
+    the ``h1`` above it, if the page has but one. It is never the name of the site, nor hidden.
     """
     top, body = _beginning(page, main)
     flags = (page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]).tolist()
@@ -101,18 +104,31 @@ def headline(page: Page, main: Bools) -> int | None:
     unseen, elsewhere = _UNSEEN & ~around, _ELSEWHERE & ~around
     tags = page.tree.tag[page.blocks.context].tolist()
     names, sites = _names(page), _sites(page)
+    sets = [frozenset(name) for name in names]
     tail = _last_part(page, sites)
     best: tuple[bool, int, int] | None = None
     words_of: dict[int, list[str]] = {}
     firsts: dict[str, int] = {}  # the h1 elements
+    exact = {"".join(name) for name in names if len(name) >= PLAIN}
+    plain: int | None = None
     for i, text in enumerate(page.blocks.text[: top + 1]):
-        if not flags[i] & _HEADING or flags[i] & unseen or len(text) > LONGEST:
+        if flags[i] & unseen or len(text) > LONGEST:
             continue
         words = _words(text.lower())
+        if not flags[i] & _HEADING:
+            if (
+                i <= body
+                and not flags[i] & (elsewhere | _LISTED)
+                and "".join(words) in exact
+                and not tail.issuperset(words)
+            ):
+                plain = i
+            continue
         if not words or "".join(words) in sites or tail.issuperset(words) or _is_site(page, i):
             continue
         h1 = tags[i] == _H1
-        rank = max((_match(words, name, h1=h1) for name in names), default=0)
+        have = frozenset(words)
+        rank = max((_match(words, have, name, want, h1=h1) for name, want in zip(names, sets, strict=True)), default=0)
         if (i > body or flags[i] & elsewhere) and not (h1 and rank == SAME):
             continue
         words_of[i] = words
@@ -124,7 +140,7 @@ def headline(page: Page, main: Bools) -> int | None:
         chosen = set(words_of[best[-1]])
         # An h1 that says more, such as the number of the chapter, and not the heading of its first section.
         return next((i for i in firsts.values() if i < best[-1] and chosen.issubset(words_of[i])), best[-1])
-    return next(iter(firsts.values())) if len(firsts) == 1 else None
+    return plain if plain is not None or len(firsts) != 1 else next(iter(firsts.values()))
 
 
 def _beginning(page: Page, main: Bools) -> tuple[int, int]:
@@ -171,14 +187,13 @@ def _last_part(page: Page, sites: frozenset[str]) -> frozenset[str]:
     return frozenset(parts[-1])
 
 
-def _match(words: list[str], name: list[str], *, h1: bool) -> int:
+def _match(words: list[str], have: frozenset[str], name: list[str], want: frozenset[str], *, h1: bool) -> int:
     """Return :data:`SAME` if a heading has the words of a name, 1 if it has most of them, else 0.
 
     An ``h1`` may have more of its own, and a name may go on where it ends, with the name of the site.
     """
     if words == name:
         return SAME
-    have, want = set(words), set(name)
     if min(len(have), len(want)) < 2:
         return 0
     common = len(have & want)

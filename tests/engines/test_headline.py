@@ -72,6 +72,17 @@ def named(html: str, main: str = "winter|cluster", url: str = "https://www.hive.
             "The new hive: how warm?",
         ),
         (f"<title>Hive • View topic - Year 2: Warm!</title><h2>Year 2: Warm!</h2>{BODY}", "Year 2: Warm!"),
+        # a line that is no heading, with the words of the title; not of breadcrumbs, nor few words
+        (f"<title>How bees keep warm - Hive</title><div>How bees keep warm</div>{BODY}", None),
+        (
+            f"<title>How bees of hives keep warm - Hive</title><b>How bees of hives keep warm</b>{BODY}",
+            "How bees of hives keep warm",
+        ),
+        (f"<title>How bees of hives keep warm</title><a href=/p>How bees of hives keep warm</a>{BODY}", None),
+        (
+            f"<title>How bees of hives keep warm</title><h1>Best of</h1><p>How bees of hives keep warm</p>{BODY}",
+            "How bees of hives keep warm",
+        ),
         # a page that is a <nav>, or hidden, as a whole
         (f"<title>Bees</title><nav><h1>Warm bees in winter</h1>{BODY}</nav>", "Warm bees in winter"),
         (
