@@ -69,6 +69,7 @@ def test_html_becomes_the_content_list_and_the_markdown_that_are_shown(extractor
     (page,) = extractor.extract([Document(written_out, url="https://example.org/")])
 
     assert page.source == "tagger"
+    assert page.content is not None
     assert to_json(page.content) == content
     assert page.markdown == markdown
 
