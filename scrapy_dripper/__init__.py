@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from scrapy_dripper.addon import Addon
-    from scrapy_dripper.dripper import Dripper
+    from scrapy_dripper.crawl.dripper import Dripper
     from scrapy_dripper.extraction import Document, Extraction, FallbackReason
     from scrapy_dripper.extractor import Extractor
 
@@ -16,7 +16,7 @@ __all__ = ["Addon", "Document", "Dripper", "Extraction", "Extractor", "FallbackR
 _MODULES = {
     "Addon": "addon",
     "Document": "extraction",
-    "Dripper": "dripper",
+    "Dripper": "crawl.dripper",
     "Extraction": "extraction",
     "Extractor": "extractor",
     "FallbackReason": "extraction",

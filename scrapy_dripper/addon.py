@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from scrapy.settings import BaseSettings, get_settings_priority
 
-from scrapy_dripper.batcher import most_waiting
 from scrapy_dripper.config import Config
+from scrapy_dripper.crawl.batcher import most_waiting
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
 

@@ -9,7 +9,7 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.dripper import Dripper
+from scrapy_dripper.crawl.dripper import Dripper
 
 
 class DripperBackpressureMiddleware:

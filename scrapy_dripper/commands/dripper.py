@@ -18,7 +18,7 @@ from twisted.python.failure import Failure
 from w3lib.url import is_url
 
 from scrapy_dripper.cli import printable
-from scrapy_dripper.dripper import Dripper
+from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.extraction import Extraction
 
 FORMATS = ("markdown", "html", "text", "json")

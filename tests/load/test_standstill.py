@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from scrapy_dripper import Extractor
-from scrapy_dripper.batcher import Batcher
 from scrapy_dripper.config import Config
+from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.engines.base import Labels, Limits
 from scrapy_dripper.extraction import Document
 

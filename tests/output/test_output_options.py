@@ -175,7 +175,7 @@ def test_language(html: str) -> None:
 # ---------------------------------------------------------------------- items
 def test_what_goes_onto_items() -> None:
     """Plain values that feeds can export; None leaves the field alone."""
-    from scrapy_dripper.fields import VALUES
+    from scrapy_dripper.crawl.fields import VALUES
 
     found = run()
     whole = Extraction(URL, "t", "", "", "", "tagger", content=found.content, metadata=Metadata(title="t"))

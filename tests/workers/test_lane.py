@@ -16,11 +16,11 @@ from children import OWN, SECONDS, Pools, own
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_dripper import process_lane as module
 from scrapy_dripper.config import Config
+from scrapy_dripper.crawl import process_lane as module
+from scrapy_dripper.crawl.process_lane import ProcessLane
+from scrapy_dripper.crawl.threads import Job
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.process_lane import ProcessLane
-from scrapy_dripper.worker import Job
 from scrapy_dripper.workers import StartError, Task, WorkerError
 
 TIMEOUT, DEAD = FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR

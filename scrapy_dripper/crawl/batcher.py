@@ -13,11 +13,11 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 
 from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.crawl.process_lane import ProcessLane, ProcessObserver
+from scrapy_dripper.crawl.threads import Clock, FallbackWorker, Job, ModelWorker, Worker, nothing
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back
-from scrapy_dripper.process_lane import ProcessLane, ProcessObserver
-from scrapy_dripper.worker import Clock, FallbackWorker, Job, ModelWorker, Worker, nothing
 from scrapy_dripper.workers import Shared, StartError, processes, shared_pool
 
 logger = logging.getLogger(__name__)

@@ -14,12 +14,12 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.utils.asyncio import is_asyncio_available
 from w3lib.encoding import http_content_type_encoding
 
-from scrapy_dripper.batcher import Batcher
 from scrapy_dripper.config import Config, ConfigError, short
+from scrapy_dripper.crawl.batcher import Batcher
+from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.parse import looks_binary
-from scrapy_dripper.stats import CrawlStats
 
 META_KEY = "dripper"
 
