@@ -12,7 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_dripper.cli import PROGRAM, UsageError, add_options, configured, say
+from scrapy_dripper.cli.console import PROGRAM, UsageError, say
+from scrapy_dripper.cli.options import add_options, configured
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
