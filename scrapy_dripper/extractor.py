@@ -102,7 +102,7 @@ class Extractor:
         if config.metadata_field is None or extraction.fallback_reason in NOT_A_PAGE:
             return extraction
         self._begin(document)
-        from scrapy_dripper.metadata import metadata  # imports Trafilatura, which most crawls can save
+        from scrapy_dripper.fallback.metadata import metadata  # imports Trafilatura, which most crawls can save
 
         return replace(extraction, metadata=metadata(document, config))
 

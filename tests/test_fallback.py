@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from lxml.html import HtmlElement
 
-from scrapy_dripper import fallback as fallback_module
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.fallback import FIRST_PART, check_fallback, fall_back, first_part
+from scrapy_dripper.fallback import check_fallback, fall_back, first_part
+from scrapy_dripper.fallback import fallback as fallback_module
+from scrapy_dripper.fallback.fallback import FIRST_PART
 
 SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "
 PAGE = f"""<!DOCTYPE html><html><head><title> Tides &amp; sand </title><script>x = 1</script></head><body>
@@ -96,7 +97,7 @@ def test_trafilatura_is_told_what_to_favor(favor: str, monkeypatch: pytest.Monke
     def bare_extraction(root: HtmlElement, **options: object) -> None:
         seen.update(options)
 
-    monkeypatch.setattr("scrapy_dripper.trafilatura_output.bare_extraction", bare_extraction)
+    monkeypatch.setattr("scrapy_dripper.fallback.trafilatura_output.bare_extraction", bare_extraction)
     run(PAGE, favor=favor)
     assert (seen["favor_precision"], seen["favor_recall"]) == (favor == "precision", favor == "recall")
 

@@ -33,7 +33,7 @@ _SCORING = (
 )
 _PEERS = ("evaluation/peers.py",)
 _PAGES = ("page", "extraction.py")
-_OURS = ("engines", "extractor.py", "fallback.py", "output", "trafilatura_output.py")
+_OURS = ("engines", "extractor.py", "fallback", "output")
 
 
 class RunError(Exception):

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapy_dripper import Extractor, trafilatura_output
+from scrapy_dripper import Extractor
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl import threads as module
 from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.engines.base import Labels, Limits
 from scrapy_dripper.extraction import Document
+from scrapy_dripper.fallback import trafilatura_output
 from scrapy_dripper.workers import Pool, Task
 
 SENTENCE = "Some words of a sentence about the tide and the moon, as pages have them. "

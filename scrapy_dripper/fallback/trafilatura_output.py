@@ -17,7 +17,7 @@ from trafilatura import bare_extraction
 from trafilatura.utils import line_processing, trim
 from trafilatura.xml import xmltotxt
 
-from scrapy_dripper.json_ld import drop_broken
+from scrapy_dripper.fallback.json_ld import drop_broken
 from scrapy_dripper.output.main_html import unsafe_url
 from scrapy_dripper.output.tables.grid import MAX_PADDED, MAX_PADDING
 from scrapy_dripper.page.recover import drop_controls

@@ -214,7 +214,7 @@ def _run(document: Document, config: Config) -> _Found | Extraction:
 
 
 def _trafilatura(text: str, url: str, config: Config, size: int) -> _Found:
-    from scrapy_dripper import trafilatura_output  # 0.1 s that most crawls can save
+    from scrapy_dripper.fallback import trafilatura_output  # 0.1 s that most crawls can save
 
     root, truncated = limited_tree(text)
     title = _title(root)
