@@ -48,7 +48,7 @@ def imported(folder: Path, *, lazily: bool) -> dict[str, set[str]]:
 
 
 def test_a_build_has_every_file_of_the_package(tmp_path: Path) -> None:
-    """Packages are discovered: no module, model or schema is missing, nothing else gets in, and nothing is warned of."""
+    """Packages are discovered: no module, model or schema is missing, nothing else gets in, and no build warns."""
     pytest.importorskip("setuptools", minversion="77", reason="the build needs setuptools>=77")
     source, built = tmp_path / "source", tmp_path / "built"
     for folder in ("scrapy_dripper", "models"):
