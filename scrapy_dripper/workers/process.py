@@ -25,7 +25,7 @@ from scrapy_dripper.workers.wire import PARTS, Task, pack_config, pack_tasks, un
 Relay = Callable[[dict[str, Any], list[bytes]], Message]
 """Answers what a worker asks about the pages that it is at: a model that lives elsewhere."""
 
-_MAIN = Path(__file__).with_name("__main__.py")
+_MAIN = Path(__file__).parents[1] / "child" / "__main__.py"
 _ENVIRONMENT = frozenset(
     "PATH HOME LANG LC_ALL LC_CTYPE TZ TMPDIR TEMP TMP SYSTEMROOT SYSTEMDRIVE WINDIR "
     "LD_LIBRARY_PATH DYLD_LIBRARY_PATH DYLD_FALLBACK_LIBRARY_PATH ORT_DISABLE_TELEMETRY".split()

@@ -252,7 +252,7 @@ def test_the_front_door_opens_all_the_same() -> None:
 def test_what_the_worker_imports_needs_no_scrapy() -> None:
     """Nor the runtime of the model, before there is one."""
     code = (
-        "import sys, scrapy_dripper.workers.server\n"
+        "import sys, scrapy_dripper.child.server\n"
         "print(sorted({'scrapy', 'twisted', 'onnxruntime'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
