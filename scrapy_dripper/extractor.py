@@ -42,9 +42,14 @@ class Extractor:
     """Called before each step with the document that it is for, None for a whole batch: a batch of heavy pages takes
     long without being stuck, and the steps tell the two apart."""
 
-    def __init__(self, config: Config | None = None, engine: Engine | None = None) -> None:
-        """``engine`` is by default the one that the configuration names."""
+    def __init__(self, config: Config | None = None, engine: Engine | str | None = None) -> None:
+        """``engine`` is an engine, or what ``DRIPPER_ENGINE`` takes; by default the one that the configuration names.
+
+        The worker process of the sandbox knows an engine by its name or dotted path only.
+        """
         self.config = config or Config()
+        if isinstance(engine, str):
+            self.config, engine = replace(self.config, engine=engine), None
         check_fallback(self.config)
         if self.config.guess_language:
             _check_guess()
