@@ -14,10 +14,10 @@ from typing import Any, Protocol, TypeVar
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.process_lane import ProcessLane, ProcessObserver
-from scrapy_dripper.crawl.threads import Clock, FallbackWorker, Job, ModelWorker, Worker, nothing
+from scrapy_dripper.crawl.threads import Clock, FallbackWorker, Job, ModelWorker, Worker
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback import fall_back
+from scrapy_dripper.fallback import fall_back, nothing
 from scrapy_dripper.workers import Shared, StartError, processes, shared_pool
 
 logger = logging.getLogger(__name__)

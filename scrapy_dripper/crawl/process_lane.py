@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.patience import Patience
-from scrapy_dripper.crawl.threads import Job, nothing
+from scrapy_dripper.crawl.threads import Job
 from scrapy_dripper.extraction import Extraction, FallbackReason
+from scrapy_dripper.fallback import nothing
 from scrapy_dripper.workers import Pool, StartError, Task, WorkerError
 from scrapy_dripper.workers.errors import ClosedError
 

@@ -43,11 +43,6 @@ class Job:
     """Times that there was no worker process for it."""
 
 
-def nothing(url: str, reason: FallbackReason | None, error: str) -> Extraction:
-    """Return the extraction of a page that leaves its items as they are."""
-    return Extraction(url, None, None, None, None, "fallback:none", fallback_reason=reason, error=error)
-
-
 @dataclass(frozen=True, slots=True)
 class Step:
     """One thing a thread does: since when, for which page if for a single one, and how long that may take."""
