@@ -78,7 +78,7 @@ def measure(page: str | bytes, mode: str, options: dict[str, Any]) -> dict[str, 
     found = extractor.extract([Document(page, "http://example.com/")])[0]
     crawl = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    child_peak = extractor._sandbox.peak if extractor._sandbox is not None else 0
+    child_peak = getattr(extractor._isolation, "peak", 0)  # NoSandbox has none
     extractor.close()
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {

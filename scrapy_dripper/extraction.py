@@ -125,7 +125,7 @@ class Extraction:
     content: Items | None = None
     """The content list that Markdown and text are written from."""
     metadata: Metadata | None = None
-    """None unless ``DRIPPER_METADATA_FIELD`` names a field."""
+    """None unless ``DRIPPER_METADATA`` is True or ``DRIPPER_METADATA_FIELD`` names a field."""
     page_type: str | None = None
     """What kind of page it is: ``article``, ``listing``, ``forum``, ... None where the engine does not say, and of what
     a fallback made."""

@@ -200,7 +200,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     config = configured(arguments)
     if arguments.metadata:
-        config = replace(config, metadata_field="metadata")
+        config = replace(config, metadata=True)
     check_fallback(config)
     sources = find_sources(arguments.inputs, fail)
     if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):

@@ -176,18 +176,18 @@ class FallbackLane(Lane):
 
     def __init__(self, loop: asyncio.AbstractEventLoop, config: Config, clock: Clock, settle: Settle) -> None:
         super().__init__(loop, config.timeout, clock, settle)
-        self._config = config
 
     def hire(self) -> Worker:
         """Return a worker that runs the fallback."""
-        return FallbackWorker(*self.terms(), fall_back=self._fall_back)
+        return FallbackWorker(*self.terms(), fall_back=_fall_back)
 
     def convict(self, job: Job, reason: FallbackReason, error: str) -> None:  # noqa: ARG002 (the page's own say more)
         """Settle the page with nothing, the one thing that cannot take long."""
         self.settle(job, nothing(job.source.url, job.reason, f"{job.error}; fallback: {error}"))
 
-    def _fall_back(self, document: Document, reason: FallbackReason, error: str) -> Extraction:
-        return fall_back(document, document.config or self._config, reason, error)
+
+def _fall_back(job: Job) -> Extraction:
+    return fall_back(job.source, job.config, job.reason or FallbackReason.TIMEOUT, job.error)
 
 
 class ModelLane(Lane):
@@ -287,7 +287,7 @@ class Batcher:
     def submit(self, source: Document) -> asyncio.Future[Extraction]:
         """Return the future extraction of a page: never with an exception, but cancelled if the crawl ends first."""
         loop = asyncio.get_running_loop()
-        job = Job(source, loop.create_future(), time.monotonic())
+        job = Job(source, source.config or self._config, loop.create_future(), time.monotonic())
         if self._stopped:
             self._cancel([job])
             return job.future

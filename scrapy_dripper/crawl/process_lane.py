@@ -116,8 +116,7 @@ class ProcessLane:
             self._loop.call_soon(self._failed, batch, StartError(str(error)))
 
     def _task(self, job: Job) -> Task:
-        config = job.source.config or self._config
-        return Task(job.source, config, job.reason, job.error or None, self._patience.seconds(_host(job)))
+        return Task(job.source, job.config, job.reason, job.error or None, self._patience.seconds(_host(job)))
 
     def _run(self, batch: list[Job], tasks: Sequence[Task]) -> None:
         """Get the answers, in a thread of the batch's own: waiting for a worker blocks it."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 
@@ -32,6 +33,8 @@ class Job:
     """One page on its way: what it is, who waits for it, and what has become of it so far."""
 
     source: Document
+    config: Config
+    """The options of this page: its own, or those of the crawl."""
     future: asyncio.Future[Extraction]
     submitted: float
     reason: FallbackReason | None = None
@@ -252,7 +255,7 @@ class ModelWorker(Worker):
 class FallbackWorker(Worker):
     """Runs the fallback for pages whose own thread is stuck."""
 
-    def __init__(self, *args: Any, fall_back: Callable[[Document, FallbackReason, str], Extraction]) -> None:
+    def __init__(self, *args: Any, fall_back: Callable[[Job], Extraction]) -> None:
         super().__init__(*args)
         self._fall_back = fall_back
 
@@ -263,4 +266,4 @@ class FallbackWorker(Worker):
 
     def answer(self, batch: list[Job]) -> list[Extraction]:
         """Return what the fallback makes of the page."""
-        return [self._fall_back(job.source, job.reason or FallbackReason.TIMEOUT, job.error) for job in batch]
+        return [self._fall_back(job) for job in batch]

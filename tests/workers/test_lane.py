@@ -53,7 +53,7 @@ def through(pool: Any, texts: Sequence[str], config: Config = OWN, host: str = "
     async def run() -> None:
         loop = asyncio.get_running_loop()
         jobs = [
-            Job(Document(f"<p>{text}</p>", f"http://{host}/{number}"), loop.create_future(), time.monotonic())
+            Job(Document(f"<p>{text}</p>", f"http://{host}/{number}"), config, loop.create_future(), time.monotonic())
             for number, text in enumerate(texts)
         ]
 

@@ -19,14 +19,16 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import process
+from scrapy_dripper.workers.sandbox import Sandbox
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
 
 
 def pid_of(extractor: Extractor) -> int | None:
     """Return the number of an extractor's worker."""
-    assert extractor._sandbox is not None
-    return extractor._sandbox.pid
+    sandbox = extractor._isolation
+    assert isinstance(sandbox, Sandbox)
+    return sandbox.pid
 
 
 def test_only_dangerous_pages_go_there(extractor: Make) -> None:
