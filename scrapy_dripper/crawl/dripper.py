@@ -86,13 +86,13 @@ class Dripper:
             return None
         return await _result(self._batcher.submit(document))
 
-    async def room(self, response: Response, request: Request) -> None:
+    async def wait_for_capacity(self, response: Response, request: Request) -> None:
         """Return when the engine can take a response, which is at once unless the crawl is faster than the engine.
 
         One that will not go to the engine, or has been there, never waits.
         """
         if self._batcher is not None and self._is_to_come(response, request):
-            await self._batcher.room()
+            await self._batcher.wait_for_capacity()
 
     def _is_to_come(self, response: Response, request: Request) -> bool:
         if response in self._futures:

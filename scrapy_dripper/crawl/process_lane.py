@@ -158,7 +158,7 @@ class ProcessLane:
                 others = batch[:at] + batch[at + 1 :]
                 if others:
                     self._again.append(others)
-                self._blame(batch[at], error)
+                self._page_stopped(batch[at], error)
         elif isinstance(error, StartError):
             self._without_worker(batch, error)
         else:
@@ -167,7 +167,7 @@ class ProcessLane:
                 self._leave(job, FallbackReason.WORKER_ERROR, f"{type(error).__name__}: {error}")
         self._dispatch()
 
-    def _blame(self, job: Job, error: WorkerError) -> None:
+    def _page_stopped(self, job: Job, error: WorkerError) -> None:
         """Let the fallback have a page that a worker did not get through; one that died may be tried once more."""
         job.deaths += 1
         late = error.reason is FallbackReason.TIMEOUT

@@ -173,7 +173,7 @@ class Page:
     """What an engine does if the page is too long for it: an answer to ``DRIPPER_OVERSIZE``."""
     wishes: Wishes = Wishes()
 
-    def head(self, n: int) -> Page:
+    def first_blocks(self, n: int) -> Page:
         """Return the page with its first n blocks only; the rest of the tree stays, owned by nobody."""
         if n >= len(self.blocks):
             return self

@@ -88,7 +88,7 @@ BATCH = own(batch_size=3, batch_wait=5.0)
 
 
 @pytest.mark.parametrize(("what", "reason"), [("HANG", TIMEOUT), ("DIE", DEAD)])
-def test_the_page_that_did_it_is_convicted_alone(pools: Pools, what: str, reason: FallbackReason) -> None:
+def test_only_the_page_that_did_it_falls_back(pools: Pools, what: str, reason: FallbackReason) -> None:
     """Though nobody knows at first which one of the batch it was: the others are tried again, each alone."""
     texts = ["a", "b", f"{what} THEN", "c", "d"]
     config = own(batch_size=5, batch_wait=5.0, timeout=2.0)

@@ -67,7 +67,7 @@ def sample_page(sample: Sample, profile: str) -> Page | None:
         page = rules.cut(rules.parse(sample.read_html()), sample.url)
     except PageError:
         return None
-    return page.head(MAX_BLOCKS) if len(page.blocks) else None
+    return page.first_blocks(MAX_BLOCKS) if len(page.blocks) else None
 
 
 def split(samples: list[Sample], folds: int, seed: int) -> tuple[list[Sample], list[Sample]]:
