@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 VENV_TEST ?= .venv-test
+VENV_DOCS ?= .venv-docs
 VENV_EXPORT ?= .venv-export
 VENV_OPTIMUM ?= .venv-export-optimum
 URLS ?=
@@ -13,12 +14,13 @@ SETS ?= $(if $(filter file,$(origin DATA)),$(wildcard .cache/elsewhere .cache/si
 PEERS ?= trafilatura,trafilatura-no-comments,resiliparse
 ARGS ?=
 PYTEST ?= pytest
+JOBS ?= -n 2 --dist worksteal
 
 comma := ,
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help crawl crawl-js test test-export coverage lint fuzz train evaluate benchmark clean
+.PHONY: help crawl crawl-js test test-export coverage lint docs docs-build reference fuzz train evaluate benchmark clean
 
 # $(call install,VIRTUALENV,EXTRA,PIP OPTIONS): pip says nothing but errors. It is upgraded first, because the one that
 # comes with Python 3.11 does not match all extras.
@@ -44,8 +46,9 @@ crawl-js: $(VENV)/.installed-playwright  ## Crawl a page that JavaScript writes 
 	  || '$(VENV)/bin/python' -m playwright install chromium
 	@'$(VENV)/bin/python' example_project/crawl.py --js $(ARGS)
 
+# Much of a crawl's test is waiting: two at a time take half as long, and do not need two cores.
 test: $(VENV_TEST)/.installed-dev  ## Run the tests in a virtualenv of their own; ARGS="-k name" go to pytest
-	@'$(VENV_TEST)/bin/python' -m $(PYTEST) $(ARGS)
+	@'$(VENV_TEST)/bin/python' -m $(PYTEST) $(JOBS) $(ARGS)
 
 # The exporters need different releases of transformers.
 test-export: $(VENV_EXPORT)/.installed-export $(VENV_OPTIMUM)/.installed-export-optimum  ## Run the tests of export and training, with torch
@@ -55,7 +58,7 @@ test-export: $(VENV_EXPORT)/.installed-export $(VENV_OPTIMUM)/.installed-export-
 # Code that needs torch is tested in virtualenvs of its own: what none of the three runs reaches is what counts.
 coverage: $(VENV_TEST)/.installed-dev  ## Run all tests, those with torch too, and list the lines that none reaches
 	@'$(VENV_TEST)/bin/python' -m coverage erase
-	@$(MAKE) --no-print-directory test test-export PYTEST='coverage run -m pytest'
+	@$(MAKE) --no-print-directory test test-export PYTEST='coverage run -m pytest' JOBS=
 	@'$(VENV_TEST)/bin/python' -m coverage combine --quiet
 	@'$(VENV_TEST)/bin/python' -m coverage report
 
@@ -64,14 +67,23 @@ lint: $(VENV_TEST)/.installed-dev  ## Check style and types
 	@'$(VENV_TEST)/bin/python' -m ruff format --check .
 	@'$(VENV_TEST)/bin/python' -m mypy
 
-fuzz: $(VENV)/.installed-fuzz  ## Try damaged pages for MINUTES; see docs/fuzzing.md
+docs: docs-build  ## Build the documentation and serve it on http://127.0.0.1:8000
+	@'$(VENV_DOCS)/bin/python' -m http.server --bind 127.0.0.1 --directory build/docs 8000
+
+docs-build: $(VENV_DOCS)/.installed-docs  ## Build the documentation into build/docs; a warning is an error
+	@'$(VENV_DOCS)/bin/python' -m sphinx -q -W --keep-going $(ARGS) docs build/docs
+
+reference: $(VENV_TEST)/.installed-dev  ## Write the generated parts of docs/reference
+	@'$(VENV_TEST)/bin/python' docs/generate.py
+
+fuzz: $(VENV)/.installed-fuzz  ## Try damaged pages for MINUTES; see docs/internals/fuzzing.md
 	@OMP_NUM_THREADS=1 '$(VENV)/bin/python' -m fuzz --minutes $(MINUTES) $(ARGS)
 
-train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA and SETS, with those in EXTRA; see docs/training.md
+train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA and SETS, with those in EXTRA; see docs/guides/training.md
 	@'$(VENV)/bin/python' -m scrapy_dripper.training '$(DATA)' $(foreach set,$(SETS),--set '$(set)') \
 	  $(foreach set,$(EXTRA),--extra '$(set)') $(ARGS)
 
-evaluate: $(VENV)/.installed-evaluate  ## Measure the bundled model on DATA and SETS, beside PEERS; see docs/evaluation.md
+evaluate: $(VENV)/.installed-evaluate  ## Measure the bundled model on DATA and SETS, beside PEERS; see docs/guides/evaluation.md
 	@'$(VENV)/bin/python' -m scrapy_dripper evaluate '$(DATA)' $(foreach set,$(SETS),'$(set)') \
 	  $(if $(PEERS),--peers '$(PEERS)') --cache .cache/evaluation.jsonl $(ARGS)
 
@@ -80,8 +92,8 @@ benchmark: $(VENV)/.installed-cpu  ## Measure speed beside Trafilatura on the de
 	@'$(VENV)/bin/python' benchmarks/crawl.py
 
 clean:  ## Remove the virtualenvs and all that was built; keeps the data in .cache
-	rm -rf '$(VENV)' '$(VENV_TEST)' '$(VENV_EXPORT)' '$(VENV_OPTIMUM)' build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
-	find scrapy_dripper models tests benchmarks example_project -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf '$(VENV)' '$(VENV_TEST)' '$(VENV_DOCS)' '$(VENV_EXPORT)' '$(VENV_OPTIMUM)' build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+	find scrapy_dripper models tests benchmarks example_project docs -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.installed-cpu: pyproject.toml setup.cfg
 	$(call install,$(VENV),cpu)
@@ -100,6 +112,9 @@ $(VENV)/.installed-playwright: pyproject.toml setup.cfg
 
 $(VENV_TEST)/.installed-dev: pyproject.toml setup.cfg constraints.txt
 	$(call install,$(VENV_TEST),dev,-c constraints.txt)
+
+$(VENV_DOCS)/.installed-docs: pyproject.toml setup.cfg constraints.txt
+	$(call install,$(VENV_DOCS),docs,-c constraints.txt)
 
 $(VENV_EXPORT)/.installed-export: pyproject.toml setup.cfg
 	$(call install,$(VENV_EXPORT),export$(comma)train,pytest hypothesis 'coverage[toml]>=7.10')

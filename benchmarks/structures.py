@@ -34,7 +34,7 @@ try:
 except ImportError as error:
     raise SystemExit(f'{error}. The measures come with: pip install "scrapy-dripper[benchmark]"') from error
 
-OUTPUT = ROOT / "docs" / "structures.md"
+OUTPUT = ROOT / "docs" / "internals" / "structures.md"
 SETS = ("text", "lists", "tables", "images", "code", "math")
 OURS = "scrapy-dripper"
 
@@ -100,7 +100,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def report() -> str:
-    """Return the text of ``docs/structures.md``."""
+    """Return the text of ``docs/internals/structures.md``."""
     verdicts = features()
     totals = ["**yes**", *(str(sum(row[i] == "yes" for row in verdicts)) for i in range(1, len(WRITERS) + 2))]
     ours, *others = WRITERS
@@ -120,28 +120,28 @@ Written by `python benchmarks/structures.py` with {versions}.
 
 Each is a small page in the markup of a real generator, and a check that any correct Markdown passes
 (`tests/structured/features`). The checks look at what a CommonMark renderer makes of the Markdown wherever they can,
-so all ways to write something are as good.
+so every correct way to write something counts.
 
-The first column of ours is its writer alone: all blocks are main. The second is what a user gets: the structure stands
-between two paragraphs of an article, the tagger labels the blocks, and the verdict is the worst of three pages, a blog,
-a documentation and one without marks (`benchmarks/articles.py`).
+scrapy-dripper has two columns. The first is its writer alone, with all blocks main. The second is what a user gets:
+the structure stands between two paragraphs of an article, and the tagger labels the blocks. Its verdict is the worst of
+three pages: a blog, a documentation, and a page without telling class names (`benchmarks/articles.py`).
 
 {_table(("structure", ours, f"{ours} in an article", *others), [*verdicts, totals])}
 
 ## The structured set
 
 {pages} pages with gold Markdown that was reviewed by eye (`tests/structured`). The gold follows our style, so
-the measures leave style aside: they compare what the renderer makes of both. Text, code and formulas are compared by
+the measures leave style aside and compare what a renderer makes of both. Text, code and formulas are compared by
 1 - Levenshtein distance / length of the longer one, tables by TEDS, the tree edit distance similarity of
 [PubTabNet](https://arxiv.org/abs/1911.10683), on all tables of a page as one tree. Means are over the pages on which
 either side has the structure.
 
 {_table(("measure", *WRITERS), figures)}
 
-The set was written together with our writer, and ours was mended until it passed: the figures say that it does what it
-is meant to do on these structures. They are no forecast for other pages, and no fair ranking of the others, which were
-made for other ends: html2text and markdownify convert any HTML, Trafilatura extracts main content, and is the only one
-here that also has to find it.
+The set was written together with our writer, which was improved until it passed. So the figures say only that it does
+what it is meant to do on these structures. They are no forecast for other pages, and no fair ranking of the others,
+which were made for other ends: html2text and markdownify convert any HTML, and Trafilatura is the only one that also
+has to find the main content.
 
 ## How the others are called
 
@@ -158,7 +158,7 @@ include_links=True, include_images=True)`, with its minimum sizes set to 0 |
 def main() -> None:
     """Write the report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="file to write (default: docs/structures.md)")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="file to write")
     arguments = parser.parse_args()
     text = report()
     print(text)

@@ -172,7 +172,7 @@ class Config:
     cascade: float | None = _option(
         None,
         _optional(_share),
-        "Confidence of the tagger, 0 to 1, from which on a page keeps its labels and does not go to the engine.",
+        "Confidence of the tagger, 0 to 1, at which a page keeps the tagger's labels and does not go to the engine.",
     )
     device: str = _option("auto", _one_of("auto", "cpu", "cuda"), "Where the model runs.")
     threads: int = _option(1, _whole(1), "Threads of the model's session on a CPU.")
@@ -181,8 +181,8 @@ class Config:
     timeout: float = _option(
         30.0,
         _seconds,
-        "Seconds that one step on a page's way (reading it, labelling its batch, writing it) may take before the page "
-        "falls back; time in the queue does not count.",
+        "Most seconds for one step of a page (reading it, labelling its batch, writing it); a page that takes longer "
+        "falls back. Time in the queue does not count.",
     )
     fallback: str | Callable[..., Any] = _option(
         "trafilatura",
@@ -194,28 +194,28 @@ class Config:
     favor: str = _option(
         "balanced",
         _one_of("balanced", "precision", "recall"),
-        "What counts more where the tagger is not sure, or Trafilatura: that nothing is in the output that should not "
-        "be, or that nothing is missing.",
+        "What matters more where the tagger, or Trafilatura, is not sure: that the output holds main content only "
+        "('precision'), or that nothing is missing ('recall').",
         per_request=True,
     )
     comments: str = _option(
         "auto",
         _one_of("auto", "keep", "drop"),
-        "What becomes of readers' comments: as the model says, which is main on forums, or they are kept, or dropped.",
+        "What becomes of readers' comments: the model decides ('auto'), they are kept ('keep') or left out ('drop').",
         per_request=True,
     )
     min_quality: float | None = _option(
         None,
         _optional(_share),
-        "Quality, the expected word F1, 0 to 1, under which a page goes to the fallback; with DRIPPER_CASCADE, to the "
-        "engine. By default none does.",
+        "Expected word F1, 0 to 1, under which a page goes to the fallback, or with DRIPPER_CASCADE to the engine. By "
+        "default no page does.",
         per_request=True,
     )
     oversize: str = _option(
         "fallback",
         _one_of("fallback", "truncate", "window"),
-        "What happens to a page over a limit: the fallback extracts it, or its first part is labelled, or, if it has "
-        "too many tokens, it is labelled in overlapping windows.",
+        "What happens to a page over a limit: the fallback extracts it ('fallback'), its first part is labelled "
+        "('truncate'), or, if it has too many tokens, it is labelled in overlapping windows ('window').",
         per_request=True,
     )
     max_tokens: int | None = _option(
@@ -238,7 +238,7 @@ class Config:
         500_000, _whole(1), "Most attributes of a page, those of all its elements together.", per_request=True
     )
     max_depth: int = _option(
-        500, _whole(256), "Depth of elements from which on a page is flattened; no text is lost.", per_request=True
+        500, _whole(256), "Depth of nested elements above which a page is flattened; no text is lost.", per_request=True
     )
     max_text: int = _option(
         5_000_000, _whole(1), "Most characters of text of a page, scripts and the like aside.", per_request=True
@@ -246,8 +246,8 @@ class Config:
     max_output: int = _option(
         20,
         _whole(1),
-        "How many times as many characters as the page each form of its output may have: Main-HTML, Markdown, text, "
-        "and the content list as JSON.",
+        "How many times longer than the page each form of its output may be: Main-HTML, Markdown, text, and the "
+        "content list as JSON.",
         per_request=True,
     )
     processes: int | None = _option(
@@ -259,14 +259,14 @@ class Config:
     sandbox: str = _option(
         "auto",
         _one_of("auto", "always", "never"),
-        "Which pages go through a worker process where there are none for all pages, as on the command line: those "
-        "that look dangerous, all, or none.",
+        "Which pages go through a worker process when the others do not, as on the command line: those that look "
+        "dangerous ('auto'), all ('always') or none ('never').",
     )
     title: str = _option(
         "keep",
         _one_of("keep", "drop"),
-        "What becomes of the headline, the heading that names the main content: it is part of the output, and first in "
-        "it, or it is left out.",
+        "Whether the headline, the heading that names the main content, comes first in the output ('keep') or is left "
+        "out ('drop').",
         per_request=True,
     )
     markdown: str = _option(
@@ -278,28 +278,28 @@ class Config:
     links: str = _option(
         "keep",
         _one_of("keep", "drop", "citations"),
-        "What becomes of links in Markdown: they are kept, only their text is, or they are numbered with the URLs at "
-        "the end.",
+        "How Markdown shows links: as links ('keep'), as their text ('drop'), or numbered, with the URLs at the end "
+        "('citations').",
         per_request=True,
     )
     complex_tables: str = _option(
         "html",
         _one_of("html", "linear"),
-        "What becomes, in Markdown, of tables with spans or blocks in their cells: HTML, or a simple table in which "
-        "spanning cells are repeated.",
+        "How Markdown shows tables with spans or blocks in their cells: as HTML ('html'), or as simple tables in which "
+        "spanning cells are repeated ('linear').",
         per_request=True,
     )
     callouts: str = _option(
         "alerts",
         _one_of("alerts", "quotes"),
-        "What becomes, in Markdown, of notes, tips and warnings in boxes: alerts as GitHub has them, or block "
-        "quotations that begin with their title.",
+        "How Markdown shows notes, tips and warnings in boxes: as alerts of GitHub ('alerts'), or as block quotations "
+        "that begin with their title ('quotes').",
         per_request=True,
     )
     guess_language: bool = _option(
         False,
         _boolean,
-        "Guess the language of code whose page does not name it, from the code; needs the extra [guess].",
+        "Guess the language of code from the code if the page does not name it; needs the extra [guess].",
     )
     content_types: tuple[str, ...] | None = _option(
         None,

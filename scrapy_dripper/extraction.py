@@ -134,7 +134,7 @@ class Extraction:
     quality: float | None = None
     """Expected word F1 of this extraction, 0 to 1; None where the engine does not say, and of what a fallback made."""
     work: Mapping[str, int] = field(default_factory=dict)
-    """What the engine counted while it worked on this page; see ``docs/stats.md``."""
+    """What the engine counted while it worked on this page; see ``docs/reference/stats.md``."""
     milliseconds: float = 0.0
     """Processing time spent on this page, its share of the batch's model call included."""
 

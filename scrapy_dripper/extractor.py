@@ -187,7 +187,7 @@ class Extractor:
         try:
             main = with_comments(page, answer.probabilities, answer.main, config.comments, answer.page_type)
             main = with_headline(page, answer.probabilities, main, config.title)
-            # That nothing is main is an answer, and a better one than a fallback extractor's (docs/fallback.md).
+            # That nothing is main is an answer, and a better one than a fallback's (docs/reference/fallback.md).
             nothing = not main.any() and len(page.blocks) > 0
             written = NOTHING if nothing else write(page, main, config, len(document.html))
         except PageError as error:

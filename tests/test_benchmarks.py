@@ -70,6 +70,16 @@ def test_crawl_loses_no_item(pages: Path, tmp_path: Path) -> None:
     assert int(found["32"][-1]) >= int(found["2"][-1]) > 0  # the simulated curve
 
 
+def test_a_hostile_page_ends_and_nothing_is_lost(pages: Path, tmp_path: Path) -> None:
+    """The page at which the engine is stuck ends as timeout; SIGINT ends the crawl while it is."""
+    done = run("attacks.py", "--data", pages, "--pages", 3, "--only", "stuck", "--output", tmp_path / "report.txt")
+
+    assert done.returncode == 0, done.stderr
+    row = rows((tmp_path / "report.txt").read_text(encoding="utf-8"))["an engine that is stuck for ever"]
+    assert row[1] == "timeout"
+    assert row[-1] == "0"
+
+
 @pytest.mark.parametrize("script", ["extract.py", "crawl.py"])
 def test_missing_data_is_said_at_once(script: str, tmp_path: Path) -> None:
     """The message says how to get it."""

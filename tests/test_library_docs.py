@@ -1,4 +1,4 @@
-"""docs/library.md: its names are those of the package, and its engine works wherever an engine can be named."""
+"""docs/guides/library.md: its names are those of the package, and its engine works wherever an engine can be named."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import scrapy_dripper
 from scrapy_dripper import Config, ConfigError, Document, Extractor, FallbackReason, ModelError
 from scrapy_dripper.workers import Pool, Task
 
-TEXT = (Path(__file__).parents[1] / "docs" / "library.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[1] / "docs" / "guides" / "library.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", TEXT, re.S))
 ENGINE = "long_blocks.LongBlocks"
 PAGE = (

@@ -163,7 +163,7 @@ def test_constraints_pin_everything_that_is_required() -> None:
     assert None not in matches
     pinned = {normal(match.group(1)) for match in matches if match}
     wanted = required()
-    asked = set().union(wanted[""], *(wanted[extra] for extra in ("cpu", "poet", "evaluate", "dev")))
+    asked = set().union(wanted[""], *(wanted[extra] for extra in ("cpu", "poet", "evaluate", "dev", "docs")))
     assert asked - {NAME} <= pinned
 
 

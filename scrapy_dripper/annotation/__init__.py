@@ -1,1 +1,1 @@
-"""Label pages by reading them: what ``scrapy-dripper annotate`` is made of. See docs/annotation.md."""
+"""Label pages by reading them: what ``scrapy-dripper annotate`` is made of. See docs/guides/annotation.md."""

@@ -21,6 +21,34 @@ OTHER_TYPE = "other"
 CASCADE = "tagger"
 """The engine that is asked first in a cascade."""
 
+STATS = {
+    "pages": "pages extracted, by the model or a fallback; once per response, however many ask for it",
+    "pages/{source}": "the same by who decided: `tagger`, `fallback:trafilatura`, ...",
+    "fallback/{reason}": "pages without main content from the model, by reason",
+    "page_type/{name}": "pages by type: `article`, `forum`, ...; types of an engine of your own count as `other` after "
+    f"the first {MOST_TYPES}, or if their names are long or not in lower case",
+    "quality/pages": "pages that have a quality",
+    "quality/mean": "their mean quality; to combine several crawls, weight it by `dripper/quality/pages`",
+    "skipped/{reason}": "responses that were not extracted at all, although an item or a caller asked for it",
+    "truncated": "oversize pages of which only the first part was used",
+    "cancelled": "pages that were not done when the crawl ended",
+    "cascade/threshold": "the value of `DRIPPER_CASCADE`, if it is set",
+    "cascade/share": "share of the labelled pages, 0 to 1, that kept the tagger's labels under it",
+    "{source}/{name}": "what an engine counts of its own work, summed up over its pages",
+    "batches": "batches that the model has answered",
+    "batch_size/mean": "mean number of pages in a batch",
+    "queue/max": "most pages that waited or were worked on at the same time",
+    "held_back": "responses that had to wait until fewer pages were waiting",
+    "workers/max": "most worker processes at the same time",
+    "workers/memory": "most memory that one of them has held, in bytes; 0 where the system does not say",
+    "workers/{reason}": "worker processes that were killed because they were stuck (`timeout`) or that died "
+    "(`worker_error`)",
+    "field_errors/{class}.{field}": "items that have no such field, or did not let it be set",
+    "meta_errors": 'options in `meta["dripper"]` that were left out because they were wrong',
+    "bugs": "exceptions in the plugin itself that cost an item its content, never the item; please report them",
+}
+"""What each stat counts. The reference of stats is generated from it."""
+
 
 class CrawlStats:
     """Writes the stats of a crawl, ``dripper/...``. Belongs to the event loop."""

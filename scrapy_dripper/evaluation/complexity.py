@@ -1,7 +1,7 @@
 """How difficult a page is, by the complexity score of the Dripper paper (A.5).
 
 The paper names four measures, says that they are normalized and summed with weights, and cuts at the 30th and 70th
-percentiles; it gives no formulas and no weights. What stands here is our reading of it: see ``docs/evaluation.md``.
+percentiles; it gives no formulas and no weights. This is our reading of it: see ``docs/guides/evaluation.md``.
 """
 
 from __future__ import annotations

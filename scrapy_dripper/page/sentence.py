@@ -27,10 +27,13 @@ def kinds_in_text(nodes: Sequence[etree._Element], tags: Sequence[str], end: Seq
 
     ``end[i]`` is one past the last node of the subtree of node i.
     """
-    kinds = [int(KINDS.get(tag, Kind.BLOCK if "-" in tag else Kind.INLINE)) for tag in tags]
-    asked = [i for i, tag in enumerate(tags) if "-" in tag or tag == "button"]
-    if asked:
-        lines = [0, *accumulate(map(_ends_line, tags))]
+    known = {tag: int(KINDS.get(tag, Kind.BLOCK if "-" in tag else Kind.INLINE)) for tag in set(tags)}
+    kinds = [known[tag] for tag in tags]
+    doubtful = {tag for tag in known if "-" in tag or tag == "button"}
+    if doubtful:
+        asked = [i for i, tag in enumerate(tags) if tag in doubtful]
+        breaking = {tag: _ends_line(tag) for tag in known}
+        lines = [0, *accumulate([breaking[tag] for tag in tags])]
         until = 0
         for i in asked:
             if i < until or (lines[end[i]] == lines[i] and _in_text(nodes[i])):

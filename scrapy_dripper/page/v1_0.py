@@ -1,8 +1,8 @@
 """Cut a tree into the blocks that the published Qwen3 weights were trained on: the profile ``v1.0``.
 
 The rules are those of MinerU-HTML 1.0 (https://github.com/opendatalab/MinerU-HTML; Dripper paper, 3.2), on which what
-the weights read depends to the byte; ``docs/profiles.md`` lists them. Here they are two passes over the nodes, and a
-block is its nodes: labels find their way back without a look at the text.
+the weights read depends to the byte; ``docs/internals/profiles.md`` lists them. Here they are two passes over the
+nodes, and a block is its nodes: labels find their way back without a look at the text.
 """
 
 from __future__ import annotations

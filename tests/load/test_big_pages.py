@@ -1,4 +1,4 @@
-"""Large pages and Scrapy's limit on pages in callbacks: batches fill as docs/addon.md says, and nothing waits for ever.
+"""Large pages and Scrapy's limit on pages in callbacks: batches fill as documented, and nothing waits for ever.
 
 The first batch is answered only when so many pages have come as must be let in by then.
 """

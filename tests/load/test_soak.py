@@ -28,15 +28,15 @@ def soak_report() -> Any:
 
 
 @linux
-@pytest.mark.parametrize("processes", [0, 2])
-def test_a_crawl_ends_as_it_began(tmp_path: Path, processes: int) -> None:
+@pytest.mark.parametrize(("processes", "options"), [(0, ["--alone"]), (2, [])])
+def test_a_crawl_ends_as_it_began(tmp_path: Path, processes: int, options: list[str]) -> None:
     """Every response becomes one item with its own text; nothing that a page leaves behind adds up.
 
     Speed is not judged here, nor RSS, which a crawl of so few pages has not filled.
     """
     output, plot = tmp_path / "soak.txt", tmp_path / "soak.svg"
     command = [sys.executable, str(BENCHMARKS / "soak.py"), "--responses", "1000", "--size", "small"]
-    command += ["--processes", str(processes)]
+    command += ["--processes", str(processes), *options]
     done = subprocess.run(
         [*command, "--output", str(output), "--plot", str(plot)], capture_output=True, text=True, check=False
     )

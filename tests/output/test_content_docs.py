@@ -1,4 +1,4 @@
-"""The example of docs/content-list.md is what comes out."""
+"""The example of docs/reference/content-list.md is what comes out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.page.parse import parse
 
-TEXT = (Path(__file__).parents[2] / "docs" / "content-list.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs/reference/content-list.md").read_text(encoding="utf-8")
 
 
 def snippet(fence: str, language: str) -> str:

@@ -163,6 +163,18 @@ def test_every_type_in_json() -> None:
     assert from_json(values) == everything()
 
 
+def test_the_schema_looks_at_each_item_once() -> None:
+    """Were each tried as every type that has runs or items, thirty in each other would take for ever."""
+    runs: list[Any] = [{"type": "text", "text": "x"}]
+    items: list[Any] = [{"type": "paragraph", "runs": runs}]
+    for _ in range(30):
+        runs = [{"type": "emphasis", "runs": runs}]
+        items = [{"type": "quote", "items": items}]
+    values = [*items, {"type": "paragraph", "runs": runs}]
+    validator().validate(values)
+    assert to_json(from_json(values)) == values
+
+
 @pytest.mark.parametrize(
     "values",
     [

@@ -19,7 +19,11 @@ from scrapy_dripper.extraction import FallbackReason
 
 DOCS = Path(__file__).parents[2] / "docs"
 OPTIONS = {"DRIPPER_" + option.name.upper(): option for option in fields(Config)}
-DOORS = ["addon", "pipeline", "downloader-middleware", "callback", "scrapy-poet", "stats"]
+DOORS = [
+    *("../README", "start/five-minutes", "reference/stats"),
+    *("guides/addon", "guides/pipeline", "guides/downloader-middleware", "guides/callback", "guides/scrapy-poet"),
+    *("guides/per-spider", "guides/feeds", "guides/rag"),
+]
 
 
 def snippets(name: str, first: str = "") -> list[str]:
@@ -30,7 +34,7 @@ def snippets(name: str, first: str = "") -> list[str]:
 
 def sections() -> dict[str, str]:
     """Return the parts of settings.md by their headings."""
-    parts = re.split(r"^## (\w+)\n", (DOCS / "settings.md").read_text(encoding="utf-8"), flags=re.M)
+    parts = re.split(r"^## (\w+)\n", (DOCS / "reference/settings.md").read_text(encoding="utf-8"), flags=re.M)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
@@ -53,7 +57,7 @@ def test_the_snippets_run(
     crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, door: str, code: str
 ) -> None:
     """Each spider, with the first settings of its page, gives items with the main content of a page."""
-    if door == "scrapy-poet":
+    if door == "guides/scrapy-poet":
         pytest.importorskip("scrapy_poet")
     site.routes["/api/articles"] = (
         "application/json",
@@ -66,6 +70,7 @@ def test_the_snippets_run(
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "documented", module)
+    monkeypatch.chdir(tmp_path)  # where feeds go
     spec.loader.exec_module(module)
     (cls,) = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, scrapy.Spider)]
     settings: dict[str, Any] = {"ADDONS": {"scrapy_dripper.Addon": 500}}
@@ -105,7 +110,7 @@ def test_a_setting_is_documented_as_it_is(name: str) -> None:
 
 def test_every_reason_is_documented() -> None:
     """stats.md names all reasons why a page falls back or is skipped."""
-    text = (DOCS / "stats.md").read_text(encoding="utf-8")
+    text = (DOCS / "reference/stats.md").read_text(encoding="utf-8")
 
     assert {reason.value for reason in FallbackReason} <= set(re.findall(r"`(\w+)`", text))
 
@@ -115,7 +120,7 @@ def test_every_stat_is_documented() -> None:
     package = DOCS.parent / "scrapy_dripper"
     code = (package / "crawl" / "stats.py").read_text(encoding="utf-8")
     counted = set(re.findall(r'(?:_count\(f?|_write\("\w+", )"(\w+)', code))
-    text = (DOCS / "stats.md").read_text(encoding="utf-8")
+    text = (DOCS / "reference/stats.md").read_text(encoding="utf-8")
 
     assert len(counted) >= 10
     assert counted == set(re.findall(r"\| `dripper/(\w+)", text))

@@ -75,8 +75,8 @@ def test_every_feature_has_a_page() -> None:
 
 
 def test_documented_table_is_this_one() -> None:
-    """docs/structures.md has a row for each feature, and ours is right in all; benchmarks/structures.py writes it."""
-    lines = (HERE.parents[1] / "docs" / "structures.md").read_text(encoding="utf-8").splitlines()
+    """The documented table, by benchmarks/structures.py, has a row for each feature, and ours is right in all."""
+    lines = (HERE.parents[1] / "docs/internals/structures.md").read_text(encoding="utf-8").splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     first = next(number for number, row in enumerate(rows) if row[0] == FEATURES[0].title)
     documented = rows[first : first + len(FEATURES)]

@@ -78,7 +78,7 @@ def with_little(page: Page, probabilities: npt.NDArray[np.float32], main: Bools)
     what stands outside of its furniture. Where there is nothing such, or the page says that it is an error or a wall,
     nothing is main.
     """
-    furniture, unseen = _furniture(page)
+    furniture, unseen = _furniture(page, at_once=bool(main.any()))
     chosen = main
     if not furniture.any():
         chosen = main | ~unseen
@@ -90,15 +90,21 @@ def with_little(page: Page, probabilities: npt.NDArray[np.float32], main: Bools)
     return chosen
 
 
-def _furniture(page: Page) -> tuple[Bools, Bools]:
+def _furniture(page: Page, at_once: bool) -> tuple[Bools, Bools]:
     """Return which blocks are a page's furniture (menus, header, footer, forms, blocks of links), and which are unseen.
 
-    The header of an article is none, nor is a link that is the only one, such as "Read more".
+    The header of an article is none, nor is a link that is the only one, such as "Read more". ``at_once``: whether
+    there is any is all that counts, and class names, which take longest, are not looked at where tags say it.
     """
     tree, blocks = page.tree, page.blocks
     n = len(blocks)
     flags = tree.flags[blocks.context] | tree.flags[blocks.leaf]
     furniture: Bools = (flags & _FURNITURE != 0) | ((flags & _ENDS != 0) & (flags & _CONTENT == 0))
+    linked = 2 * blocks.link_chars >= np.fromiter(map(len, blocks.text), dtype=np.int64, count=n)
+    furniture |= linked & (blocks.links > 1 if linked.sum() == 1 else True)
+    unseen = flags & _UNSEEN != 0
+    if at_once and furniture.any():
+        return furniture, unseen
     change = np.zeros(n + 1, dtype=np.int64)
     named = {name for name in set(tree.names) if name and _furniture_name(name[:512])}
     for i, name in enumerate(tree.names):
@@ -106,9 +112,7 @@ def _furniture(page: Page) -> tuple[Bools, Bools]:
             change[int(tree.block_start[i])] += 1
             change[int(tree.block_end[i])] -= 1
     furniture |= np.cumsum(change)[:n] > 0
-    linked = 2 * blocks.link_chars >= np.fromiter(map(len, blocks.text), dtype=np.int64, count=n)
-    furniture |= linked & (blocks.links > 1 if linked.sum() == 1 else True)
-    return furniture, flags & _UNSEEN != 0
+    return furniture, unseen
 
 
 def _without_content(page: Page, chosen: Bools, words: int) -> bool:

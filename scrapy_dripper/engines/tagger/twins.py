@@ -77,8 +77,9 @@ def without_twins(page: Page, probabilities: npt.NDArray[np.float32], main: Bool
     ways = [_cards(page, p, kept)]
     # On most pages no text of a main block is there twice, and nothing else is to be looked for.
     often = Counter(page.blocks.text)
-    if any(keep and often[text] > 1 for keep, text in zip(kept, page.blocks.text, strict=True)):
-        ways = [_sections(page, p), _other_screens(page, p), _hidden(page, p), *ways]
+    repeated = [often[text] > 1 for text in page.blocks.text]
+    if any(keep and again for keep, again in zip(kept, repeated, strict=True)):
+        ways = [_sections(page, p, repeated), _other_screens(page, p), _hidden(page, p), *ways]
     for pairs in ways:
         for twin, other in pairs:
             other = stands_for.get(other, other)
@@ -203,20 +204,22 @@ class _Texts:
         return (self._sum[b] - self._sum[a] * self._power[b - a]) % self._PRIME
 
 
-def _sections(page: Page, p: list[float]) -> Iterator[Pair]:
+def _sections(page: Page, p: list[float], repeated: Sequence[bool]) -> Iterator[Pair]:
     """Yield the blocks of sections that are there once more, but not as a sibling of the same kind.
 
     A section has two long texts at least that are neither code nor quoted nor in a list or table, and is there three
-    times at most: shorter things, and what comes more often, are repeated on purpose.
+    times at most: shorter things, and what comes more often, are repeated on purpose. ``repeated`` says of each block
+    if its text is there more than once.
     """
     tree, texts = page.tree, page.blocks.text
-    # The quick way out: a copied section has two long texts that are there more than once.
-    if len(texts) - len(set(texts)) < 2:
+    long = [
+        again and not flag & _IN_PLACE and len(_words(text)) >= LONG
+        for again, flag, text in zip(repeated, _flags(page), texts, strict=True)
+    ]
+    if sum(long) < 4:  # two of each copy
         return
     quoted = _within(tree, _classed(tree, _quotes), len(texts))
-    prose = [not (flag & _IN_PLACE or quote) for flag, quote in zip(_flags(page), quoted, strict=True)]
-    long = [own and len(_words(text)) >= LONG for own, text in zip(prose, texts, strict=True)]
-    many = [0, *accumulate(long)]
+    many = [0, *accumulate(own and not quote for own, quote in zip(long, quoted, strict=True))]
     same = _Texts(texts)
     start, end = tree.block_start.tolist(), tree.block_end.tolist()
     parent, signature = tree.parent.tolist(), tree.signature.tolist()

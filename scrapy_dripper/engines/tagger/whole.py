@@ -120,8 +120,8 @@ def with_whole(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
                 voters = voters[flags[voters] & Flag.CODE != 0]
             if not len(voters):
                 continue
-            votes = float(np.average(main[voters], weights=chars[voters]))
-            mean = float(np.average(probabilities[voters], weights=chars[voters]))
+            weights = chars[voters] / chars[voters].sum()
+            votes, mean = float(weights @ main[voters]), float(weights @ probabilities[voters])
             name = page.tree.names[one.node][:LONGEST_CLASS]
             in_text = between or (last and one.kind in LAST and not _furniture(name))
             if votes > 0 or in_text:
@@ -195,8 +195,7 @@ def structures(page: Page) -> Iterator[Structure]:
     finder = _Finder(page)
     tree = page.tree
     done = 0
-    size = tree.block_end - tree.block_start
-    nodes = np.flatnonzero((size > 0) & (size <= MOST_BLOCKS))
+    nodes = finder.candidates()
     starts, ends = tree.block_start[nodes].tolist(), tree.block_end[nodes].tolist()
     for node, a, b in zip(nodes.tolist(), starts, ends, strict=True):
         if a >= done:
@@ -222,6 +221,21 @@ class _Finder:
         self._chars, self._linked = _sums(chars), _sums(blocks.link_chars - LINKED * chars)
         self._headers, self._rows = _sums(tree.tag == _HEADER), _sums(tree.tag == _ROW)
         self._cells = _sums(np.isin(tree.tag, (_CELL, _HEADER)))
+
+    def candidates(self) -> npt.NDArray[np.int64]:
+        """Return the elements that may be structures by their tag, their class, or the language of their code."""
+        tree = self._tree
+        size = tree.block_end - tree.block_start
+        nodes = np.flatnonzero((size > 0) & (size <= MOST_BLOCKS))
+        chosen = np.isin(tree.tag[nodes], list(_KINDS))
+        _, first, which = np.unique(tree.signature[nodes], return_index=True, return_inverse=True)
+        names = [(tree.nodes[node].get("class") or "")[:LONGEST_CLASS] for node in nodes[first].tolist()]
+        chosen |= np.array([name != "" and has_callout_class(name) for name in names], dtype=np.bool_)[which]
+        code = np.array(self._code)
+        for i in np.flatnonzero(~chosen & (code[tree.block_end[nodes]] > code[tree.block_start[nodes]])).tolist():
+            name = names[which[i]]
+            chosen[i] = (name and has_code_class(name)) or bool(tree.nodes[nodes[i]].get("data-lang"))
+        return nodes[chosen]
 
     def kind(self, node: int, a: int, b: int) -> str:
         """Return which structure an element with the blocks from a up to b is; nothing for any other element."""

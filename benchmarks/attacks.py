@@ -1,0 +1,270 @@
+"""Live crawls with a hostile page among good ones: how late the event loop is, how the other pages go on, how it ends.
+
+The pages come from a server in a process of its own, and each crawl runs in a fresh process with two workers. In the
+middle of a crawl one hostile page is asked for. While it is worked on, the good pages that come out are counted; the
+same part of the crawl without it, before and after all others, is what that is compared with. A second crawl of each
+page is sent SIGINT as soon as the page is worked on, and the time until it has ended is measured.
+
+The first row is a page at which the engine is stuck in a regular expression, which holds the interpreter and does not
+end. The others held or filled a crawl once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from attack_engine import BURN
+from corpus import DEFAULT, sample
+from crawl import SAMPLING, SETTINGS
+from report import heading, publish, table
+from server import serve_pages
+from tqdm import tqdm
+
+TIMEOUT = 5
+WORKERS = 2
+AT = 0.4
+"""Share of the good pages that are asked for before the hostile one."""
+CONTROL = "(none)"
+LONG = 20_000
+_TEXT = "<p>" + "A page that would hold a crawl is one among many that are as they should be. " * 4 + "</p>"
+
+
+def _page(body: str, head: str = "") -> bytes:
+    return f"<!doctype html><html><head><title>A page</title>{head}</head><body>{_TEXT}{body}</body></html>".encode()
+
+
+ATTACKS: Mapping[str, bytes] = {
+    "an engine that is stuck for ever": _page(""),
+    "placeholder of an image": _page(f'<img src="/blank{"-12345678" * 60}....x">'),
+    "CDATA in TeX": _page(f'<script type="math/tex"><![CDATA[ x{" " * LONG}y</script>'),
+    "number of an equation": _page(
+        f'<div class="math"><span class="eqno">{" " * LONG}1{" " * LONG}|</span><img class="math" alt="x^2"></div>'
+    ),
+    "underscores in a word": _page(f"<p>a{'_' * LONG}b</p>"),
+    "way back of a footnote": _page(
+        f'<p>x<sup><a href="#f" id="b">1</a></sup></p><p id="f">y <a href="#b">{" " * LONG}^'
+    ),
+    "width of an image": _page(f'<img src="a.jpg" width="{"0" * LONG}x" alt="a">'),
+    "file of an image": _page(f'<img data-foo="{"a.jpg?" * (LONG // 6)} " alt="a">'),
+    "blank lines in TeX": _page(f'<script type="math/tex">a{" " * LONG}b\nc</script>'),
+    "comments in TeX": _page(f'<script type="math/tex">{"%" * LONG}\nx</script>'),
+    "formula of an image's URL": _page(f'<img src="https://latex.example/?{"=" * LONG}" alt="x">'),
+    "authors in JSON-LD": _page(
+        "", f'<script type="application/ld+json">{chr(34)}author" ' + '"author" ' * 12_000 + "</script>"
+    ),
+    "publishers in JSON-LD": _page(
+        "", '<script type="application/ld+json">' + '"publisher": {"name ' * 12_000 + "</script>"
+    ),
+    "ragged table, 190 kB": _page(f"<table><tr>{'<th>x' * 9_500}{'<tr><td>x<td>y' * 9_500}</table>"),
+    "<base> of 4 kB, 90,000 links": _page(
+        "<a href=x>y</a> " * 90_000, f"<base href='https://example.org/{'a/' * 2_000}'>"
+    ),
+    "200,000 nested <div>": _page("<div>" * 200_000),
+    "1 MB of <p>x": _page("<p>x" * 250_000),
+}
+
+
+def serve(arguments: argparse.Namespace) -> None:
+    """Serve good pages as /page/0, ... and hostile ones as /burn/0, /attack/1, ... until standard input ends."""
+    pages, _ = sample(arguments.data, arguments.pages, arguments.seed)
+    bodies = {f"/page/{number}": page.path.read_bytes() for number, page in enumerate(pages)}
+    bodies |= {path(name): body for name, body in ATTACKS.items()}
+    print(serve_pages(lambda path, _: bodies[path]), len(pages), flush=True)
+    sys.stdin.read()
+
+
+def path(name: str) -> str:
+    """Return the path of a hostile page."""
+    number = list(ATTACKS).index(name)
+    return f"/attack/{number}" if number else f"{BURN}0"
+
+
+def crawl(name: str, port: int, pages: int) -> dict[str, Any]:
+    """Crawl in this process; print a line when the hostile page is about to be worked on; return what was measured."""
+    import scrapy
+    from scrapy import signals
+    from scrapy.crawler import AsyncCrawlerProcess
+
+    hostile = None if name == CONTROL else f"http://127.0.0.1:{port}{path(name)}"
+    lags: list[tuple[float, float]] = []
+    done: list[float] = []
+    asked: list[float] = []
+    end: dict[str, Any] = {}
+
+    async def watch() -> None:
+        while True:
+            due = time.perf_counter() + SAMPLING
+            await asyncio.sleep(SAMPLING)
+            now = time.perf_counter()
+            lags.append((now, 1000 * (now - due)))
+
+    class Pages(scrapy.Spider):
+        name = "pages"
+
+        async def start(self) -> AsyncIterator[Any]:
+            self.sampler = asyncio.get_running_loop().create_task(watch())
+            for number in range(pages):
+                if hostile and number == int(AT * pages):
+                    yield scrapy.Request(hostile, priority=10)
+                yield scrapy.Request(f"http://127.0.0.1:{port}/page/{number}")
+
+        def parse(self, response: Any) -> Any:
+            if response.url == hostile:
+                asked.append(time.perf_counter())
+                print("working", flush=True)
+            yield {"url": response.url}
+
+        def closed(self, _: str) -> None:
+            self.sampler.cancel()
+
+    def scraped(item: dict[str, Any]) -> None:
+        now = time.perf_counter()
+        if item["url"] == hostile:
+            about = item["about"]
+            end.update(seconds=now - asked[0], end=about["source"], reason=about["fallback_reason"], at=now)
+        else:
+            done.append(now)
+
+    process = AsyncCrawlerProcess(
+        {
+            **SETTINGS,
+            "ADDONS": {"scrapy_dripper.Addon": 500},
+            "DRIPPER_PROCESSES": WORKERS,
+            "DRIPPER_ENGINE": "attack_engine.Burning",
+            "DRIPPER_TIMEOUT": TIMEOUT,
+            "DRIPPER_META_FIELD": "about",
+        }
+    )
+    crawler = process.create_crawler(Pages)
+    crawler.signals.connect(scraped, signals.item_scraped)
+    process.crawl(crawler)
+    process.start()
+    assert crawler.stats is not None
+    known = [lag for now, lag in lags if not asked or asked[0] <= now <= end.get("at", now)] or [lag for _, lag in lags]
+    return {
+        **end,
+        "lag": sorted(known)[int(0.99 * len(known))],
+        "done": done,
+        "asked": asked[0] if asked else None,
+        "lost": crawler.stats.get_value("response_received_count", 0)
+        - crawler.stats.get_value("item_scraped_count", 0),
+    }
+
+
+def rate(result: Mapping[str, Any]) -> float:
+    """Return how many good pages came out each second, after the first tenth of them."""
+    times = sorted(result["done"])
+    first, last = len(times) // 10, len(times) - 1
+    return (last - first) / (times[last] - times[first])
+
+
+def beside(result: Mapping[str, Any], most: float) -> float | None:
+    """Return the same while the hostile page was worked on, if that took long enough for a figure: two seconds."""
+    begin, end = result["asked"], min(result.get("at", most), max(result["done"]))
+    if end - begin < 2:
+        return None
+    return sum(begin < moment <= end for moment in result["done"]) / (end - begin)
+
+
+def run(arguments: argparse.Namespace) -> str:
+    """Run all crawls and return the report."""
+    command = [sys.executable, str(Path(__file__).resolve())]
+    common = ["--data", str(arguments.data), "--pages", str(arguments.pages), "--seed", str(arguments.seed)]
+    names = [name for name in ATTACKS if arguments.only in name]
+    server = subprocess.Popen([*command, "--serve", *common], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    rows = []
+    with server:
+        assert server.stdout is not None
+        port, pages = map(int, server.stdout.readline().split())
+
+        def start(name: str) -> subprocess.Popen[str]:
+            child = [*command, "--crawl", name, "--port", str(port), "--pages", str(pages)]
+            return subprocess.Popen(child, stdout=subprocess.PIPE, text=True)
+
+        def whole(name: str) -> dict[str, Any]:
+            with start(name) as process:
+                assert process.stdout is not None
+                lines = process.stdout.read().splitlines()
+            if process.returncode:
+                raise SystemExit(f"the crawl of {name!r} failed with exit code {process.returncode}")
+            found: dict[str, Any] = json.loads(lines[-1])
+            return found
+
+        results = {name: whole(name) for name in tqdm([CONTROL, *names], unit="crawl")}
+        controls = [results.pop(CONTROL), whole(CONTROL)]
+        normal = statistics.mean(map(rate, controls))
+        for name in tqdm(names, unit="stop"):
+            result = results[name]
+            with start(name) as process:
+                assert process.stdout is not None
+                process.stdout.readline()
+                time.sleep(0.5)
+                begin = time.perf_counter()
+                process.send_signal(signal.SIGINT)
+                process.stdout.read()
+            stopped = time.perf_counter() - begin
+            while_burning = beside(result, max(result["done"]))
+            rows.append(
+                [
+                    name,
+                    f"{len(ATTACKS[name]):,}",
+                    result["reason"] or result["end"],
+                    f"{result['seconds']:.1f}",
+                    f"{result['lag']:.0f}",
+                    f"{rate(result) / normal:.2f}",
+                    "-" if while_burning is None else f"{while_burning / normal:.2f}",
+                    f"{stopped:.1f}",
+                    str(result["lost"]),
+                ]
+            )
+        assert server.stdin is not None
+        server.stdin.close()
+    columns = "hostile page,bytes,end,took s,lag p99 ms,pages/s / without,while it takes,SIGINT to end s,lost".split(
+        ","
+    )
+    low, high = sorted(map(rate, controls))
+    return "\n\n".join(
+        [
+            heading("attacks.py", ["scrapy-dripper", "scrapy", "lxml", "trafilatura"]),
+            f"One hostile page among {pages} development pages; {WORKERS} workers, DRIPPER_TIMEOUT is {TIMEOUT} s. Lag "
+            "is how late a\ntimer of 20 ms in the event loop comes while the page is worked on. Without a hostile page "
+            f'a crawl has {low:.1f} and\n{high:.1f} pages/s: what others are compared with is the mean. "While it '
+            'takes" counts where it takes two seconds\nor more. SIGINT comes half a second after the page; the crawl '
+            "then finishes the pages that it has downloaded.",
+            table(columns, rows),
+        ]
+    )
+
+
+def main() -> None:
+    """Run the benchmark, or one of the processes that it starts."""
+    parser = argparse.ArgumentParser(description="Crawls with a hostile page among good ones.")
+    parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of *.html; default: .cache/wcxb-dev/html")
+    parser.add_argument("--pages", type=int, default=400, help="good pages; default: 400")
+    parser.add_argument("--only", default="", help="those with this in their name")
+    parser.add_argument("--seed", type=int, default=20261121)
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "attacks.txt")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--crawl", choices=[CONTROL, *ATTACKS], help=argparse.SUPPRESS)
+    parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.serve:
+        serve(arguments)
+    elif arguments.crawl:
+        print(json.dumps(crawl(arguments.crawl, arguments.port, arguments.pages)))
+    else:
+        publish(run(arguments), arguments.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""The site of the documentation: Sphinx reads the Markdown pages of this folder and the package's docstrings.
+
+`make docs` builds it and serves it, `docs/internals/design.md` says why it is made like this.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).parents[1]
+REPOSITORY = "https://github.com/scrapy-dripper/scrapy-dripper"
+
+project = "scrapy-dripper"
+author = "The scrapy-dripper developers"
+version = release = metadata.version("scrapy-dripper")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence"]
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+
+html_theme = "furo"
+html_title = f"scrapy-dripper {version}"
+html_show_copyright = False
+html_show_sourcelink = False
+html_theme_options = {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"}
+
+_outward = re.compile(r"(?<!!)(\[[^\]]*\]\()((?:\.\./)+)([^)#\s]+)")
+
+
+def link_to_repository(app: Sphinx, name: str, source: list[str]) -> None:
+    """Let links to files outside of this folder lead to the repository: in a checkout they are relative."""
+    page = Path(app.srcdir, name).parent
+
+    def absolute(match: re.Match[str]) -> str:
+        target = (page / match[2] / match[3]).resolve()
+        if target.is_relative_to(app.srcdir) or not target.exists():  # Sphinx complains of what is not there.
+            return match[0]
+        return f"{match[1]}{REPOSITORY}/blob/main/{target.relative_to(ROOT).as_posix()}"
+
+    source[0] = _outward.sub(absolute, source[0])
+
+
+class CommandHelp(Directive):
+    """What a command prints with ``--help``: ``{command-help} extract``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the text of the help as a literal block."""
+        command = [sys.executable, "-m", "scrapy_dripper", *self.arguments, "--help"]
+        environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=ROOT)
+        return [nodes.literal_block(done.stdout, done.stdout, language="text")]
+
+
+def setup(app: Sphinx) -> None:
+    """Register what is above."""
+    app.connect("source-read", link_to_repository)
+    app.add_directive("command-help", CommandHelp)
