@@ -319,11 +319,16 @@ class Config:
         "Item field that receives the content list, as plain JSON values; None for no field.",
         per_request=True,
     )
+    metadata: bool = _option(
+        False,
+        _boolean,
+        "Read what the page says about itself: title, author, date, language, site_name, url, description, image.",
+        per_request=True,
+    )
     metadata_field: str | None = _option(
         None,
         _optional(_text),
-        "Item field that receives what the page says about itself: title, author, date, language, site_name, url, "
-        "description, image.",
+        "Item field that receives what the page says about itself, which is read then; None for no field.",
         per_request=True,
     )
     meta_field: str | None = _option(
@@ -337,6 +342,11 @@ class Config:
     def __post_init__(self) -> None:
         for option in fields(self):
             object.__setattr__(self, option.name, _checked(option, getattr(self, option.name)))
+
+    @property
+    def reads_metadata(self) -> bool:
+        """True if what a page says about itself is wanted, on the extraction or on an item."""
+        return self.metadata or self.metadata_field is not None
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -85,18 +84,13 @@ class Metadata:
 
 
 class PackedContent:
-    """A content list as JSON, as it comes from a worker process; most crawls never look at it."""
+    """A content list as it comes from a worker process; most crawls never look at it."""
 
-    __slots__ = ("_data",)
+    __slots__ = ("unpack",)
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def unpack(self) -> Items:
-        """Return the items. Raise ValueError if the data is no content list."""
-        from scrapy_dripper.output.content_json import from_json
-
-        return from_json(json.loads(self._data))
+    def __init__(self, unpack: Callable[[], Items]) -> None:
+        """``unpack`` returns the items. It raises ValueError if what came is no content list."""
+        self.unpack = unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +125,7 @@ class Extraction:
     content: Items | None = None
     """The content list that Markdown and text are written from."""
     metadata: Metadata | None = None
-    """None unless ``DRIPPER_METADATA_FIELD`` names a field."""
+    """None unless ``DRIPPER_METADATA`` is True or ``DRIPPER_METADATA_FIELD`` names a field."""
     page_type: str | None = None
     """What kind of page it is: ``article``, ``listing``, ``forum``, ... None where the engine does not say, and of what
     a fallback made."""

@@ -14,7 +14,7 @@ import html2text
 from html2text.elements import ListElement
 
 from scrapy_dripper.output.bounds import UNBOUNDED, TooLongError
-from scrapy_dripper.output.main_html import unsafe_url
+from scrapy_dripper.output.urls import unsafe_url
 
 MAX_DEPTH = 10
 """Quotes in quotes, and lists in lists, that are shown as such: html2text begins each line with all their marks."""

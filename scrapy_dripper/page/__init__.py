@@ -58,7 +58,7 @@ def read(document: Document, config: Config, profile: str = "native") -> Page:
     if n > config.max_blocks:
         if not truncate:
             raise PageError(FallbackReason.OVERSIZE, f"{n:,} blocks, over DRIPPER_MAX_BLOCKS = {config.max_blocks:,}")
-        page = page.head(config.max_blocks)
+        page = page.first_blocks(config.max_blocks)
     wishes = Wishes(config.favor, config.comments, config.min_quality)
     return replace(page, truncated=page.truncated or oversize or cut_off, oversize=config.oversize, wishes=wishes)
 

@@ -6,11 +6,15 @@ import json
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, PackedContent
 from scrapy_dripper.fallback import dotted_path
+
+if TYPE_CHECKING:
+    from scrapy_dripper.output.items import Items
 
 Values = dict[str, Any]
 
@@ -148,11 +152,17 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
         page_type=page_type,
         page_type_probability=_number(values["page_type_probability"]),
         quality=_number(values["quality"]),
-        content=None if missing[-2] else PackedContent(texts[-2]),  # type: ignore[arg-type]
+        content=None if missing[-2] else PackedContent(partial(_items, texts[-2])),  # type: ignore[arg-type]
         metadata=None if missing[-1] else _metadata(texts[-1]),
         work={str(name): int(count) for name, count in dict(values["work"]).items()},
         milliseconds=float(values["milliseconds"]),
     )
+
+
+def _items(data: bytes) -> Items:
+    from scrapy_dripper.output.content_json import from_json
+
+    return from_json(json.loads(data))
 
 
 def _metadata(data: bytes) -> Metadata:

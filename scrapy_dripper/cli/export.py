@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from scrapy_dripper.cli import UsageError, say
+from scrapy_dripper.cli.console import UsageError, say
 
 DTYPES = {"fp16": "float16", "fp32": "float32"}
 

@@ -20,12 +20,12 @@ from trafilatura.settings import set_date_params
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Metadata
-from scrapy_dripper.fallback import limited_tree
-from scrapy_dripper.json_ld import Names, bound_meta, json_ld
+from scrapy_dripper.fallback.json_ld import Names, bound_meta, json_ld
+from scrapy_dripper.fallback.trafilatura_output import limit_caches
+from scrapy_dripper.fallback.trees import limited_tree
 from scrapy_dripper.output.reader import resolver
 from scrapy_dripper.page.decode import decode
 from scrapy_dripper.page.recover import drop_controls
-from scrapy_dripper.trafilatura_output import limit_caches
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -14,12 +14,12 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.utils.asyncio import is_asyncio_available
 from w3lib.encoding import http_content_type_encoding
 
-from scrapy_dripper.batcher import Batcher
 from scrapy_dripper.config import Config, ConfigError, short
+from scrapy_dripper.crawl.batcher import Batcher
+from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.parse import looks_binary
-from scrapy_dripper.stats import CrawlStats
 
 META_KEY = "dripper"
 
@@ -86,13 +86,13 @@ class Dripper:
             return None
         return await _result(self._batcher.submit(document))
 
-    async def room(self, response: Response, request: Request) -> None:
+    async def wait_for_capacity(self, response: Response, request: Request) -> None:
         """Return when the engine can take a response, which is at once unless the crawl is faster than the engine.
 
         One that will not go to the engine, or has been there, never waits.
         """
         if self._batcher is not None and self._is_to_come(response, request):
-            await self._batcher.room()
+            await self._batcher.wait_for_capacity()
 
     def _is_to_come(self, response: Response, request: Request) -> bool:
         if response in self._futures:

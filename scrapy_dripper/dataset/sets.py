@@ -1,6 +1,6 @@
 """Sets of pages with known main content, read into one form from either of two layouts.
 
-* WCXB's: ``html/ID.html`` beside ``ground-truth/ID.json``, see :mod:`scrapy_dripper.training.data`.
+* WCXB's: ``html/ID.html`` beside ``ground-truth/ID.json``, see :mod:`scrapy_dripper.dataset.pages`.
 * One file for all: ``html/ID.html`` beside ``pages.jsonl``, a page a line. A line has ``id`` and ``text``, the main
   content; a line without it, or with ``"kind": "other"``, is left out. It may have ``url``, ``host``, ``language``,
   ``title``, ``title_in_text``, ``kind``, ``generator``, ``train`` and ``site``.
@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from scrapy_dripper.evaluation.neutral import without_title
-from scrapy_dripper.training.data import DataError, Sample, data_hash, files_hash, host_of, load_pages
+from scrapy_dripper.dataset.neutral import without_title
+from scrapy_dripper.dataset.pages import DataError, Sample, data_hash, files_hash, host_of, load_pages
 
 PAGES = "pages.jsonl"
 TRAINING_PAGES = "training_pages"

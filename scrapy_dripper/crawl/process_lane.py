@@ -12,9 +12,10 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.crawl.patience import Patience
+from scrapy_dripper.crawl.threads import Job
 from scrapy_dripper.extraction import Extraction, FallbackReason
-from scrapy_dripper.patience import Patience
-from scrapy_dripper.worker import Job, nothing
+from scrapy_dripper.fallback import nothing
 from scrapy_dripper.workers import Pool, StartError, Task, WorkerError
 from scrapy_dripper.workers.errors import ClosedError
 
@@ -115,8 +116,7 @@ class ProcessLane:
             self._loop.call_soon(self._failed, batch, StartError(str(error)))
 
     def _task(self, job: Job) -> Task:
-        config = job.source.config or self._config
-        return Task(job.source, config, job.reason, job.error or None, self._patience.seconds(_host(job)))
+        return Task(job.source, job.config, job.reason, job.error or None, self._patience.seconds(_host(job)))
 
     def _run(self, batch: list[Job], tasks: Sequence[Task]) -> None:
         """Get the answers, in a thread of the batch's own: waiting for a worker blocks it."""
@@ -158,7 +158,7 @@ class ProcessLane:
                 others = batch[:at] + batch[at + 1 :]
                 if others:
                     self._again.append(others)
-                self._blame(batch[at], error)
+                self._page_stopped(batch[at], error)
         elif isinstance(error, StartError):
             self._without_worker(batch, error)
         else:
@@ -167,7 +167,7 @@ class ProcessLane:
                 self._leave(job, FallbackReason.WORKER_ERROR, f"{type(error).__name__}: {error}")
         self._dispatch()
 
-    def _blame(self, job: Job, error: WorkerError) -> None:
+    def _page_stopped(self, job: Job, error: WorkerError) -> None:
         """Let the fallback have a page that a worker did not get through; one that died may be tried once more."""
         job.deaths += 1
         late = error.reason is FallbackReason.TIMEOUT

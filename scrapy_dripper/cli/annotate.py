@@ -7,21 +7,25 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
+from scrapy_dripper.annotation import pages
 from scrapy_dripper.annotation.answer import AnswerError, read_answer
 from scrapy_dripper.annotation.endpoint import Endpoint, EndpointError, in_threads
 from scrapy_dripper.annotation.export import SURE, ExportError, write_page
 from scrapy_dripper.annotation.listing import LEAST_CHARS, MAX_CHARS, listing
-from scrapy_dripper.annotation.pages import Sheet, open_sheets
+from scrapy_dripper.annotation.pages import Sheet
 from scrapy_dripper.annotation.prompt import messages, prompt_hash, question
 from scrapy_dripper.annotation.store import Record, Store, StoreError, load, record_of, task_of
 from scrapy_dripper.annotation.tasks import TaskError, read_answers, write_task
-from scrapy_dripper.cli import UsageError, say
-from scrapy_dripper.inputs import Source, find_sources, is_url
+from scrapy_dripper.cli.console import UsageError, say, why
+from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
+from scrapy_dripper.config import Config
+from scrapy_dripper.page import PageError
 
 MAX_BLOCKS = 1_500
 GIVE_UP = 8  # pages in a row that the endpoint fails for
@@ -240,15 +244,17 @@ class _Job:
     def _sheets(self, sources: list[Source], bar: tqdm[Any]) -> Iterator[Sheet]:
         """Yield the sheets of the sources, each page once; those that give none move the bar here."""
         seen: set[str] = set()
-        for sheet in open_sheets(sources, self.arguments.url, self._fail):
-            if sheet is None:
-                bar.update()
-            elif sheet.sha256 in seen:
+        for source in sources:
+            found = _open(source, self.arguments.url)
+            if isinstance(found, str):
+                self._fail(source.name, found)
+            elif found.sha256 in seen:
                 self._count("the same page again")
-                bar.update()
             else:
-                seen.add(sheet.sha256)
-                yield sheet
+                seen.add(found.sha256)
+                yield found
+                continue
+            bar.update()
 
     def _questions(self, sources: list[Source], store: Store, bar: tqdm[Any]) -> Iterator[tuple[Sheet, str]]:
         for sheet in self._sheets(sources, bar):
@@ -281,6 +287,17 @@ class _Job:
             parts.append(f"{len(self.failed)} failed ({', '.join(self.failed[:10])}{more})")
         if parts:
             say(", ".join(parts))
+
+
+def _open(source: Source, url: str | None) -> Sheet | str:
+    """Return the sheet of a source, or why there is none."""
+    try:
+        document = read_source(source, READ_FACTOR * Config().max_bytes)
+        return pages.sheet(replace(document, url=url) if url else document, source.name, source.id)
+    except PageError as error:
+        return f"{error.reason}: {error}"
+    except Exception as error:  # Whatever is wrong with a page, the others go on.
+        return why(error)
 
 
 def label(endpoint: Endpoint, question: str, n: int) -> list[int]:

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from scrapy_dripper.evaluation.neutral import neutral_prf
-from scrapy_dripper.evaluation.prf import PRF, bag_prf
-from scrapy_dripper.evaluation.text_table import aligned, markdown_table
+from scrapy_dripper.dataset.neutral import neutral_prf
+from scrapy_dripper.dataset.prf import PRF, bag_prf
+from scrapy_dripper.dataset.text_table import aligned, markdown_table
 
 ALL = "ALL"
 """Name of the summary over all pages."""

@@ -12,11 +12,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_dripper.cli import PROGRAM, UsageError, add_options, configured, say
+from scrapy_dripper.cli.console import PROGRAM, UsageError, say
+from scrapy_dripper.cli.options import add_options, configured
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
-    from scrapy_dripper.training.sets import PageSet
+    from scrapy_dripper.dataset.sets import PageSet
 
 DATA = "data_sha256"
 """Key of a model's manifest: by set, the hash of its folder."""
@@ -88,9 +89,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print, write what is asked for, and return the exit code."""
+    from scrapy_dripper.dataset.pages import DataError
     from scrapy_dripper.evaluation.peers import PeerError
     from scrapy_dripper.evaluation.run import RunError
-    from scrapy_dripper.training.data import DataError
 
     try:
         return _run(arguments)
@@ -99,13 +100,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from scrapy_dripper.dataset.sets import SetChoice, load_sets
     from scrapy_dripper.evaluation.figures import evaluate
     from scrapy_dripper.evaluation.measure import OURS, PAGE, Setup
     from scrapy_dripper.evaluation.peers import check_peers
     from scrapy_dripper.evaluation.rouge import load_cut
     from scrapy_dripper.evaluation.run import Cache, read_stored, run, versions_of
     from scrapy_dripper.evaluation.terminal import text
-    from scrapy_dripper.training.sets import SetChoice, load_sets
 
     config = configured(arguments)
     for path in (arguments.json, arguments.report, arguments.cache):
@@ -158,10 +159,10 @@ class _Ours:
 
 def _model(config: Config, sets: Sequence[PageSet]) -> _Ours:
     """Load the model once, so that one that does not work is an error before anything else happens."""
+    from scrapy_dripper.dataset.pages import page_hash
+    from scrapy_dripper.dataset.sets import TRAINING_PAGES
     from scrapy_dripper.engines import load_engine
     from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
-    from scrapy_dripper.training.data import page_hash
-    from scrapy_dripper.training.sets import TRAINING_PAGES
 
     load_engine(config).close()
     folder = Path(config.model) if config.model else bundled()

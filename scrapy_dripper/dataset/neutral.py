@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from html import unescape
 
-from scrapy_dripper.evaluation.prf import PRF, bag_prf
+from scrapy_dripper.dataset.prf import PRF, bag_prf
 from scrapy_dripper.page.decode import decode
 
 TITLE_LINES = 3

@@ -9,9 +9,9 @@ from typing import Any
 from itemadapter import ItemAdapter
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.extraction import Extraction
 from scrapy_dripper.output.content_json import to_json
-from scrapy_dripper.stats import CrawlStats
 
 VALUES: dict[str, Callable[[Extraction], Any]] = {
     "html_field": lambda extraction: extraction.main_html,

@@ -19,9 +19,10 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
-from scrapy_dripper.cli import UsageError, add_options, configured, printable, say, why
+from scrapy_dripper.cli.console import UsageError, printable, say, why
+from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
+from scrapy_dripper.cli.options import add_options, configured
 from scrapy_dripper.extraction import Document, Extraction
-from scrapy_dripper.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
 
 EXTENSIONS = {"markdown": ".md", "html": ".html", "text": ".txt", "json": ".json", "jsonl": ".jsonl"}
 RECORD = (
@@ -199,7 +200,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     config = configured(arguments)
     if arguments.metadata:
-        config = replace(config, metadata_field="metadata")
+        config = replace(config, metadata=True)
     check_fallback(config)
     sources = find_sources(arguments.inputs, fail)
     if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):

@@ -21,7 +21,7 @@ def main() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)  # what some library prints is no answer
 
-    from scrapy_dripper.workers.server import serve
+    from scrapy_dripper.child.server import serve
 
     serve(sys.stdin.buffer, answers, terms, ready=lambda: os.dup2(nowhere, 2))
 

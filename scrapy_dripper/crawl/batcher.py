@@ -10,14 +10,14 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.crawl.process_lane import ProcessLane, ProcessObserver
+from scrapy_dripper.crawl.threads import Clock, FallbackWorker, Job, ModelWorker, Worker, WorkerContext
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback import fall_back
-from scrapy_dripper.process_lane import ProcessLane, ProcessObserver
-from scrapy_dripper.worker import Clock, FallbackWorker, Job, ModelWorker, Worker, nothing
+from scrapy_dripper.fallback import fall_back, nothing
 from scrapy_dripper.workers import Shared, StartError, processes, shared_pool
 
 logger = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 Settle = Callable[[Job, Extraction], None]
 Left = tuple[list[Job], "Job | None"]
-"""What a worker leaves behind: its batch, and the page to blame if that is known."""
+"""What a worker leaves behind: its batch, and the page that stopped it if that is known."""
 
 REPLACEMENTS = 3
 """Threads that are replaced, in a row or while the earlier ones are still stuck, before there are no more."""
@@ -59,7 +59,7 @@ class Observer(ProcessObserver, Protocol):
 class Lane(ABC):
     """A queue of jobs with one worker at a time. Everything here runs on the event loop.
 
-    A worker that is stuck or dead is replaced. The page that did it, if a single one, is convicted; otherwise each page
+    A worker that is stuck or dead is replaced. The page that did it, if that is known, is diverted; otherwise each page
     of the batch is tried again alone.
     """
 
@@ -76,21 +76,21 @@ class Lane(ABC):
         self._stuck: list[Worker] = []
 
     @abstractmethod
-    def hire(self) -> Worker:
+    def new_worker(self) -> Worker:
         """Return a new worker, not started."""
 
     @abstractmethod
-    def convict(self, job: Job, reason: FallbackReason, error: str) -> None:
+    def divert(self, job: Job, reason: FallbackReason, error: str) -> None:
         """Do something else with a page that does not go through this lane."""
 
-    def terms(self) -> tuple[Any, ...]:
-        """Return what every worker is hired with."""
-        return self.loop, self.queue, self.ready, self.timeout, self.clock, self.done, self.died
+    def context(self) -> WorkerContext:
+        """Return what every worker of the lane works with."""
+        return WorkerContext(self.loop, self.queue, self.ready, self.timeout, self.clock, self.done, self.died)
 
     def submit(self, job: Job) -> None:
-        """Queue a page. It is settled or convicted later, if not at once."""
+        """Queue a page. It is settled or diverted later, if not at once."""
         if self._given_up is not None:
-            self.convict(job, *self._given_up)
+            self.divert(job, *self._given_up)
             return
         self.queue.put(job)
         if self._worker is None:
@@ -124,14 +124,14 @@ class Lane(ABC):
             self.queue.put(None)
 
     def _start(self) -> None:
-        self._worker = worker = self.hire()
+        self._worker = worker = self.new_worker()
         try:
             worker.start()
         except (RuntimeError, MemoryError) as error:  # The system has no thread to give; it may have one later.
             self.loop.call_later(RESTART_SECONDS, self.died, worker, error)
 
     def _replace(self, worker: Worker, left: Left, reason: FallbackReason, error: str) -> None:
-        batch, guilty = left
+        batch, cause = left
         self._failures += 1
         self._stuck = [*(stuck for stuck in self._stuck if stuck.thread.is_alive()), worker]
         if max(self._failures, len(self._stuck)) > REPLACEMENTS:
@@ -140,16 +140,16 @@ class Lane(ABC):
         log = logger.debug if self._warned else logger.warning
         log("Replacing the thread of %(work)s: %(error)s", {"work": self.work, "error": error})
         self._warned = True
-        if guilty is None and len(batch) == 1:
-            guilty = batch[0]
-        innocent = [job for job in batch if job is not guilty]
-        if guilty is None:
-            for job in innocent:
+        if cause is None and len(batch) == 1:
+            cause = batch[0]
+        others = [job for job in batch if job is not cause]
+        if cause is None:
+            for job in others:
                 self.ready.put([job])
         else:
-            if innocent:
-                self.ready.put(innocent)
-            self.convict(guilty, reason, error)
+            if others:
+                self.ready.put(others)
+            self.divert(cause, reason, error)
         self._start()
 
     def _give_up(self, batch: list[Job], reason: FallbackReason, error: str) -> None:
@@ -160,7 +160,7 @@ class Lane(ABC):
         )
         for job in [*batch, *(job for jobs in _emptied(self.ready) for job in jobs), *_emptied(self.queue)]:
             if job is not None:
-                self.convict(job, reason, error)
+                self.divert(job, reason, error)
 
 
 def _emptied(queue: SimpleQueue[T]) -> Iterator[T]:
@@ -176,18 +176,18 @@ class FallbackLane(Lane):
 
     def __init__(self, loop: asyncio.AbstractEventLoop, config: Config, clock: Clock, settle: Settle) -> None:
         super().__init__(loop, config.timeout, clock, settle)
-        self._config = config
 
-    def hire(self) -> Worker:
+    def new_worker(self) -> Worker:
         """Return a worker that runs the fallback."""
-        return FallbackWorker(*self.terms(), fall_back=self._fall_back)
+        return FallbackWorker(self.context(), fall_back=_fall_back)
 
-    def convict(self, job: Job, reason: FallbackReason, error: str) -> None:  # noqa: ARG002 (the page's own say more)
+    def divert(self, job: Job, reason: FallbackReason, error: str) -> None:  # noqa: ARG002 (the page's own say more)
         """Settle the page with nothing, the one thing that cannot take long."""
         self.settle(job, nothing(job.source.url, job.reason, f"{job.error}; fallback: {error}"))
 
-    def _fall_back(self, document: Document, reason: FallbackReason, error: str) -> Extraction:
-        return fall_back(document, document.config or self._config, reason, error)
+
+def _fall_back(job: Job) -> Extraction:
+    return fall_back(job.source, job.config, job.reason or FallbackReason.TIMEOUT, job.error)
 
 
 class ModelLane(Lane):
@@ -213,11 +213,11 @@ class ModelLane(Lane):
         self._extractor: Extractor | None = extractor
         self._rescue = FallbackLane(loop, config, clock, settle)
 
-    def hire(self) -> Worker:
+    def new_worker(self) -> Worker:
         """Return a worker: the first has the extractor that was loaded at the start, later ones load their own."""
         extractor, self._extractor = self._extractor, None
         return ModelWorker(
-            *self.terms(),
+            self.context(),
             extractor=extractor,
             load=self._load,
             load_limit=self._load_limit,
@@ -225,7 +225,7 @@ class ModelLane(Lane):
             wait=self._config.batch_wait,
         )
 
-    def convict(self, job: Job, reason: FallbackReason, error: str) -> None:
+    def divert(self, job: Job, reason: FallbackReason, error: str) -> None:
         """Let another thread run the fallback for the page."""
         job.reason, job.error = reason, error
         self._rescue.submit(job)
@@ -276,8 +276,8 @@ class Batcher:
         self._most = most_waiting(config)
         self._lane: ModelLane | ProcessLane | None = None
         self._pending: set[Job] = set()
-        self._room = asyncio.Event()
-        self._room.set()
+        self._has_capacity = asyncio.Event()
+        self._has_capacity.set()
         self._held_back = 0
         self._clock = Clock()
         self._timer: asyncio.TimerHandle | None = None
@@ -287,7 +287,7 @@ class Batcher:
     def submit(self, source: Document) -> asyncio.Future[Extraction]:
         """Return the future extraction of a page: never with an exception, but cancelled if the crawl ends first."""
         loop = asyncio.get_running_loop()
-        job = Job(source, loop.create_future(), time.monotonic())
+        job = Job(source, source.config or self._config, loop.create_future(), time.monotonic())
         if self._stopped:
             self._cancel([job])
             return job.future
@@ -295,7 +295,7 @@ class Batcher:
             self._lane = self._new_lane(loop)
         self._pending.add(job)
         self._observer.waiting(len(self._pending))
-        self._look_for_room()
+        self._update_capacity()
         self._lane.submit(job)
         if self._timer is None:
             self._due = time.monotonic()
@@ -317,16 +317,16 @@ class Batcher:
             self._observer,
         )
 
-    async def room(self) -> None:
+    async def wait_for_capacity(self) -> None:
         """Return when there is room for a page, which is at once unless pages come faster than they go.
 
         There is room for a batch for each worker, and the next one.
         """
-        if not self._room.is_set():
+        if not self._has_capacity.is_set():
             self._observer.held_back()
             self._held_back += 1
             try:
-                await self._room.wait()
+                await self._has_capacity.wait()
             finally:
                 self._held_back -= 1
 
@@ -343,7 +343,7 @@ class Batcher:
             self._give_back()
         self._cancel(self._pending)
         self._pending.clear()
-        self._look_for_room()
+        self._update_capacity()
 
     def _cancel(self, jobs: Collection[Job]) -> None:
         for job in jobs:
@@ -355,17 +355,17 @@ class Batcher:
         if job not in self._pending:
             return
         self._pending.remove(job)
-        self._look_for_room()
+        self._update_capacity()
         if not job.future.done():
             job.future.set_result(extraction)
         self._observer.page(extraction)
 
-    def _look_for_room(self) -> None:
+    def _update_capacity(self) -> None:
         slow = self._lane.slow if self._lane is not None else 0
         if len(self._pending) < self._most + slow:
-            self._room.set()
+            self._has_capacity.set()
         else:
-            self._room.clear()
+            self._has_capacity.clear()
 
     def _watch(self) -> None:
         """Look after the threads as long as pages wait."""
@@ -377,7 +377,7 @@ class Batcher:
         if self._lane is None or not self._pending:
             return
         self._lane.check(self._clock())
-        self._look_for_room()
+        self._update_capacity()
         if self._observer.stopping() and not self._stopping:
             self._stopping = True
             logger.info(

@@ -121,6 +121,3 @@ def read_source(source: Source, limit: int) -> Document:
     if len(data) > limit:
         raise ValueError(f"over {limit:,} bytes, {READ_FACTOR} times --max-bytes")
     return Document(data, url=url, charset=charset)
-
-
-# Output

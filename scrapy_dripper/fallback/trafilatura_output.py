@@ -17,9 +17,14 @@ from trafilatura import bare_extraction
 from trafilatura.utils import line_processing, trim
 from trafilatura.xml import xmltotxt
 
-from scrapy_dripper.json_ld import drop_broken
-from scrapy_dripper.output.main_html import unsafe_url
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.fallback.json_ld import drop_broken
+from scrapy_dripper.fallback.trees import limited_tree, title_of
+from scrapy_dripper.output import write_html
+from scrapy_dripper.output.bounds import most_chars
 from scrapy_dripper.output.tables.grid import MAX_PADDED, MAX_PADDING
+from scrapy_dripper.output.urls import unsafe_url
 from scrapy_dripper.page.recover import drop_controls
 from scrapy_dripper.page.tags import UNSEEN
 
@@ -48,6 +53,33 @@ _RAW = ("listing", "plaintext", "xmp")
 _TAGS = {"quote": "blockquote", "lb": "br", "graphic": "img", "ref": "a", "row": "tr"}
 _FORMATTING = {"#b": "strong", "#i": "em", "#u": "u", "#t": "code", "#sub": "sub", "#sup": "sup"}
 _ATTRIBUTES = {"img": ("src", "alt", "title"), "a": ("target",)}
+
+
+def by_trafilatura(text: str, url: str, config: Config, size: int) -> Extraction:
+    """Return what Trafilatura takes for the main content of a page.
+
+    ``size`` is the length of the document that the text is of, by which the output is bounded.
+    """
+    root, truncated = limited_tree(text)
+    title = title_of(root)
+    most = most_chars(size, config.max_output)
+    # Trafilatura puts the URL before that of each image, whatever that comes to.
+    short = len(url) * sum(1 for _ in root.iter("img", "a")) <= most // 2
+    main_html, plain = extract(root, url if short else "", config.favor, config.comments)
+    limit_caches(len(text))
+    written = write_html(main_html, url, config, size)
+    if config.content_types is not None or written.truncated or len(plain) > most:
+        plain = written.text
+    return Extraction(
+        url=url,
+        title=title,
+        main_html=written.main_html,
+        markdown=written.markdown,
+        text=plain,
+        content=written.content,
+        source="fallback:trafilatura",
+        truncated=truncated or written.truncated,
+    )
 
 
 def extract(root: HtmlElement, url: str, favor: str = "balanced", comments: str = "auto") -> tuple[str, str]:

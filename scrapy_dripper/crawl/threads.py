@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 
@@ -32,6 +33,8 @@ class Job:
     """One page on its way: what it is, who waits for it, and what has become of it so far."""
 
     source: Document
+    config: Config
+    """The options of this page: its own, or those of the crawl."""
     future: asyncio.Future[Extraction]
     submitted: float
     reason: FallbackReason | None = None
@@ -41,11 +44,6 @@ class Job:
     """Worker processes that have died at this step of the page."""
     starts: int = 0
     """Times that there was no worker process for it."""
-
-
-def nothing(url: str, reason: FallbackReason | None, error: str) -> Extraction:
-    """Return the extraction of a page that leaves its items as they are."""
-    return Extraction(url, None, None, None, None, "fallback:none", fallback_reason=reason, error=error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +66,22 @@ class Clock:
         return time.monotonic() - self.missed
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class WorkerContext:
+    """What a worker works with: where its jobs come from, how long they may take, and whom it tells."""
+
+    loop: asyncio.AbstractEventLoop
+    queue: SimpleQueue[Job | None]
+    """Single pages; None to stop."""
+    ready: SimpleQueue[list[Job]]
+    """Batches that are to be worked on as they are, before the queue."""
+    timeout: float
+    """Seconds of a step."""
+    clock: Clock
+    done: Callable[[Worker, list[Job], list[Extraction]], None]
+    died: Callable[[Worker, BaseException], None]
+
+
 class Worker(ABC):
     """A daemon thread that takes batches of jobs from queues and posts the answers to the event loop.
 
@@ -75,18 +89,8 @@ class Worker(ABC):
     what it still answers is dropped.
     """
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        queue: SimpleQueue[Job | None],
-        ready: SimpleQueue[list[Job]],
-        timeout: float,
-        clock: Clock,
-        done: Callable[[Worker, list[Job], list[Extraction]], None],
-        died: Callable[[Worker, BaseException], None],
-    ) -> None:
-        self._loop, self._queue, self._ready = loop, queue, ready
-        self._timeout, self._clock, self._done, self._died = timeout, clock, done, died
+    def __init__(self, context: WorkerContext) -> None:
+        self._context = context
         self._lock = threading.Lock()
         self._step: Step | None = None
         self._batch: list[Job] = []
@@ -112,7 +116,7 @@ class Worker(ABC):
         self.thread.start()
 
     def abandon(self, now: float | None = None) -> tuple[list[Job], Job | None] | None:
-        """Give the thread up and return its batch, and the page to blame if that is known.
+        """Give the thread up and return its batch, and the page that stopped it if that is known.
 
         With a time, only if the step it is at has taken too long by then; return None otherwise, or if it has been
         abandoned before.
@@ -126,7 +130,7 @@ class Worker(ABC):
 
     def at(self, job: Job | None, limit: float | None = None) -> None:
         """Note that a new step begins, for one page or for the whole batch."""
-        self._step = Step(self._clock(), limit or self._timeout, job)
+        self._step = Step(self._context.clock(), limit or self._context.timeout, job)
 
     def _new_thread(self) -> threading.Thread:
         return threading.Thread(target=self._run, name="scrapy-dripper", daemon=True)
@@ -138,7 +142,7 @@ class Worker(ABC):
             relieved = self._work()
         except BaseException as error:
             logger.debug("a scrapy-dripper thread ended with an exception", exc_info=True)
-            self._post(self._died, self, error)
+            self._post(self._context.died, self, error)
         finally:
             if not relieved:
                 with contextlib.suppress(Exception):
@@ -150,7 +154,7 @@ class Worker(ABC):
         while self._rest() and (batch := self.take()) is not None and not self.abandoned:
             self._batch = batch
             self.at(None)
-            self._post(self._done, self, batch, self.answer(batch))
+            self._post(self._context.done, self, batch, self.answer(batch))
             read += sum(len(job.source.html) for job in batch)
             del batch  # An idle thread must not keep the last responses alive.
             if read > SHIFT and self._rest() and self._relieve():
@@ -177,7 +181,7 @@ class Worker(ABC):
     def _post(self, callback: Callable[..., None], *args: Any) -> None:
         """Call back on the event loop: neither futures nor Scrapy may be touched from here."""
         with contextlib.suppress(RuntimeError):  # The loop is closed: nobody waits any more.
-            self._loop.call_soon_threadsafe(callback, *args)
+            self._context.loop.call_soon_threadsafe(callback, *args)
 
 
 class ModelWorker(Worker):
@@ -185,14 +189,15 @@ class ModelWorker(Worker):
 
     def __init__(
         self,
-        *args: Any,
+        context: WorkerContext,
+        *,
         extractor: Extractor | None,
         load: Callable[[], Extractor],
         load_limit: float,
         size: int,
         wait: float,
     ) -> None:
-        super().__init__(*args)
+        super().__init__(context)
         self._extractor, self._load, self._load_limit = extractor, load, load_limit
         self._size, self._wait = size, wait
         self._jobs: dict[int, Job] = {}
@@ -212,8 +217,8 @@ class ModelWorker(Worker):
     def take(self) -> list[Job] | None:
         """Return a batch that is full or whose first page has waited long enough."""
         with contextlib.suppress(Empty):
-            return self._ready.get_nowait()
-        job = self._queue.get()
+            return self._context.ready.get_nowait()
+        job = self._context.queue.get()
         if job is None:
             return None
         # The batch is the worker's from its first page on: a thread that dies while it waits for more loses none.
@@ -221,11 +226,11 @@ class ModelWorker(Worker):
         deadline = job.submitted + self._wait
         while len(batch) < self._size:
             try:
-                job = self._queue.get(timeout=max(0.0, deadline - time.monotonic()))
+                job = self._context.queue.get(timeout=max(0.0, deadline - time.monotonic()))
             except Empty:
                 break
             if job is None:
-                self._queue.put(None)
+                self._context.queue.put(None)
                 break
             batch.append(job)
         return batch
@@ -257,15 +262,15 @@ class ModelWorker(Worker):
 class FallbackWorker(Worker):
     """Runs the fallback for pages whose own thread is stuck."""
 
-    def __init__(self, *args: Any, fall_back: Callable[[Document, FallbackReason, str], Extraction]) -> None:
-        super().__init__(*args)
+    def __init__(self, context: WorkerContext, *, fall_back: Callable[[Job], Extraction]) -> None:
+        super().__init__(context)
         self._fall_back = fall_back
 
     def take(self) -> list[Job] | None:
         """Return one page."""
-        job = self._queue.get()
+        job = self._context.queue.get()
         return None if job is None else [job]
 
     def answer(self, batch: list[Job]) -> list[Extraction]:
         """Return what the fallback makes of the page."""
-        return [self._fall_back(job.source, job.reason or FallbackReason.TIMEOUT, job.error) for job in batch]
+        return [self._fall_back(job) for job in batch]

@@ -17,7 +17,7 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines.base import Engine, ModelError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback import OWN, SUSPECT, fall_back, first_part
+from scrapy_dripper.fallback import OWN, SUSPECT, fall_back, first_part, nothing
 from scrapy_dripper.workers import process
 from scrapy_dripper.workers.messages import Message, receive, send
 from scrapy_dripper.workers.wire import Task, pack_extraction, unpack_tasks
@@ -218,9 +218,7 @@ def _packed(extraction: Extraction, task: Task) -> tuple[dict[str, Any], list[by
         return pack_extraction(extraction)
     except (TypeError, ValueError, AttributeError, RecursionError) as error:  # of a callable of the user's
         problem = f"what came out cannot be passed on ({type(error).__name__}: {error})"
-        return pack_extraction(
-            Extraction(task.document.url, None, "", "", "", "fallback:empty", FallbackReason.OUTPUT_ERROR, problem)
-        )
+        return pack_extraction(nothing(task.document.url, FallbackReason.OUTPUT_ERROR, problem, "empty"))
 
 
 def _forward_logs(port: Port, level: int) -> None:
