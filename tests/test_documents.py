@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_dripper.cli import _parser
+from scrapy_dripper.cli.entry import _parser
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
