@@ -64,5 +64,8 @@ def read(document: Document, config: Config, profile: str = "native") -> Page:
 
 
 def _has_formula(page: Page) -> bool:
-    """Return True if there is a formula without text in a page. Of all scripts, only formulas are left in its tree."""
-    return any(node.tag in ("script", "mjx-container") for node in page.tree.nodes)
+    """Return True if there is a formula without text in a page: drawn, or in a script, of which there are others."""
+    return any(
+        node.tag == "mjx-container" or (node.tag == "script" and (node.get("type") or "").strip().lower()[:5] == "math/")
+        for node in page.tree.nodes
+    )
