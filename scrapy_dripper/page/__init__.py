@@ -65,7 +65,7 @@ def read(document: Document, config: Config, profile: str = "native") -> Page:
 
 def _has_formula(page: Page) -> bool:
     """Return True if there is a formula without text in a page: drawn, or in a script, of which there are others."""
-    return any(
-        node.tag == "mjx-container" or (node.tag == "script" and (node.get("type") or "").strip().lower()[:5] == "math/")
-        for node in page.tree.nodes
+    scripts = (node.get("type") or "" for node in page.tree.nodes if node.tag == "script")
+    return any(kind.strip().lower().startswith("math/") for kind in scripts) or any(
+        node.tag == "mjx-container" for node in page.tree.nodes
     )
