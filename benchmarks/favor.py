@@ -18,15 +18,15 @@ from report import heading, publish, publish_svg, table
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.dataset.pages import DataError, Sample
+from scrapy_dripper.dataset.prf import PRF
+from scrapy_dripper.dataset.sets import SetChoice, load_sets
 from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
 from scrapy_dripper.evaluation.measure import scored
-from scrapy_dripper.evaluation.prf import PRF
 from scrapy_dripper.evaluation.report.charts import colour
 from scrapy_dripper.evaluation.report.svg import Markup, label, tag
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.training.data import DataError, Sample
-from scrapy_dripper.training.sets import SetChoice, load_sets
 
 WEIGHTS = (0.125, 0.25, 0.4, 0.6, 1.0, 1.6, 2.5, 4.0, 8.0)
 FAVORS = ("precision", "balanced", "recall")
@@ -173,7 +173,7 @@ def main() -> None:
             model = with_weight(options.model, Path(folder), weight)
             curve[weight] = measured(samples, Config(model=str(model)), f"times {weight:g}")
     head = heading("favor.py", ["scrapy-dripper", "trafilatura", "lxml", "numpy", "onnxruntime"])
-    note = "Words as in scrapy_dripper/evaluation/neutral.py; means over pages, so F1 is not that of the two before it."
+    note = "Words as in scrapy_dripper/dataset/neutral.py; means over pages, so F1 is not that of the two before it."
     publish(f"{head}\n\n{note}\n\n{report(curve, points, counts)}", options.output)
     draw(curve, points, options.plot or options.output.with_suffix(".svg"))
 

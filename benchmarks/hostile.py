@@ -67,7 +67,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def measure(page: str | bytes, mode: str, options: dict[str, Any]) -> dict[str, Any]:
     """Extract one page in this process and return what it cost."""
-    from scrapy_dripper import Document, Extractor, trafilatura_output  # noqa: F401 (imported before the clock starts)
+    import scrapy_dripper.fallback.trafilatura_output  # noqa: F401 (imported before the clock starts)
+    from scrapy_dripper import Document, Extractor
     from scrapy_dripper.config import Config
 
     extractor = Extractor(Config(sandbox=mode, timeout=TIMEOUT, **options))
@@ -77,7 +78,7 @@ def measure(page: str | bytes, mode: str, options: dict[str, Any]) -> dict[str, 
     found = extractor.extract([Document(page, "http://example.com/")])[0]
     crawl = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    child_peak = extractor._sandbox.peak if extractor._sandbox is not None else 0
+    child_peak = getattr(extractor._isolation, "peak", 0)  # NoSandbox has none
     extractor.close()
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {

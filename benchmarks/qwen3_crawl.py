@@ -29,12 +29,12 @@ from report import heading, publish, table
 from server import serve_pages
 from tqdm import tqdm
 
+from scrapy_dripper.dataset.metrics import ALL, ScoreRow, score, summaries
+from scrapy_dripper.dataset.pages import Sample, load_pages
 from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.prompt import Prompt, page_html
-from scrapy_dripper.evaluation.metrics import ALL, ScoreRow, score, summaries
 from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.page.simplify import simplify
-from scrapy_dripper.training.data import Sample, load_pages
 from scrapy_dripper.training.qwen3.pages import sample_page, split
 
 HERE = Path(__file__).parent

@@ -23,6 +23,7 @@ from tqdm import tqdm
 from writers import PEERS, main_content, writers
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.dataset.alignment import Bools, align
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.output import write
@@ -30,7 +31,6 @@ from scrapy_dripper.output.code.language import normalised
 from scrapy_dripper.page import Page, read
 from scrapy_dripper.page.decode import decode
 from scrapy_dripper.page.page import Flag
-from scrapy_dripper.training.labels import Bools, align
 
 ROOT = Path(__file__).parents[1]
 OURS = "scrapy-dripper"

@@ -18,8 +18,8 @@ from typing import Any
 
 from scrapy_dripper import FallbackReason
 from scrapy_dripper.config import LONGEST, PREFIX, Config
-from scrapy_dripper.stats import PREFIX as STAT
-from scrapy_dripper.stats import STATS
+from scrapy_dripper.crawl.stats import PREFIX as STAT
+from scrapy_dripper.crawl.stats import STATS
 
 REFERENCE = Path(__file__).parent / "reference"
 

@@ -20,8 +20,8 @@ import atheris  # type: ignore[import-untyped, unused-ignore]
 
 with atheris.instrument_imports(include=["scrapy_dripper"], enable_loader_override=False):
     # Imported late by the package itself, when nobody would take note of their lines any more.
-    import scrapy_dripper.metadata
-    import scrapy_dripper.trafilatura_output  # noqa: F401
+    import scrapy_dripper.fallback.metadata
+    import scrapy_dripper.fallback.trafilatura_output  # noqa: F401
     from fuzz import cases, checks, limits
     from fuzz.cases import Case
     from fuzz.checks import BrokenError

@@ -7,19 +7,38 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from scrapy_dripper.addon import Addon
-    from scrapy_dripper.dripper import Dripper
+    from scrapy_dripper.config import Config, ConfigError
+    from scrapy_dripper.crawl.dripper import Dripper
+    from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits, ModelError
     from scrapy_dripper.extraction import Document, Extraction, FallbackReason
     from scrapy_dripper.extractor import Extractor
+    from scrapy_dripper.page.page import Page
 
-__all__ = ["Addon", "Document", "Dripper", "Extraction", "Extractor", "FallbackReason"]
+__all__ = [
+    "Addon",
+    "Config",
+    "ConfigError",
+    "Document",
+    "Dripper",
+    "Engine",
+    "EngineError",
+    "Extraction",
+    "Extractor",
+    "FallbackReason",
+    "Labels",
+    "Limits",
+    "ModelError",
+    "Page",
+]
 
 _MODULES = {
     "Addon": "addon",
-    "Document": "extraction",
-    "Dripper": "dripper",
-    "Extraction": "extraction",
+    **dict.fromkeys(("Config", "ConfigError"), "config"),
+    "Dripper": "crawl.dripper",
+    **dict.fromkeys(("Engine", "EngineError", "Labels", "Limits", "ModelError"), "engines.base"),
+    **dict.fromkeys(("Document", "Extraction", "FallbackReason"), "extraction"),
     "Extractor": "extractor",
-    "FallbackReason": "extraction",
+    "Page": "page.page",
 }
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from scrapy.settings import BaseSettings, get_settings_priority
 
-from scrapy_dripper.batcher import most_waiting
 from scrapy_dripper.config import Config
+from scrapy_dripper.crawl.batcher import most_waiting
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
 
@@ -33,9 +33,9 @@ class Addon:
             return
         # Pages that wait for a batch count against this limit: with Scrapy's 5 MB, ten large pages stop the downloads
         # before the batch is full.
-        room = most_waiting(config) * PAGE_BYTES
-        if room > settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE"):
-            _suggest(settings, "SCRAPER_SLOT_MAX_ACTIVE_SIZE", room)
+        size = most_waiting(config) * PAGE_BYTES
+        if size > settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE"):
+            _suggest(settings, "SCRAPER_SLOT_MAX_ACTIVE_SIZE", size)
         # Scrapy makes so many tasks for every response, at once, even if it yields one item.
         items = max(ITEMS, most_waiting(config))
         if items < settings.getint("CONCURRENT_ITEMS"):

@@ -354,11 +354,16 @@ class Config:
         "Item field that receives the links of the main content, each with url and text; None for no field.",
         per_request=True,
     )
+    metadata: bool = _option(
+        False,
+        _boolean,
+        "Read what the page says about itself: title, author, date, language, site_name, url, description, image.",
+        per_request=True,
+    )
     metadata_field: str | None = _option(
         None,
         _optional(_text),
-        "Item field that receives what the page says about itself: title, author, date, language, site_name, url, "
-        "description, image.",
+        "Item field that receives what the page says about itself, which is read then; None for no field.",
         per_request=True,
     )
     meta_field: str | None = _option(
@@ -372,6 +377,11 @@ class Config:
     def __post_init__(self) -> None:
         for option in fields(self):
             object.__setattr__(self, option.name, _checked(option, getattr(self, option.name)))
+
+    @property
+    def reads_metadata(self) -> bool:
+        """True if what a page says about itself is wanted, on the extraction, on an item or before its Markdown."""
+        return self.metadata or self.metadata_field is not None or self.front_matter
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:

@@ -9,7 +9,7 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.dripper import Dripper
+from scrapy_dripper.crawl.dripper import Dripper
 
 
 class DripperBackpressureMiddleware:
@@ -40,7 +40,7 @@ class DripperBackpressureMiddleware:
         dripper = Dripper.of(self._crawler)
         if dripper is not None and request.callback is not NO_CALLBACK:  # robots.txt and media do not go to the engine.
             try:
-                await dripper.room(response, request)
+                await dripper.wait_for_capacity(response, request)
             except Exception:
                 dripper.stats.bug("the backpressure middleware")
         return response

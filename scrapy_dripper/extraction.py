@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -87,18 +86,13 @@ class Metadata:
 
 
 class PackedContent:
-    """A content list as JSON, as it comes from a worker process; most crawls never look at it."""
+    """A content list as it comes from a worker process; most crawls never look at it."""
 
-    __slots__ = ("_data",)
+    __slots__ = ("unpack",)
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def unpack(self) -> Items:
-        """Return the items. Raise ValueError if the data is no content list."""
-        from scrapy_dripper.output.content_json import from_json
-
-        return from_json(json.loads(self._data))
+    def __init__(self, unpack: Callable[[], Items]) -> None:
+        """``unpack`` returns the items. It raises ValueError if what came is no content list."""
+        self.unpack = unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +127,8 @@ class Extraction:
     content: Items | None = None
     """The content list that Markdown and text are written from."""
     metadata: Metadata | None = None
-    """None unless ``DRIPPER_METADATA_FIELD`` names a field, or ``DRIPPER_FRONT_MATTER`` is set."""
+    """None unless ``DRIPPER_METADATA`` or ``DRIPPER_FRONT_MATTER`` is True, or ``DRIPPER_METADATA_FIELD`` names a
+    field."""
     chunks: tuple[Chunk, ...] | None = None
     """The main content along its headings; None unless ``DRIPPER_CHUNKS_FIELD`` names a field."""
     links: tuple[Outlink, ...] | None = None
@@ -179,12 +174,12 @@ class Extraction:
 
     @property
     def content_hash(self) -> str | None:
-        """What tells whether the text has changed (:func:`~scrapy_dripper.output.fingerprint.content_hash`)."""
+        """What tells whether the text has changed (:func:`~scrapy_dripper.fingerprint.content_hash`)."""
         return self._fingerprint(0)
 
     @property
     def simhash(self) -> str | None:
-        """What tells near duplicates (:func:`~scrapy_dripper.output.fingerprint.simhash`)."""
+        """What tells near duplicates (:func:`~scrapy_dripper.fingerprint.simhash`)."""
         return self._fingerprint(1)
 
     def _fingerprint(self, number: int) -> str | None:
@@ -192,7 +187,7 @@ class Extraction:
             return self.fingerprints[number]
         if self.text is None:
             return None
-        from scrapy_dripper.output import fingerprint
+        from scrapy_dripper import fingerprint
 
         return (fingerprint.content_hash, fingerprint.simhash)[number](self.text)
 

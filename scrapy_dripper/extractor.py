@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,18 +16,26 @@ from scrapy_dripper.engines.base import Engine, EngineError, Labels, OversizeErr
 from scrapy_dripper.engines.comments import with_comments
 from scrapy_dripper.engines.headline import with_headline
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, fall_back
+from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
-
-if TYPE_CHECKING:
-    from scrapy_dripper.workers.sandbox import Sandbox
+from scrapy_dripper.workers.sandbox import isolation
 
 logger = logging.getLogger(__name__)
 
 NODES_TOGETHER = 60_000
 """Elements of the pages that are in memory as trees at the same time, give or take a page: about 50 ordinary pages."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Read:
+    """A document with its options, and what reading it gave, in how many seconds."""
+
+    document: Document
+    config: Config
+    found: Page | PageError | Extraction
+    seconds: float
 
 
 class Extractor:
@@ -44,14 +51,19 @@ class Extractor:
     """Called before each step with the document that it is for, None for a whole batch: a batch of heavy pages takes
     long without being stuck, and the steps tell the two apart."""
 
-    def __init__(self, config: Config | None = None, engine: Engine | None = None) -> None:
-        """``engine`` is by default the one that the configuration names."""
+    def __init__(self, config: Config | None = None, engine: Engine | str | None = None) -> None:
+        """``engine`` is an engine, or what ``DRIPPER_ENGINE`` takes; by default the one that the configuration names.
+
+        The worker process of the sandbox knows an engine by its name or dotted path only.
+        """
         self.config = config or Config()
+        if isinstance(engine, str):
+            self.config, engine = replace(self.config, engine=engine), None
         check_fallback(self.config)
         if self.config.guess_language:
             _check_guess()
         measure(self.config)
-        self._sandbox = _sandbox(self.config, own_engine=engine is not None)
+        self._isolation = isolation(self.config, own_engine=engine is not None)
         try:
             self.engine = engine or load_engine(self.config)
         except BaseException:
@@ -64,48 +76,50 @@ class Extractor:
         A document that cannot go through the model yields an extraction of the configured fallback, with its reason.
         """
         extractions: list[Extraction] = []
-        chunk: list[tuple[Document, Page | PageError | Extraction, float]] = []
+        chunk: list[_Read] = []
         nodes = 0
         for one in documents:
             document = one if isinstance(one, Document) else Document(one)
+            config = document.config or self.config
             start = time.perf_counter()
-            page = self._elsewhere(document) or self._read(document)
-            chunk.append((document, page, time.perf_counter() - start))
-            nodes += len(page.tree.nodes) if isinstance(page, Page) else 0
+            found = self._read(document, config)
+            chunk.append(_Read(document, config, found, time.perf_counter() - start))
+            nodes += len(found.tree.nodes) if isinstance(found, Page) else 0
             if nodes > NODES_TOGETHER:
                 extractions += self._finish(chunk)
                 chunk, nodes = [], 0
         return extractions + self._finish(chunk)
 
-    def _finish(self, chunk: Sequence[tuple[Document, Page | PageError | Extraction, float]]) -> list[Extraction]:
-        """Label pages together and write them; each comes with its document and the seconds that reading it took."""
+    def _finish(self, chunk: Sequence[_Read]) -> list[Extraction]:
+        """Label pages together and write them."""
         start = time.perf_counter()
-        pages = [page for _, page, _ in chunk if isinstance(page, Page) and len(page.blocks)]
+        pages = [one.found for one in chunk if isinstance(one.found, Page) and len(one.found.blocks)]
         answers = iter(self._label(pages))
         per_block = (time.perf_counter() - start) / max(1, sum(len(page.blocks) for page in pages))
 
         extractions = []
-        for document, page, seconds in chunk:
+        for one in chunk:
+            document, config, found, seconds = one.document, one.config, one.found, one.seconds
             start = time.perf_counter()
-            if isinstance(page, Extraction):
-                extraction = page
-            elif isinstance(page, Page):
-                labels = next(answers) if len(page.blocks) else _NO_BLOCKS
-                extraction = self._describe(document, self._write(document, page, labels))
-                seconds += per_block * len(page.blocks)
+            if isinstance(found, Extraction):
+                extraction = found
+            elif isinstance(found, Page):
+                labels = next(answers) if len(found.blocks) else _NO_BLOCKS
+                extraction = self._describe(document, config, self._write(document, config, found, labels))
+                seconds += per_block * len(found.blocks)
             else:
-                extraction = self._describe(document, self.fall_back(document, page.reason, str(page)))
+                fallen = self._fall_back(document, config, found.reason, str(found))
+                extraction = self._describe(document, config, fallen)
             seconds += time.perf_counter() - start
             extractions.append(replace(extraction, milliseconds=seconds * 1000))
         return extractions
 
-    def _describe(self, document: Document, extraction: Extraction) -> Extraction:
-        """Return an extraction with the page's metadata, if an item or its Markdown is to have it."""
-        config = document.config or self.config
-        if (config.metadata_field is None and not config.front_matter) or extraction.fallback_reason in NOT_A_PAGE:
+    def _describe(self, document: Document, config: Config, extraction: Extraction) -> Extraction:
+        """Return an extraction with the page's metadata, and its Markdown with front matter, if that is wanted."""
+        if not config.reads_metadata or extraction.fallback_reason in NOT_A_PAGE:
             return extraction
         self._begin(document)
-        from scrapy_dripper.metadata import metadata  # imports Trafilatura, which most crawls can save
+        from scrapy_dripper.fallback.metadata import metadata  # imports Trafilatura, which most crawls can save
 
         found = metadata(document, config)
         extraction = replace(extraction, metadata=found)
@@ -113,13 +127,11 @@ class Extractor:
 
     def fall_back(self, document: Document, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Return what the configured fallback makes of a document, for a given reason. Never raises."""
+        return self._fall_back(document, document.config or self.config, reason, error)
+
+    def _fall_back(self, document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
         self._begin(document)
-        config = document.config or self.config
-        if self._sandbox is not None and self._sandbox.takes_fallback(document, config, reason):
-            found = self._sandbox.fall_back(document, config, reason, error)
-            if found is not None:
-                return found
-        return fall_back(document, config, reason, error)
+        return self._isolation.fall_back(document, config, reason, error)
 
     def close(self) -> None:
         """Give back the memory and threads of the engine, and end the worker process if there is one."""
@@ -127,23 +139,18 @@ class Extractor:
             if "engine" in vars(self):
                 self.engine.close()
         finally:
-            if self._sandbox is not None:
-                self._sandbox.close()
+            self._isolation.close()
 
     def _begin(self, document: Document | None) -> None:
         if self.watch is not None:
             self.watch(document)
 
-    def _elsewhere(self, document: Document) -> Extraction | None:
-        """Return what a worker process makes of a dangerous document; None for one that can be read here."""
-        if self._sandbox is None or not self._sandbox.takes(document):
-            return None
+    def _read(self, document: Document, config: Config) -> Page | PageError | Extraction:
+        """Return the page of a document, why there is none, or all that a worker process made of it."""
         self._begin(document)
-        return self._sandbox.extract(document, document.config or self.config)
-
-    def _read(self, document: Document) -> Page | PageError:
-        self._begin(document)
-        config = document.config or self.config
+        elsewhere = self._isolation.extract(document, config)
+        if elsewhere is not None:
+            return elsewhere
         limit = self.engine.limits.max_blocks
         if limit is not None and limit < config.max_blocks:
             config = replace(config, max_blocks=limit)
@@ -173,12 +180,11 @@ class Extractor:
             return self._label(pages[:half]) + self._label(pages[half:])
         return [_checked(answer, page) for answer, page in zip(answers, pages, strict=True)]
 
-    def _write(self, document: Document, page: Page, answer: Labels | EngineError) -> Extraction:
+    def _write(self, document: Document, config: Config, page: Page, answer: Labels | EngineError) -> Extraction:
         if isinstance(answer, EngineError):
             oversize = isinstance(answer, OversizeError)
             reason = FallbackReason.OVERSIZE if oversize else FallbackReason.ENGINE_ERROR
-            return replace(self.fall_back(document, reason, str(answer)), blocks=len(page.blocks))
-        config = document.config or self.config
+            return replace(self._fall_back(document, config, reason, str(answer)), blocks=len(page.blocks))
         better = self._second_opinion(document, config, answer.quality)
         if better is not None:
             return replace(better, blocks=len(page.blocks))
@@ -186,20 +192,22 @@ class Extractor:
         try:
             main = with_comments(page, answer.probabilities, answer.main, config.comments, answer.page_type)
             main = with_headline(page, answer.probabilities, main, config.title)
-            return with_retrieval(self._written(document, page, answer, main), document, config)
+            return with_retrieval(self._written(document, config, page, answer, main), document, config)
         except PageError as error:
-            return replace(self.fall_back(document, error.reason, str(error)), blocks=len(page.blocks))
+            return replace(self._fall_back(document, config, error.reason, str(error)), blocks=len(page.blocks))
         except MemoryError:
-            return self.fall_back(document, FallbackReason.OVERSIZE, _NO_MEMORY)
+            return self._fall_back(document, config, FallbackReason.OVERSIZE, _NO_MEMORY)
         except Exception as error:
             logger.debug("cannot write %(url)s", {"url": document.url}, exc_info=True)
-            return self.fall_back(document, FallbackReason.OUTPUT_ERROR, f"{type(error).__name__}: {error}")
+            return self._fall_back(document, config, FallbackReason.OUTPUT_ERROR, f"{type(error).__name__}: {error}")
 
-    def _written(self, document: Document, page: Page, answer: Labels, main: npt.NDArray[np.bool_]) -> Extraction:
+    def _written(
+        self, document: Document, config: Config, page: Page, answer: Labels, main: npt.NDArray[np.bool_]
+    ) -> Extraction:
         """Return the extraction of a page whose main blocks are known. Raise what writing it raises."""
         # That nothing is main is an answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
-        written = NOTHING if nothing else write(page, main, document.config or self.config, len(document.html))
+        written = NOTHING if nothing else write(page, main, config, len(document.html))
         return Extraction(
             url=document.url,
             title=page.title,
@@ -228,7 +236,7 @@ class Extractor:
         if quality is None or least is None or quality >= least:
             return None
         error = f"expected word F1 of {quality:.3f}, under DRIPPER_MIN_QUALITY = {least:g}"
-        found = self.fall_back(document, FallbackReason.LOW_QUALITY, error)
+        found = self._fall_back(document, config, FallbackReason.LOW_QUALITY, error)
         return found if config.fallback in NOTHING_MEANT or not found.is_empty else None
 
 
@@ -237,14 +245,6 @@ _NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
 
 
 _NO_MEMORY = "more memory than there is; in a worker process, than DRIPPER_WORKER_MEMORY allows"
-
-
-def _sandbox(config: Config, own_engine: bool) -> Sandbox | None:
-    if config.sandbox == "never":
-        return None
-    from scrapy_dripper.workers.sandbox import Sandbox
-
-    return Sandbox(config, own_engine=own_engine)
 
 
 def _check_guess() -> None:

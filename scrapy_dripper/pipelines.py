@@ -8,9 +8,9 @@ from itemadapter import ItemAdapter
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
-from scrapy_dripper.dripper import Dripper
+from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl.fields import Fields
 from scrapy_dripper.extraction import Document
-from scrapy_dripper.fields import Fields
 
 
 class DripperPipeline:

@@ -11,10 +11,10 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from scrapy_dripper.dripper import Dripper
+from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.extraction import Extraction, FallbackReason, Metadata
+from scrapy_dripper.fallback import nothing
 from scrapy_dripper.output.content_json import from_json, to_json
-from scrapy_dripper.worker import nothing
 
 try:
     from scrapy_poet.page_input_providers import PageObjectInputProvider

@@ -12,7 +12,6 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, Metadata
 from scrapy_dripper.output.bounds import TooLongError, most_chars
 from scrapy_dripper.output.chunks import Chunk, chunks
-from scrapy_dripper.output.fingerprint import content_hash, simhash
 from scrapy_dripper.output.front_matter import front_matter
 from scrapy_dripper.output.items import Items
 from scrapy_dripper.output.outlinks import outlinks
@@ -28,6 +27,8 @@ def wants_content(config: Config) -> bool:
 def with_retrieval(extraction: Extraction, document: Document, config: Config) -> Extraction:
     """Return an extraction with the chunks, links and fingerprints that the configuration has a field for."""
     if extraction.text is not None and config.meta_field is not None:
+        from scrapy_dripper.fingerprint import content_hash, simhash  # OpenSSL's memory, which most crawls can save
+
         extraction = replace(extraction, fingerprints=(content_hash(extraction.text), simhash(extraction.text)))
     content = extraction.content
     if content is None:

@@ -12,9 +12,9 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.dripper import Dripper
+from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl.fields import Fields
 from scrapy_dripper.extraction import Extraction
-from scrapy_dripper.fields import Fields
 
 
 class DripperSpiderMiddleware:

@@ -20,7 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_dripper.cli import OPTIONS, main
+from scrapy_dripper.cli import main
+from scrapy_dripper.cli.options import OPTIONS
 from scrapy_dripper.config import Config
 
 KEYS = [

@@ -284,6 +284,16 @@ def test_the_report_fits_the_terminal_and_names_every_page(site_crawl: Crawl) ->
     assert "pages/s" in rest
 
 
+def test_the_table_of_the_documentation_is_this_one(site_crawl: Crawl) -> None:
+    """All but the milliseconds and the spaces between the columns."""
+    document = (PROJECT.parent / "docs" / "start" / "example-project.md").read_text(encoding="utf-8")
+    shown = [line.split() for line in re.findall(r"^/.*", document.partition("```text\n")[2].partition("```")[0], re.M)]
+    rows = [(row, site_crawl.row(row[0]).split()) for row in shown]
+
+    assert len(rows) >= 6
+    assert [row[:5] + row[6:] for row, _ in rows] == [row[:5] + row[6:] for _, row in rows]
+
+
 def test_the_report_says_what_kinds_of_pages_there_were() -> None:
     """Largest first, with the mean quality, where the model knows them; no empty lines where it does not."""
     watcher = Watcher(get_crawler())

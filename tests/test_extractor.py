@@ -13,7 +13,7 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
 from scrapy_dripper.extraction import Document, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.output.fingerprint import content_hash, simhash
+from scrapy_dripper.fingerprint import content_hash, simhash
 from scrapy_dripper.page import Page
 
 

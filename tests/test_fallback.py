@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from lxml.html import HtmlElement
 
-from scrapy_dripper import fallback as fallback_module
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.fallback import FIRST_PART, check_fallback, fall_back, first_part
+from scrapy_dripper.fallback import check_fallback, fall_back, first_part, trees
+from scrapy_dripper.fallback import fallback as fallback_module
+from scrapy_dripper.fallback.trees import FIRST_PART
 
 SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "
 PAGE = f"""<!DOCTYPE html><html><head><title> Tides &amp; sand </title><script>x = 1</script></head><body>
@@ -96,7 +97,7 @@ def test_trafilatura_is_told_what_to_favor(favor: str, monkeypatch: pytest.Monke
     def bare_extraction(root: HtmlElement, **options: object) -> None:
         seen.update(options)
 
-    monkeypatch.setattr("scrapy_dripper.trafilatura_output.bare_extraction", bare_extraction)
+    monkeypatch.setattr("scrapy_dripper.fallback.trafilatura_output.bare_extraction", bare_extraction)
     run(PAGE, favor=favor)
     assert (seen["favor_precision"], seen["favor_recall"]) == (favor == "precision", favor == "recall")
 
@@ -360,7 +361,7 @@ def test_hard_pages(name: str, fallback: str) -> None:
 @pytest.mark.parametrize("fallback", ["trafilatura", "html"])
 def test_a_page_of_many_elements_is_cut(fallback: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trafilatura is quadratic in the elements of a page: only the first go in, and the result says so."""
-    monkeypatch.setattr(fallback_module, "MAX_ELEMENTS", 100)
+    monkeypatch.setattr(trees, "MAX_ELEMENTS", 100)
     html = "<html><body><div>" + "".join(f"<p>{SENTENCE}w{i}.</p>" for i in range(200)) + "</div>end</body></html>"
     result = run(html, fallback=fallback)
     assert result.truncated
@@ -384,14 +385,14 @@ def test_the_first_part_is_the_same_document_but_for_its_length(html: str | byte
 
 @pytest.mark.parametrize("fallback", ["trafilatura", "html"])
 def test_a_page_that_takes_too_much_memory_keeps_its_first_part(fallback: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = fallback_module.limited_tree
+    parse = trees.parse
 
-    def limited(text: str) -> tuple[HtmlElement, bool]:
+    def limited(text: str) -> HtmlElement:
         if len(text) > FIRST_PART:
             raise MemoryError
-        return whole(text)
+        return parse(text)
 
-    monkeypatch.setattr(fallback_module, "limited_tree", limited)
+    monkeypatch.setattr(trees, "parse", limited)
     result = run(PAGE + " " * FIRST_PART, fallback=fallback)
 
     assert result.source == f"fallback:{fallback}"
@@ -403,11 +404,11 @@ def test_a_page_that_takes_too_much_memory_keeps_its_first_part(fallback: str, m
 def test_where_the_first_part_is_too_much_as_well_the_page_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
 
-    def limited(text: str) -> tuple[HtmlElement, bool]:
+    def limited(text: str) -> HtmlElement:
         tried.append(len(text))
         raise MemoryError
 
-    monkeypatch.setattr(fallback_module, "limited_tree", limited)
+    monkeypatch.setattr(trees, "parse", limited)
     result = run(PAGE + " " * FIRST_PART)
 
     assert tried == [len(PAGE) + FIRST_PART, FIRST_PART]

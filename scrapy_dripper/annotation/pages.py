@@ -1,18 +1,15 @@
-"""Inputs to sheets: pages cut into blocks, with all that identifies what was labelled."""
+"""Documents to sheets: pages cut into blocks, with all that identifies what was labelled."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from scrapy_dripper.annotation.listing import one_line
-from scrapy_dripper.cli import why
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document
-from scrapy_dripper.inputs import READ_FACTOR, Source, read_source
-from scrapy_dripper.page import Page, PageError, read
+from scrapy_dripper.page import Page, read
 from scrapy_dripper.page.decode import decode
 from scrapy_dripper.page.parse import parse
 
@@ -21,9 +18,6 @@ _BOM = b"\xef\xbb\xbf"
 _STEM = 80  # characters of an input's name in an id
 
 _unsafe = re.compile(r"[^\w.+,=@()-]+")  # what is not for file names, on any system
-
-Fail = Callable[[str, str], None]
-"""Take the name of an input and the reason why it gives nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,28 +68,6 @@ def sheet(document: Document, name: str, stem: str) -> Sheet:
         document=document,
         page=page,
     )
-
-
-def open_sheets(sources: Sequence[Source], url: str | None, fail: Fail) -> Iterator[Sheet | None]:
-    """Yield the sheet of each source when asked for; None for one that has none, after ``fail`` was told why."""
-    for source in sources:
-        found = _open(source, url)
-        if isinstance(found, Sheet):
-            yield found
-        else:
-            fail(source.name, found)
-            yield None
-
-
-def _open(source: Source, url: str | None) -> Sheet | str:
-    """Return the sheet of a source, or why there is none."""
-    try:
-        document = read_source(source, READ_FACTOR * Config().max_bytes)
-        return sheet(replace(document, url=url) if url else document, source.name, source.id)
-    except PageError as error:
-        return f"{error.reason}: {error}"
-    except Exception as error:  # Whatever is wrong with a page, the others go on.
-        return why(error)
 
 
 def _address(document: Document) -> str:

@@ -17,8 +17,8 @@ from scrapy.utils.datatypes import SequenceExclude
 from twisted.python.failure import Failure
 from w3lib.url import is_url
 
-from scrapy_dripper.cli import printable
-from scrapy_dripper.dripper import Dripper
+from scrapy_dripper.cli.console import printable
+from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.extraction import Extraction
 
 FORMATS = ("markdown", "html", "text", "json")

@@ -43,7 +43,5 @@ def _own_engine(config: Config) -> Engine:
         raise ModelError(f"The engine {config.engine} cannot be loaded ({type(error).__name__}: {error})") from error
     missing = [name for name in ("name", "profile", "limits", "label", "close") if not hasattr(engine, name)]
     if missing:
-        raise ModelError(
-            f"The engine {config.engine} has no {', '.join(missing)}: see scrapy_dripper.engines.base.Engine"
-        )
+        raise ModelError(f"The engine {config.engine} has no {', '.join(missing)}: see scrapy_dripper.Engine")
     return engine

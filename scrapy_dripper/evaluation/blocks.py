@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.evaluation.prf import PRF
+from scrapy_dripper.dataset.prf import PRF
 
 BINS = 10
 Floats = npt.NDArray[np.float64]
@@ -17,7 +17,10 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class BlockResult:
-    """The n blocks of one page: what was decided, and what is true by :func:`~scrapy_dripper.training.labels.align`."""
+    """The n blocks of one page: what was decided, and what is true.
+
+    The truth is that of :func:`~scrapy_dripper.dataset.alignment.align`.
+    """
 
     main: tuple[bool, ...]
     truth: tuple[bool, ...]

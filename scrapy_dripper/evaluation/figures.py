@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from typing import Any
 
+from scrapy_dripper.dataset.bootstrap import Interval, mean_interval, paired_interval
+from scrapy_dripper.dataset.metrics import ALL, PAGE_TYPES, Summary, summarize
+from scrapy_dripper.dataset.pages import Sample
+from scrapy_dripper.dataset.prf import PRF
 from scrapy_dripper.evaluation.blocks import Reliability, block_prf, pooled, reliability
-from scrapy_dripper.evaluation.bootstrap import Interval, mean_interval, paired_interval
 from scrapy_dripper.evaluation.complexity import LEVELS, Complexity, levels
 from scrapy_dripper.evaluation.measure import PAGE, Result, truth_words
-from scrapy_dripper.evaluation.metrics import ALL, PAGE_TYPES, Summary, summarize
-from scrapy_dripper.evaluation.prf import PRF
 from scrapy_dripper.evaluation.run import Found
 from scrapy_dripper.evaluation.set_table import SetTable, set_table
-from scrapy_dripper.training.data import Sample
 
 LENGTHS = ((0, "no words"), (99, "1-99"), (299, "100-299"), (999, "300-999"), (2999, "1,000-2,999"))
 LONGEST = "3,000 or more"

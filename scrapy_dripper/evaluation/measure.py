@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.dataset.alignment import align, tokens
+from scrapy_dripper.dataset.metrics import ScoreRow, score
+from scrapy_dripper.dataset.neutral import page_title
+from scrapy_dripper.dataset.pages import Sample
+from scrapy_dripper.dataset.prf import PRF
 from scrapy_dripper.evaluation.blocks import BlockResult
 from scrapy_dripper.evaluation.complexity import Complexity, complexity
-from scrapy_dripper.evaluation.metrics import ScoreRow, score
-from scrapy_dripper.evaluation.neutral import page_title
 from scrapy_dripper.evaluation.peers import PEERS, quiet
-from scrapy_dripper.evaluation.prf import PRF
 from scrapy_dripper.evaluation.rouge import Cut, load_cut, rouge
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.page import PageError, read
-from scrapy_dripper.training.data import Sample
-from scrapy_dripper.training.labels import align, tokens
 
 if TYPE_CHECKING:
     from scrapy_dripper.extractor import Extractor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from scrapy_dripper.evaluation.prf import PRF
+from scrapy_dripper.dataset.prf import PRF
 
 N = 5
 Cut = Callable[[str], Sequence[str]]

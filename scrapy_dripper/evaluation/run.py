@@ -16,24 +16,24 @@ from typing import Any
 from tqdm import tqdm
 
 import scrapy_dripper
+from scrapy_dripper.dataset.pages import DataError, Sample
 from scrapy_dripper.evaluation.complexity import Complexity
 from scrapy_dripper.evaluation.measure import OURS, Measurer, Result, Setup, Stored, Task, from_json, to_json
-from scrapy_dripper.training.data import DataError, Sample
 
 Found = dict[str, dict[str, Result | Complexity]]
 """By system, then by page."""
 
 _SCORING = (
     "evaluation/measure.py",
-    "evaluation/metrics.py",
-    "evaluation/neutral.py",
-    "evaluation/prf.py",
+    "dataset/metrics.py",
+    "dataset/neutral.py",
+    "dataset/prf.py",
     "evaluation/rouge.py",
-    "training/labels.py",
+    "dataset/alignment.py",
 )
 _PEERS = ("evaluation/peers.py",)
 _PAGES = ("page", "extraction.py")
-_OURS = ("engines", "extractor.py", "fallback.py", "output", "trafilatura_output.py")
+_OURS = ("engines", "extractor.py", "fallback", "output")
 
 
 class RunError(Exception):

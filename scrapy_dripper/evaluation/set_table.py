@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from scrapy_dripper.evaluation.bootstrap import Interval, paired_interval
-from scrapy_dripper.evaluation.metrics import POOR, ScoreRow
-from scrapy_dripper.evaluation.neutral import words
-from scrapy_dripper.evaluation.prf import PRF
-from scrapy_dripper.evaluation.text_table import aligned, markdown_table
-from scrapy_dripper.training.data import Sample
+from scrapy_dripper.dataset.bootstrap import Interval, paired_interval
+from scrapy_dripper.dataset.metrics import POOR, ScoreRow
+from scrapy_dripper.dataset.neutral import words
+from scrapy_dripper.dataset.pages import Sample
+from scrapy_dripper.dataset.prf import PRF
+from scrapy_dripper.dataset.text_table import aligned, markdown_table
 
 LENGTHS = ((150, "under 150 words"), (300, "150 to 299"), (600, "300 to 599"))
 LONGEST = "600 words or more"

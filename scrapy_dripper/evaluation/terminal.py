@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from scrapy_dripper.dataset.metrics import POOR
+from scrapy_dripper.dataset.text_table import aligned
 from scrapy_dripper.evaluation.blocks import Reliability
 from scrapy_dripper.evaluation.figures import Evaluation, Group
-from scrapy_dripper.evaluation.metrics import POOR
-from scrapy_dripper.evaluation.text_table import aligned
 
 _command = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").sub  # or its beginning, to a terminal
 

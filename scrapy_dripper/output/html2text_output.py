@@ -14,7 +14,7 @@ import html2text
 from html2text.elements import ListElement
 
 from scrapy_dripper.output.bounds import UNBOUNDED, TooLongError
-from scrapy_dripper.output.main_html import unsafe_url
+from scrapy_dripper.output.urls import unsafe_url
 
 MAX_DEPTH = 10
 """Quotes in quotes, and lists in lists, that are shown as such: html2text begins each line with all their marks."""
@@ -211,6 +211,9 @@ class _Writer(html2text.HTML2Text):
     def _pre(self, tag: str, attrs: _Attributes, start: bool) -> None:
         if self._enter("pre", start) > 1:
             return  # the end of the inner one would be the end of all
+        if self.astack if start else not self.pre:
+            self.p()  # Markdown has no code in a link: its indented lines would be text, and so live
+            return
         if start and not self._begun:
             self._begun = len(self.outtextlist) > 100 or any(piece.strip() for piece in self.outtextlist)
             self.begins_with_code |= not self._begun

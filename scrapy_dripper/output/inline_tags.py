@@ -243,6 +243,16 @@ def _box(reader: Reader, element: etree._Element) -> Leave:
     return skip
 
 
+def _cite(reader: Reader, element: etree._Element) -> Leave:
+    """Set who is quoted apart from the quotation, as style sheets of forums do."""
+    around = element.getparent()
+    if around is not None and around.tag == "div":
+        around = around.getparent()
+    if reader.line.begun or around is None or around.tag != "blockquote":
+        return None
+    return lambda: reader.line.separate(Gap.LOOSE)
+
+
 ENTER: dict[Any, Enter] = {
     "input": _box,
     **dict.fromkeys(("wbr", "rp", "source", "track"), lambda _reader, _element: skip),
@@ -256,6 +266,7 @@ ENTER: dict[Any, Enter] = {
     "span": _span,
     "a": _anchor,
     "q": _quotation,
+    "cite": _cite,
     "br": _line_break,
     "ruby": _ruby,
     **dict.fromkeys(MATH_TAGS - {"img", "script"}, _math),

@@ -14,7 +14,8 @@ from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.code.blocks import has_code_class
 from scrapy_dripper.output.hidden import hidden_nodes
 from scrapy_dripper.output.images import player
-from scrapy_dripper.page.page import NOBODY, Flag, Page, Tree
+from scrapy_dripper.output.urls import script_url, unsafe_source_set, unsafe_url
+from scrapy_dripper.page.page import NOBODY, Flag, Page, Tree, block_behind, by_owner
 from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS, UNSEEN, Kind
 
 ATTRIBUTES = frozenset(
@@ -44,12 +45,6 @@ MATHML = frozenset(
 # Raw text when parsed again, and what a browser that runs scripts does not show.
 _renamed = {"xmp": "pre", "listing": "pre", "plaintext": "pre", "noscript": "div"}
 
-_SCRIPT = r"(?:feed:|jar:|view-source:)*(?:javascript|livescript|mocha|vbscript)\s*:"
-_DATA = r"data(?!:image/(?!svg)[\w.-]+[;,])\s*:"  # a type that ends in +xml is a document
-_script_url = re.compile(_SCRIPT, re.I).match
-_unsafe_url = re.compile(f"{_SCRIPT}|{_DATA}", re.I).match
-_unsafe_in_set = re.compile(rf"(?:^|[\s,])(?:{_SCRIPT}|{_DATA})", re.I).search
-_invisible = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\ufeff]+")
 _name = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*", re.I).fullmatch
 _custom = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+").fullmatch
 _ends_script = re.compile(r"<(?=!--|/?script)", re.I).sub
@@ -131,16 +126,12 @@ def _dropped(tree: Tree, silent: list[int]) -> Iterator[int]:
 
 
 def _kept_owners(main: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return whether each owner is kept, indexed by the owner columns: blocks from the front, gaps from the back."""
+    """Return whether each owner is kept, indexed by the owner columns."""
     n = len(main)
-    kept = np.zeros(2 * n + 2, dtype=np.bool_)
-    kept[:n] = main
     gaps = np.zeros(n + 1, dtype=np.bool_)
     gaps[1:n] = main[:-1] & main[1:]
     gaps[0] = gaps[n] = main.all()
-    kept[n : 2 * n + 1] = gaps[::-1]  # gap k is owner -2 - k
-    kept[NOBODY] = False
-    return kept
+    return by_owner(main, gaps, nobody=False)
 
 
 def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Iterator[int]:
@@ -158,7 +149,7 @@ def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
     n = len(main)
     holders: dict[int, int] = {}  # of elements without blocks, the least element around them that has some, or -1
     for i in left:
-        gap = -2 - owner[i]
+        gap = block_behind(owner[i])
         if not (main[max(gap - 1, 0) : gap + 1].any() and (tree.tag[i] in _media or tree.nodes[i].tag in _players)):
             continue
         way = []
@@ -358,18 +349,13 @@ def _element(source: etree._Element, parent: etree._Element | None) -> etree._El
 
 def _keeps(tag: str, name: str, value: str) -> bool:
     if name[:5] == "data-":  # what they hold becomes a URL only in the hands of a script
-        return _name(name) is not None and _script_url(_invisible.sub("", value)) is None
+        return _name(name) is not None and not script_url(value)
     if name not in ATTRIBUTES:
         return False
     if name in URL_ATTRIBUTES:
         return not unsafe_url(value)
     if name == "srcset":
-        return _unsafe_in_set(value) is None
+        return not unsafe_source_set(value)
     if name == "name":
         return tag == "a"
     return name != "id" or tag not in _hides_by_id
-
-
-def unsafe_url(url: str) -> bool:
-    """Return True if following or loading the URL could run code, however it is spelt."""
-    return _unsafe_url(_invisible.sub("", url)) is not None

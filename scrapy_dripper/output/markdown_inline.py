@@ -25,7 +25,7 @@ from scrapy_dripper.output.items import (
     Sup,
     Text,
 )
-from scrapy_dripper.output.main_html import unsafe_url
+from scrapy_dripper.output.urls import unsafe_url
 
 Links = Literal["keep", "drop", "citations"]
 

@@ -38,8 +38,8 @@ from scrapy_dripper.output.items import (
     Text,
     Title,
 )
-from scrapy_dripper.output.main_html import unsafe_url
 from scrapy_dripper.output.math.delimiters import Notation
+from scrapy_dripper.output.urls import unsafe_url
 from scrapy_dripper.page.tags import LOOSE
 
 MAX_NESTING = 10

@@ -58,11 +58,14 @@ def read(document: Document, config: Config, profile: str = "native") -> Page:
     if n > config.max_blocks:
         if not truncate:
             raise PageError(FallbackReason.OVERSIZE, f"{n:,} blocks, over DRIPPER_MAX_BLOCKS = {config.max_blocks:,}")
-        page = page.head(config.max_blocks)
+        page = page.first_blocks(config.max_blocks)
     wishes = Wishes(config.favor, config.comments, config.min_quality)
     return replace(page, truncated=page.truncated or oversize or cut_off, oversize=config.oversize, wishes=wishes)
 
 
 def _has_formula(page: Page) -> bool:
-    """Return True if there is a formula without text in a page. Of all scripts, only formulas are left in its tree."""
-    return any(node.tag in ("script", "mjx-container") for node in page.tree.nodes)
+    """Return True if there is a formula without text in a page: drawn, or in a script, of which there are others."""
+    scripts = (node.get("type") or "" for node in page.tree.nodes if node.tag == "script")
+    return any(kind.strip().lower().startswith("math/") for kind in scripts) or any(
+        node.tag == "mjx-container" for node in page.tree.nodes
+    )

@@ -29,8 +29,10 @@ _inside = re.compile(r"""=\s*(["'])|>""").search
 def balanced(text: str) -> str:
     """Return a document with an end tag for each element that ends with the element around it, in linear time.
 
-    Elements that need no end tag get none, and end tags of elements that are not open are taken out.
+    Elements that need no end tag get none, and end tags of elements that are not open are taken out, as are NULs, which
+    the parser does not see.
     """
+    text = text.replace("\0", "")
     out: list[str] = []
     open_tags = _OpenTags()
     done = 0

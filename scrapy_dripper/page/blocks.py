@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_dripper.page.head import about, math_settings, title_and_base
-from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree
+from scrapy_dripper.page.nodes import BREAK, Nodes, collapsed
+from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree, gap_before
 from scrapy_dripper.page.recover import xml_text
 from scrapy_dripper.page.sentence import kinds_in_text
 from scrapy_dripper.page.tags import (
@@ -44,7 +45,6 @@ MAX_NODES = 200_000
 """Elements of a page that are looked at. Of 1,310 real pages the largest has 16,000; so many take about a second."""
 
 _WRAPPERS = frozenset({"p", "div"})
-_BREAK = "\0"  # Stands for <br> in a run being collected; NUL itself never comes through the parser.
 _BLOCK, _BR, _MEDIA = int(Kind.BLOCK), int(Kind.BREAK), int(Kind.MEDIA)
 _FLAGS = {tag: int(flag) for tag, flag in TAG_FLAGS.items()}
 _ROLES = {role: int(flag) for role, flag in ROLE_FLAGS.items()}
@@ -66,6 +66,9 @@ def cut(root: HtmlElement, url: str = "") -> Page:
         _drop_after(unseen[-1])
     scripts, hints = math_settings(unseen), about(unseen)
     _drop([element for element in unseen if not _is_content(element)])
+    for element in unseen:
+        if element.tag == "iframe":  # what is in it is for browsers that know no frames
+            element.text = None
     for player in root.iter("video", "audio"):  # what is in it beside its sources is for browsers that cannot play it
         player.text = None
         for child in list(player):
@@ -83,7 +86,6 @@ def _is_content(element: HtmlElement) -> bool:
     if element.tag == "script":
         return str(element.get("type", "")).strip().lower().startswith("math/")
     if element.tag == "iframe" and (element.get("src") or element.get("data-src")):
-        element.text = None
         return len(element) == 0
     return False
 
@@ -130,15 +132,12 @@ class _Cutter:
     run_bold_chars: int
 
     def __init__(self, root: HtmlElement) -> None:
-        self.nodes: list[HtmlElement] = list(islice(root.iter(), MAX_NODES + 1))
-        self.truncated = len(self.nodes) > MAX_NODES
-        del self.nodes[MAX_NODES:]
-        m = len(self.nodes)
-        self.parent = self._parents()
-        self.end = self._ends()
-        self.tags = [node.tag for node in self.nodes]
-        self.texts = [node.text if node.tag != "script" else None for node in self.nodes]
-        self.tails = [node.tail for node in self.nodes]
+        nodes = Nodes(root, MAX_NODES)
+        m = len(nodes)
+        self.truncated = nodes.truncated
+        self.nodes, self.parent, self.end = nodes.node, nodes.parent, nodes.end
+        self.tags, self.tails = nodes.tag, nodes.tail
+        self.texts = [text if tag != "script" else None for tag, text in zip(nodes.tag, nodes.text, strict=True)]
         self.kinds = kinds_in_text(self.nodes, self.tags, self.end)
         self.flags = [0] * m
         self.names = [""] * m
@@ -185,20 +184,6 @@ class _Cutter:
         return Page(url=url, base_url=base_url, title=title, tree=tree, blocks=blocks, truncated=truncated)
 
     # ------------------------------------------------------------------ shape of the tree
-    def _parents(self) -> list[int]:
-        number = {node: i for i, node in enumerate(self.nodes)}
-        return [-1, *(number[node.getparent()] for node in self.nodes[1:])]
-
-    def _ends(self) -> list[int]:
-        """One past the last descendant of each node; in document order a subtree is a slice."""
-        parent = self.parent
-        end = list(range(1, len(parent) + 1))
-        for i in range(len(parent) - 1, 0, -1):
-            p = parent[i]
-            if end[i] > end[p]:
-                end[p] = end[i]
-        return end
-
     def _whole(self) -> list[bool]:
         """True for tables and lists that are one block: without blocks inside and with short cells or items only.
 
@@ -258,14 +243,14 @@ class _Cutter:
             kind = kinds[i]
             if kind == _BLOCK:
                 if i < self.whole_end:
-                    self.run.append(" " if tags[i] in CELLS or tags[i] in _WRAPPERS else _BREAK)
+                    self.run.append(" " if tags[i] in CELLS or tags[i] in _WRAPPERS else BREAK)
                 else:
                     self._flush()
                     self.contexts.append(i)
                     if self.whole[i]:
                         self.whole_start, self.whole_end = i, end[i]
                     if tags[i] in OWNED:
-                        self.self_owner[i] = -2 - len(self.text)
+                        self.self_owner[i] = gap_before(len(self.text))
             elif kind == _BR:
                 self._line_break(i)
             elif kind == _MEDIA or tags[i] in OWNED:  # in a sentence, a formula that is drawn has no text
@@ -286,7 +271,7 @@ class _Cutter:
         inside = self.whole_start < i < self.whole_end
         if self.kinds[i] == _BLOCK:
             if inside:
-                self.run.append(" " if tag in CELLS or tag in _WRAPPERS else _BREAK)
+                self.run.append(" " if tag in CELLS or tag in _WRAPPERS else BREAK)
             else:
                 before = len(self.text)
                 self._flush()
@@ -328,13 +313,13 @@ class _Cutter:
     def _line_break(self, i: int) -> None:
         run = self.run
         blank = len(run) - 1
-        while blank >= 0 and run[blank] != _BREAK and run[blank].isspace():
+        while blank >= 0 and run[blank] != BREAK and run[blank].isspace():
             blank -= 1
         self.run_self.append(i)
-        if blank >= 0 and run[blank] == _BREAK and i >= self.whole_end and not self.flags[i] & _PRE:
+        if blank >= 0 and run[blank] == BREAK and i >= self.whole_end and not self.flags[i] & _PRE:
             self._flush()
         else:
-            run.append(_BREAK)
+            run.append(BREAK)
         self.glue = False
 
     def _describe(self, i: int) -> None:
@@ -384,9 +369,9 @@ class _Cutter:
     def _flush(self) -> None:
         """End the run: a block if there is a word in it, part of the gap before the next block if there is none."""
         run = self.run
-        owner = -2 - len(self.text)
+        owner = gap_before(len(self.text))
         if run or self.run_self:
-            text = self._clean("".join(run)) if self.run_leaf >= 0 else ""
+            text = collapsed("".join(run), bool(self.flags[self.run_leaf] & _PRE)) if self.run_leaf >= 0 else ""
             if text and _word(text):
                 owner = len(self.text)
                 self.text.append(text)
@@ -405,15 +390,6 @@ class _Cutter:
             for i in self.run_silent:
                 self.self_owner[i] = owner
             self.run_silent = []
-
-    def _clean(self, text: str) -> str:
-        """Collapse white space as a browser does, with a new line for each line break."""
-        if self.flags[self.run_leaf] & _PRE:
-            return text.replace(_BREAK, "\n").strip("\n").rstrip()
-        if _BREAK not in text:
-            return " ".join(text.split())
-        lines = (" ".join(line.split()) for line in text.split(_BREAK))
-        return "\n".join(line for line in lines if line)
 
 
 def _ints(values: Sequence[int]) -> Ints:

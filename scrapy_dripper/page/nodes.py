@@ -1,4 +1,4 @@
-"""The nodes of a tree in document order, as lists: what one pass over them needs to know."""
+"""The nodes of a tree in document order, as lists: what the passes of both cutters over them need to know."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from scrapy_dripper.page.tags import CELLS, KINDS, TAG_FLAGS, Kind
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-_BREAK = "\0"  # Stands for the end of a line in a text being collected; NUL itself never comes through the parser.
+BREAK = "\0"
+"""Stands for the end of a line in a text being collected; NUL itself never comes through the parser."""
 
 
 class Nodes:
@@ -24,24 +25,14 @@ class Nodes:
         m = len(self.node)
         number = {node: i for i, node in enumerate(self.node)}
         self.parent = [-1, *(number[node.getparent()] for node in self.node[1:])]
-        self.end = list(range(1, m + 1))
+        self.end = end = list(range(1, m + 1))
         for i in range(m - 1, 0, -1):
-            self.end[self.parent[i]] = max(self.end[self.parent[i]], self.end[i])
+            p = self.parent[i]
+            if end[i] > end[p]:
+                end[p] = end[i]
         self.tag = [str(node.tag) for node in self.node]
         self.text: list[str | None] = [node.text for node in self.node]
         self.tail: list[str | None] = [node.tail for node in self.node]
-        self.kind = [KINDS.get(tag, Kind.BLOCK if "-" in tag else Kind.INLINE) for tag in self.tag]
-        self.name: list[str] = [node.get("class", "") for node in self.node]
-        self.id: list[str] = [node.get("id", "") for node in self.node]
-        pairs: dict[tuple[str, str], int] = {}
-        self.signature = [pairs.setdefault(pair, len(pairs)) for pair in zip(self.tag, self.name, strict=True)]
-        self.depth = [0] * m
-        self.flags = [int(TAG_FLAGS.get(tag, 0)) for tag in self.tag]
-        """Flags for tags, not those for roles or attributes."""
-        for i, p in enumerate(self.parent):
-            if p >= 0:
-                self.depth[i] = self.depth[p] + 1
-                self.flags[i] |= self.flags[p]
 
     def __len__(self) -> int:
         return len(self.node)
@@ -53,6 +44,25 @@ class Nodes:
             children.append(first)
             first = self.end[first]
         return children
+
+
+class DescribedNodes(Nodes):
+    """Nodes with what the tags, classes and ids of each say."""
+
+    def __init__(self, root: HtmlElement, limit: int) -> None:
+        super().__init__(root, limit)
+        self.kind = [KINDS.get(tag, Kind.BLOCK if "-" in tag else Kind.INLINE) for tag in self.tag]
+        self.name: list[str] = [node.get("class", "") for node in self.node]
+        self.id: list[str] = [node.get("id", "") for node in self.node]
+        pairs: dict[tuple[str, str], int] = {}
+        self.signature = [pairs.setdefault(pair, len(pairs)) for pair in zip(self.tag, self.name, strict=True)]
+        self.depth = [0] * len(self)
+        self.flags = [int(TAG_FLAGS.get(tag, 0)) for tag in self.tag]
+        """Flags for tags, not those for roles or attributes."""
+        for i, p in enumerate(self.parent):
+            if p >= 0:
+                self.depth[i] = self.depth[p] + 1
+                self.flags[i] |= self.flags[p]
 
     def read(self, around: int, lead: str | None, first: int, last: int, seen: list[bool]) -> tuple[str, int]:
         """Return the text of a slice of whole subtrees, and the innermost node around the first word of it.
@@ -79,7 +89,7 @@ class Nodes:
                 pieces += self._edge(done)
                 add(self.tail[done], self.parent[done])
             elif seen[i]:
-                pieces += [_BREAK] if self.kind[i] == Kind.BREAK else self._edge(i)
+                pieces += [BREAK] if self.kind[i] == Kind.BREAK else self._edge(i)
                 add(self.text[i], i)
                 open_nodes.append(i)
                 i += 1
@@ -87,17 +97,20 @@ class Nodes:
                 add(self.tail[i], self.parent[i])
                 i = self.end[i]
         leaf = leaf if leaf >= 0 else around
-        return _clean("".join(pieces), bool(self.flags[leaf] & Flag.PREFORMATTED)), leaf
+        return collapsed("".join(pieces), bool(self.flags[leaf] & Flag.PREFORMATTED)), leaf
 
     def _edge(self, i: int) -> list[str]:
         """Return what stands for the beginning or the end of an element."""
         if self.kind[i] != Kind.BLOCK:
             return []
-        return [" " if self.tag[i] in CELLS else _BREAK]
+        return [" " if self.tag[i] in CELLS else BREAK]
 
 
-def _clean(text: str, preformatted: bool) -> str:
+def collapsed(text: str, preformatted: bool) -> str:
+    """Return a text with white space collapsed as a browser does, and a new line for each :data:`BREAK`."""
     if preformatted:
-        return text.replace(_BREAK, "\n").strip("\n").rstrip()
-    lines = (" ".join(line.split()) for line in text.split(_BREAK))
+        return text.replace(BREAK, "\n").strip("\n").rstrip()
+    if BREAK not in text:
+        return " ".join(text.split())
+    lines = (" ".join(line.split()) for line in text.split(BREAK))
     return "\n".join(line for line in lines if line)

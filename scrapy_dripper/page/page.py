@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import IntFlag
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,30 @@ Ints = npt.NDArray[np.int32]
 
 NOBODY = -1
 """Owner of a piece of the page that is never part of the output."""
+
+T = TypeVar("T", int, Ints)
+
+
+def gap_before(block: T) -> T:
+    """Return the owner of what stands in the gap before a block; the gap behind the last of n is that before block n.
+
+    A block owns what is its own by its number, from 0 on, so gaps have the numbers from -2 down.
+    """
+    return -2 - block
+
+
+def block_behind(gap: T) -> T:
+    """Return the block behind a gap: the inverse of :func:`gap_before`."""
+    return -2 - gap
+
+
+def by_owner(blocks: npt.NDArray[Any], gaps: npt.NDArray[Any], nobody: object) -> npt.NDArray[Any]:
+    """Return the values of all owners as an array that the columns of owners are indexes into.
+
+    ``blocks`` has shape (n,) and ``gaps`` shape (n + 1,); ``nobody`` is the value of :data:`NOBODY`. The result has
+    shape (2n + 2,): negative numbers of owners count from its end.
+    """
+    return np.concatenate([blocks, gaps[::-1], np.array([nobody], dtype=blocks.dtype)])
 
 
 class Flag(IntFlag):
@@ -54,7 +78,7 @@ class Tree:
 
     ``end[i]`` is one past the last node of the subtree of node i, so a subtree is a slice. The owner columns say which
     block a node's own text, its tail and the node itself (an image, a line break) belong to: a block number, the gap
-    before block k as ``-2 - k``, or :data:`NOBODY`.
+    before a block (:func:`gap_before`), or :data:`NOBODY`.
     """
 
     nodes: list[HtmlElement]
@@ -149,14 +173,14 @@ class Page:
     """What an engine does if the page is too long for it: an answer to ``DRIPPER_OVERSIZE``."""
     wishes: Wishes = Wishes()
 
-    def head(self, n: int) -> Page:
+    def first_blocks(self, n: int) -> Page:
         """Return the page with its first n blocks only; the rest of the tree stays, owned by nobody."""
         if n >= len(self.blocks):
             return self
         tree, blocks = self.tree, self.blocks
 
         def keep(owner: Ints) -> Ints:
-            return np.where((owner >= n) | (owner < -2 - n), NOBODY, owner).astype(np.int32)
+            return np.where((owner >= n) | (owner < gap_before(n)), NOBODY, owner).astype(np.int32)
 
         return replace(
             self,

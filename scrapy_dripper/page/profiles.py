@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.page.balance import balanced
 from scrapy_dripper.page.blocks import cut
-from scrapy_dripper.page.page import NOBODY, Ints, Page
+from scrapy_dripper.page.page import NOBODY, Ints, Page, by_owner
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.v1_0 import cut_v1
 
@@ -107,15 +107,11 @@ def _resolve_tails(text: Ints, tail: Ints, nodes: Ints, parent: Ints, end: Ints)
 
 
 def _values_by_owner(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return the value of each owner, indexed by the owner columns: blocks from the front, gaps from the back."""
-    n = len(values)
-    result = np.full(2 * n + 2, np.nan)
-    if n:
-        result[:n] = values
-        gaps = np.full(n + 1, result[:n].min())
-        gaps[1:n] = np.minimum(result[: n - 1], result[1:n])
-        result[n : 2 * n + 1] = gaps[::-1]  # gap k is owner -2 - k
-    return result
+    """Return the value of each owner, indexed by the owner columns."""
+    blocks = values.astype(np.float64)
+    gaps = np.full(len(blocks) + 1, blocks.min() if len(blocks) else np.nan)
+    gaps[1:-1] = np.minimum(blocks[:-1], blocks[1:])
+    return by_owner(blocks, gaps, nobody=np.nan)
 
 
 def _filled(values: npt.NDArray[np.float64], known: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:

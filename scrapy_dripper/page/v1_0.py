@@ -7,7 +7,7 @@ nodes, and a block is its nodes: labels find their way back without a look at th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -18,8 +18,8 @@ from lxml.html.defs import block_tags
 
 from scrapy_dripper.page.blocks import MAX_NODES
 from scrapy_dripper.page.head import about, math_settings, title_and_base
-from scrapy_dripper.page.nodes import Nodes
-from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree
+from scrapy_dripper.page.nodes import DescribedNodes
+from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree, block_behind, gap_before
 from scrapy_dripper.page.tags import KINDS, PLAYERS, TAGS, UNSEEN, Kind
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class _Cutter:
     """The state of a pass: what each node is, and the columns being filled."""
 
     def __init__(self, root: HtmlElement) -> None:
-        self.nodes = nodes = Nodes(root, MAX_NODES)
+        self.nodes = nodes = DescribedNodes(root, MAX_NODES)
         m = len(nodes)
         self.dropped, self.seen = self._visible()
         self.is_block, self.has_blocks = self._blocks()
@@ -177,7 +177,8 @@ class _Cutter:
             mask &= (owners >= 0) & (owners < n)
             return np.bincount(owners[mask], None if weights is None else weights[mask], minlength=n).astype(np.int32)
 
-        behind = np.where(tree.self_owner < NOBODY, -2 - tree.self_owner, tree.self_owner)  # a gap's is the next block
+        in_gap = tree.self_owner < NOBODY  # counts for the block behind it
+        behind = np.where(in_gap, block_behind(tree.self_owner), tree.self_owner)
         return Blocks(
             text=self.text,
             context=_ints(self.context),
@@ -265,7 +266,7 @@ class _Cutter:
 
     def _own(self, owner: int, first: int, last: int) -> None:
         size = last - first
-        before = owner if owner >= 0 else -2 - owner
+        before = owner if owner >= 0 else block_behind(owner)
         self.block_start[first:last] = self.block_end[first:last] = [before] * size  # as of nodes without blocks
         for column in (self.text_owner, self.tail_owner, self.self_owner):
             column[first:last] = [owner] * size
@@ -279,8 +280,9 @@ class _Cutter:
             child = children[0]
             if not (nodes.tail[child] or "").strip():
                 shown = child, nodes.text[child] or "", child + 1, nodes.end[child]
+        self._shorten_all(*shown)
         if self._is_empty(*shown):
-            return -2 - len(self.text)
+            return gap_before(len(self.text))
         number = len(self.text)
         if not children and self.numbers.setdefault((node, lead), number) < number:
             return self.numbers[node, lead]  # the same words again in one container have no number of their own
@@ -300,19 +302,27 @@ class _Cutter:
         kept = (t for t, gone in zip(self.nodes.tag[first:last], self.dropped[first:last], strict=True) if not gone)
         return "span" if block_tags.isdisjoint(kept) else "div"
 
-    def _is_empty(self, node: int, lead: str, first: int, last: int) -> bool:
-        """Leave out the middle of lists; return True if there is no text and no image in the rest."""
+    def _shorten_all(self, node: int, lead: str, first: int, last: int) -> None:  # noqa: ARG002 - what is shown of a block
+        """Leave out the middle of each list that a block is or holds."""
         self._shorten(node, first, last)
-        empty = not lead.strip() and not self._is_image(node)
+        for i in self._shown_nodes(first, last):
+            self._shorten(i, i + 1, self.nodes.end[i])
+
+    def _is_empty(self, node: int, lead: str, first: int, last: int) -> bool:
+        """Return True if there is no text and no image in what is shown of a block."""
+        if lead.strip() or self._is_image(node):
+            return False
+        return all(self._is_blank(i) for i in self._shown_nodes(first, last))
+
+    def _shown_nodes(self, first: int, last: int) -> Iterator[int]:
+        """Yield the nodes of a slice that are shown when it is their turn; nothing in one that is not."""
         i = first
         while i < last:
             if self.shown[i]:
-                self._shorten(i, i + 1, self.nodes.end[i])
-                empty = empty and self._is_blank(i)
+                yield i
                 i += 1
             else:
                 i = self.nodes.end[i]
-        return empty
 
     def _is_blank(self, i: int) -> bool:
         if self.ellipsis[i]:

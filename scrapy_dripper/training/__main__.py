@@ -11,10 +11,10 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from scrapy_dripper.dataset.pages import DataError, page_hash
+from scrapy_dripper.dataset.sets import TRAINING_PAGES, SetChoice, load_sets
 from scrapy_dripper.engines.tagger.decode import Decoding
 from scrapy_dripper.training.augment import KINDS, make_copies
-from scrapy_dripper.training.data import DataError, page_hash
-from scrapy_dripper.training.sets import TRAINING_PAGES, SetChoice, load_sets
 
 NETWORKS = 3
 """Networks of a model, each from another seed."""

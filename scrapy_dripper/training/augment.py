@@ -21,11 +21,11 @@ from lxml.html import HtmlElement
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.dataset.alignment import align
+from scrapy_dripper.dataset.pages import Sample
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import PageError, plant
 from scrapy_dripper.page.blocks import cut
-from scrapy_dripper.training.data import Sample
-from scrapy_dripper.training.labels import align
 
 SHARE = 0.7
 """Share of the pages of its types that a kind of copy is made of."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scrapy_dripper.dataset.metrics import ALL, format_table, summaries
+from scrapy_dripper.dataset.sets import PageSet
 from scrapy_dripper.evaluation.measure import OURS
-from scrapy_dripper.evaluation.metrics import ALL, format_table, summaries
 from scrapy_dripper.training.measure import TRAFILATURA, Measured
-from scrapy_dripper.training.sets import PageSet
 
 _CARD = """\
 # Model card: tagger

@@ -14,14 +14,14 @@ from tempfile import TemporaryDirectory
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.dataset.pages import DataError, Sample, grouped_folds, related_hosts
+from scrapy_dripper.dataset.sets import PageSet
 from scrapy_dripper.engines.tagger.decode import Decoding
 from scrapy_dripper.evaluation.peers import PEERS, quiet
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.training.data import DataError, Sample, grouped_folds, related_hosts
 from scrapy_dripper.training.export import export
 from scrapy_dripper.training.prepare import Example
-from scrapy_dripper.training.sets import PageSet
 from scrapy_dripper.training.stack import Split, Stack
 
 BATCH = 32

@@ -17,10 +17,10 @@ import lightgbm
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.dataset.neutral import neutral_prf
 from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.decode import Decoding, decode
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES, page_features, quality_features
-from scrapy_dripper.evaluation.neutral import neutral_prf
 from scrapy_dripper.training.calibrate import Calibration, calibrate
 from scrapy_dripper.training.prepare import Example
 

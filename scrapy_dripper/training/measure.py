@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from scrapy_dripper.dataset.metrics import ScoreRow, format_table, summaries
+from scrapy_dripper.dataset.pages import Sample
+from scrapy_dripper.dataset.sets import PageSet
 from scrapy_dripper.evaluation.measure import OURS, scored
-from scrapy_dripper.evaluation.metrics import ScoreRow, format_table, summaries
 from scrapy_dripper.evaluation.peers import installed_peers
 from scrapy_dripper.evaluation.set_table import SetTable, set_table
 from scrapy_dripper.training.crossvalidate import out_of_fold, peer_texts
-from scrapy_dripper.training.data import Sample
 from scrapy_dripper.training.page_figures import PageFigures, Told
 from scrapy_dripper.training.prepare import Example
-from scrapy_dripper.training.sets import PageSet
 from scrapy_dripper.training.stack import Split, Stack
 
 CACHE = Path(".cache")

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from scrapy_dripper.dataset.text_table import aligned, markdown_table
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
-from scrapy_dripper.evaluation.text_table import aligned, markdown_table
 
 EDGES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 """Of the bins of quality."""

@@ -13,13 +13,13 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.dataset.alignment import align, tokens
+from scrapy_dripper.dataset.neutral import TITLE_SHARE, is_title
+from scrapy_dripper.dataset.pages import Sample
 from scrapy_dripper.engines.tagger.features import Features, features
-from scrapy_dripper.evaluation.neutral import TITLE_SHARE, is_title
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import Flag
-from scrapy_dripper.training.data import Sample
-from scrapy_dripper.training.labels import align, tokens
 
 HEAVIEST = 2.0
 """Most weight of a block for its words, in units of its page's main content."""

@@ -25,7 +25,7 @@ from scrapy_dripper.workers.wire import PARTS, Task, pack_config, pack_tasks, un
 Relay = Callable[[dict[str, Any], list[bytes]], Message]
 """Answers what a worker asks about the pages that it is at: a model that lives elsewhere."""
 
-_MAIN = Path(__file__).with_name("__main__.py")
+_MAIN = Path(__file__).parents[1] / "child" / "__main__.py"
 _ENVIRONMENT = frozenset(
     "PATH HOME LANG LC_ALL LC_CTYPE TZ TMPDIR TEMP TMP SYSTEMROOT SYSTEMDRIVE WINDIR "
     "LD_LIBRARY_PATH DYLD_LIBRARY_PATH DYLD_FALLBACK_LIBRARY_PATH ORT_DISABLE_TELEMETRY".split()
@@ -44,8 +44,8 @@ _HAS_GROUPS = sys.version_info >= (3, 11) and os.name == "posix"
 _OWN_GROUP: dict[str, Any] = {"process_group": 0} if _HAS_GROUPS else {"start_new_session": True}
 _END_SECONDS = 5.0
 _LAST_SECONDS = 1.0
-_ROOM = 64 << 20
-_GROWTH = 128
+_ANSWER_BYTES = 64 << 20
+_ANSWER_GROWTH = 128
 """Bytes of an answer: so many, and so many times those of the documents."""
 
 
@@ -116,10 +116,10 @@ class Process:
         try:
             self._in.write(json.dumps(self._terms).encode("ascii") + b"\n")
             self._in.flush()
-            header, _ = receive(self._out, _ROOM)
+            header, _ = receive(self._out, _ANSWER_BYTES)
             while header.get("say") == "log":  # code of the user's has something to say while it is loaded
                 _log(header)
-                header, _ = receive(self._out, _ROOM)
+                header, _ = receive(self._out, _ANSWER_BYTES)
             failed = header.get("failed")
             if failed is None and not header.get("ready"):
                 raise ValueError("no word of being ready")
@@ -147,7 +147,7 @@ class Process:
         """
         header, bodies = pack_tasks(tasks)
         limits = [task.seconds for task in tasks]
-        most = _ROOM + _GROWTH * sum(map(len, bodies))
+        most = _ANSWER_BYTES + _ANSWER_GROWTH * sum(map(len, bodies))
         step: int | None = None
         try:
             self._begin(now, max(limits))
@@ -203,7 +203,7 @@ class Process:
             self._begin(now, seconds)
             send(self._in, header, parts)
             while True:
-                answer, answer_parts = receive(self._out, _ROOM + _GROWTH * sum(map(len, parts)))
+                answer, answer_parts = receive(self._out, _ANSWER_BYTES + _ANSWER_GROWTH * sum(map(len, parts)))
                 if answer.get("say") != "log":
                     return answer, answer_parts
                 _log(answer)

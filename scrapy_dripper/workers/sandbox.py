@@ -1,34 +1,68 @@
-"""Where pages are extracted in this process: those that a parser could be stuck in still go through a worker."""
+"""Where pages are extracted in this process: whether those that a parser could be stuck in go through a worker."""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import Protocol
 
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.fallback import OWN, SUSPECT, fall_back
+from scrapy_dripper.fallback import OWN, SUSPECT, fall_back, nothing
 from scrapy_dripper.retrieval import with_front_matter
 from scrapy_dripper.workers.danger import is_dangerous
 from scrapy_dripper.workers.errors import StartError, WorkerError
 from scrapy_dripper.workers.pool import Pool
-from scrapy_dripper.workers.process import Relay
 from scrapy_dripper.workers.wire import Task
 
 logger = logging.getLogger(__name__)
 
 
+class Isolation(Protocol):
+    """Who has the pages, and the fallbacks, that had better not run in this process."""
+
+    def extract(self, document: Document, config: Config) -> Extraction | None:
+        """Return the extraction of a document; None for one that is to be read here."""
+
+    def fall_back(self, document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
+        """Return what the fallback of the configuration makes of a document."""
+
+    def close(self) -> None:
+        """Give everything back."""
+
+
+def isolation(config: Config, *, own_engine: bool = False) -> Isolation:
+    """Return what ``DRIPPER_SANDBOX`` asks for.
+
+    With ``own_engine``, the engine is an object that no worker has: pages stay here, fallbacks do not. Raise
+    :exc:`ConfigError` if every page is to go through a worker and that is not possible.
+    """
+    return NoSandbox() if config.sandbox == "never" else Sandbox(config, own_engine=own_engine)
+
+
+class NoSandbox:
+    """Everything runs in this process."""
+
+    def extract(self, document: Document, config: Config) -> Extraction | None:  # noqa: ARG002 (of the interface)
+        """Return None."""
+        return None
+
+    def fall_back(self, document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
+        """Run the fallback."""
+        return fall_back(document, config, reason, error)
+
+    def close(self) -> None:
+        """There is nothing to give back."""
+
+
 class Sandbox:
     """One worker process, started when it is needed and replaced when it ends."""
 
-    def __init__(self, config: Config, relay: Relay | None = None, *, own_engine: bool = False) -> None:
-        """With ``own_engine``, the engine is an object that no worker has: pages stay here, fallbacks do not.
-
-        Raise :exc:`ConfigError` if every page is to go through a worker and that is not possible.
-        """
+    def __init__(self, config: Config, *, own_engine: bool = False) -> None:
+        """Take the terms of :func:`isolation`, and raise what it raises."""
         self._mode, self._own_engine, self._warned = config.sandbox, own_engine, False
         self._config = config if config.fallback in FALLBACKS else replace(config, fallback="none")
-        self._pool = Pool(self._config, 1, relay=relay)
+        self._pool = Pool(self._config, 1)
         if self._mode == "always":
             if own_engine:
                 raise ConfigError(
@@ -53,20 +87,10 @@ class Sandbox:
         """Most memory that the worker has held by its last answer, in bytes; 0 if the system does not say."""
         return self._pool.peak
 
-    def takes(self, document: Document) -> bool:
-        """Return True if a document should go through the worker."""
-        if self._mode != "auto" or self._own_engine:
-            return self._mode == "always"
-        return is_dangerous(document.html)
-
-    def takes_fallback(self, document: Document, config: Config, reason: FallbackReason) -> bool:
-        """Return True if a fallback should run in the worker; a callable of the user's never does."""
-        if config.fallback not in OWN or self._mode != "auto":
-            return config.fallback in OWN and self._mode == "always"
-        return reason in SUSPECT or is_dangerous(document.html, searched=True)
-
     def extract(self, document: Document, config: Config) -> Extraction | None:
-        """Return the extraction of a document; None if it has to be made here."""
+        """Let the worker extract a document that can be slow or large to read, or every one."""
+        if not self._takes(document):
+            return None
         own = config.fallback in FALLBACKS
         asked = config if own else replace(config, fallback="none")
         found = self._ask(Task(document, asked))
@@ -78,15 +102,26 @@ class Sandbox:
         answer = replace(answer, metadata=found.metadata)
         return with_front_matter(answer, found.metadata) if config.front_matter and found.metadata else answer
 
-    def fall_back(
-        self, document: Document, config: Config, reason: FallbackReason, error: str | None
-    ) -> Extraction | None:
-        """Return what a fallback makes of a document; None if it has to be made here."""
-        return self._ask(Task(document, config, reason, error))
+    def fall_back(self, document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
+        """Let the worker run a fallback that can be slow, or every one; a callable of the user's runs here."""
+        found = None
+        if self._takes_fallback(document, config, reason):
+            found = self._ask(Task(document, config, reason, error))
+        return found or fall_back(document, config, reason, error)
 
     def close(self) -> None:
         """End the worker."""
         self._pool.close()
+
+    def _takes(self, document: Document) -> bool:
+        if self._mode == "always":
+            return True
+        return not self._own_engine and is_dangerous(document.html)
+
+    def _takes_fallback(self, document: Document, config: Config, reason: FallbackReason) -> bool:
+        if config.fallback not in OWN:
+            return False
+        return self._mode == "always" or reason in SUSPECT or is_dangerous(document.html, searched=True)
 
     def _ask(self, task: Task) -> Extraction | None:
         try:
@@ -99,16 +134,15 @@ class Sandbox:
                 raise
         except WorkerError as error:
             problem = "; ".join(filter(None, [task.error, f"fallback: {error}"]))
-            return fall_back(
-                task.document, replace(task.config, fallback="empty"), task.reason or error.reason, problem
-            )
+            return nothing(task.document.url, task.reason or error.reason, problem, "empty")
         except StartError as error:
             return self._go_without(task, error)
 
     def _go_without(self, task: Task, error: StartError) -> Extraction | None:
         """Warn, once, that there is no worker; where every page must go through it, the page falls back to nothing."""
         if self._mode == "always":
-            return _empty(task, FallbackReason.WORKER_ERROR, f"no worker process can be started: {error}")
+            problem = f"no worker process can be started: {error}"
+            return nothing(task.document.url, FallbackReason.WORKER_ERROR, problem, "empty")
         logger.log(
             logging.DEBUG if self._warned else logging.WARNING,
             "The worker process for dangerous pages cannot be started (%(error)s); they are extracted without it. "
@@ -117,7 +151,3 @@ class Sandbox:
         )
         self._warned = True
         return None
-
-
-def _empty(task: Task, reason: FallbackReason, error: str) -> Extraction:
-    return fall_back(task.document, replace(task.config, fallback="empty"), reason, error)

@@ -6,6 +6,7 @@ import json
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.config import Config
@@ -14,6 +15,7 @@ from scrapy_dripper.fallback import dotted_path
 
 if TYPE_CHECKING:
     from scrapy_dripper.output.chunks import Chunk
+    from scrapy_dripper.output.items import Items
     from scrapy_dripper.output.outlinks import Outlink
 
 Values = dict[str, Any]
@@ -154,7 +156,7 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
         page_type=page_type,
         page_type_probability=_number(values["page_type_probability"]),
         quality=_number(values["quality"]),
-        content=None if no_content else PackedContent(content),  # type: ignore[arg-type]
+        content=None if no_content else PackedContent(partial(_items, content)),  # type: ignore[arg-type]
         metadata=None if no_metadata else _metadata(metadata),
         chunks=None if no_chunks else _chunks(chunks),
         links=None if no_links else _links(links),
@@ -162,6 +164,12 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
         work={str(name): int(count) for name, count in dict(values["work"]).items()},
         milliseconds=float(values["milliseconds"]),
     )
+
+
+def _items(data: bytes) -> Items:
+    from scrapy_dripper.output.content_json import from_json
+
+    return from_json(json.loads(data))
 
 
 def _metadata(data: bytes) -> Metadata:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_dripper.annotation import command as command_module
 from scrapy_dripper.annotation.endpoint import ATTEMPTS, Endpoint, in_threads
+from scrapy_dripper.cli import annotate as command_module
 from scrapy_dripper.cli import main
 from tests.annotation.conftest import MAIN, Annotate, html, records
 from tests.annotation.fake_endpoint import FakeEndpoint, Reply, Request, chat, good, labels

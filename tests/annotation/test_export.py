@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.dataset.alignment import align
+from scrapy_dripper.dataset.pages import load_pages
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import read
-from scrapy_dripper.training.data import load_pages
-from scrapy_dripper.training.labels import align
 from scrapy_dripper.training.prepare import example
 from tests.annotation.conftest import MAIN, Annotate, html, records
 

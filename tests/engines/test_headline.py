@@ -65,6 +65,30 @@ def named(html: str, main: str = "winter|cluster", url: str = "https://www.hive.
         (f"<title>All the warm bees | Example official blog</title><h1>Official blog</h1>{BODY}", None),
         (f"<title>Techlog: How bees keep warm</title><h2>How bees keep warm</h2>{BODY}", "How bees keep warm"),
         (f"<title>Git - Loops</title><h1>3.1 Git Loops</h1><h2>Loops</h2>{BODY}", "3.1 Git Loops"),
+        # what separates the parts of a title may stand in a name, whichever part the site's is
+        (
+            f"<title>The new hive: how warm? - The Old Bee Keepers Club</title><h1>The Old Bee Keepers Club</h1>"
+            f"<h2>The new hive: how warm?</h2>{BODY}",
+            "The new hive: how warm?",
+        ),
+        (f"<title>Hive • View topic - Year 2: Warm!</title><h2>Year 2: Warm!</h2>{BODY}", "Year 2: Warm!"),
+        # a line that is no heading, with the words of the title; not of breadcrumbs, nor few words
+        (f"<title>How bees keep warm - Hive</title><div>How bees keep warm</div>{BODY}", None),
+        (
+            f"<title>How bees of hives keep warm - Hive</title><b>How bees of hives keep warm</b>{BODY}",
+            "How bees of hives keep warm",
+        ),
+        (f"<title>How bees of hives keep warm</title><a href=/p>How bees of hives keep warm</a>{BODY}", None),
+        (
+            f"<title>How bees of hives keep warm</title><h1>Best of</h1><p>How bees of hives keep warm</p>{BODY}",
+            "How bees of hives keep warm",
+        ),
+        # a page that is a <nav>, or hidden, as a whole
+        (f"<title>Bees</title><nav><h1>Warm bees in winter</h1>{BODY}</nav>", "Warm bees in winter"),
+        (
+            f"<title>Bees</title><div style='display:none'><h1>Warm bees in winter</h1>{BODY}</div>",
+            "Warm bees in winter",
+        ),
         # others' headings
         (f"<title>Warm bees</title><h2>How wasps live</h2>{BODY}", None),
         (f"<title>Warm bees</title><h1>How wasps live</h1><h1>How ants live</h1>{BODY}", None),
@@ -82,6 +106,38 @@ def test_an_exact_name_may_follow_the_first_lines() -> None:
     assert named(
         f"<title>Warm bees</title><p>Bees in winter: a series in ten parts by all of us.</p><h1>Warm bees</h1>{text}"
     )
+
+
+def test_an_exact_name_may_follow_a_copy_of_the_first_post() -> None:
+    assert named(f"<title>Warm bees</title>{BODY}<h1>Warm bees</h1>{BODY}<p>I agree.</p>") == "Warm bees"
+
+
+def test_of_breadcrumbs_and_heading_it_is_the_heading() -> None:
+    cut = page(f"<title>Warm bees</title><nav><h1>Warm bees</h1></nav><h2>Warm bees</h2>{BODY}")
+
+    assert headline(cut, np.array([False, False, True])) == 1
+
+
+@pytest.mark.parametrize(
+    ("between", "probability", "kept"),
+    [
+        ("<p>The bees of a hive do not sleep in winter, they shiver.</p>", 0.5, True),
+        ("<p>“The bees of a hive do not sleep in winter, they shiver.”</p>", 0.5, True),
+        ("<p>The bees of a hive do not sleep in winter, they shiver.</p>", 0.3, False),
+        ("<p>They do not sleep.</p>", 0.5, False),
+        ("<p>By a keeper of bees and a beekeeper, both of them of the hive</p>", 0.5, False),
+        ("<ul><li>The bees of a hive do not sleep in winter, they shiver.</li></ul>", 0.5, False),
+        ("<nav><p>The bees of a hive do not sleep in winter, they shiver.</p></nav>", 0.5, False),
+    ],
+)
+@pytest.mark.parametrize("title", ["keep", "drop"])
+def test_a_lead_stays_with_its_text(between: str, probability: float, kept: bool, title: str) -> None:
+    cut = page(f"<title>Warm bees</title><h1>Warm bees</h1><p>3 May</p>{between}<p>By A. B.</p>{BODY}")
+    p = np.array([0.2, 0.1, probability, 0.1, 0.9], dtype=np.float32)
+
+    main = with_headline(cut, p, p > 0.8, title)
+
+    assert main.tolist() == [title == "keep", False, kept, False, True]
 
 
 def test_there_is_no_headline_without_main_content() -> None:

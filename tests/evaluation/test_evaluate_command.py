@@ -18,10 +18,10 @@ import scrapy_dripper.engines
 import scrapy_dripper.extractor
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
+from scrapy_dripper.dataset.pages import data_hash, page_hash
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
 from scrapy_dripper.evaluation.measure import Measurer
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.training.data import data_hash, page_hash
 
 WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
 HOSTILE = """</title></style><script>alert("x")</script><img src=x onerror='alert(1)'>&amp;"'\x00\x08"""

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.evaluation.bootstrap import mean_interval, paired_interval
-from scrapy_dripper.evaluation.metrics import ScoreRow, format_table, score, snippet_rate, summaries, word_prf
+from scrapy_dripper.dataset.bootstrap import mean_interval, paired_interval
+from scrapy_dripper.dataset.metrics import ScoreRow, format_table, score, snippet_rate, summaries, word_prf
 
 texts = st.lists(st.sampled_from(["a", "A", "b", "c", "d1", "é", "日本", ".", "\n", "_"]), max_size=30).map(" ".join)
 

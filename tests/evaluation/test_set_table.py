@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.evaluation.metrics import ScoreRow, score, word_prf
-from scrapy_dripper.evaluation.neutral import neutral_prf, page_title, without_title
+from scrapy_dripper.dataset.metrics import ScoreRow, score, word_prf
+from scrapy_dripper.dataset.neutral import neutral_prf, page_title, without_title
+from scrapy_dripper.dataset.pages import Sample
 from scrapy_dripper.evaluation.set_table import MEAN, OTHERS, UNKNOWN, set_table
-from scrapy_dripper.training.data import Sample
 
 TITLE = "A bridge over the river"
 

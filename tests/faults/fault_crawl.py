@@ -33,10 +33,10 @@ from scrapy.crawler import AsyncCrawlerProcess, Crawler, CrawlerProcess
 from scrapy.exceptions import DropItem, StopDownload
 from scrapy.extensions.closespider import CloseSpider
 
+import scrapy_dripper.crawl.process_lane
+import scrapy_dripper.crawl.threads
 import scrapy_dripper.extractor
-import scrapy_dripper.process_lane
-import scrapy_dripper.worker
-from scrapy_dripper.dripper import Dripper
+from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.workers.process import Process
 
 DEFAULTS: dict[str, Any] = {
@@ -386,7 +386,7 @@ class Signalling:
 
 def break_timer(ledger: Ledger, every: int) -> None:
     """Let threads die while they wait for a batch to fill."""
-    worker, waits = scrapy_dripper.worker, count(1)
+    worker, waits = scrapy_dripper.crawl.threads, count(1)
 
     def monotonic() -> float:
         if sys._getframe(1).f_code.co_name == "take" and not (turn := next(waits)) % every:
@@ -491,7 +491,7 @@ def main() -> None:
     if one.job["processes"]:
         tell_workers(ledgers, told)
         if one.job["restart_seconds"]:
-            scrapy_dripper.process_lane.RESTART_SECONDS = one.job["restart_seconds"]
+            scrapy_dripper.crawl.process_lane.RESTART_SECONDS = one.job["restart_seconds"]
         know_workers(one, report.with_name("pids"), one.job["no_process"])
         send_signals(one, noted)
     else:

@@ -28,6 +28,6 @@ def files(pid: int | str = "self") -> set[str]:
 def is_worker(pid: int) -> bool:
     """Return True if a process is alive and a worker."""
     try:
-        return b"scrapy_dripper/workers" in Path(f"/proc/{pid}/cmdline").read_bytes()  # empty when it has ended
+        return b"scrapy_dripper/child" in Path(f"/proc/{pid}/cmdline").read_bytes()  # empty when it has ended
     except OSError:
         return False

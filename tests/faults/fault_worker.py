@@ -16,9 +16,9 @@ from typing import Any
 from fault_engine import DEADLY, Faulty, Rules, exception, number_of
 from fault_site import kind_of
 
+from scrapy_dripper.child import server
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.tagger import Tagger
-from scrapy_dripper.workers import server
 
 JOBS: dict[str, dict[str, Any]] = json.loads(Path(os.environ["FAULTS_WORKERS"]).read_text(encoding="utf-8"))
 FIRST = next(iter(JOBS))

@@ -14,8 +14,8 @@ from scrapy_dripper import Document
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import FallbackReason, Metadata
 from scrapy_dripper.fallback import fall_back
-from scrapy_dripper.json_ld import MAX_NAMES
-from scrapy_dripper.metadata import metadata
+from scrapy_dripper.fallback.json_ld import MAX_NAMES
+from scrapy_dripper.fallback.metadata import metadata
 from scrapy_dripper.output.code.lines import has_number_class
 from scrapy_dripper.output.footnotes import FootnoteMarks
 from scrapy_dripper.output.images import image

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from scrapy_dripper.batcher import Batcher
 from scrapy_dripper.config import Config
+from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
 

@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapy_dripper import Extractor, trafilatura_output, worker
-from scrapy_dripper.batcher import Batcher
+from scrapy_dripper import Extractor
 from scrapy_dripper.config import Config
+from scrapy_dripper.crawl import threads as module
+from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.engines.base import Labels, Limits
 from scrapy_dripper.extraction import Document
+from scrapy_dripper.fallback import trafilatura_output
 from scrapy_dripper.workers import Pool, Task
 
 SENTENCE = "Some words of a sentence about the tide and the moon, as pages have them. "
@@ -89,7 +91,7 @@ def test_trafilatura_does_not_remember_long_lines(config: Config, monkeypatch: p
 
 def test_a_thread_is_relieved_before_it_knows_too_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """lxml keeps the tag and attribute names of all pages of a thread; another one takes over, and no page is lost."""
-    monkeypatch.setattr(worker, "SHIFT", 20_000)
+    monkeypatch.setattr(module, "SHIFT", 20_000)
     threads: list[threading.Thread] = []
 
     class Noted(Engine):

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from scrapy_dripper import Extractor
-from scrapy_dripper.batcher import Batcher
 from scrapy_dripper.config import Config
+from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.engines.base import Labels, Limits
 from scrapy_dripper.extraction import Document
 
@@ -77,7 +77,7 @@ def test_time_in_which_nothing_runs_does_not_count() -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs SIGSTOP")
 @pytest.mark.parametrize("whole", [False, True], ids=["the crawl", "the crawl and its worker"])
-def test_a_suspended_crawl_convicts_no_page(tmp_path: Path, whole: bool) -> None:
+def test_a_suspended_crawl_gives_no_page_up(tmp_path: Path, whole: bool) -> None:
     """Suspended for longer than a page may take, it goes on where it was, and no worker is ended for it."""
     limit = 4.0
     begun, script = tmp_path / "begun", Path(__file__).with_name("standstill_crawl.py")

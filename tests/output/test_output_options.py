@@ -13,7 +13,7 @@ from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
 from scrapy_dripper.fallback import fall_back
-from scrapy_dripper.metadata import metadata
+from scrapy_dripper.fallback.metadata import metadata
 from scrapy_dripper.output import Written, write
 from scrapy_dripper.output.content_json import from_json, to_json
 from scrapy_dripper.output.items import Image, Paragraph, Text, Title
@@ -175,7 +175,7 @@ def test_language(html: str) -> None:
 # ---------------------------------------------------------------------- items
 def test_what_goes_onto_items() -> None:
     """Plain values that feeds can export; None leaves the field alone."""
-    from scrapy_dripper.fields import VALUES
+    from scrapy_dripper.crawl.fields import VALUES
 
     found = run()
     whole = Extraction(URL, "t", "", "", "", "tagger", content=found.content, metadata=Metadata(title="t"))

@@ -226,7 +226,7 @@ def test_subtrees_are_slices(html: str) -> None:
 def test_head_owns_no_more_than_its_blocks(html: str, n: int) -> None:
     """The first part of a page has the same first blocks, and nothing of the tree belongs to the others."""
     whole = cut(parse(html))
-    part = whole.head(n)
+    part = whole.first_blocks(n)
 
     assert part.blocks.text == whole.blocks.text[:n]
     assert part.truncated == (len(whole.blocks) > n)

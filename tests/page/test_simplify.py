@@ -142,4 +142,4 @@ def test_page_of_first_blocks_keeps_their_numbers() -> None:
     """What is left of a page with too many blocks reads as before."""
     found = page("<body><p>a</p><ul><li>b<li>c<li>d</ul><p>e</p>", "v1.0")
 
-    assert simplify(found.head(2)) == simplify(found)[:2]
+    assert simplify(found.first_blocks(2)) == simplify(found)[:2]

@@ -17,8 +17,8 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from scrapy_dripper import Addon, Extractor
-from scrapy_dripper.batcher import Batcher
 from scrapy_dripper.config import Config
+from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
 from scrapy_dripper.extraction import Document
 
@@ -97,7 +97,7 @@ def test_there_is_room_for_the_next_batch() -> None:
 
     async def has_room(batcher: Batcher) -> bool:
         try:
-            await asyncio.wait_for(batcher.room(), 0.05)
+            await asyncio.wait_for(batcher.wait_for_capacity(), 0.05)
         except asyncio.TimeoutError:
             return False
         return True
@@ -223,7 +223,7 @@ def test_an_error_of_ours_costs_no_response(crawl: Crawls, site: Site, monkeypat
     def bug(self: Any, *_: Any) -> Any:
         raise AssertionError("a bug")
 
-    monkeypatch.setattr("scrapy_dripper.dripper.Dripper.room", bug)
+    monkeypatch.setattr("scrapy_dripper.crawl.dripper.Dripper.wait_for_capacity", bug)
 
     result = crawl(spider(site.pages(3)))
 

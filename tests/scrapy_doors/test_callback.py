@@ -12,7 +12,7 @@ import scrapy
 from crawling import Crawls, EngineLog, FakeEngine, Reactor, Site, eventually, page, spider
 from scrapy.http import HtmlResponse, Response
 
-from scrapy_dripper.dripper import Dripper
+from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 
 MAIN = "MAIN text of page 1, which is about nothing in particular."

@@ -1,4 +1,4 @@
-"""The documentation of the doors: its snippets run, and its settings and stats are those of the code."""
+"""The documentation of the doors: snippets run with the bundled model, settings and stats are those of the code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import scrapy
-from crawling import Crawls, Site
+from crawling import Crawls, Reactor, Site
 from scrapy.settings import Settings
 
 from scrapy_dripper.config import Config
@@ -54,7 +54,7 @@ def test_every_door_has_a_snippet() -> None:
 
 @pytest.mark.parametrize(("door", "code"), spiders())
 def test_the_snippets_run(
-    crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, door: str, code: str
+    reactor: Reactor, site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, door: str, code: str
 ) -> None:
     """Each spider, with the first settings of its page, gives items with the main content of a page."""
     if door == "guides/scrapy-poet":
@@ -76,12 +76,31 @@ def test_the_snippets_run(
     settings: dict[str, Any] = {"ADDONS": {"scrapy_dripper.Addon": 500}}
     exec("\n".join(snippets(door, "# settings.py")[:1]), settings)
 
-    result = crawl(cls, {name: value for name, value in settings.items() if name.isupper()})
+    result = Crawls(reactor)(cls, {name: value for name, value in settings.items() if name.isupper()})
 
     expected = 1 if "async def start" not in code else 2
     assert len(result.items) == expected
     texts = [item.get("markdown") or item.get("text") or "" for item in result.items]
     assert sum("MAIN text of" in text for text in texts) == 1
+    assert result.stats.get("log_count/ERROR", 0) == 0
+
+
+@pytest.mark.parametrize(("number", "addons"), [(0, {}), (1, {"scrapy_poet.Addon": 300})])
+def test_the_callbacks_of_the_ways_in_run(reactor: Reactor, site: Site, number: int, addons: dict[str, int]) -> None:
+    """They are the callback of a spider."""
+    if addons:
+        pytest.importorskip("scrapy_poet")
+    code = snippets("start/ways-in")[number].replace("len(page.text) > 500", "len(page.text) > 5")
+    names: dict[str, Any] = {}
+    exec(code, names)
+    own = {"name": "news", "start_urls": [site.url("/page/1")]} | {k: v for k, v in names.items() if k == "parse"}
+    both = {"scrapy_dripper.Addon": 500} | addons
+
+    result = Crawls(reactor)(type("Spider", (scrapy.Spider,), own), {"ADDONS": both})
+
+    (item,) = result.items
+    text = item.get("markdown") or item.get("text")
+    assert text == "MAIN text of page 1, which is about nothing in particular."
     assert result.stats.get("log_count/ERROR", 0) == 0
 
 
@@ -118,7 +137,7 @@ def test_every_reason_is_documented() -> None:
 def test_every_stat_is_documented() -> None:
     """Whatever the code counts stands in stats.md."""
     package = DOCS.parent / "scrapy_dripper"
-    code = (package / "stats.py").read_text(encoding="utf-8")
+    code = (package / "crawl" / "stats.py").read_text(encoding="utf-8")
     counted = set(re.findall(r'(?:_count\(f?|_write\("\w+", )"(\w+)', code))
     text = (DOCS / "reference/stats.md").read_text(encoding="utf-8")
 

@@ -98,7 +98,7 @@ def test_an_error_of_ours_costs_no_response(crawl: Crawls, site: Site, monkeypat
     def bug(*args: Any) -> Any:
         raise AssertionError("a bug")
 
-    monkeypatch.setattr("scrapy_dripper.dripper.Dripper.start", bug)
+    monkeypatch.setattr("scrapy_dripper.crawl.dripper.Dripper.start", bug)
 
     result = crawl(spider(site.pages(2)), EARLY)
 

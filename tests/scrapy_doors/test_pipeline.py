@@ -124,7 +124,7 @@ def test_an_error_of_ours_drops_no_item(crawl: Crawls, monkeypatch: pytest.Monke
     def bug(*args: Any) -> Any:
         raise AssertionError("a bug")
 
-    monkeypatch.setattr("scrapy_dripper.dripper.Dripper.extract_document", bug)
+    monkeypatch.setattr("scrapy_dripper.crawl.dripper.Dripper.extract_document", bug)
 
     result = crawl(items({"html": page(1)}), PIPELINE)
 

@@ -647,7 +647,7 @@ def test_p20_everything_that_scrapy_sees_happens_on_the_event_loop(
     """Futures are completed and stats written by the reactor's thread, never by the worker."""
     from scrapy.statscollectors import MemoryStatsCollector
 
-    from scrapy_dripper.batcher import Batcher
+    from scrapy_dripper.crawl.batcher import Batcher
 
     threads = []
     for owner, name in ((Batcher, "_settle"), (MemoryStatsCollector, "inc_value")):

@@ -18,7 +18,7 @@ from scrapy_poet import DummyResponse
 from web_poet import ItemPage, field
 from web_poet.serialization import deserialize_leaf, serialize_leaf
 
-from scrapy_dripper.dripper import Dripper
+from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.extraction import Extraction, FallbackReason, Metadata
 from scrapy_dripper.output.items import Paragraph, Text
 from scrapy_dripper.providers import MainContent

@@ -10,7 +10,7 @@ from crawling import Crawls, Site, spider
 from test_workers_live import workers
 
 from scrapy_dripper.config import ConfigError
-from scrapy_dripper.output.fingerprint import content_hash
+from scrapy_dripper.fingerprint import content_hash
 
 PAGE = b"""<!doctype html><html lang="en"><head><title>Tides</title></head><body><nav><a href="/">Menu</a></nav><main>
 <h1 id="tides">MAIN heading of tides</h1><p>MAIN text with <a href="/moon">the Moon</a>.</p>

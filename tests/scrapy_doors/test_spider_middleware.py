@@ -186,7 +186,7 @@ def test_an_error_of_ours_costs_no_item(
     def bug(*args: Any) -> Any:
         raise AssertionError("a bug")
 
-    monkeypatch.setattr(f"scrapy_dripper.dripper.Dripper.{broken}", bug)
+    monkeypatch.setattr(f"scrapy_dripper.crawl.dripper.Dripper.{broken}", bug)
 
     result = crawl(spider(site.pages(3)))
 
@@ -203,7 +203,7 @@ def test_a_value_that_cannot_be_made_costs_no_item(
     def bug(*args: Any) -> Any:
         raise AssertionError("a bug")
 
-    monkeypatch.setattr("scrapy_dripper.fields.to_json", bug)
+    monkeypatch.setattr("scrapy_dripper.crawl.fields.to_json", bug)
 
     result = crawl(spider(site.pages(3)), {"DRIPPER_CONTENT_FIELD": "content"})
 

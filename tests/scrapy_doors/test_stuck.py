@@ -15,7 +15,7 @@ import scrapy
 from crawling import Crawls, EngineLog, FakeEngine, Site, spider
 from scrapy.statscollectors import MemoryStatsCollector
 
-from scrapy_dripper.dripper import Dripper
+from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.engines.base import ModelError
 
 ALONE = {"DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": 0.4, "DRIPPER_FALLBACK": "empty"}
@@ -66,7 +66,7 @@ def test_a_page_whose_fallback_hangs_too_is_left_as_it_is(
             engine.hang()
         return original(document, *args)
 
-    import scrapy_dripper.batcher as module
+    import scrapy_dripper.crawl.batcher as module
 
     original = module.fall_back
     monkeypatch.setattr(module, "fall_back", fall_back)
@@ -85,7 +85,7 @@ def test_everything_may_hang(
 ) -> None:
     """Engine and fallback are both given up, and the items go through as they are."""
     engine.act = lambda engine, pages: engine.log.hang()
-    monkeypatch.setattr("scrapy_dripper.batcher.fall_back", lambda *args: engine.hang())
+    monkeypatch.setattr("scrapy_dripper.crawl.batcher.fall_back", lambda *args: engine.hang())
 
     result = crawl(spider(site.pages(12)), {**ALONE, "DRIPPER_TIMEOUT": 0.2})
 
@@ -166,7 +166,7 @@ def test_the_fallback_of_a_stuck_page_runs_in_another_thread(
     crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither on the event loop nor in the thread that is stuck."""
-    import scrapy_dripper.batcher as module
+    import scrapy_dripper.crawl.batcher as module
 
     engine.act = lambda engine, pages: engine.log.hang()
     original, threads = module.fall_back, []
@@ -188,7 +188,7 @@ def test_threads_that_cannot_be_started_are_tried_again(
     crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The system has none to give at first; every page waits for the one that it gives later."""
-    monkeypatch.setattr("scrapy_dripper.batcher.RESTART_SECONDS", 0.01)
+    monkeypatch.setattr("scrapy_dripper.crawl.batcher.RESTART_SECONDS", 0.01)
     refuse_threads(monkeypatch, 3)
 
     result = crawl(spider(site.pages(5)), ALONE)
@@ -202,7 +202,7 @@ def test_without_any_thread_items_are_left_as_they_are(
     crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neither the engine nor the fallback can be run, and nobody waits for ever."""
-    monkeypatch.setattr("scrapy_dripper.batcher.RESTART_SECONDS", 0.01)
+    monkeypatch.setattr("scrapy_dripper.crawl.batcher.RESTART_SECONDS", 0.01)
     refuse_threads(monkeypatch, 1_000)
 
     result = crawl(spider(site.pages(5)), ALONE)
@@ -228,7 +228,7 @@ def test_a_thread_that_dies_while_its_batch_fills_loses_no_page(
     crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it has collected by then is labelled by the next one."""
-    import scrapy_dripper.worker as module
+    import scrapy_dripper.crawl.threads as module
 
     turns = iter(range(5))
 

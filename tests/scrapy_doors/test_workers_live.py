@@ -16,7 +16,7 @@ import scrapy
 from crawling import Crawled, Crawls, Reactor, Site, page, spider
 from test_pipeline import PIPELINE, Record, items
 
-from scrapy_dripper.dripper import Dripper
+from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.workers import pool as pools
 
 EARLY = {"DOWNLOADER_MIDDLEWARES": {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}}

@@ -13,8 +13,8 @@ WATCHED = ("socket.", "subprocess.", "os.system", "os.exec", "os.posix_spawn", "
 def main(folder: Path) -> None:
     """Read the pages of ``html/`` below a folder."""
     # On import, Trafilatura's dependencies look whether there is IPv6.
-    import scrapy_dripper.metadata
-    import scrapy_dripper.trafilatura_output  # noqa: F401
+    import scrapy_dripper.fallback.metadata
+    import scrapy_dripper.fallback.trafilatura_output  # noqa: F401
     from scrapy_dripper.annotation.listing import listing
     from scrapy_dripper.annotation.web_task import web_task
     from scrapy_dripper.cli import main as command

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_dripper.cli import main
-from scrapy_dripper.inputs import READ_FACTOR, Source, read_source
+from scrapy_dripper.cli.inputs import READ_FACTOR, Source, read_source
 
 resource = pytest.importorskip("resource")
 

@@ -24,15 +24,15 @@ MODULES = {
 
 ALLOWED = {
     ("training/stack.py", "pickle"): "examples to its own processes, through a folder that nobody else can write to",
-    ("inputs.py", "urllib.request"): "URLs that the user names on the command line",
+    ("cli/inputs.py", "urllib.request"): "URLs that the user names on the command line",
     ("annotation/endpoint.py", "urllib.request"): "the endpoint that the user names on the command line",
     ("engines/qwen3/export/checkpoint.py", "huggingface_hub"): "a model that the user names on the command line",
     ("__init__.py", "importlib"): "the module of a public name, out of a constant table",
     ("workers/process.py", "subprocess"): "the worker processes, with arguments and no shell",
     ("engines/__init__.py", "pkgutil"): "DRIPPER_ENGINE, a setting",
-    ("cli.py", "importlib"): "the module of a command, out of a constant table",
+    ("cli/entry.py", "importlib"): "the module of a command, out of a constant table",
     ("evaluation/peers.py", "importlib"): "the packages of other extractors, out of a constant table",
-    ("fallback.py", "pkgutil"): "DRIPPER_FALLBACK, a setting",
+    ("fallback/by_path.py", "pkgutil"): "DRIPPER_FALLBACK, a setting",
     ("engines/qwen3/export/exporters.py", "subprocess"): "the exporters, with arguments and no shell",
     ("engines/qwen3/export/recipe.py", "subprocess"): "reads the prompt of a package that the user installed",
 }

@@ -9,7 +9,8 @@ from urllib.error import HTTPError
 
 import pytest
 
-from scrapy_dripper.cli import main, say, why
+from scrapy_dripper.cli import main
+from scrapy_dripper.cli.console import say, why
 from scrapy_dripper.commands.dripper import Command
 
 EVIL = "a\x1b]0;owned\x07\x1b[31m\x9b2J\rb"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_dripper.dataset.pages import Sample
+from scrapy_dripper.dataset.sets import SetChoice, load_set
 from scrapy_dripper.training.augment import KINDS, make_copies
 from scrapy_dripper.training.crossvalidate import splits
-from scrapy_dripper.training.data import Sample
 from scrapy_dripper.training.prepare import example
-from scrapy_dripper.training.sets import SetChoice, load_set
 
 WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from scrapy_dripper.dataset.pages import DataError, related_hosts
+from scrapy_dripper.dataset.sets import SITE_PAGES, TRAINING_PAGES, SetChoice, load_set, load_sets
 from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
 from scrapy_dripper.training.crossvalidate import splits
-from scrapy_dripper.training.data import DataError, related_hosts
-from scrapy_dripper.training.sets import SITE_PAGES, TRAINING_PAGES, SetChoice, load_set, load_sets
 
 CHECK_ONLY = Path(__file__).with_name("check_only.sha256")
 """The first 16 digits of the SHA-256 of each page of daniel, dragnet and cleaneval."""

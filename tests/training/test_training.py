@@ -16,13 +16,13 @@ pytest.importorskip("lightgbm")  # the extra [train]
 import trafilatura
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.dataset.pages import data_hash, page_hash
+from scrapy_dripper.dataset.sets import SetChoice, load_set
 from scrapy_dripper.engines.tagger.model import GRAPHS
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.training import export
 from scrapy_dripper.training.__main__ import main
-from scrapy_dripper.training.data import data_hash, page_hash
 from scrapy_dripper.training.prepare import example
-from scrapy_dripper.training.sets import SetChoice, load_set
 
 WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
 

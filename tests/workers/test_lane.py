@@ -16,11 +16,11 @@ from children import OWN, SECONDS, Pools, own
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_dripper import process_lane as module
 from scrapy_dripper.config import Config
+from scrapy_dripper.crawl import process_lane as module
+from scrapy_dripper.crawl.process_lane import ProcessLane
+from scrapy_dripper.crawl.threads import Job
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.process_lane import ProcessLane
-from scrapy_dripper.worker import Job
 from scrapy_dripper.workers import StartError, Task, WorkerError
 
 TIMEOUT, DEAD = FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR
@@ -53,7 +53,7 @@ def through(pool: Any, texts: Sequence[str], config: Config = OWN, host: str = "
     async def run() -> None:
         loop = asyncio.get_running_loop()
         jobs = [
-            Job(Document(f"<p>{text}</p>", f"http://{host}/{number}"), loop.create_future(), time.monotonic())
+            Job(Document(f"<p>{text}</p>", f"http://{host}/{number}"), config, loop.create_future(), time.monotonic())
             for number, text in enumerate(texts)
         ]
 
@@ -88,7 +88,7 @@ BATCH = own(batch_size=3, batch_wait=5.0)
 
 
 @pytest.mark.parametrize(("what", "reason"), [("HANG", TIMEOUT), ("DIE", DEAD)])
-def test_the_page_that_did_it_is_convicted_alone(pools: Pools, what: str, reason: FallbackReason) -> None:
+def test_only_the_page_that_did_it_falls_back(pools: Pools, what: str, reason: FallbackReason) -> None:
     """Though nobody knows at first which one of the batch it was: the others are tried again, each alone."""
     texts = ["a", "b", f"{what} THEN", "c", "d"]
     config = own(batch_size=5, batch_wait=5.0, timeout=2.0)

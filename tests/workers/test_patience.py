@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper import patience as module
-from scrapy_dripper.patience import LEAST_SECONDS, RECOVERY, Patience
+from scrapy_dripper.crawl import patience as module
+from scrapy_dripper.crawl.patience import LEAST_SECONDS, RECOVERY, Patience
 
 HOSTS = ["a.example", "b.example", "c.example", ""]
 EVENTS = st.lists(st.tuples(st.sampled_from(HOSTS), st.booleans()), max_size=60)

@@ -19,14 +19,16 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import process
+from scrapy_dripper.workers.sandbox import Sandbox
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
 
 
 def pid_of(extractor: Extractor) -> int | None:
     """Return the number of an extractor's worker."""
-    assert extractor._sandbox is not None
-    return extractor._sandbox.pid
+    sandbox = extractor._isolation
+    assert isinstance(sandbox, Sandbox)
+    return sandbox.pid
 
 
 def test_only_dangerous_pages_go_there(extractor: Make) -> None:
@@ -252,7 +254,7 @@ def test_the_front_door_opens_all_the_same() -> None:
 def test_what_the_worker_imports_needs_no_scrapy() -> None:
     """Nor the runtime of the model, before there is one."""
     code = (
-        "import sys, scrapy_dripper.workers.server\n"
+        "import sys, scrapy_dripper.child.server\n"
         "print(sorted({'scrapy', 'twisted', 'onnxruntime'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -94,7 +94,7 @@ def test_the_second_line_ends_a_worker_that_is_stuck() -> None:
     """Though no code of Python's runs any more."""
     code = (
         f"import sys; sys.path.append({str(Path(__file__).parent)!r})\n"
-        "from scrapy_dripper.workers.server import _second_line\n"
+        "from scrapy_dripper.child.server import _second_line\n"
         "from worker_engines import hang\n"
         "_second_line(0.2); hang()"
     )

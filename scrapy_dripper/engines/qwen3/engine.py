@@ -19,7 +19,7 @@ from scrapy_dripper.engines.qwen3.passes import open_passes
 from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.prompt import Prompt, page_html
 from scrapy_dripper.engines.qwen3.reading import Reader, Reading
-from scrapy_dripper.engines.qwen3.session import open_session, room
+from scrapy_dripper.engines.qwen3.session import open_session, tokens_that_fit
 from scrapy_dripper.engines.qwen3.windows import average
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.page.page import Page
@@ -64,10 +64,10 @@ class Qwen3Engine:
         self._prompt = Prompt(tokenizer, prepared.prompt)
         self._passes = open_passes(open_session(prepared, device, threads), prepared, self._prompt.shared)
         self._smoke()
-        fitting = room(prepared)
+        fitting = tokens_that_fit(prepared)
         self._together = min(fitting // 4, MOST_TOGETHER)
         self._splitter = Splitter(self._prompt, self._grammar, min(prepared.context, fitting), max_tokens)
-        if self._splitter.room <= self._grammar.length(1):
+        if self._splitter.budget <= self._grammar.length(1):
             raise ModelError(
                 f"The model in {prepared.folder} has no room for pages: it takes {self._splitter.limit:,} tokens here, "
                 f"DRIPPER_MAX_TOKENS is {max_tokens}, and its prompt has {len(self._prompt.encode([''])[0]):,} without "

@@ -31,7 +31,7 @@ class Splitter:
     """Tokens of a prompt; None for whatever the answer leaves."""
 
     @property
-    def room(self) -> int:
+    def budget(self) -> int:
         """Tokens that the blocks of a part and their answer may have together, about."""
         return min(self.limit, self.max_tokens or self.limit) - len(self.prompt.encode([""])[0])
 
@@ -60,20 +60,20 @@ class Splitter:
         # The last block has the longest number, in the answer too.
         label = self.grammar.length(n) - self.grammar.length(n - 1)
         costs = [count + label for count in self.prompt.count(blocks)]
-        room = self.room
+        budget = self.budget
         if oversize == "truncate":
-            end = furthest(costs, 0, room)
+            end = furthest(costs, 0, budget)
             while end > 1 and not fit(0, end):
                 end -= max(1, end // 16)
-            return [self._part(blocks, range(end), room)]
-        return [self._part(blocks, window, room) for window in windows(costs, room, fit)]
+            return [self._part(blocks, range(end), budget)]
+        return [self._part(blocks, window, budget) for window in windows(costs, budget, fit)]
 
-    def _part(self, blocks: Sequence[str], chosen: range, room: int) -> Part:
+    def _part(self, blocks: Sequence[str], chosen: range, budget: int) -> Part:
         """Return the part of some blocks. A block that is too long by itself is cut."""
         html = window_html(blocks, chosen.start, chosen.stop)
-        prompt, tokens = self._encode(html), room - self.grammar.length(1)
+        prompt, tokens = self._encode(html), budget - self.grammar.length(1)
         while tokens > 0 and len(chosen) == 1 and not self.fits(prompt, 1):
-            prompt = self._encode(self.prompt.head(html, tokens))
+            prompt = self._encode(self.prompt.beginning(html, tokens))
             tokens -= max(1, tokens // 16)  # the tokens of a cut text can be others than those it was cut at
         return Part(chosen, prompt)
 

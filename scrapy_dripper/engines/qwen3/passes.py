@@ -93,8 +93,8 @@ class GqaPasses(Passes):
             return 0
         if self._single.tokens < need:
             self._single = self._current = _Buffers(self._session, self._prepared, 0)
-            room = max(need, min(1 << (need - 1).bit_length(), self._prepared.context))
-            self._single = _Buffers(self._session, self._prepared, math.ceil(room / GRANULE) * GRANULE)
+            capacity = max(need, min(1 << (need - 1).bit_length(), self._prepared.context))
+            self._single = _Buffers(self._session, self._prepared, math.ceil(capacity / GRANULE) * GRANULE)
             self._prefixed = False
         self._current, self._width = self._single, self._single.tokens
         self._prefixed &= shared

@@ -44,7 +44,7 @@ class Prompt:
         """Return the number of tokens of each text, taken by itself."""
         return [len(one.ids) for one in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
-    def head(self, text: str, tokens: int) -> str:
+    def beginning(self, text: str, tokens: int) -> str:
         """Return the first tokens of a text, as text."""
         offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
         return text if len(offsets) <= tokens else text[: offsets[tokens][0]]

@@ -102,7 +102,7 @@ def _no_cuda(why: str) -> ModelError:
     )
 
 
-def room(prepared: Prepared) -> int:
+def tokens_that_fit(prepared: Prepared) -> int:
     """Return how many tokens fit into a share of the device's free memory: keys and values, and a pass over them.
 
     A pass needs about as much for each token as its keys and values take (Qwen3-0.6B: 112 KiB and 72 KiB), and a plain

@@ -11,26 +11,26 @@ OVERLAP = 8
 """Neighbouring windows share about one part in so many of a window's tokens: labels depend on what stands around."""
 
 
-def furthest(costs: Sequence[int], start: int, room: int) -> int:
+def furthest(costs: Sequence[int], start: int, budget: int) -> int:
     """Return one past the last block of the longest window from ``start`` on whose costs fit; at least one block."""
-    end, left = start + 1, room - costs[start]
+    end, left = start + 1, budget - costs[start]
     while end < len(costs) and costs[end] <= left:
         left -= costs[end]
         end += 1
     return end
 
 
-def windows(costs: Sequence[int], room: int, fits: Callable[[int, int], bool]) -> list[range]:
+def windows(costs: Sequence[int], budget: int, fits: Callable[[int, int], bool]) -> list[range]:
     """Return windows that cover all blocks, in order; neighbours share blocks where there is room for that.
 
-    ``costs`` estimates the tokens of each block, its place in the answer included; ``room`` is how many a window takes.
-    ``fits`` tells whether the prompt of the blocks from a start to an end really fits; a window is shortened until
-    it does, but never to less than one block.
+    ``costs`` estimates the tokens of each block, its place in the answer included; ``budget`` is how many a window
+    takes. ``fits`` tells whether the prompt of the blocks from a start to an end really fits; a window is shortened
+    until it does, but never to less than one block.
     """
     found: list[range] = []
     start = covered = 0
     while covered < len(costs):
-        end = furthest(costs, start, room)
+        end = furthest(costs, start, budget)
         while end - start > 1 and not fits(start, end):
             end -= max(1, (end - start) // 16)
         if end <= covered:  # nothing new in it: without the shared blocks there is more room
@@ -38,13 +38,13 @@ def windows(costs: Sequence[int], room: int, fits: Callable[[int, int], bool]) -
             continue
         found.append(range(start, end))
         covered = end
-        start = _overlap(costs, start, end, room) if end < len(costs) else end
+        start = _overlap(costs, start, end, budget) if end < len(costs) else end
     return found
 
 
-def _overlap(costs: Sequence[int], start: int, end: int, room: int) -> int:
+def _overlap(costs: Sequence[int], start: int, end: int, budget: int) -> int:
     """Return where the window after the one from start to end begins, so that the block at ``end`` fits into it."""
-    left = min(room // OVERLAP, room - costs[end])
+    left = min(budget // OVERLAP, budget - costs[end])
     back = end
     while back - 1 > start and costs[back - 1] <= left:
         back -= 1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.dataset.metrics import ALL, POOR
 from scrapy_dripper.evaluation.blocks import Reliability
 from scrapy_dripper.evaluation.figures import Evaluation
-from scrapy_dripper.evaluation.metrics import ALL, POOR
 from scrapy_dripper.evaluation.report.charts import (
     Row,
     calibration,

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from scrapy_dripper.dataset.bootstrap import Interval
 from scrapy_dripper.evaluation.blocks import Reliability
-from scrapy_dripper.evaluation.bootstrap import Interval
 from scrapy_dripper.evaluation.report.svg import Markup, drawing, hint, join, label, tag
 
 COLOURS = ("#0b62a4", "#d1690a", "#2a8a57", "#8a4fb5", "#b8860b", "#c23b64", "#5b6770")

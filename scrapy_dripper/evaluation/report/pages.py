@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.dataset.pages import Sample
 from scrapy_dripper.evaluation.blocks import BlockResult
 from scrapy_dripper.evaluation.figures import Evaluation
 from scrapy_dripper.evaluation.report.svg import Markup, join, tag
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import PageError, read
-from scrapy_dripper.training.data import Sample
 
 FOLD = 4
 """More blocks in a row that are rightly left out are folded."""

@@ -10,12 +10,12 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
+from scrapy_dripper.dataset.pages import DataError, Sample, data_hash, load_pages
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.export import ExportError
 from scrapy_dripper.engines.qwen3.export.recipe import Recipe, find_recipe
 from scrapy_dripper.engines.qwen3.grammar import FORMATS
 from scrapy_dripper.page.profiles import PROFILES
-from scrapy_dripper.training.data import DataError, Sample, data_hash, load_pages
 
 PROMPT = "{html}\nmain or other?\n"
 """What a small model that starts from nothing is asked."""
@@ -139,7 +139,7 @@ def _measure(model: Any, encoder: Any, held: Sequence[Sample], recipe: Recipe, l
     """Print what the model is worth on pages that it has not seen, and write its answers for 'evaluate'."""
     import numpy as np
 
-    from scrapy_dripper.evaluation.metrics import format_table, summaries
+    from scrapy_dripper.dataset.metrics import format_table, summaries
     from scrapy_dripper.training.qwen3.predict import predictions
 
     rows, main, right = [], [], []

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from scrapy_dripper.dataset.alignment import align, tokens
+from scrapy_dripper.dataset.pages import DataError, Sample, grouped_folds
 from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.page.profiles import PROFILES
 from scrapy_dripper.page.simplify import simplify
-from scrapy_dripper.training.data import DataError, Sample, grouped_folds
-from scrapy_dripper.training.labels import align, tokens
 
 SHARE = 0.5
 """Weight of every block, beside what its words add: short blocks and pages without main content count as well."""
@@ -67,7 +67,7 @@ def sample_page(sample: Sample, profile: str) -> Page | None:
         page = rules.cut(rules.parse(sample.read_html()), sample.url)
     except PageError:
         return None
-    return page.head(MAX_BLOCKS) if len(page.blocks) else None
+    return page.first_blocks(MAX_BLOCKS) if len(page.blocks) else None
 
 
 def split(samples: list[Sample], folds: int, seed: int) -> tuple[list[Sample], list[Sample]]:

@@ -11,12 +11,12 @@ from tqdm import tqdm
 from transformers import Qwen3ForCausalLM
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.dataset.alignment import align
+from scrapy_dripper.dataset.metrics import ScoreRow, score
+from scrapy_dripper.dataset.pages import Sample
 from scrapy_dripper.engines.qwen3.windows import average, windows
-from scrapy_dripper.evaluation.metrics import ScoreRow, score
 from scrapy_dripper.output import write
 from scrapy_dripper.page.simplify import simplify
-from scrapy_dripper.training.data import Sample
-from scrapy_dripper.training.labels import align
 from scrapy_dripper.training.qwen3.model import decode
 from scrapy_dripper.training.qwen3.pages import LabelledPage, sample_page
 from scrapy_dripper.training.qwen3.sequences import Encoder

@@ -64,10 +64,10 @@ class Encoder:
         None if not even one block fits.
         """
         costs = self.costs(page)
-        room = longest - self.around
-        start = 0 if sum(costs) <= room else int(rng.integers(len(costs)))
-        end = furthest(costs, start, room)
-        while start > 0 and sum(costs[start - 1 : end]) <= room:  # near the end of the page there is room before
+        budget = longest - self.around
+        start = 0 if sum(costs) <= budget else int(rng.integers(len(costs)))
+        end = furthest(costs, start, budget)
+        while start > 0 and sum(costs[start - 1 : end]) <= budget:  # near the end of the page there is room before
             start -= 1
         while end > start:
             sequence = self.encode(page, start, end)

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("tokenizers")
 
-from scrapy_dripper import export_command
+from scrapy_dripper.cli import export as export_command
 from scrapy_dripper.cli import main
 from scrapy_dripper.engines.qwen3.export import exporters
 from scrapy_dripper.engines.qwen3.grammar import FORMATS

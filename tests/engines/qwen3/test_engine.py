@@ -206,7 +206,7 @@ def test_max_tokens_under_the_prompt_itself(prepared: Prepared) -> None:
 
 
 def test_little_memory_is_a_limit_too(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "room", lambda _: 500)
+    monkeypatch.setattr(engine_module, "tokens_that_fit", lambda _: 500)
     engine = Qwen3Engine(prepared, FakeTagger())
 
     assert isinstance(engine.label([page(60)])[0], OversizeError)

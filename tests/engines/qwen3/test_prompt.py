@@ -65,7 +65,7 @@ def test_the_head_of_a_text(tokenizer: Tokenizer) -> None:
     prompt = Prompt(tokenizer, TEMPLATE)
     text = "the morning and the market " * 5
 
-    assert text.startswith(prompt.head(text, 7))
-    assert prompt.count([prompt.head(text, 7)]) == [7]
-    assert prompt.head(text, 10_000) == text
+    assert text.startswith(prompt.beginning(text, 7))
+    assert prompt.count([prompt.beginning(text, 7)]) == [7]
+    assert prompt.beginning(text, 10_000) == text
     assert prompt.count(["", "main"]) == [0, 1]

@@ -13,7 +13,7 @@ import pytest
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3 import session
 from scrapy_dripper.engines.qwen3.prepared import Prepared
-from scrapy_dripper.engines.qwen3.session import open_session, room
+from scrapy_dripper.engines.qwen3.session import open_session, tokens_that_fit
 
 CUDA = "CUDAExecutionProvider"
 ADVICE = r"scrapy-dripper\[gpu\].*preload_dlls"
@@ -95,7 +95,7 @@ def test_room_follows_free_memory(prepared: Prepared, monkeypatch: pytest.Monkey
 
     def rooms(free: int | None) -> tuple[int, int]:
         monkeypatch.setattr(session, "free_memory", lambda: free)
-        return room(prepared), room(plain)
+        return tokens_that_fit(prepared), tokens_that_fit(plain)
 
     gqa, square = rooms(1 << 30)
     assert gqa == (1 << 29) // (2 * prepared.token_bytes)
@@ -108,7 +108,7 @@ def test_room_on_a_gpu_is_the_gpus(for_cuda: Prepared, monkeypatch: pytest.Monke
     monkeypatch.setattr(session, "free_memory", lambda: 0)
     monkeypatch.setattr(session, "free_cuda_memory", lambda: 1 << 30)
 
-    assert room(for_cuda) == int(0.85 * (1 << 30) / (2 * for_cuda.token_bytes))
+    assert tokens_that_fit(for_cuda) == int(0.85 * (1 << 30) / (2 * for_cuda.token_bytes))
 
 
 def test_free_memory_is_known_or_not() -> None:

@@ -1,0 +1,258 @@
+"""What a worker process does: it takes pages their whole way, and says at which page it is before each step."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.engines.base import Engine, ModelError
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.fallback import OWN, SUSPECT, fall_back, first_part, nothing
+from scrapy_dripper.workers import process
+from scrapy_dripper.workers.messages import Message, receive, send
+from scrapy_dripper.workers.wire import Task, pack_extraction, unpack_tasks
+
+logger = logging.getLogger(__name__)
+
+MAX_REQUEST = 1 << 40
+"""Bytes of a request: the crawl is trusted, and has limits of its own."""
+RETRY_SECONDS = 30.0
+"""Pause after which an engine that could not be loaded is tried again."""
+TIRED = 0.5
+"""Share of the memory limit from which on a worker makes room for a new one: libraries keep some of what they took."""
+SCRIPT = (
+    "DRIPPER_FALLBACK or DRIPPER_ENGINE leads to the script that crawls, which worker processes must not run again: "
+    "put what it names into a module of its own"
+)
+_MOST_WORDS = 10_000
+_GRACE = 2.0
+"""Seconds after a step's limit at which the worker ends itself, in case nobody else does."""
+
+
+class Server(Protocol):
+    """What answers requests."""
+
+    missing: str | None
+    """Why there is no engine, if there is none."""
+
+    def load(self) -> None:
+        """Get ready. Raise ModelError or ConfigError."""
+
+    def answer(self, header: dict[str, Any], parts: list[bytes]) -> None:
+        """Answer a request."""
+
+
+class Port:
+    """The worker's end of the two pipes."""
+
+    def __init__(self, requests: BinaryIO, answers: BinaryIO) -> None:
+        self._requests, self._answers = requests, answers
+        self._lock = threading.RLock()
+
+    def say(self, header: Mapping[str, Any], parts: Sequence[bytes] = ()) -> None:
+        """Send a message; end this process if the crawl has gone."""
+        try:
+            with self._lock:  # threads of the user's code may log
+                send(self._answers, header, parts)
+        except OSError:
+            raise SystemExit(0) from None
+
+    def hear(self) -> Message | None:
+        """Return the next message, None if there are no more."""
+        try:
+            return receive(self._requests, MAX_REQUEST)
+        except EOFError:
+            return None
+
+    def ask(self, header: Mapping[str, Any], parts: Sequence[bytes]) -> Message:
+        """Return the answer to a question; end this process if the crawl has gone."""
+        self.say(header, parts)
+        answer = self.hear()
+        if answer is None:
+            raise SystemExit(0)
+        return answer
+
+
+class Pages:
+    """Extracts pages with an engine that is loaded at the start, and again after a while if that fails."""
+
+    def __init__(self, config: Config, port: Port) -> None:
+        self._config, self._port = config, port
+        self._extractor: Extractor | None = None
+        self.missing: str | None = None
+        self._reported = False
+        self._again = 0.0
+        self._tasks: dict[int, tuple[int, float]] = {}
+        self._together = config.timeout
+
+    def load(self) -> None:
+        """Load the engine. Raise ModelError or ConfigError if it cannot be."""
+        try:
+            extractor = Extractor(replace(self._config, sandbox="never"), _engine(self._config, self._port))
+        finally:
+            self._again = time.monotonic() + RETRY_SECONDS
+        extractor.watch = self._watch
+        self._extractor, self.missing, self._reported = extractor, None, False
+
+    def answer(self, header: dict[str, Any], bodies: list[bytes]) -> None:
+        """Extract documents and answer with what came out."""
+        tasks = unpack_tasks(header, bodies)
+        answers: dict[int, Extraction] = {}
+        new: list[int] = []
+        for number, task in enumerate(tasks):
+            if task.reason is None:
+                new.append(number)
+            else:
+                answers[number] = self._rescue(number, task, task.reason)
+        answers.update(zip(new, self._extract(tasks, new), strict=True))
+        self._step(None, max(task.seconds for task in tasks))
+        rows, parts = [], []
+        for number, task in enumerate(tasks):
+            row, own = _packed(answers[number], task)
+            rows.append(row)
+            parts += own
+        _second_line(0)
+        tired = _memory("VmRSS") > TIRED * self._config.worker_memory * (1 << 20)
+        self._port.say({"say": "done", "extractions": rows, "tired": tired, "peak": _memory("VmHWM")}, parts)
+
+    def _extract(self, tasks: Sequence[Task], numbers: Sequence[int]) -> list[Extraction]:
+        if self._extractor is None and numbers and time.monotonic() >= self._again:
+            self._step(None, max(task.seconds for task in tasks))
+            try:
+                self.load()
+            except (ModelError, ConfigError) as error:
+                self.missing = str(error)
+        if self._extractor is None:
+            self._report()
+            return [self._rescue(i, tasks[i], FallbackReason.ENGINE_ERROR, self.missing) for i in numbers]
+        documents = [tasks[number].document for number in numbers]
+        self._tasks = {id(tasks[number].document): (number, tasks[number].seconds) for number in numbers}
+        self._together = max(task.seconds for task in tasks)
+        try:
+            return self._extractor.extract(documents)
+        finally:
+            self._tasks = {}
+
+    def _report(self) -> None:
+        """Log, once, why pages fall back."""
+        if not self._reported:
+            logger.error(
+                "The engine cannot be loaded; pages fall back until it can be, which is tried every %(seconds)g "
+                "seconds: %(error)s",
+                {"seconds": RETRY_SECONDS, "error": self.missing},
+            )
+        self._reported = True
+
+    def _rescue(self, number: int, task: Task, reason: FallbackReason, error: str | None = None) -> Extraction:
+        """Return what the fallback makes of a document; of its first part, if the whole has been too much before."""
+        self._step(number, task.seconds)
+        part = first_part(task.document) if reason in SUSPECT and task.config.fallback in OWN else None
+        found = fall_back(part or task.document, task.config, reason, error or task.error)
+        return found if part is None else replace(found, truncated=True)
+
+    def _watch(self, document: Document | None) -> None:
+        number, limit = (None, self._together) if document is None else self._tasks[id(document)]
+        self._step(number, limit)
+
+    def _step(self, number: int | None, limit: float) -> None:
+        _second_line(limit + _GRACE)
+        self._port.say({"say": "step", "task": number})
+
+
+def serve(requests: BinaryIO, answers: BinaryIO, terms: dict[str, Any], ready: Callable[[], object]) -> None:
+    """Answer requests until there are no more."""
+    port = Port(requests, answers)
+    _forward_logs(port, terms["logging"])
+    process.in_worker = lambda: _refuse(port)
+    serves: Server
+    try:
+        config = Config(**terms["config"])
+        if terms["role"] == "model":
+            from scrapy_dripper.engines.qwen3.remote import ModelServer
+
+            serves = ModelServer(config, port.say)
+        else:
+            serves = Pages(config, port)
+        serves.load()
+    except (ModelError, ConfigError) as error:
+        if not terms["again"] or terms["role"] == "model":
+            port.say({"failed": type(error).__name__, "message": str(error)})
+            return
+        serves.missing = str(error)
+    port.say({"ready": True})
+    ready()
+    while True:
+        message = port.hear()
+        if message is None:
+            return
+        serves.answer(*message)
+
+
+def _refuse(port: Port) -> None:
+    """End this process, which is about to crawl: code of the user's has led to the script that does."""
+    port.say({"failed": "ConfigError", "message": SCRIPT})
+    os._exit(1)
+
+
+def _engine(config: Config, port: Port) -> Engine | None:
+    """Return the engine that asks the model's own process, None where the engine is to be loaded here."""
+    if config.engine != "qwen3":
+        return None
+    from scrapy_dripper.engines.qwen3.remote import RemoteEngine
+
+    return RemoteEngine.load(config, port.ask)
+
+
+def _packed(extraction: Extraction, task: Task) -> tuple[dict[str, Any], list[bytes]]:
+    try:
+        return pack_extraction(extraction)
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:  # of a callable of the user's
+        problem = f"what came out cannot be passed on ({type(error).__name__}: {error})"
+        return pack_extraction(nothing(task.document.url, FallbackReason.OUTPUT_ERROR, problem, "empty"))
+
+
+def _forward_logs(port: Port, level: int) -> None:
+    """Send what is logged here to the crawl."""
+
+    class Forward(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            try:
+                words = self.format(record)[:_MOST_WORDS]
+            except Exception:  # as every handler, this one costs its caller nothing
+                words = f"what was logged cannot be formatted: {record.msg!r}"[:_MOST_WORDS]
+            port.say({"say": "log", "name": record.name, "level": record.levelno, "message": words})
+
+    root = logging.getLogger()
+    root.handlers = [Forward()]
+    root.setLevel(max(level, logging.DEBUG))
+    for name in ("trafilatura", "htmldate", "charset_normalizer"):
+        logging.getLogger(name).setLevel(max(level, logging.ERROR))
+
+
+def _second_line(seconds: float) -> None:
+    """Let the system end this process after so many seconds, in case the crawl cannot: it may be dead. 0 for never.
+
+    If both have been suspended for so long, this ends a process that is not stuck: the crawl tries its pages again.
+    """
+    if hasattr(signal, "setitimer"):
+        with contextlib.suppress(ValueError):  # not the main thread
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _memory(name: str) -> int:
+    """Return what the system says of this process's memory, in bytes; 0 where it does not say."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith(name + ":"):
+                return int(line.split()[1]) * 1_024
+    return 0

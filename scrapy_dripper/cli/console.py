@@ -1,0 +1,37 @@
+"""What every command says on the terminal, and the error that ends one before it starts."""
+
+from __future__ import annotations
+
+import re
+import sys
+import urllib.error
+
+from tqdm import tqdm
+
+PROGRAM = "scrapy-dripper"
+
+_command = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").sub
+
+
+class UsageError(Exception):
+    """The command cannot start; the message is one sentence that says what to do."""
+
+
+def say(message: str) -> None:
+    """Print a message on standard error, above a progress bar if there is one."""
+    tqdm.write(f"{PROGRAM}: {printable(message)}", file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """Return text without what a terminal would obey: addresses, names and reasons come from servers and archives."""
+    return _command("\ufffd", text)
+
+
+def why(error: Exception) -> str:
+    """Return what went wrong, for people: an HTTP status, what the system says, or the message."""
+    if isinstance(error, urllib.error.HTTPError):
+        return f"HTTP {error.code} {error.reason}"
+    if isinstance(error, urllib.error.URLError):
+        return why(error.reason) if isinstance(error.reason, Exception) else str(error.reason)
+    strerror = error.strerror if isinstance(error, OSError) else None
+    return strerror or str(error) or type(error).__name__

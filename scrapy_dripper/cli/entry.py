@@ -1,0 +1,59 @@
+"""The command line: ``scrapy-dripper COMMAND ...``.
+
+Exit codes: 0 every input gave a result, 1 at least one gave none, 2 wrong usage (options, model, output), 130 Ctrl-C,
+141 whoever read the output has gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import version
+
+from scrapy_dripper.cli.console import PROGRAM, UsageError, say, why
+from scrapy_dripper.config import ConfigError
+from scrapy_dripper.engines.base import ModelError
+
+COMMANDS = {
+    "extract": "scrapy_dripper.cli.extract",
+    "evaluate": "scrapy_dripper.cli.evaluate",
+    "annotate": "scrapy_dripper.cli.annotate",
+    "export": "scrapy_dripper.cli.export",
+}
+"""The module of each command: its ``add_parser`` takes the action of ``add_subparsers`` and sets ``run``."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code. Raise SystemExit for wrong usage and for ``--help``."""
+    arguments = _parser(sys.argv[1:] if argv is None else argv).parse_args(argv)
+    try:
+        code: int = arguments.run(arguments)
+        sys.stdout.flush()
+        return code
+    except (UsageError, ConfigError, ModelError) as error:
+        say(str(error))
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The interpreter flushes standard output once more when it exits; that must not complain either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:  # Errors of reading are dealt with where an input is read.
+        say(f"cannot write {error.filename or 'the output'}: {why(error)}")
+        return 2
+
+
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM, description="Main content of web pages, as clean HTML and Markdown.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {version(PROGRAM)}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    named = [name for name in arguments[:1] if name in COMMANDS]  # Only that module is imported.
+    for name in named or COMMANDS:
+        import_module(COMMANDS[name]).add_parser(commands)
+    return parser

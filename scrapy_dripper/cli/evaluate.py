@@ -1,0 +1,213 @@
+"""``scrapy-dripper evaluate DATA``: what our extraction, and others beside it, are worth on annotated pages."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy_dripper.cli.console import PROGRAM, UsageError, say
+from scrapy_dripper.cli.options import add_options, configured
+
+if TYPE_CHECKING:
+    from scrapy_dripper.config import Config
+    from scrapy_dripper.dataset.sets import PageSet
+
+DATA = "data_sha256"
+"""Key of a model's manifest: by set, the hash of its folder."""
+OPTIONS = ("engine", "model", "fallback", "oversize", "max_blocks", "max_bytes")
+IN_SAMPLE = (
+    "IN-SAMPLE: the model was trained on {these} ({name}), so our figures here say how well it remembers "
+    "them and not what it is worth on a page that it has not seen. For an honest figure, measure on held-out folds: "
+    "'python -m scrapy_dripper.training DATA --predictions FILE' writes what models make of pages of hosts that they "
+    "have not seen, and '--predictions FILE' scores that here."
+)
+EXAMPLES = """\
+examples:
+  scrapy-dripper evaluate pages/                                      the bundled model
+  scrapy-dripper evaluate pages/ --peers trafilatura,readability      beside other extractors
+  scrapy-dripper evaluate pages/ --predictions held-out.jsonl --report report.html
+  scrapy-dripper evaluate pages/ --cache run.jsonl --jobs 4           stop it, start it again: it goes on
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "evaluate",
+        help="measure the extraction on annotated pages, beside other extractors",
+        description="Measure the extraction on pages with known main content, beside other extractors.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "data",
+        nargs="+",
+        metavar="DATA",
+        help="[NAME=]FOLDER with html/ID.html and ground-truth/ID.json, or with pages.jsonl; as many as wanted",
+    )
+    parser.add_argument(
+        "--predictions",
+        type=Path,
+        metavar="FILE",
+        help='score these texts as ours and run no model: JSON Lines with "id" and "text", and "labels" and '
+        '"probabilities" of the blocks if there are any',
+    )
+    parser.add_argument(
+        "--peers",
+        type=lambda value: list(dict.fromkeys(filter(None, map(str.strip, value.split(","))))),
+        default=[],
+        metavar="NAMES",
+        help="others to measure, with commas: trafilatura, trafilatura-no-comments, readability, resiliparse, justext, "
+        "boilerpy3, html2text",
+    )
+    parser.add_argument("--rouge", action="store_true", help="ROUGE-5 as well; needs the extra [evaluate]")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write one self-contained HTML report there")
+    parser.add_argument(
+        "--worst", type=_count, default=25, metavar="N", help="pages shown in the report (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--cache", type=Path, metavar="FILE", help="keep each page's results there, and go on from them"
+    )
+    parser.add_argument(
+        "--jobs", type=_count, default=os.cpu_count() or 1, metavar="N", help="processes (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--resamples", type=_count, default=10_000, metavar="N", help="of each interval (default: %(default)s)"
+    )
+    add_options(parser, OPTIONS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, print, write what is asked for, and return the exit code."""
+    from scrapy_dripper.dataset.pages import DataError
+    from scrapy_dripper.evaluation.peers import PeerError
+    from scrapy_dripper.evaluation.run import RunError
+
+    try:
+        return _run(arguments)
+    except (DataError, PeerError, RunError) as error:
+        raise UsageError(str(error)) from None
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from scrapy_dripper.dataset.sets import SetChoice, load_sets
+    from scrapy_dripper.evaluation.figures import evaluate
+    from scrapy_dripper.evaluation.measure import OURS, PAGE, Setup
+    from scrapy_dripper.evaluation.peers import check_peers
+    from scrapy_dripper.evaluation.rouge import load_cut
+    from scrapy_dripper.evaluation.run import Cache, read_stored, run, versions_of
+    from scrapy_dripper.evaluation.terminal import text
+
+    config = configured(arguments)
+    for path in (arguments.json, arguments.report, arguments.cache):
+        if path is not None and path.is_dir():  # Better said now than after the work.
+            raise UsageError(f"{path} is a folder: name a file in it")
+    peers = check_peers(arguments.peers)
+    if arguments.rouge:
+        try:
+            load_cut()
+        except ImportError as error:
+            raise UsageError(str(error)) from None
+    try:
+        sets = load_sets(map(SetChoice.parse, arguments.data))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    samples = [sample for one in sets for sample in one.samples]
+    digest = sets[0].sha256 if len(sets) == 1 else sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
+    stored = {}
+    if arguments.predictions:
+        stored = read_stored(arguments.predictions)
+        ours = _stored_texts(arguments.predictions, set(stored), {sample.id for sample in samples})
+    else:
+        ours = _model(config, sets)
+    for note in ours.notes:
+        say(note)
+    setup = Setup(config, model=not arguments.predictions, rouge=arguments.rouge)
+    cache = Cache(arguments.cache, digest, versions_of(setup, peers, ours.version))
+    found = run(samples, stored, setup, cache, [PAGE, OURS, *peers], arguments.jobs)
+    labels = {OURS: ours.label} | {name: f"{name} {number}" for name, number in peers.items()}
+    name = ", ".join(one.name for one in sets)
+    evaluation = evaluate(name, digest, samples, found, labels, ours.notes, arguments.resamples)
+
+    print(text(evaluation))
+    if arguments.json:
+        _write(arguments.json, json.dumps(evaluation.to_json(), indent=1, ensure_ascii=False) + "\n")
+    if arguments.report:
+        from scrapy_dripper.evaluation.report import report
+
+        _write(arguments.report, report(evaluation, config, arguments.worst))
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Ours:
+    label: str
+    version: str
+    """What the results depend on beside the code and the options."""
+    notes: list[str]
+
+
+def _model(config: Config, sets: Sequence[PageSet]) -> _Ours:
+    """Load the model once, so that one that does not work is an error before anything else happens."""
+    from scrapy_dripper.dataset.pages import page_hash
+    from scrapy_dripper.dataset.sets import TRAINING_PAGES
+    from scrapy_dripper.engines import load_engine
+    from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
+
+    load_engine(config).close()
+    folder = Path(config.model) if config.model else bundled()
+    raw = (folder / MANIFEST).read_bytes()
+    manifest = json.loads(raw)
+    # These are notes, which nothing has checked.
+    folders, pages = (found if isinstance(found := manifest.get(key), dict) else {} for key in (DATA, TRAINING_PAGES))
+    seen = {digest for one in pages.values() if isinstance(one, list) for digest in one}
+    notes = []
+    for one in sets:
+        names = [name for name, value in folders.items() if value == one.sha256]
+        known = sum(page_hash(sample.path) in seen for sample in one.samples) if seen else 0
+        if known:
+            notes.append(IN_SAMPLE.format(these=f"{known:,} of these {len(one.samples):,} pages", name=one.name))
+        elif names and not seen:
+            notes.append(IN_SAMPLE.format(these="exactly these pages", name=names[0]))
+    if not folders and not pages:
+        notes.append(
+            "The model's manifest does not say what it was trained on: if these pages are among that, our "
+            "figures are too good."
+        )
+    which = "" if config.model is None else f" ({folder.name})"
+    return _Ours(f"ours: {config.engine} {version(PROGRAM)}{which}", raw.decode("utf-8"), notes)
+
+
+def _stored_texts(path: Path, stored: set[str], ids: set[str]) -> _Ours:
+    if not stored & ids:
+        raise UsageError(f"no id of {path} is the name of a page: expected ids such as {min(ids)!r}")
+    notes = [
+        f"Ours are the stored texts of {path.name}. They say something about new pages only if whoever made them had "
+        "not seen these."
+    ]
+    if missing := len(ids - stored):
+        notes.append(f"Pages that have no stored text and count as empty: {missing}.")
+    if unknown := len(stored - ids):
+        notes.append(f"Stored texts that belong to none of the pages and are left out: {unknown}.")
+    return _Ours(f"ours: {path.name}", sha256(path.read_bytes()).hexdigest(), notes)
+
+
+def _write(path: Path, content: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8", errors="replace", newline="\n")
+
+
+def _count(value: str) -> int:
+    if value.isdecimal() and int(value) > 0:
+        return int(value)
+    raise argparse.ArgumentTypeError(f"expected a whole number of at least 1 (got {value!r})")

@@ -1,0 +1,245 @@
+"""``scrapy-dripper extract INPUT...``, a thin door to :class:`~scrapy_dripper.extractor.Extractor`."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import logging
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, TextIO
+
+from tqdm import tqdm
+
+from scrapy_dripper.cli.console import UsageError, printable, say, why
+from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
+from scrapy_dripper.cli.options import add_options, configured
+from scrapy_dripper.extraction import Document, Extraction
+
+EXTENSIONS = {"markdown": ".md", "html": ".html", "text": ".txt", "json": ".json", "jsonl": ".jsonl"}
+RECORD = (
+    *("url", "title", "text", "markdown", "main_html", "source", "fallback_reason", "blocks", "main_blocks"),
+    *("page_type", "page_type_probability", "quality", "content_hash", "simhash"),
+)
+MORE = {"content": "content", "metadata": "metadata", "chunks": "chunks", "links": "link_list"}
+"""What JSON can have besides, by its item field, and the flag that asks for it."""
+
+EXAMPLES = """\
+examples:
+  scrapy-dripper extract page.html                          Markdown on standard output
+  scrapy-dripper extract https://example.com/ -f text       a page from the web, as plain text
+  curl -s URL | scrapy-dripper extract - --url URL          a page from a pipe; links become absolute
+  scrapy-dripper extract pages/ -o markdown/                one .md file per page of a folder
+  scrapy-dripper extract 'pages/**/*.html.gz' -f jsonl      one JSON object a line
+
+The exit code is 0 only if every input gave a result. What gave none (unreadable, empty, not HTML, no main content
+found by model or fallback) is named on standard error with the reason, and the others go on.
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    extract = commands.add_parser(
+        "extract",
+        help="extract the main content of files, folders or URLs",
+        description="Extract the main content of pages.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    extract.set_defaults(run=run)
+    extract.add_argument(
+        "inputs",
+        nargs="+",
+        metavar="INPUT",
+        help="a file, a folder (searched for .html, .htm and .xhtml), a glob, a URL, or - for standard input; "
+        "files may be gzipped",
+    )
+    extract.add_argument("-f", "--format", choices=list(EXTENSIONS), default="markdown", help="default: markdown")
+    extract.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE|DIR",
+        help="write there instead of standard output: one file per page if it is a folder or ends in a slash",
+    )
+    extract.add_argument("--content", action="store_true", help="add the content list to JSON")
+    extract.add_argument("--metadata", action="store_true", help="add what the page says about itself to JSON")
+    extract.add_argument("--chunks", action="store_true", help="add the main content in chunks for search to JSON")
+    extract.add_argument("--link-list", action="store_true", help="add the links of the main content to JSON")
+    extract.add_argument("--url", help="where the page of a single file or of standard input came from")
+    add_options(extract)
+
+
+# Inputs
+
+
+def _record(source: Source, extraction: Extraction, more: Sequence[str]) -> dict[str, Any]:
+    record = {"id": source.id} | {name: getattr(extraction, name) for name in RECORD}
+    if more:
+        from scrapy_dripper.crawl.fields import VALUES  # Slow to import, and not needed for --help.
+
+        record |= {name: VALUES[f"{name}_field"](extraction) for name in more}
+    return record
+
+
+def _asked(arguments: argparse.Namespace) -> list[str]:
+    return [name for name, flag in MORE.items() if getattr(arguments, flag)]
+
+
+def _content(extraction: Extraction, form: str) -> str:
+    content = {"markdown": extraction.markdown, "html": extraction.main_html, "text": extraction.text}[form]
+    return (content or "").strip("\n")
+
+
+class _Folder:
+    """One file per page. A page without a result has a file only where its record says so (JSON)."""
+
+    def __init__(self, folder: Path, form: str, sources: Sequence[Source], more: Sequence[str]) -> None:
+        self.folder, self.form, self.more = folder, form, more
+        _spare_inputs((self._path(source) for source in sources), sources)
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def _path(self, source: Source) -> Path:
+        return self.folder / (source.id + EXTENSIONS[self.form])
+
+    def write(self, source: Source, extraction: Extraction) -> None:
+        if self.form in ("json", "jsonl"):
+            indent = 2 if self.form == "json" else None
+            text = json.dumps(_record(source, extraction, self.more), ensure_ascii=False, indent=indent)
+        else:
+            text = _content(extraction, self.form)
+        if text:
+            self._path(source).write_text(text + "\n", encoding="utf-8", errors="replace", newline="\n")
+
+    def close(self) -> None:
+        """Nothing is open between pages."""
+
+
+class _Stream:
+    """All pages one after the other: a JSON array, JSON lines, or texts that are told apart where there are many."""
+
+    def __init__(self, stream: TextIO, form: str, many: bool, more: Sequence[str]) -> None:
+        self.stream, self.form, self.many, self.more = stream, form, many, more
+        self.written = 0
+        if form == "json":
+            stream.write("[")
+
+    def write(self, source: Source, extraction: Extraction) -> None:
+        if self.form in ("json", "jsonl"):
+            between = ("," if self.written else "") + "\n" if self.form == "json" else ""
+            self.stream.write(between + json.dumps(_record(source, extraction, self.more), ensure_ascii=False))
+            self.stream.write("" if self.form == "json" else "\n")
+        elif text := _content(extraction, self.form):
+            self.stream.write(("\n" if self.written else "") + self._heading(source) + text + "\n")
+        else:
+            return
+        self.written += 1
+        self.stream.flush()
+
+    def _heading(self, source: Source) -> str:
+        if not self.many:
+            return ""
+        if self.form == "text":
+            return f"==> {printable(source.name)} <==\n"
+        return f"<!-- {printable(source.name).replace('--', '-&#45;')} -->\n\n"
+
+    def close(self) -> None:
+        if self.form == "json":
+            self.stream.write("\n]\n")
+
+
+def _spare_inputs(outputs: Iterable[Path], sources: Sequence[Source]) -> None:
+    """Raise :exc:`UsageError` if writing an output would empty an input, under whatever name."""
+    files = {_file(source.path or 0) for source in sources if source.path or source.name == "-"} - {None}
+    paths = {path.resolve() for source in sources if (path := source.path)}
+    for output in outputs:
+        if output.resolve() in paths or _file(output) in files:
+            raise UsageError(f"{output} is an input and would be overwritten; choose another --output")
+
+
+def _file(path: Path | int) -> tuple[int, int] | None:
+    """Return what is the same for all links to a file, and None for what is no file: a pipe, a terminal, nothing."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) and status.st_ino else None
+
+
+def _output(arguments: argparse.Namespace, sources: Sequence[Source], stack: ExitStack) -> _Folder | _Stream:
+    target = arguments.output
+    many = len(sources) > 1 or len(arguments.inputs) > 1
+    more = _asked(arguments)
+    if target is None:
+        if isinstance(sys.stdout, io.TextIOWrapper):  # UTF-8 whatever the locale, as the files are.
+            sys.stdout.reconfigure(encoding="utf-8", errors="replace")
+        return _Stream(sys.stdout, arguments.format, many, more)
+    if os.path.isdir(target) or target.endswith(("/", os.sep)):
+        return _Folder(Path(target), arguments.format, sources, more)
+    _spare_inputs([Path(target)], sources)
+    stream = open(target, "w", encoding="utf-8", errors="replace", newline="\n")  # noqa: SIM115 (closed by the stack)
+    return _Stream(stack.enter_context(stream), arguments.format, many, more)
+
+
+# The command
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Extract the main content of all inputs and return the exit code."""
+    from scrapy_dripper.extractor import Extractor  # Slow to import, and not needed for --help.
+    from scrapy_dripper.fallback import check_fallback
+
+    failures = 0
+
+    def fail(name: str, reason: str) -> None:
+        nonlocal failures
+        failures += 1
+        say(f"{name}: {reason}")
+
+    config = configured(arguments)
+    asked: dict[str, Any] = {f"{name}_field": name for name in _asked(arguments)}
+    config = replace(config, **asked)
+    check_fallback(config)
+    sources = find_sources(arguments.inputs, fail)
+    if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
+        raise UsageError("--url is for a single file or standard input")
+    if not sources:
+        return 1
+    # Trafilatura reports on documents that this command reports on itself.
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    extractor = Extractor(config)
+    with ExitStack() as stack:
+        stack.callback(extractor.close)
+        output = _output(arguments, sources, stack)
+        on_screen = arguments.output is None and sys.stdout.isatty()
+        silent = len(sources) == 1 or on_screen or not sys.stderr.isatty()
+        bar = stack.enter_context(tqdm(total=len(sources), unit="page", disable=silent, file=sys.stderr))
+        for start in range(0, len(sources), config.batch_size):
+            chunk = sources[start : start + config.batch_size]
+            batch: list[tuple[Source, Document]] = []
+            for source in chunk:
+                try:
+                    document = read_source(source, READ_FACTOR * config.max_bytes)
+                except (OSError, ValueError, EOFError, HTTPException, zlib.error) as error:
+                    fail(source.name, why(error))
+                    continue
+                batch.append((source, replace(document, url=arguments.url) if arguments.url else document))
+            extractions = extractor.extract([document for _, document in batch])
+            for (source, _), extraction in zip(batch, extractions, strict=True):
+                output.write(source, extraction)
+                if not (extraction.text or extraction.main_html):
+                    reason = str(extraction.fallback_reason or extraction.source)
+                    fail(source.name, "nothing extracted: " + ", ".join(filter(None, [reason, extraction.error])))
+            bar.update(len(chunk))
+        output.close()
+    if failures and len(sources) > 1:
+        say(f"{failures} inputs gave no result" if failures > 1 else "1 input gave no result")
+    return 1 if failures else 0

@@ -1,0 +1,123 @@
+"""What the commands take as input: files, also gzipped, folders, globs, URLs and standard input."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import io
+import os
+import re
+import sys
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from w3lib.url import safe_url_string
+
+from scrapy_dripper.extraction import Document
+
+PAGE_EXTENSIONS = (".html", ".htm", ".xhtml")
+URL_SECONDS = 30
+READ_FACTOR = 10  # A document over this many times --max-bytes is not even read: a gzip bomb, an endless stream.
+NAME_LENGTH = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One input: the path of a file, a URL, or ``-`` for standard input; ``id`` is unique within a run."""
+
+    name: str
+    id: str
+
+    @property
+    def path(self) -> Path | None:
+        """The file, None for a URL or standard input."""
+        return None if self.name == "-" or is_url(self.name) else Path(self.name)
+
+
+def is_url(name: str) -> bool:
+    return name.lower().startswith(("http://", "https://"))
+
+
+def find_sources(inputs: Iterable[str], fail: Callable[[str, str], None]) -> list[Source]:
+    """Return the inputs with folders and globs unfolded; hand those that are nothing at all to ``fail``."""
+    counts: dict[str, int] = {}
+    sources: list[Source] = []
+    for name in inputs:
+        found = [name] if name == "-" or is_url(name) else list(_files(name))
+        if not found:
+            fail(name, "no page there (.html, .htm, .xhtml, or those with .gz)" if os.path.isdir(name) else "not found")
+        sources.extend(Source(path, _unique(_id(path), counts)) for path in found)
+    return sources
+
+
+def _files(name: str) -> Iterator[str]:
+    """Yield the files that a path or a glob stands for, in order of name."""
+    if os.path.isdir(name):
+        for folder, subfolders, files in os.walk(name):
+            subfolders.sort()
+            yield from (os.path.join(folder, file) for file in sorted(files) if _without_extensions(file) != file)
+    elif os.path.lexists(name):
+        yield name
+    else:
+        for match in sorted(glob.glob(name, recursive=True)):
+            # `**` names every folder on the way, whose files it names as well.
+            if not os.path.isdir(match):
+                yield match
+            elif "**" not in name:
+                yield from _files(match)
+
+
+def _without_extensions(name: str) -> str:
+    """Return a file's name without ``.html`` and the like, gzipped or not; the name itself if it is no page's."""
+    stem = name[:-3] if name.lower().endswith(".gz") else name
+    for extension in PAGE_EXTENSIONS:
+        if stem.lower().endswith(extension):
+            return stem[: -len(extension)] or name
+    return name
+
+
+def _id(name: str) -> str:
+    if name == "-":
+        return "stdin"
+    if is_url(name):
+        bare = _without_extensions(name.split("://", 1)[1].split("#", 1)[0])
+        return re.sub(r"[^\w.]+", "-", bare).strip("-.")[:NAME_LENGTH] or "page"
+    return _without_extensions(os.path.basename(name))
+
+
+def _unique(name: str, counts: dict[str, int]) -> str:
+    """Return the name, or the first of name-2, name-3, ... that is not taken; case does not tell names apart."""
+    unique = name
+    while unique.casefold() in counts:
+        counts[name.casefold()] += 1
+        unique = f"{name}-{counts[name.casefold()]}"
+    counts[unique.casefold()] = 1
+    return unique
+
+
+def read_source(source: Source, limit: int) -> Document:
+    """Return the document of an input. Raise OSError, ValueError or HTTPException if it cannot be read."""
+    url, charset = "", None
+    if source.name == "-":
+        data = sys.stdin.buffer.read(limit + 1)
+    elif is_url(source.name):
+        request = urllib.request.Request(
+            safe_url_string(source.name),
+            headers={
+                "User-Agent": f"scrapy-dripper/{version('scrapy-dripper')}",
+                "Accept": "text/html,application/xhtml+xml;q=0.9",
+            },
+        )
+        with urllib.request.urlopen(request, timeout=URL_SECONDS) as response:
+            data, url, charset = response.read(limit + 1), response.url, response.headers.get_content_charset()
+    else:
+        with open(source.name, "rb") as file:
+            data = file.read(limit + 1)
+    if data[:2] == b"\x1f\x8b":
+        data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(limit + 1)
+    if len(data) > limit:
+        raise ValueError(f"over {limit:,} bytes, {READ_FACTOR} times --max-bytes")
+    return Document(data, url=url, charset=charset)

@@ -1,0 +1,65 @@
+"""The options of :class:`~scrapy_dripper.config.Config` as flags of a command."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import MISSING, Field, fields
+from typing import Any
+
+from scrapy_dripper.config import Config
+
+OPTIONS = (
+    *("engine", "model", "threads", "batch_size", "fallback", "favor", "comments", "min_quality", "oversize"),
+    *("max_blocks", "max_bytes"),
+    *("title", "markdown", "links", "complex_tables", "callouts", "front_matter", "content_types"),
+    *("chunk_size", "chunk_overlap", "chunk_tokenizer"),
+)
+"""The options of :class:`~scrapy_dripper.config.Config` that are flags."""
+
+
+def add_options(parser: argparse.ArgumentParser, names: Sequence[str] = OPTIONS) -> None:
+    """Add the flags of options of :class:`~scrapy_dripper.config.Config`, each with its own check and documentation."""
+    group = parser.add_argument_group("options, as the settings DRIPPER_*")
+    for option in fields(Config):
+        if option.name in names:
+            _add_option(group, option)
+
+
+def configured(arguments: argparse.Namespace) -> Config:
+    """Return the configuration that the flags of :func:`add_options` ask for."""
+    return Config(**{name: getattr(arguments, name) for name in OPTIONS if hasattr(arguments, name)})
+
+
+def _add_option(group: argparse._ArgumentGroup, option: Field[Any]) -> None:
+    """Add the flag of one option, with its own check and documentation."""
+    check = option.metadata["check"]
+    expected = ""
+
+    def checked(value: str) -> Any:
+        try:
+            return check(value)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"expected {error} (got {value!r})") from None
+
+    try:
+        check(object())
+    except ValueError as error:
+        expected = str(error)
+    doc = option.metadata["doc"]
+    if "'" not in doc and expected.startswith("one of"):
+        doc = f"{doc} {expected.capitalize()}."
+    flag = "--" + option.name.replace("_", "-")
+    if option.default is False:
+        group.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=doc.replace("%", "%%"))
+        return
+    if option.default not in (None, MISSING):
+        doc = f"{doc} Default: {option.default}."
+    group.add_argument(
+        flag,
+        dest=option.name,
+        type=checked,
+        metavar="N" if isinstance(option.default, int) else option.name.upper(),
+        default=argparse.SUPPRESS,
+        help=doc.replace("%", "%%"),
+    )

@@ -1,0 +1,173 @@
+"""The main content of a crawl's pages: what every Scrapy door asks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.http import HtmlResponse, Response
+from scrapy.utils.asyncio import is_asyncio_available
+from w3lib.encoding import http_content_type_encoding
+
+from scrapy_dripper.config import Config, ConfigError, short
+from scrapy_dripper.crawl.batcher import Batcher
+from scrapy_dripper.crawl.stats import CrawlStats
+from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.page.parse import looks_binary
+
+META_KEY = "dripper"
+
+
+class Dripper:
+    """Extract the main content of the responses of one crawl.
+
+    ``await Dripper.from_crawler(crawler).extract(response)`` is all there is to it. There is one per crawl, shared by
+    the middlewares, the pipeline and the callbacks: a response is extracted once, however many of them ask.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.config = Config.from_settings(crawler.settings)
+        self._off = replace(self.config, enabled=False)
+        self.stats = CrawlStats(crawler, self.config.cascade if self.config.engine != "tagger" else None)
+        self._configs: WeakKeyDictionary[Response, Config] = WeakKeyDictionary()
+        self._futures: WeakKeyDictionary[Response, asyncio.Future[Extraction] | None] = WeakKeyDictionary()
+        self._batcher: Batcher | None = None
+        if not self.config.enabled:
+            return
+        if not is_asyncio_available():
+            raise ConfigError(
+                "TWISTED_REACTOR must be 'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default, "
+                f"for scrapy-dripper to work (got {crawler.settings['TWISTED_REACTOR']!r})"
+            )
+        self._batcher = Batcher(self.config, lambda: Extractor(self.config), self.stats)
+        crawler.signals.connect(self._spider_closed, signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Dripper:
+        """Return the one of this crawl; the first call loads the engine.
+
+        Raise :exc:`~scrapy_dripper.config.ConfigError` for a wrong setting and
+        :exc:`~scrapy_dripper.engines.base.ModelError` if the engine cannot be loaded.
+        """
+        dripper = _drippers.get(crawler)
+        if dripper is None:
+            dripper = _drippers[crawler] = cls(crawler)
+        return dripper
+
+    @staticmethod
+    def of(crawler: Crawler) -> Dripper | None:
+        """Return the one of this crawl if somebody has asked for it, without loading anything."""
+        return _drippers.get(crawler)
+
+    async def extract(self, response: Response, request: Request | None = None) -> Extraction | None:
+        """Return the main content of a response, None if it is not HTML or extraction is off. Never raises for a page.
+
+        ``request`` is only needed where Scrapy has not tied the response to it yet, as in downloader middlewares.
+        """
+        return await _result(self.start(response, request))
+
+    def start(self, response: Response, request: Request | None = None) -> asyncio.Future[Extraction] | None:
+        """Begin to extract a response, unless that has begun, and return at once; :meth:`extract` finds it later."""
+        if response not in self._futures:
+            config = self.config_for(response, request)
+            takes = self._takes(response.body, config, isinstance(response, HtmlResponse))
+            self._futures[response] = self._submit(response, config) if takes else None
+        return self._futures[response]
+
+    async def extract_document(self, document: Document) -> Extraction | None:
+        """Return the main content of a document that came without a response, None if it is not HTML."""
+        if self._batcher is None or not self._takes(document.html, self.config):
+            return None
+        return await _result(self._batcher.submit(document))
+
+    async def wait_for_capacity(self, response: Response, request: Request) -> None:
+        """Return when the engine can take a response, which is at once unless the crawl is faster than the engine.
+
+        One that will not go to the engine, or has been there, never waits.
+        """
+        if self._batcher is not None and self._is_to_come(response, request):
+            await self._batcher.wait_for_capacity()
+
+    def _is_to_come(self, response: Response, request: Request) -> bool:
+        if response in self._futures:
+            future = self._futures[response]
+            return future is not None and not future.done()
+        return isinstance(response, HtmlResponse) and self.config_for(response, request).enabled
+
+    def config_for(self, response: Response, request: Request | None = None) -> Config:
+        """Return the options for one response: those of the crawl and its ``meta["dripper"]``.
+
+        A wrong key or value in there is left out with a warning; the others count.
+        """
+        request = request or response.request
+        values = request.meta.get(META_KEY) if request is not None else None
+        if values is None or values is True:
+            return self.config
+        if values is False:
+            return self._off
+        if response not in self._configs:
+            self._configs[response] = self._overridden(values)
+        return self._configs[response]
+
+    def _overridden(self, values: Any) -> Config:
+        if not isinstance(values, Mapping):
+            self.stats.meta_error(f'meta["dripper"] must be True, False or a dict (got {short(values)})')
+            return self.config
+        try:
+            config, wrong, problem = self.config.overridden(values)
+        except Exception as error:  # a key may be of any type, and compare as it likes
+            config, wrong, problem = self.config, 1, f'meta["dripper"] cannot be read ({type(error).__name__})'
+        if wrong:
+            self.stats.meta_error(problem, wrong)
+        return config
+
+    def _takes(self, html: str | bytes, config: Config, is_html: bool = True) -> bool:
+        """Return True if a page can be extracted; count it as skipped otherwise."""
+        if self._batcher is None or not config.enabled:
+            reason = "disabled"
+        elif not html or html.isspace():
+            reason = "empty_body"
+        elif not is_html or _is_binary(html):
+            reason = "not_html"
+        else:
+            return True
+        self.stats.skipped(reason)
+        return False
+
+    def _submit(self, response: Response, config: Config) -> asyncio.Future[Extraction]:
+        content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
+        # Whoever made the response may have named its encoding. It is decoded where it is extracted: that can be slow.
+        charset = getattr(response, "_encoding", None) or http_content_type_encoding(content_type)
+        source = Document(response.body, response.url, charset, None if config is self.config else config)
+        assert self._batcher is not None
+        return self._batcher.submit(source)
+
+    def _spider_closed(self) -> None:
+        if self._batcher is not None:
+            self._batcher.stop()
+
+
+_drippers: WeakKeyDictionary[Crawler, Dripper] = WeakKeyDictionary()
+
+
+def _is_binary(html: str | bytes) -> bool:
+    """Return True if a document begins like a PDF, an image or another file that is no HTML."""
+    head = html[:1_024]
+    if isinstance(head, bytes) and (b"<\0" in head or b"\0<" in head):
+        return False  # UTF-16, whose letters look like control characters before they are decoded.
+    return looks_binary(head) is not None
+
+
+async def _result(future: asyncio.Future[Extraction] | None) -> Extraction | None:
+    """Wait for a future without owning it: others may wait for it, so being cancelled must not cancel it."""
+    if future is None:
+        return None
+    if not future.done():
+        await asyncio.wait([future])
+    return None if future.cancelled() else future.result()

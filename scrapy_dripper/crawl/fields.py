@@ -1,0 +1,70 @@
+"""Extractions onto items of any type that itemadapter knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from itemadapter import ItemAdapter
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.crawl.stats import CrawlStats
+from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.output.content_json import to_json
+from scrapy_dripper.retrieval import plain_chunks
+
+VALUES: dict[str, Callable[[Extraction], Any]] = {
+    "html_field": lambda extraction: extraction.main_html,
+    "markdown_field": lambda extraction: extraction.markdown,
+    "content_field": lambda extraction: None if extraction.content is None else to_json(extraction.content),
+    "chunks_field": lambda extraction: None if extraction.chunks is None else plain_chunks(extraction.chunks),
+    "links_field": lambda extraction: None if extraction.links is None else [asdict(link) for link in extraction.links],
+    "metadata_field": lambda extraction: None if extraction.metadata is None else asdict(extraction.metadata),
+    "meta_field": lambda extraction: dict(extraction.meta()),
+}
+"""What goes into the field that an option names."""
+
+
+class Fields:
+    """Fills the fields of items. A field that has a value already keeps it."""
+
+    def __init__(self, stats: CrawlStats) -> None:
+        self._stats = stats
+
+    def open(self, item: Any, config: Config) -> list[str]:
+        """Return the options whose field the item has and has nothing in. Never raises."""
+        try:
+            if not ItemAdapter.is_item(item):
+                return []
+            adapter = ItemAdapter(item)
+            return [option for option in VALUES if self._is_open(adapter, getattr(config, option))]
+        except Exception:
+            self._stats.bug("reading an item")
+            return []
+
+    def fill(self, item: Any, options: list[str], config: Config, extraction: Extraction) -> None:
+        """Fill what :meth:`open` returned. A field that cannot be set is left out with a warning; never raises."""
+        for option in options:
+            field: str = getattr(config, option)
+            try:
+                value = VALUES[option](extraction)
+            except Exception:
+                self._stats.bug(f"making the value of {field}")
+                continue
+            if value is None:
+                continue
+            try:
+                ItemAdapter(item)[field] = value
+            except Exception as error:  # KeyError, AttributeError, ValidationError: each item type has its own.
+                self._stats.field_error(type(item).__name__, field, f"{type(error).__name__}: {error}")
+
+    def _is_open(self, adapter: ItemAdapter, field: str | None) -> bool:
+        if field is None:
+            return False
+        item = adapter.item
+        if not isinstance(item, dict) and field not in adapter.field_names():
+            self._stats.field_error(type(item).__name__, field, "the class has no such field")
+            return False
+        value = adapter.get(field)
+        return value is None or (isinstance(value, (str, dict, list)) and not value)

@@ -1,0 +1,151 @@
+"""How close an extracted text is to the ground truth, by the definitions of WCXB's own evaluation."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from scrapy_dripper.dataset.neutral import neutral_prf
+from scrapy_dripper.dataset.prf import PRF, bag_prf
+from scrapy_dripper.dataset.text_table import aligned, markdown_table
+
+ALL = "ALL"
+"""Name of the summary over all pages."""
+PAGE_TYPES = ("article", "forum", "product", "collection", "listing", "documentation", "service")
+"""The page types of WCXB in its own order."""
+POOR = 0.5
+"""A page with a lower F1 counts as poor."""
+
+_words = re.compile(r"\w+").findall
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """The score of one page."""
+
+    id: str
+    page_type: str
+    precision: float
+    recall: float
+    f1: float
+    with_rate: float | None
+    """Share of the wanted snippets that are there, None if the page names none."""
+    without_rate: float | None
+    """Share of the unwanted snippets that are there, None if the page names none."""
+    empty: bool
+    """True if the prediction has no word."""
+    empty_truth: bool
+    """True if the ground truth has no word."""
+    neutral: PRF
+    """With the title neutral, and characters of scripts without spaces as words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Unweighted means over pages, so that ``f1`` is not the harmonic mean of ``precision`` and ``recall``."""
+
+    pages: int
+    precision: float
+    recall: float
+    f1: float
+    with_rate: float
+    """As WCXB has it: a page that names no snippet counts as 1."""
+    without_rate: float
+    """As WCXB has it: a page that names no snippet counts as 1, although 1 is the worst here."""
+    named_with_rate: float
+    """Over the pages that name a snippet; NaN if none does."""
+    named_without_rate: float
+    """Over the pages that name a snippet; NaN if none does."""
+    poor: float
+    """Share of pages with an F1 under :data:`POOR`."""
+    empty: int
+    """Pages without a word in the prediction."""
+    wrongly_empty: int
+    """Those of them whose ground truth has one."""
+
+
+def word_prf(prediction: str, truth: str) -> PRF:
+    """Return how well the bags of lower-case words agree.
+
+    All three are 1 where both are empty and 0 where one is.
+    """
+    return bag_prf(Counter(_words(prediction.lower())), Counter(_words(truth.lower())))
+
+
+def snippet_rate(prediction: str, snippets: Sequence[str]) -> float | None:
+    """Return the share of snippets in a text, ignoring case but not white space; None if there is no snippet."""
+    if not snippets:
+        return None
+    text = prediction.lower()
+    return sum(snippet.lower() in text for snippet in snippets) / len(snippets)
+
+
+def score(
+    id: str,  # noqa: A002
+    page_type: str,
+    prediction: str,
+    truth: str,
+    with_snippets: Sequence[str] = (),
+    without_snippets: Sequence[str] = (),
+    titles: Sequence[str] = (),
+) -> ScoreRow:
+    """Return the score of one page; ``titles`` are those that do not count in the neutral score."""
+    return ScoreRow(
+        id,
+        page_type,
+        *word_prf(prediction, truth),
+        with_rate=snippet_rate(prediction, with_snippets),
+        without_rate=snippet_rate(prediction, without_snippets),
+        empty=not _words(prediction),
+        empty_truth=not _words(truth),
+        neutral=neutral_prf(prediction, truth, titles),
+    )
+
+
+def summarize(rows: Sequence[ScoreRow]) -> Summary:
+    """Return the means over pages, NaN where there is no page."""
+    return Summary(
+        pages=len(rows),
+        precision=_mean(row.precision for row in rows),
+        recall=_mean(row.recall for row in rows),
+        f1=_mean(row.f1 for row in rows),
+        with_rate=_mean(1.0 if row.with_rate is None else row.with_rate for row in rows),
+        without_rate=_mean(1.0 if row.without_rate is None else row.without_rate for row in rows),
+        named_with_rate=_mean(row.with_rate for row in rows if row.with_rate is not None),
+        named_without_rate=_mean(row.without_rate for row in rows if row.without_rate is not None),
+        poor=_mean(float(row.f1 < POOR) for row in rows),
+        empty=sum(row.empty for row in rows),
+        wrongly_empty=sum(row.empty and not row.empty_truth for row in rows),
+    )
+
+
+def summaries(rows: Sequence[ScoreRow]) -> dict[str, Summary]:
+    """Return the summary of all pages under :data:`ALL`, then of each page type: WCXB's in its order, then others."""
+    by_type: dict[str, list[ScoreRow]] = {}
+    for row in rows:
+        by_type.setdefault(row.page_type, []).append(row)
+    order = [name for name in PAGE_TYPES if name in by_type] + sorted(set(by_type) - set(PAGE_TYPES))
+    return {ALL: summarize(rows)} | {name: summarize(by_type[name]) for name in order}
+
+
+def format_table(table: Mapping[str, Summary], *, markdown: bool = False) -> str:
+    """Return summaries as lines of aligned text, or as a Markdown table."""
+    head = ["type", "pages", "F1", "P", "R", "with", "without", f"F1 < {POOR}", "empty"]
+    body = [
+        [
+            name,
+            str(row.pages),
+            *(f"{value:.4f}" for value in (row.f1, row.precision, row.recall)),
+            *(f"{value:.1%}" for value in (row.with_rate, row.without_rate, row.poor)),
+            f"{row.empty} ({row.wrongly_empty})",
+        ]
+        for name, row in table.items()
+    ]
+    return markdown_table(head, body) if markdown else aligned(head, body)
+
+
+def _mean(values: Iterable[float]) -> float:
+    numbers = list(values)
+    return sum(numbers) / len(numbers) if numbers else float("nan")

@@ -1,0 +1,185 @@
+"""Sets of pages with known main content, read into one form from either of two layouts.
+
+* WCXB's: ``html/ID.html`` beside ``ground-truth/ID.json``, see :mod:`scrapy_dripper.dataset.pages`.
+* One file for all: ``html/ID.html`` beside ``pages.jsonl``, a page a line. A line has ``id`` and ``text``, the main
+  content; a line without it, or with ``"kind": "other"``, is left out. It may have ``url``, ``host``, ``language``,
+  ``title``, ``title_in_text``, ``kind``, ``generator``, ``train`` and ``site``.
+
+Whether a page of the second layout may be learnt from is decided here and nowhere else: ``"train": true`` says so; of
+pages with a ``site``, :data:`SITE_PAGES` of each site are drawn. All others are only measured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from scrapy_dripper.dataset.neutral import without_title
+from scrapy_dripper.dataset.pages import DataError, Sample, data_hash, files_hash, host_of, load_pages
+
+PAGES = "pages.jsonl"
+TRAINING_PAGES = "training_pages"
+"""Key of a model's manifest: by set, the SHA-256 of each page that the model was fitted on."""
+SITE_PAGES = 3
+"""Pages of a site that are learnt from: more of them say little that is new."""
+_SITE_SEED = 0  # The draw belongs to the data, not to a run: seeds of a training can be compared.
+
+_MANUALS = frozenset(
+    ("mkdocs", "mdbook", "docusaurus", "gitbook", "vuepress", "bookdown", "quarto", "jupyter-book", "sphinx")
+)
+_KINDS = frozenset(("forum", "product", "service", "listing", "collection", "documentation", "mixed"))
+
+
+@dataclass(frozen=True, slots=True)
+class PageSet:
+    """Pages that come from one folder."""
+
+    name: str
+    folder: Path
+    sha256: str
+    """Of all the files of the folder that count."""
+    samples: tuple[Sample, ...]
+
+    @property
+    def learnt(self) -> list[Sample]:
+        """The pages that a model is fitted on."""
+        return [sample for sample in self.samples if sample.learn]
+
+
+@dataclass(frozen=True, slots=True)
+class SetChoice:
+    """What a command line says of a set: ``[NAME=]FOLDER[:WEIGHT]``."""
+
+    folder: Path
+    name: str = ""
+    weight: float = 1.0
+    """What a page counts in training; at 0 the set is only measured."""
+
+    @classmethod
+    def parse(cls, text: str) -> SetChoice:
+        """Read a choice. Raise ValueError if the weight is negative or there is no folder."""
+        named = "=" in text and not Path(text).is_dir()  # the name of a folder may hold the sign as well
+        name, _, rest = text.partition("=") if named else ("", "", text)
+        folder, weight = rest, 1.0
+        before, colon, number = rest.rpartition(":")
+        with contextlib.suppress(ValueError):  # a colon of the folder's own
+            folder, weight = (before, float(number)) if colon else (rest, 1.0)
+        if not folder or not 0 <= weight < 1e6:
+            raise ValueError(f"expected [NAME=]FOLDER[:WEIGHT] with a weight of at least 0 (got {text!r})")
+        return cls(Path(folder), name, weight)
+
+
+def load_set(choice: SetChoice, *, measure: bool = True) -> PageSet:
+    """Return the pages of a folder, in either layout, in order of their ids.
+
+    Pages of ``measure=False`` are never measured. Raise :exc:`DataError` if there are none or one is broken.
+    """
+    folder, name = choice.folder, choice.name or choice.folder.resolve().name
+    if (folder / PAGES).is_file():
+        samples = _listed(folder, name)
+        digest = files_hash(folder, [folder / PAGES, *(sample.path for sample in samples)])
+    else:
+        samples = [replace(sample, part=name) for sample in load_pages(folder)]
+        digest = data_hash(folder)
+    weighed = (
+        replace(s, weight=choice.weight, learn=s.learn and choice.weight > 0, measure=s.measure and measure)
+        for s in samples
+    )
+    return PageSet(name, folder, digest, tuple(weighed))
+
+
+def load_sets(choices: Iterable[SetChoice], learn_only: Iterable[SetChoice] = ()) -> list[PageSet]:
+    """Return several sets. Raise :exc:`DataError` if two share a name, or two pages share an id."""
+    sets = [load_set(choice) for choice in choices] + [load_set(choice, measure=False) for choice in learn_only]
+    owner: dict[str, str] = {}
+    for one in sets:
+        if [other.name for other in sets].count(one.name) > 1:
+            raise DataError(f"two sets are named {one.name!r}: name one of them otherwise, as NAME=FOLDER")
+        same = [sample.id for sample in one.samples if sample.id in owner]
+        if same:
+            raise DataError(f"{one.folder} has pages with the ids of others: {', '.join(sorted(same)[:5])}")
+        owner |= {sample.id: one.name for sample in one.samples}
+    return sets
+
+
+def _listed(folder: Path, name: str) -> list[Sample]:
+    records = sorted(_records(folder / PAGES), key=lambda record: str(record["id"]))
+    if not records:
+        raise DataError(f"{folder / PAGES} names no page with a text")
+    drawn = _drawn(records)
+    return [_sample(folder, name, record, drawn) for record in records]
+
+
+def _records(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the lines of pages with known main content."""
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+                if not isinstance(record["id"], str):
+                    raise TypeError("the id is no text")
+                if isinstance(record.get("text"), str) and record.get("kind") != "other":
+                    yield record
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                what = f"{type(error).__name__}: {error}"
+                raise DataError(f'{path}, line {number}: expected {{"id": ..., "text": ...}} ({what})') from None
+
+
+def _drawn(records: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Return the ids of the pages of sites that are learnt from; a site's draw does not depend on other sites."""
+    sites: dict[str, list[str]] = defaultdict(list)
+    for record in records:
+        if "site" in record:
+            sites[str(record["site"])].append(record["id"])
+    return {
+        name
+        for site, pages in sites.items()
+        for name in random.Random(f"{_SITE_SEED} {site}").sample(pages, min(SITE_PAGES, len(pages)))
+    }
+
+
+def _sample(folder: Path, name: str, record: Mapping[str, Any], drawn: set[str]) -> Sample:
+    path = folder / "html" / f"{record['id']}.html"
+    if not path.is_file():
+        raise DataError(f"{folder / PAGES} has a page that is not there: expected {path}")
+    url, title, text = str(record.get("url") or ""), str(record.get("title") or ""), str(record["text"])
+    learn = record["id"] in drawn if "site" in record else record.get("train") is True
+    return Sample(
+        id=record["id"],
+        url=url,
+        host=str(record.get("host") or "") or host_of(url) or str(record.get("site") or ""),
+        path=path,
+        truth=text,
+        with_snippets=(),
+        without_snippets=(),
+        page_type=_page_type(record),
+        title=title,
+        part=_part(name, record),
+        language=str(record.get("language") or ""),
+        learn=learn,
+        title_apart=not (record.get("title_in_text") or (title and without_title(text, title) != text)),
+    )
+
+
+def _part(name: str, record: Mapping[str, Any]) -> str:
+    """Return the row of the table for a page: a set's forums, its articles and the like, or what is only measured."""
+    if "train" not in record:
+        return name
+    if record["train"] is not True:
+        return str(record["id"]).partition("-")[0]
+    return f"{name}, forums" if record.get("kind") == "forum" else f"{name}, articles"
+
+
+def _page_type(record: Mapping[str, Any]) -> str:
+    kind = str(record.get("kind") or "")
+    if record.get("generator") in _MANUALS:
+        return "documentation"
+    return kind if kind in _KINDS else "article"

@@ -1,0 +1,19 @@
+"""What answers where the model cannot decide, and what a page says about itself."""
+
+from scrapy_dripper.fallback.by_path import Fallback, check_fallback, dotted_path
+from scrapy_dripper.fallback.fallback import NOT_A_PAGE, NOTHING_MEANT, OWN, SUSPECT, fall_back
+from scrapy_dripper.fallback.nothing import nothing
+from scrapy_dripper.fallback.trees import first_part
+
+__all__ = [
+    "NOTHING_MEANT",
+    "NOT_A_PAGE",
+    "OWN",
+    "SUSPECT",
+    "Fallback",
+    "check_fallback",
+    "dotted_path",
+    "fall_back",
+    "first_part",
+    "nothing",
+]

@@ -1,0 +1,131 @@
+"""The extractors that take over where the model cannot decide."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.fallback.by_path import Fallback, load
+from scrapy_dripper.fallback.nothing import nothing
+from scrapy_dripper.fallback.trees import first_part
+from scrapy_dripper.fallback.whole_page import whole_page
+from scrapy_dripper.output import write_html
+from scrapy_dripper.output.content_json import clean
+from scrapy_dripper.page.decode import decode
+from scrapy_dripper.retrieval import wants_content, with_retrieval
+
+logger = logging.getLogger(__name__)
+
+OWN = ("trafilatura", "html")
+"""The fallbacks of :data:`~scrapy_dripper.config.FALLBACKS` that parse a document."""
+
+NOTHING_MEANT = ("empty", "none")
+"""The fallbacks that are for finding nothing."""
+
+NOT_A_PAGE = (FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML)
+"""Reasons for which there is nothing that a fallback could look at."""
+SUSPECT = (FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR)
+"""Reasons for which a fallback may be in for the same trouble, whatever the document looks like."""
+_reported: set[str] = set()
+
+
+def fall_back(
+    document: Document,
+    config: Config,
+    reason: FallbackReason,
+    error: str | None = None,
+) -> Extraction:
+    """Return what the fallback of the configuration makes of a document, for a given reason. Never raises.
+
+    A fallback of ours that runs out of memory is tried once more, on the first part of the document. One that raises
+    counts as ``empty``; what it raised is added to ``error``.
+    """
+    found = _fall_back(document, config, reason, error)
+    try:
+        return with_retrieval(found, document, config)
+    except Exception as problem:  # what a fallback of the user's returned can hold anything; MemoryError included
+        problems = [found.error, f"no chunks, links and fingerprints: {type(problem).__name__}: {problem}"]
+        return replace(found, error="; ".join(filter(None, problems)))
+
+
+def _fall_back(document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
+    name = _name(config.fallback)
+    if name == "none":
+        return nothing(document.url, reason, error)
+    if name == "empty" or reason in NOT_A_PAGE:
+        return nothing(document.url, reason, error, "empty")
+    try:
+        found = _run_within_memory(document, config)
+    except Exception as problem:  # RecursionError and MemoryError included: no page may stop the crawl
+        _report(name, document.url)
+        error = "; ".join(filter(None, [error, f"fallback {name}: {type(problem).__name__}: {problem}"]))
+        return nothing(document.url, reason, error, "empty")
+    source = f"fallback:{name}"
+    return replace(found, url=document.url, source=source, fallback_reason=reason, error=found.error or error)
+
+
+def _name(fallback: str | Callable[..., Any]) -> str:
+    if isinstance(fallback, str):
+        return fallback
+    return str(getattr(fallback, "__qualname__", type(fallback).__qualname__))
+
+
+def _report(name: str, url: str) -> None:
+    """Log the exception that is being handled: in full for the first of each fallback, for debugging after that."""
+    level = logging.DEBUG if name in _reported else logging.WARNING
+    _reported.add(name)
+    logger.log(
+        level,
+        "The fallback %(name)s failed for %(url)s; such pages come out empty. Further failures are logged at DEBUG.",
+        {"name": name, "url": url or "a page without URL"},
+        exc_info=True,
+    )
+
+
+def _run_within_memory(document: Document, config: Config) -> Extraction:
+    """Run the fallback; one of ours again on the first part of a document that takes more memory than there is."""
+    part = first_part(document) if config.fallback in OWN else None
+    if part is None:
+        return _run(document, config)
+    with contextlib.suppress(MemoryError):
+        return _run(document, config)
+    # Not while the exception is handled: it holds the frames, and so the tree, that took the memory.
+    return replace(_run(part, config), truncated=True)
+
+
+def _run(document: Document, config: Config) -> Extraction:
+    size = len(document.html)
+    html = document.html[: config.max_bytes]
+    text = html if isinstance(html, str) else decode(html, document.charset)
+    if config.fallback == "html":
+        found = whole_page(text, document.url, config, size)
+    elif config.fallback == "trafilatura":
+        from scrapy_dripper.fallback.trafilatura_output import by_trafilatura  # 0.1 s that most crawls can save
+
+        found = by_trafilatura(text, document.url, config, size)
+    else:
+        found = _own(text, document.url, config)
+    return replace(found, truncated=found.truncated or size > config.max_bytes)
+
+
+def _own(text: str, url: str, config: Config) -> Extraction:
+    """Return what a callable of the user's makes of a page; its HTML stays as it is."""
+    call = load(config.fallback) if isinstance(config.fallback, str) else cast(Fallback, config.fallback)
+    answer: object = call(text, url)
+    if isinstance(answer, Extraction):
+        content = answer.content
+        if content is not None:
+            content = clean(content)
+        elif answer.main_html and wants_content(config):
+            content = write_html(answer.main_html, url, config, len(answer.main_html)).content
+        return replace(answer, content=content)
+    if answer is not None and not isinstance(answer, str):
+        raise TypeError(f"expected HTML, an Extraction or None (got {type(answer).__name__})")
+    if answer is None or not answer.strip():
+        return nothing(url, None, None, "empty")
+    return replace(whole_page(answer, url, config, len(answer)), main_html=answer)

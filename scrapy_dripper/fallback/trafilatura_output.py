@@ -1,0 +1,193 @@
+"""One run of Trafilatura as HTML and text; its own ``extract`` runs once for each.
+
+Importing this module imports Trafilatura.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
+
+from htmldate.extractors import try_date_expr
+from lxml import etree
+from trafilatura import bare_extraction
+from trafilatura.utils import line_processing, trim
+from trafilatura.xml import xmltotxt
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.fallback.json_ld import drop_broken
+from scrapy_dripper.fallback.trees import limited_tree, title_of
+from scrapy_dripper.output import write_html
+from scrapy_dripper.output.bounds import most_chars
+from scrapy_dripper.output.tables.grid import MAX_PADDED, MAX_PADDING
+from scrapy_dripper.output.urls import unsafe_url
+from scrapy_dripper.page.recover import drop_controls
+from scrapy_dripper.page.tags import UNSEEN
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+    from lxml.html import HtmlElement
+
+# Its warning for every page on which it finds nothing says no more than the empty result.
+if logging.getLogger("trafilatura").level == logging.NOTSET:
+    logging.getLogger("trafilatura").setLevel(logging.ERROR)
+
+MAX_NUMBERED = 1_000
+"""Items of a list that keeps its numbers: to number one, Trafilatura counts all before it."""
+
+BETWEEN_RESETS = 20_000_000
+"""Characters of documents after which Trafilatura's caches are emptied: they hold a thousand lines of each kind,
+however long, and hostile pages are one line."""
+_seen = 0
+
+_NOT_SHOWN = tuple(set(UNSEEN) - {"head", "link", "meta", "script", "title"})
+"""What a reader does not see, but for what Trafilatura reads: it copies a tree as HTML, and takes the text of some of
+these for text of the page, markup included."""
+_RAW = ("listing", "plaintext", "xmp")
+"""Text that is not parsed. Copied as HTML it is escaped once more, and ``<plaintext>`` takes the end tags behind it."""
+
+_TAGS = {"quote": "blockquote", "lb": "br", "graphic": "img", "ref": "a", "row": "tr"}
+_FORMATTING = {"#b": "strong", "#i": "em", "#u": "u", "#t": "code", "#sub": "sub", "#sup": "sup"}
+_ATTRIBUTES = {"img": ("src", "alt", "title"), "a": ("target",)}
+
+
+def by_trafilatura(text: str, url: str, config: Config, size: int) -> Extraction:
+    """Return what Trafilatura takes for the main content of a page.
+
+    ``size`` is the length of the document that the text is of, by which the output is bounded.
+    """
+    root, truncated = limited_tree(text)
+    title = title_of(root)
+    most = most_chars(size, config.max_output)
+    # Trafilatura puts the URL before that of each image, whatever that comes to.
+    short = len(url) * sum(1 for _ in root.iter("img", "a")) <= most // 2
+    main_html, plain = extract(root, url if short else "", config.favor, config.comments)
+    limit_caches(len(text))
+    written = write_html(main_html, url, config, size)
+    if config.content_types is not None or written.truncated or len(plain) > most:
+        plain = written.text
+    return Extraction(
+        url=url,
+        title=title,
+        main_html=written.main_html,
+        markdown=written.markdown,
+        text=plain,
+        content=written.content,
+        source="fallback:trafilatura",
+        truncated=truncated or written.truncated,
+    )
+
+
+def extract(root: HtmlElement, url: str, favor: str = "balanced", comments: str = "auto") -> tuple[str, str]:
+    """Return HTML and text of the main content of a tree, which changes; empty strings for none.
+
+    ``favor`` and ``comments`` are answers to ``DRIPPER_FAVOR`` and ``DRIPPER_COMMENTS``. Comments are left out but for
+    ``keep``, and then behind the rest: they are no main content, and without them the text is a little closer to what
+    people mark as such.
+    """
+    drop_controls(root)
+    drop_broken(root)
+    etree.strip_elements(root, *_NOT_SHOWN, with_tail=False)
+    for element in root.iter(*_RAW):
+        element.tag = "pre"
+    for numbered in root.iter("ol"):
+        if len(numbered) > MAX_NUMBERED:
+            numbered.tag = "ul"
+    found: Any = bare_extraction(
+        root,
+        url=url or None,
+        output_format="xml",  # only the tree: its own Markdown takes quadratic time for formulas that do not end
+        include_comments=comments == "keep",
+        favor_precision=favor == "precision",
+        favor_recall=favor == "recall",
+        include_formatting=True,
+        include_images=True,
+        include_links=True,
+        include_tables=True,
+    )
+    if found is None or found.body is None:
+        return "", ""
+    if comments == "keep" and found.commentsbody is not None:
+        found.body.extend(list(found.commentsbody))
+    _drop_unsafe_urls(found.body)
+    _drop_padding(found.body)
+    plain = deepcopy(found.body)
+    etree.strip_elements(plain, "graphic", with_tail=False)
+    etree.strip_tags(plain, "ref", "hi")
+    text = xmltotxt(plain, False)
+    return _html(found.body), normalize("NFC", text).strip()
+
+
+def limit_caches(characters: int) -> None:
+    """Note that Trafilatura has had a document of so many characters; empty its caches from time to time."""
+    global _seen
+    _seen += characters
+    if _seen > BETWEEN_RESETS:
+        _seen = 0
+        # Not trafilatura.meta.reset_caches, which logs an error for each cache that another library has given up.
+        for function in (line_processing, trim, try_date_expr):
+            function.cache_clear()
+
+
+def _drop_unsafe_urls(body: _Element) -> None:
+    """Take out what would run when followed.
+
+    Trafilatura takes URLs from more attributes than href and src, so its own tree is what counts.
+    """
+    for element in body.iter("*"):
+        for name in ("target", "src", "href", "url"):
+            if unsafe_url(element.get(name, "")):
+                del element.attrib[name]
+
+
+def _drop_padding(body: _Element) -> None:
+    """Take out the empty cells at the end of rows, if most cells are such.
+
+    Trafilatura makes all rows of a table as long as the longest, up to a hundred cells.
+    """
+    cells = list(body.iter("cell"))
+    filled = sum(1 for cell in cells if len(cell) or cell.text)
+    if len(cells) <= MAX_PADDED or len(cells) <= MAX_PADDING * filled:
+        return
+    for row in body.iter("row"):
+        for cell in reversed(list(row)):
+            if len(cell) or cell.text:
+                break
+            row.remove(cell)
+
+
+def _html(body: _Element) -> str:
+    """Return Trafilatura's own tree, a dialect of TEI, as HTML."""
+    for element in body.iter("*"):
+        tag = _tag(element)
+        kept = {name: value for name, value in element.items() if name in _ATTRIBUTES.get(tag, ())}
+        element.attrib.clear()
+        for name, value in kept.items():
+            element.set("href" if name == "target" else name, value)
+        element.tag = tag
+    body.tag = "body"
+    root = etree.Element("html")
+    root.append(body)
+    return normalize("NFC", etree.tostring(root, encoding="unicode", method="html"))
+
+
+def _tag(element: _Element) -> str:
+    """Return the HTML tag of one of Trafilatura's elements, which are named after TEI with the original in ``rend``."""
+    name, rend = str(element.tag), element.get("rend") or ""
+    if name == "head":
+        return rend if re.fullmatch("h[1-6]", rend) else "h3"
+    if name == "hi":
+        return _FORMATTING.get(rend, "span")
+    if name == "list":
+        return rend if rend in ("ol", "dl") else "ul"
+    if name == "item":
+        return rend[:2] if rend.startswith(("dt-", "dd-")) else "li"
+    if name == "cell":
+        return "th" if element.get("role") == "head" else "td"
+    if name == "code":
+        return "pre" if len(element) or "\n" in (element.text or "") else "code"
+    return _TAGS.get(name, name if name.isalnum() else "span")  # of a broken page it keeps tags such as ``p"``

@@ -1,0 +1,88 @@
+"""Fingerprints of a text: a hash that tells whether it has changed, and one that tells by how much.
+
+The second is a simhash (Charikar 2002, *Similarity estimation techniques from rounding algorithms*) of 64 bits. In
+Manku, Jain, Das Sarma 2007, *Detecting near-duplicates for web crawling*, near duplicates differ in at most 3 of them.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.fingerprint.counters import is_counter
+
+SHINGLE = 3
+"""Words that are looked at together: in another order, they are another text."""
+
+_AT_ONCE = 1 << 16
+"""Words whose bits are counted together, for the memory that takes."""
+
+# Soft hyphens, zero-width spaces and joiners, marks of direction, byte order marks: nobody sees them.
+_invisible = re.compile("[\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]").sub
+_digits = re.compile(r"\d+(?:[.,\u00a0\u202f]\d+)*").sub
+# A character of a script without spaces is a word; other words are letters, or digits.
+_words = re.compile(
+    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\u0e00-\u0e7f\U00020000-\U0003ffff]"
+    r"|[^\W\d_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\u0e00-\u0e7f\U00020000-\U0003ffff]+|\d+"
+).findall
+
+
+def content_hash(text: str) -> str:
+    """Return a hash of what a text says, as 32 hexadecimal digits: BLAKE2b with 128 bits (RFC 7693).
+
+    White space and invisible characters do not count. Nor do short lines that hold nothing but numbers and words of
+    counters and times since (:mod:`~scrapy_dripper.fingerprint.counters`), such as ``1,204 views`` or ``3 hours ago``.
+    All other numbers do: prices, dates, scores.
+    """
+    digest = blake2b(digest_size=16)
+    for line in _invisible("", text).split("\n"):
+        words = " ".join(line.split())
+        if words and not is_counter(words):
+            digest.update(words.encode("utf-8", "surrogatepass") + b" ")
+    return digest.hexdigest()
+
+
+def simhash(text: str) -> str:
+    """Return the simhash of a text, as 16 hexadecimal digits: near duplicates differ in few bits.
+
+    It is made of all runs of three words in lower case; a character of Chinese, Japanese, Korean or Thai is a word, and
+    one number is as good as another. A text without words has zeros only. Time is linear in the text.
+    """
+    words = _words(_digits("0", _invisible("", text).casefold()))
+    known: dict[str, int] = {}
+    numbers = [known.setdefault(word, len(known)) for word in words]
+    hashes = np.array([_hash(word) for word in known], dtype=np.uint64)
+    votes = np.zeros(64, dtype=np.int64)
+    most = max(1, len(words) - SHINGLE + 1) if words else 0
+    for start in range(0, most, _AT_ONCE):
+        part = hashes[numbers[start : min(start + _AT_ONCE, most) + SHINGLE - 1]]
+        shingles = _mixed(part, max(1, len(part) - SHINGLE + 1))
+        bits = np.unpackbits(shingles.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1)
+        votes += 2 * bits.sum(axis=0, dtype=np.int64) - len(bits)
+    return np.packbits(votes > 0).tobytes().hex()
+
+
+def distance(one: str, other: str) -> int:
+    """Return the number of bits, 0 to 64, in which two simhashes differ."""
+    return (int(one, 16) ^ int(other, 16)).bit_count()
+
+
+def _hash(word: str) -> int:
+    return int.from_bytes(blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+def _mixed(hashes: npt.NDArray[np.uint64], count: int) -> npt.NDArray[np.uint64]:
+    """Return a hash for each run of words, of those of the words: sums that depend on the order, well mixed.
+
+    The mixing is that of SplitMix64 (Steele, Lea, Flood 2014): without it, texts with the same words would be alike.
+    """
+    mixed: npt.NDArray[np.uint64] = np.zeros(count, dtype=np.uint64)
+    for offset in range(min(SHINGLE, len(hashes))):
+        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + hashes[offset : offset + count]
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
