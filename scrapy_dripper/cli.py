@@ -28,6 +28,7 @@ COMMANDS = {
     "evaluate": "scrapy_dripper.evaluation.command",
     "annotate": "scrapy_dripper.annotation.command",
     "export": "scrapy_dripper.export_command",
+    "corpus": "scrapy_dripper.corpus.command",
 }
 """The module of each command: its ``add_parser`` takes the action of ``add_subparsers`` and sets ``run``."""
 OPTIONS = (
