@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import gzip
 import hashlib
 import io
@@ -128,8 +127,7 @@ def response_record(response: Response, fields: Mapping[str, str]) -> bytes:
         record.headers[name] = value
     record.is_http = True
     record.set_bytes_content(_head(response) + response.body)
-    digest = base64.b32encode(hashlib.sha1(response.body, usedforsecurity=False).digest())
-    return _written(record, b"sha1:" + digest)
+    return _written(record, hashlib.sha1(response.body, usedforsecurity=False).digest())
 
 
 def _head(response: Response) -> bytes:

@@ -28,9 +28,9 @@ TICK = 0.1
 class RanksFailedError(RuntimeError):
     """Ranks did not get to their end; ``ranks`` says which. The next run begins them again, and no other."""
 
-    def __init__(self, ranks: Sequence[int], logs: str) -> None:
+    def __init__(self, ranks: Sequence[int], tasks: int, logs: str) -> None:
         named = ", ".join(map(str, ranks[:10])) + (", ..." if len(ranks) > 10 else "")
-        super().__init__(f"{len(ranks)} ranks failed ({named}), {TRIES} times each; their logs are in {logs}")
+        super().__init__(f"{len(ranks)} of {tasks} tasks failed, {TRIES} times each: {named}; their logs are in {logs}")
         self.ranks = tuple(ranks)
 
 
@@ -98,7 +98,7 @@ class RankProcesses(PipelineExecutor):  # type: ignore[misc]
                 process.wait()
                 _close(process)
         if failed:
-            raise RanksFailedError(sorted(failed), self.logging_dir.resolve_paths("logs"))
+            raise RanksFailedError(sorted(failed), self.tasks, self.logging_dir.resolve_paths("logs"))
 
     def _start(self, rank: int, program: bytes) -> subprocess.Popen[bytes]:
         with self.logging_dir.open(f"logs/task_{rank:05d}.stderr", "wb") as errors:  # what comes before its log is open
