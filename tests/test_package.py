@@ -104,7 +104,7 @@ def test_the_extras_that_messages_name_exist() -> None:
     for path in (ROOT / "scrapy_dripper").rglob("*.py"):
         named |= set(re.findall(r"scrapy-dripper\[([\w,]+)\]", path.read_text(encoding="utf-8")))
     assert {extra for names in named for extra in names.split(",")} <= provided
-    assert {"cpu", "gpu", "poet", "playwright", "train", "evaluate", "dev"} <= provided
+    assert {"cpu", "gpu", "poet", "playwright", "train", "evaluate", "corpus", "dev"} <= provided
 
 
 def test_what_is_imported_is_required() -> None:
@@ -147,7 +147,7 @@ def test_constraints_pin_everything_that_is_required() -> None:
     assert None not in matches
     pinned = {normal(match.group(1)) for match in matches if match}
     wanted = required()
-    asked = set().union(wanted[""], *(wanted[extra] for extra in ("cpu", "poet", "evaluate", "dev", "docs")))
+    asked = set().union(wanted[""], *(wanted[extra] for extra in ("cpu", "poet", "evaluate", "dev", "docs", "corpus")))
     assert asked - {NAME} <= pinned
 
 
