@@ -21,6 +21,7 @@ from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
+from scrapy.utils.asyncio import is_asyncio_available
 
 from scrapy_dripper.config import Config, ConfigError
 
@@ -48,6 +49,7 @@ class WarcMiddleware:
         path = Config.from_settings(crawler.settings).warc
         if path is None:
             raise NotConfigured("DRIPPER_WARC is None")
+        check_reactor(crawler, "DRIPPER_WARC")
         self._crawler = crawler
         self._file, self._path = _new_file(Path(path))
         self._compressed = self._path.suffix == ".gz"
@@ -102,6 +104,7 @@ class WarcMiddleware:
 
     def _write(self, record: bytes) -> None:
         self._file.write(gzip.compress(record, LEVEL, mtime=0) if self._compressed else record)
+        self._file.flush()  # A crawl that is killed loses what waits, and no more.
 
     async def _spider_closed(self) -> None:
         await asyncio.get_running_loop().run_in_executor(None, self._close)
@@ -112,6 +115,15 @@ class WarcMiddleware:
             self._file.close()
         except OSError as error:
             logger.error("%(path)s is not complete: %(error)s", {"path": self._path, "error": error})
+
+
+def check_reactor(crawler: Crawler, name: str) -> None:
+    """Raise :exc:`~scrapy_dripper.config.ConfigError` if a crawl runs on another reactor than asyncio's."""
+    if not is_asyncio_available():
+        raise ConfigError(
+            "TWISTED_REACTOR must be 'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default, "
+            f"for {name} (got {crawler.settings['TWISTED_REACTOR']!r})"
+        )
 
 
 def response_record(response: Response, fields: Mapping[str, str]) -> bytes:

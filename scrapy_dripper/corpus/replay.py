@@ -18,7 +18,7 @@ from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.corpus.archive import ENCODING, FINGERPRINT
+from scrapy_dripper.corpus.archive import ENCODING, FINGERPRINT, check_reactor
 from scrapy_dripper.corpus.records import HTML, Recorded, Skip, responses
 
 logger = logging.getLogger(__name__)
@@ -60,6 +60,7 @@ class ReplayHandler(BaseDownloadHandler):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
+        check_reactor(crawler, "DRIPPER_REPLAY")
         self._paths = archives(crawler.settings)
         self._places: dict[str, list[tuple[str, int]]] | None = None
 

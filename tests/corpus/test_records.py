@@ -13,8 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shards import HTML, record
 
-from scrapy_dripper.corpus.records import Recorded, Skip, pages
 from scrapy_dripper.page.decode import decode
+
+pytest.importorskip("scrapy_dripper.corpus.records", reason="needs FastWARC 2", exc_type=ImportError)
+
+from scrapy_dripper.corpus.records import Recorded, Skip, pages
 
 URL = "https://example.org/"
 PAGE = b"<!doctype html><title>Tides</title><p>Twice a day the water comes.</p>"

@@ -16,6 +16,9 @@ from scrapy import FormRequest, Request, Spider
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_dripper.config import Config, ConfigError
+
+pytest.importorskip("scrapy_dripper.corpus.records", reason="needs FastWARC 2", exc_type=ImportError)
+
 from scrapy_dripper.corpus.archive import WarcMiddleware, response_record
 from scrapy_dripper.corpus.records import responses
 from scrapy_dripper.corpus.replay import ReplaySpider
