@@ -20,9 +20,10 @@ logger = logging.getLogger(__name__)
 
 HTML = ("text/html", "application/xhtml+xml")
 _RECORDS = WarcRecordType.response | WarcRecordType.revisit | WarcRecordType.continuation
-_BYTES_OF_DIGESTS = {"sha1": 20, "sha256": 32, "md5": 16}
+_DIGESTS = ("sha1", "sha256", "md5")
 
 _head_end = re.compile(rb"\r?\n\r?\n").search
+_encoded = re.compile(rb"(?i)\n(?:transfer|content)-encoding:").search
 _chunk_size = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]{0,1000})?\r?\n").match
 
 
@@ -146,7 +147,7 @@ def as_page(recorded: Recorded, limit: int) -> Recorded | Skip:
     found = _inflated(body, recorded.header(b"content-encoding"), limit)
     if isinstance(found, Skip):
         return found
-    if not found.strip():
+    if not found or found.isspace():
         return Skip.EMPTY
     if not kinds and not found[:1_024].lstrip().startswith(b"<"):
         return Skip.NOT_HTML
@@ -177,6 +178,7 @@ def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip:
     truncated = record.headers.get("WARC-Truncated") or None
     if record.headers.get("WARC-Segment-Number") is not None:
         truncated = truncated or "segment"
+    sha1 = hashlib.sha1(body, usedforsecurity=False).digest()
     return Recorded(
         url=url,
         id=record.headers.get("WARC-Record-ID") or "",
@@ -186,29 +188,29 @@ def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip:
         body=body,
         offset=record.stream_pos,
         truncated=truncated,
-        digest="sha1:" + base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode(),
-        is_intact=_is_intact(record, block, body),
+        digest="sha1:" + base64.b32encode(sha1).decode(),
+        is_intact=_is_intact(record, block, body, sha1),
         payload_type=(record.headers.get("WARC-Identified-Payload-Type") or "").strip().lower(),
         extension=tuple((key, value) for key, value in record.headers.items() if key.lower().startswith("scrapy-")),
     )
 
 
-def _is_intact(record: WarcRecord, block: bytes, body: bytes) -> bool:
+def _is_intact(record: WarcRecord, block: bytes, body: bytes, sha1: bytes) -> bool:
     """Return False if a digest of a known kind says that the bytes are others than those that were written.
 
-    That of the body is not asked where the body is chunked or compressed: archives differ in what they took it of.
+    The digest of the body is asked first, because its SHA-1 is known. Where the body is chunked or compressed it is
+    that of the whole record: archives differ in what they took the other one of.
     """
     asked = [("WARC-Block-Digest", block)]
-    if not re.search(rb"(?i)\n(?:transfer|content)-encoding:", block[: len(block) - len(body)]):
-        asked.append(("WARC-Payload-Digest", body))
+    if not _encoded(block[: len(block) - len(body)]):
+        asked.insert(0, ("WARC-Payload-Digest", body))
     for name, data in asked:
         kind, _, value = (record.headers.get(name) or "").strip().partition(":")
-        size = _BYTES_OF_DIGESTS.get(kind.lower())
-        if size is None:
+        if kind.lower() not in _DIGESTS:
             continue
-        digest = hashlib.new(kind.lower(), data, usedforsecurity=False).digest()
-        if value.rstrip("=").upper() not in (base64.b32encode(digest).decode().rstrip("="), digest.hex().upper()):
-            return False
+        is_known = data is body and kind.lower() == "sha1"
+        digest = sha1 if is_known else hashlib.new(kind.lower(), data, usedforsecurity=False).digest()
+        return value.rstrip("=").upper() in (base64.b32encode(digest).decode().rstrip("="), digest.hex().upper())
     return True
 
 

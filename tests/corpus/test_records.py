@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
+import hashlib
 import io
 import zlib
 from collections import Counter
@@ -136,6 +138,24 @@ def test_digests_are_compared() -> None:
 
     assert (good.is_intact, bad.is_intact) == (True, False)
     assert good.digest != bad.digest
+
+
+@pytest.mark.parametrize("kind", ["sha1", "sha256", "md5"])
+def test_the_digest_of_the_body_is_the_first_to_be_asked(kind: str) -> None:
+    """In base 32 or hexadecimal; but not of a body that is chunked, which some take for the sum of its chunks."""
+    right = hashlib.new(kind, PAGE).hexdigest()
+    wrong = hashlib.new(kind, b"something else").hexdigest()
+    found, _ = read(
+        record(URL, PAGE, fields={"WARC-Payload-Digest": f"{kind}:{right}"})
+        + record(URL, PAGE, fields={"WARC-Payload-Digest": f"{kind}:{base64.b32encode(bytes.fromhex(right)).decode()}"})
+        + record(URL, PAGE, fields={"WARC-Payload-Digest": f"{kind}:{wrong}"})
+        + record(
+            *(URL, chunked(PAGE, 9), HTML + b"Transfer-Encoding: chunked\r\n"),
+            fields={"WARC-Payload-Digest": f"{kind}:{wrong}"},
+        )
+    )
+
+    assert [page.is_intact for page in found] == [True, True, False, True]
 
 
 def test_what_the_crawler_took_it_for_counts() -> None:

@@ -61,14 +61,15 @@ def recorded(path: Path) -> list[Any]:
         return list(responses(stream, 1 << 30, lambda reason: pytest.fail(str(reason))))
 
 
-def test_a_crawl_is_extracted_again_bit_for_bit(crawls: Crawls, site: Site, archive: Path) -> None:
-    """By the spider that comes with it, with the server gone; whatever the encodings."""
+@pytest.mark.parametrize("processes", [0, 1])
+def test_a_crawl_is_extracted_again_bit_for_bit(crawls: Crawls, site: Site, archive: Path, processes: int) -> None:
+    """By the spider that comes with it, without asking the server; whatever the encodings."""
     site.routes.update(PAGES)
     urls = [site.url(path) for path in PAGES]
     first = crawls(spider(urls), {**ENGINE, "DRIPPER_WARC": archive})
     seen = list(site.seen)
 
-    again = crawls(ReplaySpider, {**ENGINE, "DRIPPER_REPLAY": archive})
+    again = crawls(ReplaySpider, {**ENGINE, "DRIPPER_REPLAY": archive, "DRIPPER_PROCESSES": processes})
 
     assert contents(again) == contents(first)
     assert len(first.items) == len(PAGES)
