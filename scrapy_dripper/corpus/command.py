@@ -47,7 +47,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     extract.set_defaults(run=run)
     extract.add_argument("inputs", nargs="+", metavar="WARC", help="a WARC file, a folder of them, or a glob")
     extract.add_argument("-o", "--output", metavar="DIR", required=True, help="the folder of the Parquet files")
-    extract.add_argument("--tasks", type=_count, metavar="N", help="default: one for each WARC file")
+    extract.add_argument("--tasks", type=_count, metavar="N", help="at most, and by default, one for each WARC file")
     extract.add_argument("--workers", type=_count, metavar="N", help="tasks at a time; default: one for each core")
     extract.add_argument(
         "--processes",

@@ -8,8 +8,10 @@ import hashlib
 import io
 import zlib
 from collections import Counter
+from typing import Any
 
 import pytest
+from fastwarc import GzipWriter, Lz4Writer, ZstdWriter
 from fastwarc.warc import WarcRecordType
 from hypothesis import given
 from hypothesis import strategies as st
@@ -179,6 +181,24 @@ def test_the_charset_is_found_as_in_a_crawl(head: bytes, text: str, encoding: st
     (page,), _ = read(record(URL, text.encode(encoding), head))
 
     assert decode(page.body, page.charset) == text
+
+
+@pytest.mark.parametrize("writer", [None, GzipWriter, ZstdWriter, Lz4Writer])
+def test_archives_may_be_compressed(writer: Any) -> None:
+    """In any of the ways that FastWARC knows, each record by itself or all of them together."""
+    stream = io.BytesIO()
+    for _ in range(2):
+        if writer is None:
+            stream.write(record(URL, PAGE))
+        else:
+            packed = writer(stream)
+            packed.write(record(URL, PAGE))
+            packed.finish()
+            packed.flush()
+    found, skipped = read(stream.getvalue())
+
+    assert [page.body for page in found] == [PAGE, PAGE]
+    assert not skipped
 
 
 def test_a_disk_that_fails_is_no_broken_archive() -> None:
