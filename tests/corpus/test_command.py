@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,15 +24,28 @@ PATIENCE = 120
 OWN = ("--engine", "corpus_engines.AllMain", "--fallback", "none")
 
 
+started: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def _end() -> Iterator[None]:
+    """Leave no process behind, whatever a test ends with."""
+    yield
+    while started:
+        started.pop().kill()
+
+
 def command(*arguments: object) -> subprocess.Popen[str]:
     """Start the command as a user does."""
     path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "scrapy_dripper", "corpus", "extract", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": path},
         stderr=subprocess.PIPE,
         text=True,
     )
+    started.append(process)
+    return process
 
 
 def result(process: subprocess.Popen[str]) -> tuple[int, str]:
