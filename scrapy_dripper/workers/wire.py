@@ -152,17 +152,29 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
         page_type=page_type,
         page_type_probability=_number(values["page_type_probability"]),
         quality=_number(values["quality"]),
-        content=None if missing[-2] else PackedContent(partial(_items, texts[-2])),  # type: ignore[arg-type]
+        content=None if missing[-2] else _packed(texts[-2]),  # type: ignore[arg-type]
         metadata=None if missing[-1] else _metadata(texts[-1]),
         work={str(name): int(count) for name, count in dict(values["work"]).items()},
         milliseconds=float(values["milliseconds"]),
     )
 
 
+def _packed(data: bytes) -> PackedContent:
+    return PackedContent(partial(_items, data), partial(_values, data))
+
+
 def _items(data: bytes) -> Items:
     from scrapy_dripper.output.content_json import from_json
 
     return from_json(json.loads(data))
+
+
+def _values(data: bytes) -> list[dict[str, Any]]:
+    """Return what :func:`pack_extraction` made of items: it is theirs, so it need not be made into items again."""
+    values = json.loads(data)
+    if not isinstance(values, list):
+        raise ValueError(f"not a content list (expected a list, got {type(values).__name__})")
+    return values
 
 
 def _metadata(data: bytes) -> Metadata:
