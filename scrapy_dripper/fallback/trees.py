@@ -19,7 +19,7 @@ MAX_ELEMENTS = 25_000
 """Elements of a page that a fallback sees. Trafilatura takes 5 s for so many short paragraphs, and 2 minutes for five
 times as many; of 1,310 real pages the largest has 16,000."""
 
-MAX_DEPTH = 64
+MAX_DEPTH = 50
 """Depth of the elements that Trafilatura sees: it looks at all that is around each, and in each table at all that is in
 the tables in it. Of 1,743 real pages one is deeper, with 90 elements in each other."""
 
