@@ -83,36 +83,43 @@ class Process:
         self._step: int | None = None
         self._on_slow: OnSlow | None = None
         environment = {name: value for name, value in os.environ.items() if own_code or name in _ENVIRONMENT}
-        # The end of this pipe that stays here is closed when this process ends, however it ends.
-        life, self._life = os.pipe()
+        self._terms = {
+            "memory": memory,
+            "path": _path(),
+            "role": role,
+            "again": again,
+            "config": pack_config(config),
+            "logging": logging.getLogger("scrapy_dripper").getEffectiveLevel(),
+        }
+        with contextlib.ExitStack() as stack:
+            try:
+                _keep_off_standard_streams(stack)
+                # The end of this pipe that stays here is closed when this process ends, however it ends.
+                life, self._life = os.pipe()
+            except OSError as error:
+                raise StartError(f"{type(error).__name__}: {error}") from error
+            stack.callback(os.close, life)
+            self._popen = self._start(life, environment | _threads(config.threads if role == "pages" else None))
+        self._terms["life"] = life if os.name == "posix" else None
+        self.pid = self._popen.pid
+        # If nobody closes this, no process stays, and none that has ended.
+        self._finalizer = weakref.finalize(self, _kill, self._popen, self._life)
+
+    def _start(self, life: int, environment: dict[str, str]) -> subprocess.Popen[bytes]:
         try:
-            self._popen = subprocess.Popen(
+            return subprocess.Popen(
                 [sys.executable, "-I", str(_MAIN)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 pass_fds=(life,) if os.name == "posix" else (),
-                env=environment | _threads(config.threads if role == "pages" else None),
+                env=environment,
                 **_OWN_GROUP,
                 creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )
         except (OSError, ValueError, MemoryError) as error:
             os.close(self._life)
             raise StartError(f"{type(error).__name__}: {error}") from error
-        finally:
-            os.close(life)
-        self.pid = self._popen.pid
-        # If nobody closes this, no process stays, and none that has ended.
-        self._finalizer = weakref.finalize(self, _kill, self._popen, self._life)
-        self._terms = {
-            "memory": memory,
-            "path": [path or os.getcwd() for path in sys.path if isinstance(path, str)],
-            "life": life if os.name == "posix" else None,
-            "role": role,
-            "again": again,
-            "config": pack_config(config),
-            "logging": logging.getLogger("scrapy_dripper").getEffectiveLevel(),
-        }
 
     def wait_until_ready(self, seconds: float, now: Callable[[], float] = time.monotonic) -> None:
         """Return when the worker can be asked.
@@ -302,6 +309,23 @@ class Process:
             with contextlib.suppress(ValueError):
                 return f"it was ended by {signal.Signals(-code).name}"
         return f"it ended with exit code {code}"
+
+
+def _path() -> list[str]:
+    """Return where this process imports from. A current folder that has been deleted is left out: nothing is there."""
+    here: list[str] = []
+    with contextlib.suppress(OSError):
+        here = [os.getcwd()]
+    return [entry for path in sys.path if isinstance(path, str) for entry in ([path] if path else here)]
+
+
+def _keep_off_standard_streams(stack: contextlib.ExitStack) -> None:
+    """Occupy descriptors 0 to 2 where they are closed: a pipe that got one of them would be the worker's own stream."""
+    while True:
+        descriptor = os.open(os.devnull, os.O_RDWR)
+        stack.callback(os.close, descriptor)
+        if descriptor > 2:
+            return
 
 
 def _kill(popen: subprocess.Popen[bytes], life: int) -> None:
