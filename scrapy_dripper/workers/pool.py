@@ -57,7 +57,7 @@ class Pool:
         self.most = most
         """The most processes, not counting stand-ins."""
         self._config, self._role, self._relay = config, role, relay
-        self._keeps_spare, self._spare_until = spare, 0.0
+        self._keeps_spare, self._spare_from, self._spare_until = spare, 0.0, 0.0
         self._own_code = config.fallback not in FALLBACKS or config.engine not in ("tagger", "qwen3")
         self._memory = config.worker_memory << 20 if role == "pages" else None
         self._changed = threading.Condition()
@@ -288,7 +288,7 @@ class Pool:
         self._spare_until = time.monotonic() + IDLE_SECONDS if self._keeps_spare else 0.0
 
     def _needs_spare(self, now: float) -> bool:
-        wanted = now < self._spare_until and not (self._closed or self._starting or self._idle)
+        wanted = self._spare_from <= now < self._spare_until and not (self._closed or self._starting or self._idle)
         return wanted and self._has_room and self._quick <= self.most
 
     def _start_spare(self) -> None:
@@ -299,7 +299,7 @@ class Pool:
                 self._give_back(self._start())
             except (StartError, ModelError, ConfigError, ClosedError) as error:
                 logger.debug("no worker process to keep ready: %(error)s", {"error": error})
-                self._spare_until = 0.0
+                self._spare_from = time.monotonic() + PAUSE_SECONDS
             finally:
                 started()
 
@@ -311,7 +311,7 @@ class Pool:
         try:
             threading.Thread(target=start, name="scrapy-dripper-spare", daemon=True).start()
         except (RuntimeError, MemoryError):  # no thread to be had
-            self._spare_until = 0.0
+            self._spare_from = time.monotonic() + PAUSE_SECONDS
             started()
 
 
