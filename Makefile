@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 VENV_TEST ?= .venv-test
 VENV_DOCS ?= .venv-docs
+VENV_CORPUS ?= .venv-corpus
 VENV_EXPORT ?= .venv-export
 VENV_OPTIMUM ?= .venv-export-optimum
 URLS ?=
@@ -20,7 +21,7 @@ comma := ,
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help crawl crawl-js test test-export coverage lint docs docs-build reference fuzz train evaluate benchmark clean
+.PHONY: help crawl crawl-js test test-corpus test-export coverage lint docs docs-build reference fuzz train evaluate benchmark clean
 
 # $(call install,VIRTUALENV,EXTRA,PIP OPTIONS): pip says nothing but errors. It is upgraded first, because the one that
 # comes with Python 3.11 does not match all extras.
@@ -50,15 +51,19 @@ crawl-js: $(VENV)/.installed-playwright  ## Crawl a page that JavaScript writes 
 test: $(VENV_TEST)/.installed-dev  ## Run the tests in a virtualenv of their own; ARGS="-k name" go to pytest
 	@'$(VENV_TEST)/bin/python' -m $(PYTEST) $(JOBS) $(ARGS)
 
+# pyarrow takes 170 MB: it has a virtualenv that only these tests need.
+test-corpus: $(VENV_CORPUS)/.installed-corpus  ## Run the tests of archives, with datatrove and Parquet
+	@'$(VENV_CORPUS)/bin/python' -m $(PYTEST) tests/corpus $(ARGS)
+
 # The exporters need different releases of transformers.
 test-export: $(VENV_EXPORT)/.installed-export $(VENV_OPTIMUM)/.installed-export-optimum  ## Run the tests of export and training, with torch
 	@'$(VENV_EXPORT)/bin/python' -m $(PYTEST) tests/engines/export tests/training/test_network.py tests/training/qwen3 $(ARGS)
 	@'$(VENV_OPTIMUM)/bin/python' -m $(PYTEST) tests/engines/export $(ARGS)
 
-# Code that needs torch is tested in virtualenvs of its own: what none of the three runs reaches is what counts.
+# Code that needs torch or datatrove is tested in virtualenvs of its own: what none of the runs reaches is what counts.
 coverage: $(VENV_TEST)/.installed-dev  ## Run all tests, those with torch too, and list the lines that none reaches
 	@'$(VENV_TEST)/bin/python' -m coverage erase
-	@$(MAKE) --no-print-directory test test-export PYTEST='coverage run -m pytest' JOBS=
+	@$(MAKE) --no-print-directory test test-corpus test-export PYTEST='coverage run -m pytest' JOBS=
 	@'$(VENV_TEST)/bin/python' -m coverage combine --quiet
 	@'$(VENV_TEST)/bin/python' -m coverage report
 
@@ -92,7 +97,7 @@ benchmark: $(VENV)/.installed-cpu  ## Measure speed beside Trafilatura on the de
 	@'$(VENV)/bin/python' benchmarks/crawl.py
 
 clean:  ## Remove the virtualenvs and all that was built; keeps the data in .cache
-	rm -rf '$(VENV)' '$(VENV_TEST)' '$(VENV_DOCS)' '$(VENV_EXPORT)' '$(VENV_OPTIMUM)' build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+	rm -rf '$(VENV)' '$(VENV_TEST)' '$(VENV_DOCS)' '$(VENV_CORPUS)' '$(VENV_EXPORT)' '$(VENV_OPTIMUM)' build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find scrapy_dripper models tests benchmarks example_project docs -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.installed-cpu: pyproject.toml setup.cfg
@@ -112,6 +117,9 @@ $(VENV)/.installed-playwright: pyproject.toml setup.cfg
 
 $(VENV_TEST)/.installed-dev: pyproject.toml setup.cfg constraints.txt
 	$(call install,$(VENV_TEST),dev,-c constraints.txt)
+
+$(VENV_CORPUS)/.installed-corpus: pyproject.toml setup.cfg constraints.txt
+	$(call install,$(VENV_CORPUS),cpu$(comma)corpus,-c constraints.txt pytest hypothesis 'coverage[toml]>=7.10')
 
 $(VENV_DOCS)/.installed-docs: pyproject.toml setup.cfg constraints.txt
 	$(call install,$(VENV_DOCS),docs,-c constraints.txt)

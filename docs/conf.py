@@ -55,6 +55,7 @@ class CommandHelp(Directive):
     """What a command prints with ``--help``: ``{command-help} extract``."""
 
     required_arguments = 1
+    optional_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """Return the text of the help as a literal block."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrapy.settings import BaseSettings, get_settings_priority
 
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.batcher import most_waiting
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
@@ -16,7 +16,10 @@ ITEMS = 32
 
 
 class Addon:
-    """Install the spider middleware, backpressure and, where scrapy-poet is installed, its provider."""
+    """Install the spider middleware, backpressure, where scrapy-poet is installed its provider, and what archives need.
+
+    ``DRIPPER_WARC`` and ``DRIPPER_REPLAY`` work without the rest, under ``DRIPPER_ENABLED = False``.
+    """
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Add the components that the user has not placed or switched off, and suit Scrapy to responses that wait.
@@ -29,6 +32,7 @@ class Addon:
         settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", DripperSpiderMiddleware, 25)
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", DripperBackpressureMiddleware, 20)
         _provide(settings)
+        _archive(settings, config)
         if not config.enabled:
             return
         # Pages that wait for a batch count against this limit: with Scrapy's 5 MB, ten large pages stop the downloads
@@ -46,6 +50,25 @@ def _suggest(settings: BaseSettings, name: str, value: int) -> None:
     """Set what nobody has set, another add-on neither."""
     if (settings.getpriority(name) or 0) < get_settings_priority("addon"):
         settings.set(name, value, "addon")
+
+
+def _archive(settings: BaseSettings, config: Config) -> None:
+    """Install what writes responses into an archive, and what reads them there instead of downloading."""
+    if config.warc is None and config.replay is None:
+        return
+    try:
+        from scrapy_dripper.corpus.archive import WarcMiddleware
+        from scrapy_dripper.corpus.replay import ReplayHandler, archives
+    except ImportError as error:
+        raise ConfigError(
+            f"DRIPPER_WARC and DRIPPER_REPLAY need FastWARC ({error}): pip install 'scrapy-dripper[corpus]'"
+        ) from None
+    if config.warc is not None:  # nearest to the downloader, nearer than Scrapy's cache: responses as they came
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", WarcMiddleware, 950)
+    if config.replay is not None:
+        archives(settings)
+        for scheme in ("http", "https"):
+            settings["DOWNLOAD_HANDLERS"][scheme] = ReplayHandler
 
 
 def _provide(settings: BaseSettings) -> None:

@@ -373,6 +373,12 @@ class Config:
         "fingerprints, milliseconds.",
         per_request=True,
     )
+    warc: str | None = _option(
+        None, _optional(_path), "WARC file that the crawl's responses are written to, compressed if it ends in .gz."
+    )
+    replay: str | None = _option(
+        None, _optional(_path), "WARC file, or glob of some, that requests are answered from; nothing is downloaded."
+    )
 
     def __post_init__(self) -> None:
         for option in fields(self):

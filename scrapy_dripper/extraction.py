@@ -88,11 +88,15 @@ class Metadata:
 class PackedContent:
     """A content list as it comes from a worker process; most crawls never look at it."""
 
-    __slots__ = ("unpack",)
+    __slots__ = ("unpack", "values")
 
-    def __init__(self, unpack: Callable[[], Items]) -> None:
-        """``unpack`` returns the items. It raises ValueError if what came is no content list."""
+    def __init__(self, unpack: Callable[[], Items], values: Callable[[], list[dict[str, Any]]]) -> None:
+        """``unpack`` returns the items, ``values`` the same as plain JSON values, which takes a fraction of the time.
+
+        Both raise ValueError if what came is no content list.
+        """
         self.unpack = unpack
+        self.values = values
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +226,12 @@ def _unpacked(extraction: Extraction) -> Items | None:
         value = value.unpack()
         _content.__set__(extraction, value)
     return value  # type: ignore[no-any-return]
+
+
+def packed_values(extraction: Extraction) -> list[dict[str, Any]] | None:
+    """Return the content list as plain JSON values where it has come from a worker and nobody has unpacked it yet."""
+    value = _content.__get__(extraction)
+    return value.values() if isinstance(value, PackedContent) else None
 
 
 # Unpacking takes the crawl's own process as long as a whole page of Scrapy's work: it waits until somebody looks.

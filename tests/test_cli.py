@@ -537,6 +537,54 @@ def test_a_folder_receives_one_file_per_page(
         assert json.loads((out / f"a-2.{extension}").read_text(encoding="utf-8"))["id"] == "a-2"
 
 
+def test_names_that_are_too_long_are_shortened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An output's extension is longer than its input's; two such pages have two files, and those behind them theirs."""
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    stems = ["a" * 249 + "b", "a" * 249 + "c", "\u0448" * 125, "z"]
+    for stem in stems:
+        (folder / f"{stem}.htm").write_text(page(stem[-1]), encoding="utf-8")
+    assert extract(folder, "-f", "jsonl", "-o", f"{out}/") == 0
+    found = sorted(file.name for file in out.iterdir())
+    assert len(found) == 4
+    assert found[-2:] == ["z.jsonl", found[-1]]
+    assert all(len(os.fsencode(name)) <= 255 for name in found)
+    ids = {json.loads((out / name).read_text(encoding="utf-8"))["id"] for name in found}
+    assert ids == set(stems)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_file_that_cannot_be_written_is_named_and_the_others_are_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder has its name."""
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    for name in "abc":
+        (folder / f"{name}.html").write_text(page(name), encoding="utf-8")
+    (out / "b.md").mkdir(parents=True)
+    assert extract(folder, "-o", out) == 1
+    assert sorted(file.name for file in out.iterdir() if file.is_file()) == ["a.md", "c.md"]
+    said = capsys.readouterr().err
+    assert f"{folder / 'b.html'}: cannot write {out / 'b.md'}: Is a directory" in said
+    assert "1 input gave no result" in said
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("pattern", ["", "*", "**/*.html"])
+def test_a_named_pipe_in_a_folder_is_passed_over(
+    pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody may ever write to it. It is named, and the pages around it are extracted."""
+    for name in ("a.html", "c.html"):
+        (tmp_path / name).write_text(page(name), encoding="utf-8")
+    os.mkfifo(tmp_path / "b.html")
+    assert extract(tmp_path / pattern, "-f", "jsonl") == 1
+    out, said = capsys.readouterr()
+    assert [record["id"] for record in records(out)] == ["a", "c"]
+    assert f"{tmp_path / 'b.html'}: not a regular file" in said
+
+
 def test_an_existing_folder_needs_no_slash(tides: Path, tmp_path: Path) -> None:
     """What is a folder is taken as one."""
     (tmp_path / "out").mkdir()

@@ -84,7 +84,7 @@ def test_the_snippets_without_a_spider_run(extractor: Extractor) -> None:
     """Those of a document one after the other; a remark behind the last line says what it is."""
     ran = 0
     for document in DOCUMENTS:
-        if document.stem == "library":  # tests/test_library_docs.py
+        if document.stem in ("library", "corpus"):  # tests/test_library_docs.py, tests/corpus/test_guide.py
             continue
         page = PROFILES["native"].cut(PROFILES["native"].parse("<p>One.</p><p>Two.</p>"), "https://example.org/")
         given = {"html": "<p>Tea is ready.</p>", "page": page, "probabilities": np.zeros(2, np.float32)}

@@ -120,7 +120,7 @@ def test_the_extras_that_messages_name_exist() -> None:
     for path in (ROOT / "scrapy_dripper").rglob("*.py"):
         named |= set(re.findall(r"scrapy-dripper\[([\w,]+)\]", path.read_text(encoding="utf-8")))
     assert {extra for names in named for extra in names.split(",")} <= provided
-    assert {"cpu", "gpu", "poet", "playwright", "train", "evaluate", "dev"} <= provided
+    assert {"cpu", "gpu", "poet", "playwright", "train", "evaluate", "corpus", "dev"} <= provided
 
 
 def test_what_is_imported_is_required() -> None:
@@ -149,7 +149,7 @@ def test_the_core_imports_nothing_of_an_extra() -> None:
         if not core & {normal(name) for name in distributions.get(module, [module])}
         for file in files
     }
-    apart = ("scrapy_dripper/training/", "scrapy_dripper/engines/qwen3/export/")
+    apart = ("scrapy_dripper/corpus/", "scrapy_dripper/training/", "scrapy_dripper/engines/qwen3/export/")
     assert {file for file in optional if not file.startswith(apart)} <= {"scrapy_dripper/providers.py"}
 
 
@@ -163,7 +163,7 @@ def test_constraints_pin_everything_that_is_required() -> None:
     assert None not in matches
     pinned = {normal(match.group(1)) for match in matches if match}
     wanted = required()
-    asked = set().union(wanted[""], *(wanted[extra] for extra in ("cpu", "poet", "evaluate", "dev", "docs")))
+    asked = set().union(wanted[""], *(wanted[extra] for extra in ("cpu", "poet", "evaluate", "dev", "docs", "corpus")))
     assert asked - {NAME} <= pinned
 
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "evaluate": "scrapy_dripper.cli.evaluate",
     "annotate": "scrapy_dripper.cli.annotate",
     "export": "scrapy_dripper.cli.export",
+    "corpus": "scrapy_dripper.cli.corpus",
 }
 """The module of each command: its ``add_parser`` takes the action of ``add_subparsers`` and sets ``run``."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import hashlib
 import io
 import json
 import logging
@@ -25,6 +27,8 @@ from scrapy_dripper.cli.options import add_options, configured
 from scrapy_dripper.extraction import Document, Extraction
 
 EXTENSIONS = {"markdown": ".md", "html": ".html", "text": ".txt", "json": ".json", "jsonl": ".jsonl"}
+LONGEST_NAME = 255
+"""Bytes of a file's name that file systems allow."""
 RECORD = (
     *("url", "title", "text", "markdown", "main_html", "source", "fallback_reason", "blocks", "main_blocks"),
     *("page_type", "page_type_probability", "quality", "content_hash", "simhash"),
@@ -99,6 +103,23 @@ def _content(extraction: Extraction, form: str) -> str:
     return (content or "").strip("\n")
 
 
+class UnwritableError(Exception):
+    """A result cannot be written where it belongs; other results can be."""
+
+
+_OF_THIS_FILE = (errno.EISDIR, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
+"""What keeps a single file from being written: a folder of its name, say. A full disk keeps all of them."""
+
+
+def _short(name: str, most: int) -> str:
+    """Return a name of so many bytes at most: a longer one is cut, and a hash of all of it tells it from others."""
+    data = os.fsencode(name)
+    if len(data) <= most:
+        return name
+    mark = "-" + hashlib.sha256(data).hexdigest()[:16]
+    return data[: most - len(mark)].decode("utf-8", "ignore") + mark
+
+
 class _Folder:
     """One file per page. A page without a result has a file only where its record says so (JSON)."""
 
@@ -108,7 +129,8 @@ class _Folder:
         folder.mkdir(parents=True, exist_ok=True)
 
     def _path(self, source: Source) -> Path:
-        return self.folder / (source.id + EXTENSIONS[self.form])
+        extension = EXTENSIONS[self.form]
+        return self.folder / (_short(source.id, LONGEST_NAME - len(extension)) + extension)
 
     def write(self, source: Source, extraction: Extraction) -> None:
         if self.form in ("json", "jsonl"):
@@ -116,8 +138,15 @@ class _Folder:
             text = json.dumps(_record(source, extraction, self.more), ensure_ascii=False, indent=indent)
         else:
             text = _content(extraction, self.form)
-        if text:
-            self._path(source).write_text(text + "\n", encoding="utf-8", errors="replace", newline="\n")
+        if not text:
+            return
+        path = self._path(source)
+        try:
+            path.write_text(text + "\n", encoding="utf-8", errors="replace", newline="\n")
+        except OSError as error:
+            if error.errno not in _OF_THIS_FILE or not os.access(self.folder, os.W_OK):
+                raise
+            raise UnwritableError(f"cannot write {path}: {why(error)}") from error
 
     def close(self) -> None:
         """Nothing is open between pages."""
@@ -234,7 +263,11 @@ def run(arguments: argparse.Namespace) -> int:
                 batch.append((source, replace(document, url=arguments.url) if arguments.url else document))
             extractions = extractor.extract([document for _, document in batch])
             for (source, _), extraction in zip(batch, extractions, strict=True):
-                output.write(source, extraction)
+                try:
+                    output.write(source, extraction)
+                except UnwritableError as error:
+                    fail(source.name, str(error))
+                    continue
                 if not (extraction.text or extraction.main_html):
                     reason = str(extraction.fallback_reason or extraction.source)
                     fail(source.name, "nothing extracted: " + ", ".join(filter(None, [reason, extraction.error])))

@@ -7,6 +7,7 @@ import gzip
 import io
 import os
 import re
+import stat
 import sys
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
@@ -46,28 +47,49 @@ def find_sources(inputs: Iterable[str], fail: Callable[[str, str], None]) -> lis
     counts: dict[str, int] = {}
     sources: list[Source] = []
     for name in inputs:
-        found = [name] if name == "-" or is_url(name) else list(_files(name))
+        found = [name] if name == "-" or is_url(name) else list(_files(name, fail))
         if not found:
             fail(name, "no page there (.html, .htm, .xhtml, or those with .gz)" if os.path.isdir(name) else "not found")
         sources.extend(Source(path, _unique(_id(path), counts)) for path in found)
     return sources
 
 
-def _files(name: str) -> Iterator[str]:
-    """Yield the files that a path or a glob stands for, in order of name."""
+def _files(name: str, fail: Callable[[str, str], None]) -> Iterator[str]:
+    """Yield the files that a path or a glob stands for, in order of name.
+
+    What is in a folder and would never end (a named pipe, a device) is handed to ``fail``. Named itself, it is read.
+    """
     if os.path.isdir(name):
         for folder, subfolders, files in os.walk(name):
             subfolders.sort()
-            yield from (os.path.join(folder, file) for file in sorted(files) if _without_extensions(file) != file)
+            for file in sorted(files):
+                path = os.path.join(folder, file)
+                if _without_extensions(file) == file:
+                    continue
+                if _is_special(path):
+                    fail(path, "not a regular file")
+                else:
+                    yield path
     elif os.path.lexists(name):
         yield name
     else:
         for match in sorted(glob.glob(name, recursive=True)):
             # `**` names every folder on the way, whose files it names as well.
-            if not os.path.isdir(match):
+            if _is_special(match):
+                fail(match, "not a regular file")
+            elif not os.path.isdir(match):
                 yield match
             elif "**" not in name:
-                yield from _files(match)
+                yield from _files(match, fail)
+
+
+def _is_special(path: str) -> bool:
+    """Return True for a pipe, a device or a socket; False for what is not there, which is found out when it is read."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _without_extensions(name: str) -> str:

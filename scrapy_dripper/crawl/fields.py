@@ -10,14 +10,22 @@ from itemadapter import ItemAdapter
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.stats import CrawlStats
-from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.extraction import Extraction, packed_values
 from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.retrieval import plain_chunks
+
+
+def _content(extraction: Extraction) -> list[dict[str, Any]] | None:
+    values = packed_values(extraction)  # on the event loop: items made of them and back would block it for seconds
+    if values is None and extraction.content is not None:
+        values = to_json(extraction.content)
+    return values
+
 
 VALUES: dict[str, Callable[[Extraction], Any]] = {
     "html_field": lambda extraction: extraction.main_html,
     "markdown_field": lambda extraction: extraction.markdown,
-    "content_field": lambda extraction: None if extraction.content is None else to_json(extraction.content),
+    "content_field": _content,
     "chunks_field": lambda extraction: None if extraction.chunks is None else plain_chunks(extraction.chunks),
     "links_field": lambda extraction: None if extraction.links is None else [asdict(link) for link in extraction.links],
     "metadata_field": lambda extraction: None if extraction.metadata is None else asdict(extraction.metadata),

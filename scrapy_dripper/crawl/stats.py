@@ -45,6 +45,8 @@ STATS = {
     "(`worker_error`)",
     "field_errors/{class}.{field}": "items that have no such field, or did not let it be set",
     "meta_errors": 'options in `meta["dripper"]` that were left out because they were wrong',
+    "warc/records": "responses written to `DRIPPER_WARC`",
+    "warc/errors": "responses that could not be written there",
     "bugs": "exceptions in the plugin itself that cost an item its content, never the item; please report them",
 }
 """What each stat counts. The reference of stats is generated from it."""

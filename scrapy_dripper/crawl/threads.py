@@ -44,6 +44,8 @@ class Job:
     """Worker processes that have died at this step of the page."""
     starts: int = 0
     """Times that there was no worker process for it."""
+    suspect: bool = False
+    """True if it may have stopped a worker process: it is tried alone, and other pages do not wait for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,7 @@ def headline(page: Page, main: Bools) -> int | None:
     best: tuple[bool, int, int] | None = None
     words_of: dict[int, list[str]] = {}
     firsts: dict[str, int] = {}  # the h1 elements
+    fronts: dict[int, bool] = {}
     exact = {"".join(name) for name in names if len(name) >= PLAIN}
     plain: int | None = None
     for i, text in enumerate(page.blocks.text[: top + 1]):
@@ -124,7 +125,7 @@ def headline(page: Page, main: Bools) -> int | None:
             ):
                 plain = i
             continue
-        if not words or "".join(words) in sites or tail.issuperset(words) or _is_site(page, i):
+        if not words or "".join(words) in sites or tail.issuperset(words) or _is_site(page, i, fronts):
             continue
         h1 = tags[i] == _H1
         have = frozenset(words)
@@ -213,23 +214,36 @@ def _sites(page: Page) -> frozenset[str]:
     return frozenset(names - {""})
 
 
-def _is_site(page: Page, block: int) -> bool:
-    """Return True if a heading has the class of a site's name, or is a link to the front page of another page."""
+def _is_site(page: Page, block: int, fronts: dict[int, bool]) -> bool:
+    """Return True if a heading has the class of a site's name, or is a link to the front page of another page.
+
+    ``fronts`` keeps of each node in a link if it leads there.
+    """
     tree = page.tree
     if _site_class(tree.names[int(page.blocks.context[block])][:512]):
         return True
     node = int(page.blocks.leaf[block])
-    while node >= 0 and tree.flags[node] & Flag.LINK:
-        if tree.tag[node] == _LINK:
-            href = str(tree.nodes[node].get("href") or "").strip()
-            try:
-                target, own = urlsplit(href), urlsplit(page.url)
-            except ValueError:
-                return False
-            front = target.path in ("", "/") and not target.query and not target.fragment
-            return front and own.path not in ("", "/") and target.netloc in ("", own.netloc)
-        node = int(tree.parent[node])
-    return False
+    path: list[int] = []
+    while node not in fronts:
+        if node < 0 or not tree.flags[node] & Flag.LINK:
+            fronts[node] = False
+        elif tree.tag[node] == _LINK:
+            fronts[node] = _leads_to_front(page, node)
+        else:
+            path.append(node)
+            node = int(tree.parent[node])
+    fronts.update(dict.fromkeys(path, fronts[node]))
+    return fronts[node]
+
+
+def _leads_to_front(page: Page, link: int) -> bool:
+    """Return True for a link to the front page of the site, from another page."""
+    try:
+        target, own = urlsplit(str(page.tree.nodes[link].get("href") or "").strip()), urlsplit(page.url)
+    except ValueError:
+        return False
+    front = target.path in ("", "/") and not target.query and not target.fragment
+    return front and own.path not in ("", "/") and target.netloc in ("", own.netloc)
 
 
 def _separated(title: str) -> list[str]:

@@ -41,7 +41,7 @@ def metadata(document: Document, config: Config) -> Metadata:
     html = document.html[: config.max_bytes]
     limit_caches(len(html))
     try:
-        root, _ = limited_tree(html if isinstance(html, str) else decode(html, document.charset))
+        root, _ = limited_tree(html if isinstance(html, str) else decode(html, document.charset), flat=True)
         drop_controls(root)
         language = _language_of(root)
         found = _found(root, document.url or None)

@@ -60,7 +60,7 @@ def by_trafilatura(text: str, url: str, config: Config, size: int) -> Extraction
 
     ``size`` is the length of the document that the text is of, by which the output is bounded.
     """
-    root, truncated = limited_tree(text)
+    root, truncated = limited_tree(text, flat=True)
     title = title_of(root)
     most = most_chars(size, config.max_output)
     # Trafilatura puts the URL before that of each image, whatever that comes to.

@@ -156,8 +156,10 @@ class FootnoteMarks:
 
 def without_label(items: Items, label: str) -> Items:
     """Return a footnote without the number that it begins with."""
-    while items and type(items[0]) is Paragraph:
-        runs = items[0].runs
+    for i, item in enumerate(items):
+        if type(item) is not Paragraph:
+            return items[i:]
+        runs = item.runs
         n = 0
         while n < len(runs) and type(runs[n]) in _LABELS and line_text(runs[n : n + 1]).strip(_MARKS) in ("", label):
             n += 1
@@ -168,9 +170,8 @@ def without_label(items: Items, label: str) -> Items:
         else:
             runs = runs[n:]
         if runs:
-            return (Paragraph(runs), *items[1:])
-        items = items[1:]
-    return items
+            return (Paragraph(runs), *items[i + 1 :])
+    return ()
 
 
 def _without_number(text: str, label: str) -> str:

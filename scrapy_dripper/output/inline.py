@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from enum import IntEnum
+from functools import lru_cache
 from itertools import groupby
 from typing import TypeAlias
 
@@ -78,7 +79,7 @@ _Buffer: TypeAlias = "list[str | Run]"
 class Line:
     """Collects runs. White space waits until something follows it, so it never begins or ends a line or a format."""
 
-    __slots__ = ("_code", "_code_begun", "_last", "_notation", "_outer", "_runs", "begun", "gap")
+    __slots__ = ("_code", "_code_begun", "_last", "_notation", "_numbers", "_outer", "_runs", "begun", "gap")
 
     def __init__(self, notation: Notation = NOTATION) -> None:
         self._notation = notation
@@ -87,6 +88,7 @@ class Line:
         self._code = 0
         self._code_begun = False
         self._last = ""
+        self._numbers: tuple[str, frozenset[str]] = "", frozenset()  # a text that was added, and those in it
         self.begun = False
         """True if there is something in the line."""
         self.gap = Gap.NOTHING
@@ -162,7 +164,11 @@ class Line:
 
     def says(self, numbers: list[str]) -> bool:
         """Return True if the text that was added last has all these numbers, of which there is one at least."""
-        return bool(numbers) and set(numbers) <= set(numbers_of(self._last))
+        if not numbers:
+            return False
+        if self._numbers[0] is not self._last:
+            self._numbers = self._last, frozenset(numbers_of(self._last))
+        return self._numbers[1].issuperset(numbers)
 
     def separate(self, gap: Gap) -> None:
         """Make sure that what follows does not touch what is there."""
@@ -290,16 +296,18 @@ def tells_of_window(text: str) -> bool:
 
 def _is_news(title: str, href: str, runs: Runs) -> bool:
     """Return True if the title of a link says more than its text and its URL do. A very long one says nothing."""
-    if len(title) > MAX_TITLE or tells_of_window(title):
-        return False
-    said, url = _spaced(title), _spaced(href[:MAX_URL])
-    site = _spaced(href[:MAX_URL].partition("//")[2].partition("/")[0])
-    return not (
-        said.isspace()
-        or said in url
-        or said in _spaced("".join(map(_plain, runs)))
-        or (not site.isspace() and site in said)
-    )
+    said = "" if len(title) > MAX_TITLE else _beside_url(title, href[:MAX_URL])
+    return bool(said) and said not in _spaced("".join(map(_plain, runs)))
+
+
+@lru_cache(256)  # a link around blocks is asked of once for each
+def _beside_url(title: str, href: str) -> str:
+    """Return the words of a title, each between spaces; nothing if it says no more than the URL does."""
+    said, url = _spaced(title), _spaced(href)
+    site = _spaced(href.partition("//")[2].partition("/")[0])
+    if tells_of_window(title) or said.isspace() or said in url or (not site.isspace() and site in said):
+        return ""
+    return said
 
 
 def _spaced(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Any
 
 from lxml import etree
@@ -24,8 +25,11 @@ from scrapy_dripper.output.items import (
     Text,
 )
 from scrapy_dripper.output.math.formulas import MATH_TAGS, formula, has_math_class
-from scrapy_dripper.output.math.mathml_tree import inner_text
+from scrapy_dripper.output.math.mathml_tree import inner_text, short_text
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
+
+MAX_BEFORE_NOTE = 50
+"""Nodes of a footnote of LaTeXML among which the first of its content is, behind its mark."""
 
 _self_link = re.compile(r"headerlink|anchor|hash-link|permalink|header-link|heading-link|direct-link", re.I).search
 _edit_link = re.compile(r"(?:^|\s)mw-editsection(?:\s|$)").search
@@ -62,8 +66,8 @@ def _span(reader: Reader, element: etree._Element) -> Leave:
         if reader.title and _edit_link(name):
             return skip
         if reader.line.begun and _for_screen_readers(name):
-            text = inner_text(element)
-            if tells_of_window(text) or reader.line.says(numbers_of(text)):
+            text = short_text(element)  # a longer one says more than the line
+            if text is not None and (tells_of_window(text) or reader.line.says(numbers_of(text))):
                 return skip
             reader.line.separate(Gap.SPACE)
             return lambda: reader.line.separate(Gap.SPACE)
@@ -80,8 +84,11 @@ def _span(reader: Reader, element: etree._Element) -> Leave:
 
 def _note_of_latexml(reader: Reader, element: etree._Element) -> bool:
     """Read a footnote that stands where its mark is; return False for what is none."""
-    content = next((one for one in element.iter("span") if "ltx_note_content" in (one.get("class") or "")), None)
-    if content is None or reader.in_note or reader.title:
+    if reader.in_note or reader.title:
+        return False
+    near = islice(element.iter(), MAX_BEFORE_NOTE)
+    content = next((one for one in near if one.tag == "span" and "ltx_note_content" in (one.get("class") or "")), None)
+    if content is None:
         return False
     mark = next(element.iter("sup"), None)
     shown = inner_text(mark).strip() if mark is not None else ""
@@ -102,12 +109,12 @@ def _anchor(reader: Reader, element: etree._Element) -> Leave:
         return None
     if href[0] == "#":
         name = element.get("class")
-        if name and _header_link(name) and not _word(inner_text(element)):
+        if name and _header_link(name) and not _has_word(element):
             return skip
         if reader.in_note and reader.footnotes.leads_back(element, href):
             return skip
         if reader.title:
-            return None if _word(inner_text(element)) and not _is_self_link(element) else skip
+            return None if _has_word(element) and not _is_self_link(element) else skip
         if href == "#":
             return None
         label = reader.footnotes.label(element, href)
@@ -124,13 +131,20 @@ def _anchor(reader: Reader, element: etree._Element) -> Leave:
     return reader.line.close
 
 
+def _has_word(element: etree._Element) -> bool:
+    text = short_text(element)
+    return text is None or _word(text) is not None
+
+
 def _is_self_link(element: etree._Element) -> bool:
     """Return True for the sign beside a title that links to the title."""
     name = element.get("class")
     if not name or not _self_link(name):
         return False
-    text = inner_text(element).strip()
-    return not _word(text) or text.lower() in ("link", "permalink", "anchor", "direct link")
+    text = short_text(element)
+    return text is not None and (
+        not _word(text) or text.strip().lower() in ("link", "permalink", "anchor", "direct link")
+    )
 
 
 def code_tag(reader: Reader, element: etree._Element) -> Leave:

@@ -65,7 +65,8 @@ def cut(root: HtmlElement, url: str = "") -> Page:
     if truncated:
         _drop_after(unseen[-1])
     scripts, hints = math_settings(unseen), about(unseen)
-    _drop([element for element in unseen if not _is_content(element)])
+    drawn: dict[HtmlElement, bool] = {}
+    _drop([element for element in unseen if not _is_content(element, drawn)])
     for element in unseen:
         if element.tag == "iframe":  # what is in it is for browsers that know no frames
             element.text = None
@@ -78,11 +79,18 @@ def cut(root: HtmlElement, url: str = "") -> Page:
     return replace(_Cutter(root).page(url, base_url, title, truncated), scripts=scripts, about=hints)
 
 
-def _is_content(element: HtmlElement) -> bool:
-    """Return True for a formula in a script or drawn by MathJax, and for a frame that shows something."""
+def _is_content(element: HtmlElement, drawn: dict[HtmlElement, bool]) -> bool:
+    """Return True for a formula in a script or drawn by MathJax, and for a frame that shows something.
+
+    ``drawn`` keeps of each element of MathJax if the formula in it is only drawn.
+    """
     if element.tag == "svg":
-        drawn = next(element.iterancestors("mjx-container"), None)
-        return drawn is not None and drawn.find("mjx-assistive-mml") is None
+        container = next(element.iterancestors("mjx-container"), None)
+        if container is None:
+            return False
+        if container not in drawn:
+            drawn[container] = container.find("mjx-assistive-mml") is None
+        return drawn[container]
     if element.tag == "script":
         return str(element.get("type", "")).strip().lower().startswith("math/")
     if element.tag == "iframe" and (element.get("src") or element.get("data-src")):

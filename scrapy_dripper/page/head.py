@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable
 from html import unescape
+from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
@@ -22,6 +23,8 @@ MATH_SETTINGS = (
 
 MOST_HEADLINES = 3
 """Headlines of a script that are looked at: the first is the page's, those of a list are others'."""
+MOST_NAMES = 20
+"""Names of the page that are kept, the first: each heading is compared with all."""
 
 # By expression, not by a JSON parser: the JSON of real pages is often broken, and only the names of the types count.
 # Bounded, so that brackets and quotes that are never closed cannot take quadratic time.
@@ -84,7 +87,7 @@ def about(elements: Iterable[HtmlElement]) -> About:
                 site = site or value
             elif name in _DATES:
                 dated = dated or bool(value)
-    names = tuple(name for name in headlines if name)
+    names = tuple(islice(filter(None, headlines), MOST_NAMES))
     return About(kind, frozenset(types), description, dated, script_chars, names, site)
 
 

@@ -10,7 +10,7 @@ from lxml import etree, html
 
 from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.page.errors import PageError
-from scrapy_dripper.page.recover import RecoveryError, append_text, has_attribute_run, recover
+from scrapy_dripper.page.recover import MAX_DEPTH, RecoveryError, append_text, has_attribute_run, recover
 from scrapy_dripper.page.repair import repair, without_templates
 from scrapy_dripper.page.streamed import has_parts, mark, put_in_place
 
@@ -61,12 +61,12 @@ def looks_binary(head: str | bytes) -> str | None:
     return None
 
 
-def parse(text: str, *, flat: bool = False, streamed: bool = True) -> HtmlElement:
+def parse(text: str, *, flat: bool = False, depth: int = MAX_DEPTH, streamed: bool = True) -> HtmlElement:
     """Return the ``<html>`` element of a document, with a ``<body>`` or a ``<frameset>``.
 
-    With ``flat``, no element is deeper than :data:`~scrapy_dripper.page.recover.MAX_DEPTH`: inner ones come out side by
-    side. With ``streamed``, parts that come late stand where they belong, unless the document is flat. Raise
-    :exc:`PageError` with reason ``empty_body``, ``not_html``, ``parse_error`` or ``truncated_parse``.
+    With ``flat``, no element is deeper than ``depth``: inner ones come out side by side. With ``streamed``, parts that
+    come late stand where they belong, unless the document is flat. Raise :exc:`PageError` with reason ``empty_body``,
+    ``not_html``, ``parse_error`` or ``truncated_parse``.
     """
     if _content(text) is None:
         raise PageError(FallbackReason.EMPTY_BODY, "the document is empty")
@@ -82,7 +82,7 @@ def parse(text: str, *, flat: bool = False, streamed: bool = True) -> HtmlElemen
     root = None if flat or has_attribute_run(data) else _tree(data)
     if root is None:
         try:
-            root = recover(without_templates(data))
+            root = recover(without_templates(data), depth)
         except RecoveryError as error:
             raise PageError(FallbackReason.TRUNCATED_PARSE, str(error)) from None
     if streamed:

@@ -51,9 +51,9 @@ class RecoveryError(Exception):
     """The document is over the limits of this module."""
 
 
-def recover(data: bytes) -> HtmlElement:
+def recover(data: bytes, depth: int = MAX_DEPTH) -> HtmlElement:
     """Return the tree of a document in UTF-8, bounded in time, depth and attributes. Raise :exc:`RecoveryError`."""
-    builder = _Builder()
+    builder = _Builder(depth)
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True, recover=True, no_network=True, target=cast(Any, builder))
     start = steps = 0
     while start < len(data):
@@ -124,13 +124,14 @@ def _tag_end(data: bytes, start: int) -> int:
 
 
 class _Builder:
-    """Parser target that builds a tree no deeper than :data:`MAX_DEPTH`.
+    """Parser target that builds a tree no deeper than ``most`` elements.
 
     ``open`` has one entry per open tag: the element that its text goes to. Beyond the limit, blocks become children of
     the element above the limit, one after the other, and text that comes back to an earlier one goes after the last.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self.root: HtmlElement = cast(Any, html.HTMLParser()).makeelement("html")
         self.singles: dict[str, HtmlElement] = {"html": self.root}
         self.open: list[HtmlElement] = []
@@ -149,11 +150,11 @@ class _Builder:
         depth = len(self.open)
         if tag == "head" and "body" in self.singles:  # too late: what follows is content
             tag, attributes = "body", {}
-        if tag in _ONCE and depth < MAX_DEPTH - 1:
+        if tag in _ONCE and depth < self._most - 1:
             element = self._single(tag, attributes)
-        elif depth < MAX_DEPTH:
+        elif depth < self._most:
             element = self._make(self._parent(tag), tag, attributes)
-            if depth == MAX_DEPTH - 1:
+            if depth == self._most - 1:
                 self.flat = element
             if tag in VOID:  # its content is the parent's
                 element = self.open[-1] if self.open else element.getparent()
@@ -161,7 +162,7 @@ class _Builder:
             element = self.open[-1]
         else:
             self._flush()
-            above = self.open[MAX_DEPTH - 2]
+            above = self.open[self._most - 2]
             if self.flat.tag in _WRAPPERS and not (self.flat.text or self.flat.tail):
                 above.remove(self.flat)
             element = self.flat = self._make(above, tag, attributes)
@@ -178,7 +179,7 @@ class _Builder:
             if data.isspace():
                 return
             into = self._single("body", {})
-        elif len(self.open) >= MAX_DEPTH and into is not self.flat:
+        elif len(self.open) >= self._most and into is not self.flat:
             into = None
         if into is not self.into:
             self._flush()

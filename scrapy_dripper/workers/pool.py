@@ -15,7 +15,7 @@ from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.extraction import Extraction
 from scrapy_dripper.fallback import dotted_path
 from scrapy_dripper.workers.errors import ClosedError, StartError
-from scrapy_dripper.workers.process import Process, Relay
+from scrapy_dripper.workers.process import OnSlow, Process, Relay
 from scrapy_dripper.workers.wire import Task
 
 logger = logging.getLogger(__name__)
@@ -25,9 +25,10 @@ START_SECONDS = 60.0
 GROW_SECONDS = 0.5
 """Wait of a batch for a worker after which another one is started."""
 IDLE_SECONDS = 30.0
-"""Time without work after which a worker ends; the last one of a pool stays."""
+"""Time without work after which a worker ends; the last one of a pool stays. So long after a page was slow or stopped
+a worker, one is kept ready for the next such page."""
 STAND_INS = 4
-"""Processes that can stand in for slow ones, if there are not more of the others."""
+"""Processes that there can be besides those that are configured, if these are not more."""
 PAUSE_SECONDS = 5.0
 """Time without a further worker after one could not be started; those that there are go on."""
 RETRY_SECONDS = 30.0
@@ -41,13 +42,22 @@ _STANDSTILL = 1.0
 class Pool:
     """At most so many worker processes for one configuration, and some more while pages are slow.
 
-    A page that takes long holds up nobody but its batch: its worker gets the lowest priority, and another one stands in
-    for it. All methods can be called from any thread.
+    A page that takes long holds up nobody: its worker is put *aside*, and another one stands in for it. A page that is
+    likely to take long goes to a worker of its own that is aside from the beginning. All methods can be called from any
+    thread.
     """
 
-    def __init__(self, config: Config, most: int, role: str = "pages", relay: Relay | None = None) -> None:
-        """``relay`` answers what workers in the role ``"pages"`` ask of a model that lives elsewhere."""
-        self._config, self._most, self._role, self._relay = config, most, role, relay
+    def __init__(
+        self, config: Config, most: int, role: str = "pages", relay: Relay | None = None, *, spare: bool = False
+    ) -> None:
+        """``relay`` answers what workers in the role ``"pages"`` ask of a model that lives elsewhere.
+
+        With ``spare``, a stand-in is started before anybody waits for it, once a page has been slow.
+        """
+        self.most = most
+        """The most processes, not counting stand-ins."""
+        self._config, self._role, self._relay = config, role, relay
+        self._keeps_spare, self._spare_from, self._spare_until = spare, 0.0, 0.0
         self._own_code = config.fallback not in FALLBACKS or config.engine not in ("tagger", "qwen3")
         self._memory = config.worker_memory << 20 if role == "pages" else None
         self._changed = threading.Condition()
@@ -70,14 +80,19 @@ class Pool:
         return self._peak
 
     @property
-    def slow(self) -> int:
-        """The number of processes that are slow and for which others stand in."""
-        return min(max(STAND_INS, self._most), sum(process.slow for process in self._all))
+    def stand_ins(self) -> int:
+        """The most processes that can stand in for others."""
+        return max(STAND_INS, self.most)
 
     @property
-    def most(self) -> int:
-        """The most batches that can be under way: one a process, and one more for each that is slow."""
-        return self._most + self.slow
+    def suspects(self) -> int:
+        """The most pages that can be tried aside: one stand-in is left for a page of which nobody thought so."""
+        return self.stand_ins - 1
+
+    @property
+    def aside(self) -> int:
+        """The number of processes that are aside and for which others stand in."""
+        return min(self.stand_ins, sum(process.aside for process in self._all))
 
     def start(self) -> None:
         """Start the first worker and wait until it is ready, unless there has been one: it may be busy for long.
@@ -88,21 +103,25 @@ class Pool:
         if not self._worked:
             self._give_back(self._lease())
 
-    def extract(self, tasks: Sequence[Task]) -> list[Extraction]:
+    def extract(self, tasks: Sequence[Task], *, aside: bool = False, on_slow: OnSlow | None = None) -> list[Extraction]:
         """Return one extraction per task, in order, from one worker; wait for it if all are busy.
+
+        With ``aside``, the worker is one for which others do not wait, from the beginning. ``on_slow`` is called, in
+        another thread, when a worker is put aside.
 
         Raise :exc:`~scrapy_dripper.workers.errors.WorkerError` if the worker ended or had to be killed,
         :exc:`~scrapy_dripper.workers.errors.StartError` if there is none and none can be started, and
         :exc:`~scrapy_dripper.workers.errors.ClosedError` if the pool has been closed meanwhile.
         """
         try:
-            process = self._lease()
+            process = self._lease(aside)
         except (ModelError, ConfigError) as error:  # nobody has asked before whether it works
             raise StartError(str(error)) from None
         try:
-            answers = process.extract(tasks, self._relay, time.monotonic)
+            answers = process.extract(tasks, self._relay, time.monotonic, on_slow)
         except BaseException as error:
             self._forget(process)
+            self._expect_more()
             if self._closed and isinstance(error, Exception):
                 raise ClosedError from None
             raise
@@ -140,50 +159,65 @@ class Pool:
             process.kill()
         _end(idle)
 
-    def _lease(self) -> Process:
+    def _lease(self, aside: bool = False) -> Process:
         """Return a worker for the caller alone."""
-        since = time.monotonic()
+        since, own = time.monotonic(), aside
         while True:
-            process = self._take(since)
+            process = self._take(since, aside, own)
             if process is not None:
                 return process
             try:
-                return self._start()
+                return self._start(aside)
             except StartError as error:
                 if not self._all:
                     raise
                 logger.debug("no further worker process can be started: %(error)s", {"error": error})
-                since = time.monotonic() + PAUSE_SECONDS
+                since, own = time.monotonic() + PAUSE_SECONDS, False
             finally:
                 with self._changed:
                     self._starting = False
                     self._changed.notify_all()
 
-    def _take(self, since: float) -> Process | None:
-        """Wait for a worker that is idle and return it, None where another one is to be started."""
+    def _take(self, since: float, aside: bool, own: bool) -> Process | None:
+        """Wait for a worker that is idle and return it, None where another one is to be started.
+
+        With ``own``, leave to others as many as are configured.
+        """
         with self._changed:
             while True:
                 if self._closed:
                     raise ClosedError
-                while self._idle:
-                    process = self._idle.pop()
-                    if not process.has_ended():
-                        return process
-                    self._all.remove(process)  # ended between two pages: neither of them did it
-                    process.kill()
-                if not self._starting and self._grows(time.monotonic() - since):
-                    self._starting = True
-                    return None
+                if not aside or self.aside < self.suspects:
+                    while self._idle and not (own and self._quick <= self.most):
+                        process = self._idle.pop()
+                        if not process.has_ended():
+                            process.aside = aside
+                            return process
+                        self._all.remove(process)  # ended between two pages: neither of them did it
+                        process.kill()
+                    if not self._starting and self._grows(time.monotonic() - since, own):
+                        self._starting = True
+                        return None
                 self._changed.wait(TICK)
 
-    def _grows(self, waited: float) -> bool:
+    @property
+    def _quick(self) -> int:
+        return len(self._all) - self.aside
+
+    @property
+    def _has_room(self) -> bool:
+        return len(self._all) < self.most + self.stand_ins
+
+    def _grows(self, waited: float, own: bool) -> bool:
         if not self._all:
             return True
-        quick = len(self._all) - self.slow
-        return quick < self._most and waited >= (GROW_SECONDS if quick else 0.0)
+        if own:
+            return self._has_room
+        return self._quick < self.most and waited >= (GROW_SECONDS if self._quick else 0.0)
 
-    def _start(self) -> Process:
+    def _start(self, aside: bool = False) -> Process:
         process = Process(self._config, self._role, self._memory, self._own_code, self._worked)
+        process.aside = aside
         with self._changed:
             if self._closed:
                 process.kill()
@@ -217,7 +251,7 @@ class Pool:
                     self._all.remove(process)
                 _end([process])
             else:
-                process.idle_since = time.monotonic()
+                process.idle_since, process.aside = time.monotonic(), False
                 self._idle.append(process)
             self._changed.notify_all()
 
@@ -234,13 +268,51 @@ class Pool:
         with self._changed:
             for process in self._all:
                 process.check(now, stood_still)
+            if any(process.aside for process in self._all):
+                self._expect_more()
+            self._changed.notify_all()
+            needs_spare = self._needs_spare(now)
+            self._starting = self._starting or needs_spare
             old = [process for process in self._idle if now - process.idle_since > IDLE_SECONDS]
             old = old[: max(0, len(self._all) - 1)]
             for process in old:
                 self._idle.remove(process)
                 self._all.remove(process)
         _end(old)
+        if needs_spare:
+            self._start_spare()
         return not self._closed
+
+    def _expect_more(self) -> None:
+        """Keep a worker ready for a while: where one page is slow, others are."""
+        self._spare_until = time.monotonic() + IDLE_SECONDS if self._keeps_spare else 0.0
+
+    def _needs_spare(self, now: float) -> bool:
+        wanted = self._spare_from <= now < self._spare_until and not (self._closed or self._starting or self._idle)
+        return wanted and self._has_room and self._quick <= self.most
+
+    def _start_spare(self) -> None:
+        """Start a worker in a thread: nobody waits for it yet."""
+
+        def start() -> None:
+            try:
+                self._give_back(self._start())
+            except (StartError, ModelError, ConfigError, ClosedError) as error:
+                logger.debug("no worker process to keep ready: %(error)s", {"error": error})
+                self._spare_from = time.monotonic() + PAUSE_SECONDS
+            finally:
+                started()
+
+        def started() -> None:
+            with self._changed:
+                self._starting = False
+                self._changed.notify_all()
+
+        try:
+            threading.Thread(target=start, name="scrapy-dripper-spare", daemon=True).start()
+        except (RuntimeError, MemoryError):  # no thread to be had
+            self._spare_from = time.monotonic() + PAUSE_SECONDS
+            started()
 
 
 def _keep(pool: weakref.ref[Pool]) -> None:
@@ -287,7 +359,8 @@ class Shared:
     def __init__(self, key: tuple[object, ...], config: Config) -> None:
         self._key, self._crawls = key, 0
         self._model = Pool(config, 1, "model") if config.engine == "qwen3" else None
-        self.pool = Pool(config, processes(config), relay=None if self._model is None else self._model.label)
+        relay = None if self._model is None else self._model.label
+        self.pool = Pool(config, processes(config), relay=relay, spare=True)
 
     def start(self) -> None:
         """Start the first worker of each kind; raise what :meth:`Pool.start` raises."""

@@ -24,6 +24,8 @@ from scrapy_dripper.workers.wire import PARTS, Task, pack_config, pack_tasks, un
 
 Relay = Callable[[dict[str, Any], list[bytes]], Message]
 """Answers what a worker asks about the pages that it is at: a model that lives elsewhere."""
+OnSlow = Callable[["int | None"], None]
+"""Told the number of the task that is slow, None if it is not known which one is."""
 
 _MAIN = Path(__file__).parents[1] / "child" / "__main__.py"
 _ENVIRONMENT = frozenset(
@@ -33,8 +35,10 @@ _ENVIRONMENT = frozenset(
 """What a worker gets to know of the environment: no keys, no proxies."""
 in_worker: Callable[[], None] | None = None
 """Set in a worker, which must not start another one: ends it."""
+ASIDE_SECONDS = 0.5
+"""Time at one step after which other pages do not wait for a worker any more: ordinary ones take a twentieth of it."""
 SLOW_SECONDS = 2.0
-"""Time at one step from which on a worker is slow: ordinary pages take a hundredth of it."""
+"""Time at one step from which on a worker is slow: it gets a lower priority, and is replaced when it is done."""
 LOW_PRIORITY = 5
 """The ``nice`` value of a slow worker: a third of the share of others. With 19, honest heavy pages would be late."""
 # Ctrl-C is for the crawl only: a process group of its own keeps it away. A session of its own would as well, but Linux
@@ -67,44 +71,55 @@ class Process:
         """True if it should make room for a new one: it has taken much memory, and keeps some."""
         self.peak = 0
         """Most memory that it has held by its last answer, in bytes; 0 if the system does not say."""
+        self.aside = False
+        """True if another worker takes its place meanwhile: it has a page that is slow, or that may be."""
         self.slow = False
-        """True if it has been at one step for so long that another worker takes its place meanwhile."""
+        """True if it has been at one step for so long that its priority has been lowered."""
         self.idle_since = 0.0
         self._at_pages = False
         self._deadline: float | None = None
         self._late = False
         self._limit = 0.0
+        self._step: int | None = None
+        self._on_slow: OnSlow | None = None
         environment = {name: value for name, value in os.environ.items() if own_code or name in _ENVIRONMENT}
-        # The end of this pipe that stays here is closed when this process ends, however it ends.
-        life, self._life = os.pipe()
+        self._terms = {
+            "memory": memory,
+            "path": _path(),
+            "role": role,
+            "again": again,
+            "config": pack_config(config),
+            "logging": logging.getLogger("scrapy_dripper").getEffectiveLevel(),
+        }
+        with contextlib.ExitStack() as stack:
+            try:
+                _keep_off_standard_streams(stack)
+                # The end of this pipe that stays here is closed when this process ends, however it ends.
+                life, self._life = os.pipe()
+            except OSError as error:
+                raise StartError(f"{type(error).__name__}: {error}") from error
+            stack.callback(os.close, life)
+            self._popen = self._start(life, environment | _threads(config.threads if role == "pages" else None))
+        self._terms["life"] = life if os.name == "posix" else None
+        self.pid = self._popen.pid
+        # If nobody closes this, no process stays, and none that has ended.
+        self._finalizer = weakref.finalize(self, _kill, self._popen, self._life)
+
+    def _start(self, life: int, environment: dict[str, str]) -> subprocess.Popen[bytes]:
         try:
-            self._popen = subprocess.Popen(
+            return subprocess.Popen(
                 [sys.executable, "-I", str(_MAIN)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 pass_fds=(life,) if os.name == "posix" else (),
-                env=environment | _threads(config.threads if role == "pages" else None),
+                env=environment,
                 **_OWN_GROUP,
                 creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )
         except (OSError, ValueError, MemoryError) as error:
             os.close(self._life)
             raise StartError(f"{type(error).__name__}: {error}") from error
-        finally:
-            os.close(life)
-        self.pid = self._popen.pid
-        # If nobody closes this, no process stays, and none that has ended.
-        self._finalizer = weakref.finalize(self, _kill, self._popen, self._life)
-        self._terms = {
-            "memory": memory,
-            "path": [path or os.getcwd() for path in sys.path if isinstance(path, str)],
-            "life": life if os.name == "posix" else None,
-            "role": role,
-            "again": again,
-            "config": pack_config(config),
-            "logging": logging.getLogger("scrapy_dripper").getEffectiveLevel(),
-        }
 
     def wait_until_ready(self, seconds: float, now: Callable[[], float] = time.monotonic) -> None:
         """Return when the worker can be asked.
@@ -140,15 +155,19 @@ class Process:
         """Return True if somebody else has ended it."""
         return self._popen.poll() is not None
 
-    def extract(self, tasks: Sequence[Task], relay: Relay | None, now: Callable[[], float]) -> list[Extraction]:
+    def extract(
+        self, tasks: Sequence[Task], relay: Relay | None, now: Callable[[], float], on_slow: OnSlow | None = None
+    ) -> list[Extraction]:
         """Return one extraction per task, in order.
 
+        ``on_slow`` is called, in another thread, if others do not wait any more.
         Raise :exc:`WorkerError` if the worker ended or had to be killed; it is of no use any more then.
         """
         header, bodies = pack_tasks(tasks)
         limits = [task.seconds for task in tasks]
         most = _ANSWER_BYTES + _ANSWER_GROWTH * sum(map(len, bodies))
-        step: int | None = None
+        step = self._step = None
+        self._on_slow = on_slow
         try:
             self._begin(now, max(limits))
             self._at_pages = True
@@ -157,7 +176,7 @@ class Process:
                 answer, parts = receive(self._out, most)
                 kind = answer.get("say")
                 if kind == "step":
-                    step = _number(answer["task"], len(tasks))
+                    step = self._step = _number(answer["task"], len(tasks))
                     self._begin(now, max(limits) if step is None else limits[step])
                 elif kind == "log":
                     _log(answer)
@@ -221,7 +240,7 @@ class Process:
             self._deadline = None
 
     def check(self, now: float, stood_still: float) -> None:
-        """Kill the process if its time is up, which ends any reading and writing; put it behind others if it is slow.
+        """Kill the process if its time is up, which ends any reading and writing; put it aside, then behind others.
 
         ``stood_still`` are the seconds for which nothing ran here, so that no answer could be taken.
         """
@@ -233,9 +252,15 @@ class Process:
         elif now > deadline:
             self._late = True
             self._popen.kill()
-        elif not self.slow and self._at_pages and now > deadline - self._limit + SLOW_SECONDS:
-            self.slow = self.tired = True  # its priority cannot be raised again
-            _put_behind(self.pid)
+        elif self._at_pages:
+            taken = now - (deadline - self._limit)
+            if not self.aside and taken > ASIDE_SECONDS:
+                self.aside = True
+                if self._on_slow is not None:
+                    self._on_slow(self._step)
+            if not self.slow and taken > SLOW_SECONDS:
+                self.slow = self.tired = True  # its priority cannot be raised again
+                _put_behind(self.pid)
 
     def end(self) -> None:
         """Let it end, or end it."""
@@ -284,6 +309,23 @@ class Process:
             with contextlib.suppress(ValueError):
                 return f"it was ended by {signal.Signals(-code).name}"
         return f"it ended with exit code {code}"
+
+
+def _path() -> list[str]:
+    """Return where this process imports from. A current folder that has been deleted is left out: nothing is there."""
+    here: list[str] = []
+    with contextlib.suppress(OSError):
+        here = [os.getcwd()]
+    return [entry for path in sys.path if isinstance(path, str) for entry in ([path] if path else here)]
+
+
+def _keep_off_standard_streams(stack: contextlib.ExitStack) -> None:
+    """Occupy descriptors 0 to 2 where they are closed: a pipe that got one of them would be the worker's own stream."""
+    while True:
+        descriptor = os.open(os.devnull, os.O_RDWR)
+        stack.callback(os.close, descriptor)
+        if descriptor > 2:
+            return
 
 
 def _kill(popen: subprocess.Popen[bytes], life: int) -> None:

@@ -156,7 +156,7 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
         page_type=page_type,
         page_type_probability=_number(values["page_type_probability"]),
         quality=_number(values["quality"]),
-        content=None if no_content else PackedContent(partial(_items, content)),  # type: ignore[arg-type]
+        content=None if no_content else _packed(content),  # type: ignore[arg-type]
         metadata=None if no_metadata else _metadata(metadata),
         chunks=None if no_chunks else _chunks(chunks),
         links=None if no_links else _links(links),
@@ -166,10 +166,22 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
     )
 
 
+def _packed(data: bytes) -> PackedContent:
+    return PackedContent(partial(_items, data), partial(_values, data))
+
+
 def _items(data: bytes) -> Items:
     from scrapy_dripper.output.content_json import from_json
 
     return from_json(json.loads(data))
+
+
+def _values(data: bytes) -> list[dict[str, Any]]:
+    """Return what :func:`pack_extraction` made of items: it is theirs, so it need not be made into items again."""
+    values = json.loads(data)
+    if not isinstance(values, list):
+        raise ValueError(f"not a content list (expected a list, got {type(values).__name__})")
+    return values
 
 
 def _metadata(data: bytes) -> Metadata:

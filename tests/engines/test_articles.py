@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -16,10 +14,8 @@ from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
 
 pytest.importorskip("markdown_it", reason="the checks need the extra [evaluate]")
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-from articles import PARAGRAPHS, articles, within
-
+from benchmarks.articles import PARAGRAPHS, articles, within
 from tests.structured.features.checks import BASE_URL, FEATURES, Feature
 
 WORDS = " ".join(PARAGRAPHS).replace(".", "").replace(",", "").split()

@@ -7,6 +7,7 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,4 +56,8 @@ def fallback(html: str, url: str) -> str:
     """Be stuck, too, if the page wants that."""
     if "THEN HANG" in html:
         hang()
+    if "WAIT-FOR " in html:
+        flag = Path(html.split("WAIT-FOR ")[1].split("<")[0])
+        while not flag.exists():
+            time.sleep(0.02)
     return "<p>from the fallback</p>"

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,8 +40,8 @@ def nothing_left() -> Iterator[None]:
     started: list[Any] = []
     start = pools.Pool._start
 
-    def noted(pool: Any) -> Any:
-        process = start(pool)
+    def noted(pool: Any, aside: bool = False) -> Any:
+        process = start(pool, aside)
         started.append(process)
         return process
 
@@ -217,6 +218,41 @@ def test_pages_that_hang_hold_nothing_up(crawl: Crawls, reactor: Reactor, site: 
     assert result.stat("pages/truth") == 52
     assert result.stat("fallback/timeout") == 5
     assert result.stat("workers/timeout") >= 5
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_slow_pages_wait_for_the_others_and_not_the_others_for_them(
+    crawl: Crawls, site: Site, tmp_path: Path, number: int
+) -> None:
+    """Four pages whose step does not end before all others have come out: also those of their batches."""
+    flag, good = tmp_path / "flag", site.pages(60)
+    slow = [site.url(f"/slow/{number}") for number in range(4)]
+    for n in range(4):
+        site.routes[f"/slow/{n}"] = ("text/html", page(n, f"<p>WAIT-FOR {flag}</p>").encode())
+    urls = [*good[:3], slow[0], *good[3:20], slow[1], slow[2], *good[20:40], slow[3], *good[40:]]
+
+    async def start(self: scrapy.Spider) -> Any:
+        for n, url in enumerate(urls):
+            options = {"max_blocks": 1} if url in slow else {}  # which lets the fallback have them
+            yield scrapy.Request(url, meta={"dripper": options}, priority=-n)
+
+    out: list[str] = []
+
+    class Pipeline:
+        def process_item(self, item: Any) -> Any:
+            out.append(item["url"])
+            if len(out) == len(good):
+                flag.touch()
+            return item
+
+    cls = type("Slow", (scrapy.Spider,), {"name": "slow", "start": start, "parse": lambda self, r: {"url": r.url}})
+    settings = workers(number, timeout=120, fallback="door_engines.fallback")
+    result = crawl(cls, {**settings, "ITEM_PIPELINES": {Pipeline: 900}})
+
+    assert sorted(out[: len(good)]) == sorted(good)
+    assert sorted(out[len(good) :]) == sorted(slow)
+    assert result.stat("workers/timeout") == 0
+    assert {item["by"]["source"] for item in result.items if item["url"] in slow} == {"fallback:door_engines.fallback"}
 
 
 def test_pages_that_hang_in_their_fallback_too(crawl: Crawls, site: Site) -> None:

@@ -158,7 +158,7 @@ def test_workers_that_come_later(pools: Pools, monkeypatch: pytest.MonkeyPatch) 
     pool = pools()
     extract, turns = pool.extract, iter(range(3))
 
-    def refuse(tasks: Sequence[Task]) -> list[Extraction]:
+    def refuse(tasks: Sequence[Task], **_: Any) -> list[Extraction]:
         if next(turns, None) is not None:
             raise StartError("no more processes")
         return extract(tasks)
@@ -172,7 +172,7 @@ def test_without_any_worker_items_stay_as_they_are(pools: Pools, monkeypatch: py
     monkeypatch.setattr(module, "RESTART_SECONDS", 0.01)
     pool = pools()
 
-    def refuse(tasks: Sequence[Task]) -> list[Extraction]:
+    def refuse(tasks: Sequence[Task], **_: Any) -> list[Extraction]:
         raise StartError("no more processes")
 
     monkeypatch.setattr(pool, "extract", refuse)
@@ -201,7 +201,7 @@ def test_a_mistake_of_ours_loses_no_page(
 ) -> None:
     pool = pools()
 
-    def broken(tasks: Sequence[Task]) -> list[Extraction]:
+    def broken(tasks: Sequence[Task], **_: Any) -> list[Extraction]:
         raise ZeroDivisionError("not here")
 
     monkeypatch.setattr(pool, "extract", broken)
@@ -241,14 +241,14 @@ class Page:
 class FakePool:
     """Answers at once, in the way of pages that are what they are made to be."""
 
-    most = slow = peak = 1
+    most = suspects = stand_ins = peak = 1
     pids = (1,)
 
     def __init__(self, pages: Sequence[Page]) -> None:
         self.pages, self.calls, self.lock = pages, 0, threading.Lock()
         self.engine, self.fallback = [page.engine for page in pages], [page.fallback for page in pages]
 
-    def extract(self, tasks: Sequence[Task]) -> list[Extraction]:
+    def extract(self, tasks: Sequence[Task], **_: Any) -> list[Extraction]:
         with self.lock:
             self.calls += 1
             answers = []
@@ -264,6 +264,23 @@ class FakePool:
                 source = "engine" if task.reason is None else "fallback:x"
                 answers.append(Extraction(task.document.url, None, "", "", "", source, task.reason, task.error))
             return answers
+
+
+class SlowPool(FakePool):
+    """Is slow at the first page of a batch, and later stuck at the last one, which is with another worker by then."""
+
+    def extract(self, tasks: Sequence[Task], **how: Any) -> list[Extraction]:
+        if len(tasks) == 4:
+            how["on_slow"](0)
+            raise WorkerError(TIMEOUT, "stuck", 3)
+        return super().extract(tasks)
+
+
+def test_a_slow_page_does_not_pay_for_another_one_of_its_batch() -> None:
+    pool = SlowPool([Page(0, 0, True)] * 4)
+    seen = through(pool, ["x"] * 4, own(batch_size=4, batch_wait=5.0))
+    assert reasons(seen) == [None] * 4
+    assert sorted(seen.batches) == [1, 3]
 
 
 PAGES = st.lists(st.builds(Page, st.integers(-1, 3), st.integers(-1, 3), st.booleans()), min_size=1, max_size=12)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,14 +25,14 @@ from scrapy_dripper.workers.errors import ClosedError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
 
-Begin = Callable[[Pool, str], "Future[Any]"]
+Begin = Callable[..., "Future[Any]"]
 
 
 @pytest.fixture
 def begin() -> Iterator[Begin]:
     """Return a function that sends a page to a pool in a thread of its own."""
     with ThreadPoolExecutor(16) as threads:
-        yield lambda pool, text: threads.submit(lambda: pool.extract([task(text)])[0])
+        yield lambda pool, text, **how: threads.submit(lambda: pool.extract([task(text)], **how)[0])
 
 
 def test_there_are_no_more_than_are_needed(pools: Pools) -> None:
@@ -48,9 +49,9 @@ def test_another_one_starts_while_pages_wait(pools: Pools, begin: Begin, monkeyp
     counts: list[int] = []
     start = Pool._start
 
-    def counted(pool: Pool) -> Any:
+    def counted(pool: Pool, aside: bool = False) -> Any:
         counts.append(len(pool.pids))
-        process = start(pool)
+        process = start(pool, aside)
         assert len(pool.pids) == counts[-1] + 1  # no other one was started meanwhile
         return process
 
@@ -86,7 +87,8 @@ def test_idle_ones_end_but_for_one(pools: Pools, begin: Begin, monkeypatch: pyte
 
 def test_a_slow_page_holds_up_no_other(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another worker stands in, the slow one goes behind all others, and the page is answered all the same."""
-    monkeypatch.setattr("scrapy_dripper.workers.process.SLOW_SECONDS", 0.2)
+    monkeypatch.setattr(process, "ASIDE_SECONDS", 0.2)
+    monkeypatch.setattr(process, "SLOW_SECONDS", 0.2)
     pool = pools(1)
     pool.start()
     (slow,) = pool.pids
@@ -94,7 +96,7 @@ def test_a_slow_page_holds_up_no_other(pools: Pools, begin: Begin, monkeypatch: 
     (other,) = pool.extract([task("one")])
     assert not waiting.done()
     assert worker_of(other) != slow
-    assert (pool.slow, pool.most) == (1, 2)
+    assert (pool.aside, pool.most) == (1, 1)
     assert os.getpriority(os.PRIO_PROCESS, slow) == process.LOW_PRIORITY
     assert worker_of(waiting.result()) == slow
     assert comes_true(lambda: gone(slow))  # its priority could not be raised again
@@ -103,7 +105,7 @@ def test_a_slow_page_holds_up_no_other(pools: Pools, begin: Begin, monkeypatch: 
 
 def test_stand_ins_are_bounded(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many pages are slow at once."""
-    monkeypatch.setattr("scrapy_dripper.workers.process.SLOW_SECONDS", 0.1)
+    monkeypatch.setattr(process, "ASIDE_SECONDS", 0.1)
     monkeypatch.setattr(module, "STAND_INS", 2)
     pool = pools(1)
     answers = [begin(pool, "SLOW") for _ in range(6)]
@@ -113,6 +115,53 @@ def test_stand_ins_are_bounded(pools: Pools, begin: Begin, monkeypatch: pytest.M
         time.sleep(0.02)
     assert most == 3
     assert {answer.result().text for answer in answers} == {"SLOW"}
+
+
+def test_a_page_that_is_suspected_holds_up_no_other(
+    pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It has a worker of its own from the beginning, though nobody knows yet whether it is slow."""
+    monkeypatch.setattr(process, "ASIDE_SECONDS", 3_600)
+    pool = pools(1)
+    pool.start()
+    (first,) = pool.pids
+    flag = tmp_path / "flag"
+    suspects = [begin(pool, f"WAIT-FOR {flag} ", aside=True) for _ in range(6)]
+    assert comes_true(lambda: pool.aside == pool.suspects == module.STAND_INS - 1)
+    for _ in range(3):
+        assert worker_of(pool.extract([task("one")])[0]) == first
+    assert len(pool.pids) <= module.STAND_INS
+    assert not any(answer.done() for answer in suspects)
+    flag.touch()
+    assert first not in {worker_of(answer.result()) for answer in suspects}
+
+
+def test_a_suspected_page_shares_a_worker_where_no_other_can_be_started(
+    pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = pools(1)
+    pool.start()
+
+    def refuse(*args: Any) -> Any:
+        raise StartError("no more processes")
+
+    monkeypatch.setattr(module, "Process", refuse)
+    assert [worker_of(begin(pool, "one", aside=True).result())] == pool.pids
+
+
+@pytest.mark.parametrize("trouble", ["DIE", "WAIT-FOR"])
+def test_a_worker_is_kept_ready_after_trouble(pools: Pools, begin: Begin, tmp_path: Path, trouble: str) -> None:
+    """Where one page stops a worker or is slow, the next one comes soon; nobody has to wait for a start."""
+    flag = tmp_path / "flag"
+    pool = pools(1, spare=True)
+    answer = begin(pool, f"{trouble} {flag} ")
+    assert comes_true(lambda: len(pool._idle) == 1)
+    flag.touch()
+    if trouble == "DIE":
+        with pytest.raises(WorkerError):
+            answer.result()
+    else:
+        assert worker_of(answer.result()) != pool._idle[0].pid
 
 
 def test_closed_while_pages_wait_and_work(pools: Pools, begin: Begin) -> None:

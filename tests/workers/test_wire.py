@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.config import CONTENT_TYPES, Config, ConfigError
+from scrapy_dripper.crawl.fields import VALUES
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
+from scrapy_dripper.output import content_json
 from scrapy_dripper.output import items as kinds
 from scrapy_dripper.output.chunks import Chunk
 from scrapy_dripper.output.outlinks import Outlink
@@ -133,6 +135,26 @@ def test_a_content_list_that_is_not_unpacked_yet_is_no_other(content: kinds.Item
     once = fresh()
     assert once.content is once.content
     assert other_side(fresh()) == extraction  # as a relay would
+
+
+@given(ITEMS)
+def test_the_field_of_a_content_list_needs_no_items(content: kinds.Items) -> None:
+    """What goes onto an item is what came, and each time anew: an item is the user's to change."""
+    found = other_side(Extraction("u", None, "", "", "", "all", content=content))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(content_json, "from_json", None)
+        values = VALUES["content_field"](found)
+        assert VALUES["content_field"](found) is not values
+    assert values == content_json.to_json(content)
+    assert found.content == content
+    assert VALUES["content_field"](found) == values
+
+
+def test_a_content_list_that_is_none_is_no_value_of_a_field() -> None:
+    values, parts = pack_extraction(Extraction("u", None, "", "", "", "all", content=()))
+    parts[-6] = b'{"type": "rule"}'
+    with pytest.raises(ValueError, match="expected a list"):
+        VALUES["content_field"](unpack_extraction("u", values, parts))
 
 
 def test_an_extraction_stays_frozen() -> None:

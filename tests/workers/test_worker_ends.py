@@ -183,6 +183,74 @@ def test_without_an_interpreter(executable: str, pools: Pools, monkeypatch: pyte
         pools().start()
 
 
+@pytest.mark.parametrize("closed", [[0], [1], [2], [0, 1, 2]])
+def test_standard_streams_that_are_closed(closed: list[int]) -> None:
+    """As of a daemon: no pipe of the worker's may take their numbers, which mean something else to it."""
+    code = f"""
+import os
+from children import OWN, task
+from scrapy_dripper.workers import Pool
+said = os.dup(1)
+for descriptor in {closed}:
+    os.close(descriptor)
+pool = Pool(OWN, 1)
+answer = pool.extract([task("fine")])[0].text
+taken = []
+for descriptor in {closed}:
+    try:
+        taken.append(os.fstat(descriptor))
+    except OSError:
+        pass
+pool.close()
+os.write(said, f"{{answer}} {{taken}}".encode())
+os._exit(0)
+"""
+    assert run_script(code) == "fine []"
+
+
+def test_a_system_without_descriptors() -> None:
+    """Wherever they run out, no worker starts, nobody is told anything else, and nothing is left."""
+    code = """
+import os, resource
+from children import OWN, task
+from scrapy_dripper.workers import Pool, StartError
+used = os.listdir("/dev/fd")
+free = max(map(int, used)) + 1
+_, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+refused = 0
+for more in range(9):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + more, most))
+    try:
+        Pool(OWN, 1).extract([task("x")])
+    except StartError:
+        refused += 1
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    assert os.listdir("/dev/fd") == used, more
+print(refused)
+"""
+    assert int(run_script(code)) >= 7
+
+
+def test_a_current_folder_that_is_gone(pools: Pools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing can be imported from there; everything else can."""
+    gone_soon = tmp_path / "gone"
+    gone_soon.mkdir()
+    monkeypatch.chdir(gone_soon)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    gone_soon.rmdir()
+    assert pools().extract([task("fine")])[0].text == "fine"
+
+
+def run_script(code: str) -> str:
+    """Return what a program prints that finds what the tests find."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=SECONDS
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
 def test_a_system_without_threads(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that nobody can look after is not used; there is one as soon as there is a thread again."""
     start, turns = threading.Thread.start, iter([True])

@@ -54,6 +54,13 @@ def die_once(text: str) -> None:
         die()
 
 
+def wait(text: str) -> None:
+    """Do nothing until there is a file that the page names."""
+    flag = Path(text.split("WAIT-FOR ")[1].split()[0])
+    while not flag.exists():
+        time.sleep(0.02)
+
+
 def fail(text: str) -> None:
     """Raise what an engine may raise."""
     raise ValueError("this page is not for me")
@@ -70,6 +77,7 @@ DEEDS: dict[str, Callable[[str], object]] = {
     "SLEEP": lambda text: time.sleep(600),
     "SLOW": lambda text: time.sleep(2),
     "PAUSE": lambda text: time.sleep(0.2),
+    "WAIT-FOR": wait,
     "DIE-ONCE": die_once,
     "DIE": die,
     "EXIT": lambda text: sys.exit(3),

@@ -38,6 +38,8 @@ COPIES = 3
 """A section that is there more often is there on purpose."""
 SHARED = 0.6
 """Share of the text of an element for some screens that stands elsewhere, at least."""
+NESTED = 8
+"""Elements for some screens that are looked at within each other: each is read as a whole."""
 MARGIN = 0.1
 """The first copy of a section is kept, unless the mean probability of another is higher by more than this."""
 
@@ -163,10 +165,14 @@ def _other_screens(page: Page, p: list[float]) -> Iterator[Pair]:
     for i, key in enumerate(zip(texts, heads, strict=True)):
         places.setdefault(key, []).append(i)
     done = 0
+    around: list[int] = []  # where the elements end that were looked at and hold the next one
     for node in named:
         a, b = int(tree.block_start[node]), int(tree.block_end[node])
-        if a < done:
+        while around and around[-1] <= a:
+            around.pop()
+        if a < done or len(around) >= NESTED:
             continue
+        around.append(b)
         pairs = []
         for k in range(a, b):
             there = places[texts[k], heads[k]]

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from scrapy_dripper.output.code.language import is_named, language_of, normalised
-from scrapy_dripper.output.code.lines import code_text, has_number_class, is_line, is_numbers, is_tool
+from scrapy_dripper.output.code.lines import Look, code_text, has_number_class, is_line, is_numbers, is_tool
 from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Runs, Text
 from scrapy_dripper.page.tags import LONGEST_CLASS
 
@@ -32,6 +32,9 @@ TWIN: Final = CodeBlock("")
 
 MAX_AROUND = 80
 """Elements around code, in its wrapper, that are looked at."""
+
+MAX_TEXTS = 1_000
+"""Texts that are read around code, in its wrapper, to tell the numbers of its lines: they can be one by one."""
 
 MAX_IN_LINE = 200
 """Elements in a line of code that is no ``<pre>``."""
@@ -139,7 +142,10 @@ def _stands_beside_code(element: _Element) -> bool:
     if parent is None:
         return False
     following = element.getnext()
-    return parent.tag in ("td", "th") or is_numbers(parent) or (following is not None and following.tag in _PRE)
+    if parent.tag in ("td", "th") or (following is not None and following.tag in _PRE):
+        return True
+    look = Look(MAX_AROUND)  # each of many siblings asks
+    return is_numbers(parent, look) and look.left >= 0
 
 
 def _loose_code(element: _Element) -> CodeBlock | None:
@@ -241,6 +247,7 @@ def _sole_code(wrapper: _Element) -> _Element | None:
     """Return the one block of code in a wrapper that holds nothing else to read, None if there is none or more."""
     found: _Element | None = None
     todo = [wrapper]
+    look = Look(MAX_TEXTS)
     looked = 0
     while todo:
         node = todo.pop()
@@ -250,8 +257,10 @@ def _sole_code(wrapper: _Element) -> _Element | None:
         for child in node:
             if child.tail and not child.tail.isspace():
                 return None
-            if not isinstance(child.tag, str) or is_tool(child) or is_numbers(child):
+            if not isinstance(child.tag, str) or is_tool(child) or is_numbers(child, look):
                 continue
+            if look.left < 0 or looked + len(todo) > MAX_AROUND:
+                return None
             if child.tag in _PRE or (child.tag == "table" and _is_code_table(child)):
                 if found is not None:
                     return None

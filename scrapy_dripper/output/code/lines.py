@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from textwrap import dedent
 from typing import TYPE_CHECKING, cast
 
@@ -29,6 +30,10 @@ _TOOLS = frozenset(
 _PRE = ("pre", "listing", "xmp", "plaintext")
 _BLANKS = " \t\r\f\v\xa0\u200b\ufeff"
 """What a line without anything to see can hold: some generators put it there, so that the line is not closed up."""
+
+MAX_AROUND, MAX_NAMED = 16, 4
+"""Elements around one that is said to be numbers, and how many of them are at most: on broken pages all that follows is
+in one that was not closed, and each would be read to its end."""
 
 _SKIPPED = -1
 
@@ -57,20 +62,49 @@ def _has_number_class(name: str) -> bool:
     return any(_number_class(token) for token in name.split())
 
 
-def is_numbers(element: _Element) -> bool:
-    """Return True for an element with the numbers of lines, one or all of them, and nothing else."""
-    name = element.get("class") or ""
-    if (name and has_number_class(name)) or "data-line-number" in element.attrib or "data-linenos" in element.attrib:
-        return all(map(_digits, _texts(element)))
-    following = element.getnext()
-    if following is None or not (element.tag == "td" or _leads_line(element, following)):
-        return False
-    found = False
-    for text in _texts(element):
-        if not _digits(text):
+class Look:
+    """How many texts may still be read to tell whether elements are numbers of lines; negative where they were more."""
+
+    def __init__(self, texts: int) -> None:
+        self.left = texts
+
+
+def is_numbers(element: _Element, look: Look | None = None) -> bool:
+    """Return True for an element with the numbers of lines, one or all of them, and nothing else.
+
+    ``look`` bounds what is read, for elements that are asked about again and again: where it has come to its end, the
+    answer is of the first texts only.
+    """
+    if not (named := _is_named(element)):
+        following = element.getnext()
+        if following is None or not (element.tag == "td" or _leads_line(element, following)):
             return False
-        found = found or not text.isspace()
+    elif look is None and sum(map(_is_named, islice(element.iterancestors(), MAX_AROUND))) > MAX_NAMED:
+        return False
+    found = named
+    texts = _texts(element)
+    some = 4
+    while pieces := list(islice(texts, some)):
+        written = "".join(pieces)
+        if not _digits(written):
+            return False
+        found = found or not written.isspace()
+        some = min(2 * some, 256)
+        if look is not None:
+            look.left -= len(pieces)
+            if look.left < 0:
+                break
     return found
+
+
+def _is_named(element: _Element) -> bool:
+    """Return True for what an attribute says to be numbers of lines."""
+    name = element.get("class")
+    return (
+        (bool(name) and has_number_class(name))  # type: ignore[arg-type]
+        or "data-line-number" in element.attrib
+        or "data-linenos" in element.attrib
+    )
 
 
 def _leads_line(element: _Element, following: _Element) -> bool:

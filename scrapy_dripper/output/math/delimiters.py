@@ -19,6 +19,8 @@ MAX_LENGTH = 10_000
 """Characters of a formula between delimiters."""
 MAX_INLINE = 1_000
 """The same between single dollars or backticks."""
+MAX_OPEN = 10
+"""Opening delimiters before one closing delimiter that are tried as its beginning: the nearest."""
 
 Span: TypeAlias = "tuple[int, int, Formula]"
 
@@ -180,7 +182,7 @@ def spans(text: str, notation: Notation = NOTATION) -> Iterator[Span]:
         start = marks[i][0]
         if i in partners:
             j = partners[i]
-            formula = _environment_formula(text[start : marks[j][1]])
+            formula = _environment_formula(text, start, marks[j][1])
         else:
             j = closes[i]
             formula = _formula(text, marks, i, j, notation) if j else None
@@ -192,12 +194,18 @@ def spans(text: str, notation: Notation = NOTATION) -> Iterator[Span]:
 
 
 def _next_marks(marks: list[tuple[int, int, str]]) -> list[int]:
-    """Return for each mark the number of the next one that closes it, 0 for none."""
+    """Return for each mark the number of the next one that closes it, 0 for none.
+
+    Only the nearest marks are closed, :data:`MAX_OPEN` by each: the text between is read for each of them.
+    """
     following: dict[str, int] = {}
+    opened = [0] * len(marks)
     closes = [0] * len(marks)
     for i in range(len(marks) - 1, -1, -1):
         mark = marks[i][2]
-        closes[i] = following.get(_CLOSING.get(mark, ""), 0)
+        j = following.get(_CLOSING.get(mark, ""), 0)
+        opened[j] += 1
+        closes[i] = j if opened[j] <= MAX_OPEN else 0
         following[mark] = i
     return closes
 
@@ -217,8 +225,11 @@ def _environments_of(marks: list[tuple[int, int, str]]) -> dict[int, int]:
     return partners
 
 
-def _environment_formula(tex: str) -> Formula | None:
-    if _OPAQUE in tex or len(tex) > MAX_LENGTH or not _alone(tex[6 : tex.index("}") + 1].lower()):
+def _environment_formula(text: str, start: int, stop: int) -> Formula | None:
+    if stop - start > MAX_LENGTH:
+        return None
+    tex = text[start:stop]
+    if not _alone(tex[6 : tex.index("}") + 1].lower()) or _OPAQUE in tex:
         return None
     return Formula(" ".join(tex.split(" ")).strip(), "delimiters", not tex.lower().startswith("\\begin{math}"))
 

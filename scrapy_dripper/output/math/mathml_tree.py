@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from scrapy_dripper.output.math.tex_symbols import BARS, BINARY, CLOSING, OPENING, RELATIONS
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 Part: TypeAlias = "_Element | str"
 """An element, or the text between two, which is there on broken pages only."""
+
+SHORT = 200
+"""Nodes, and characters, of what is short."""
 
 NO_DELIMITER = "."
 """Stands for a delimiter that is not shown, as in LaTeX."""
@@ -60,6 +64,17 @@ def parts(element: _Element) -> list[Part]:
 def inner_text(element: _Element) -> str:
     """Return the characters in an element."""
     return "".join(cast("Iterator[str]", element.itertext()))
+
+
+def short_text(element: _Element) -> str | None:
+    """Return the characters in an element; None if there are over :data:`SHORT` nodes in it, or characters.
+
+    The time that it takes is bounded by that, so that it may be asked for each of many elements in each other.
+    """
+    if next(islice(element.iter(), SHORT, None), None) is not None:
+        return None
+    text = inner_text(element)
+    return text if len(text) <= SHORT else None
 
 
 def is_blank(element: _Element) -> bool:

@@ -23,6 +23,8 @@ TWIN: Final = Formula("", "twin")
 
 TEX_ATTRIBUTES = ("data-tex", "data-latex", "data-formula", "data-katex", "data-equation-content", "data-math")
 """Attributes that hold LaTeX on elements whose class says that they are formulas."""
+MAX_ANNOTATIONS = 8
+"""Annotations with LaTeX of a formula that are looked at: on broken pages, they stand in each other."""
 
 _tex_encoding = re.compile(r"(?:application|text)?/?(?:x-)?(?:la)?tex\b", re.I).fullmatch
 _WIRIS = str.maketrans({"«": "<", "»": ">", "¨": '"', "§": "&"})
@@ -30,11 +32,11 @@ _WIRIS = str.maketrans({"«": "<", "»": ">", "¨": '"', "§": "&"})
 
 def from_math(element: _Element, display: bool, origin: str = "") -> Formula:
     """Return the formula of a ``<math>`` element; ``origin`` is that of its annotation, if there is a better word."""
-    for annotation in element.iter("{*}annotation"):
-        if _tex_encoding((annotation.get("encoding") or "").strip()):
-            source = inner_text(annotation)
-            if source.strip() and balanced(source):
-                return from_source(source, display, origin or "annotation")
+    annotations = (one for one in element.iter("{*}annotation") if _tex_encoding((one.get("encoding") or "").strip()))
+    for annotation in islice(annotations, MAX_ANNOTATIONS):
+        source = inner_text(annotation)
+        if source.strip() and balanced(source):
+            return from_source(source, display, origin or "annotation")
     written = next((element.get(key) for key in ("data-latex", "data-tex") if element.get(key)), None)
     if written:
         return from_source(written, display, origin or "annotation")

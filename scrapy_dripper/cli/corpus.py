@@ -1,0 +1,228 @@
+"""``scrapy-dripper corpus extract WARC... -o DIR``: archives in, Parquet out."""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import json
+import os
+import sys
+from collections import Counter
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from scrapy_dripper.cli.console import UsageError, say
+from scrapy_dripper.cli.options import add_options, configured
+from scrapy_dripper.config import Config
+
+WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")
+OUTPUTS = ("markdown", "text", "main_html")
+
+EXAMPLES = """\
+examples:
+  scrapy-dripper corpus extract crawl.warc.gz -o pages/
+  scrapy-dripper corpus extract 'shards/*.warc.gz' -o pages/ --workers 8 --main-html
+
+Every WARC file, or every so many of them with --tasks, is a task with a Parquet file of its own, DIR/00000.parquet and
+so on; a file there is complete. The same command again goes on after an interruption: tasks that were done are not
+done again. The exit code is 1 if a task failed; DIR/logs has the log of each.
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    corpus = commands.add_parser("corpus", help="extract whole archives", allow_abbrev=False)
+    parts = corpus.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    extract = parts.add_parser(
+        "extract",
+        help="extract the pages of WARC files into Parquet",
+        description="Extract the main content of all HTML pages of WARC files.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    extract.set_defaults(run=run)
+    extract.add_argument("inputs", nargs="+", metavar="WARC", help="a WARC file, a folder of them, or a glob")
+    extract.add_argument("-o", "--output", metavar="DIR", required=True, help="the folder of the Parquet files")
+    extract.add_argument("--tasks", type=_count, metavar="N", help="at most, and by default, one for each WARC file")
+    extract.add_argument("--workers", type=_count, metavar="N", help="tasks at a time; default: one for each core")
+    extract.add_argument(
+        "--processes",
+        type=_count,
+        metavar="N",
+        default=0,
+        help="worker processes of each task, so that a page that hangs or crashes loses only itself; default: none, "
+        "and a sandbox for pages that look dangerous",
+    )
+    extract.add_argument("--text", choices=OUTPUTS, default="markdown", help="what is in the column text")
+    extract.add_argument("--main-html", action="store_true", help="add the Main-HTML, as a column")
+    extract.add_argument("--content", action="store_true", help="add the content list, as JSON")
+    extract.add_argument("--metadata", action="store_true", help="add what the page says about itself, as JSON")
+    extract.add_argument(
+        "--on-error",
+        choices=("keep", "drop"),
+        default="keep",
+        help="what becomes of a page without content: a row without text (keep, the default), or no row",
+    )
+    add_options(extract)
+
+
+def _count(value: str) -> int:
+    with suppress(ValueError):
+        if int(value) >= 1:
+            return int(value)
+    raise argparse.ArgumentTypeError(f"expected a whole number of at least 1 (got {value!r})")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Extract all archives and return the exit code."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports its client; nothing here asks for it.
+    try:
+        from scrapy_dripper.corpus.ranks import RankProcesses, RanksFailedError
+        from scrapy_dripper.corpus.reader import FastWarcReader
+        from scrapy_dripper.corpus.step import DripperExtractor
+        from scrapy_dripper.corpus.table import Publish, RowWriter, schema
+    except ImportError as error:
+        raise UsageError(
+            f"this command needs more packages ({error}): install them with pip install 'scrapy-dripper[corpus]'"
+        ) from None
+    from loguru import logger
+
+    logger.remove()  # What a task has to say is in its log.
+    config = _config(arguments)
+    files = _files(arguments.inputs)
+    tasks = min(arguments.tasks or len(files), len(files))
+    columns = [name for name in ("main_html", "content") if getattr(arguments, name)]
+    columns += ["page"] if arguments.metadata else []
+    folder = Path(arguments.output)
+    folder.mkdir(parents=True, exist_ok=True)
+    root = Path(os.path.commonpath([file.parent for file in files]))
+    names = [file.relative_to(root).as_posix() for file in files]
+    options = {"text": arguments.text, "on_error": arguments.on_error, "columns": columns, "config": _values(config)}
+    _claim(folder, {"root": str(root), "files": names, "tasks": tasks, "options": options})
+    paths = folder / "logs" / "inputs.txt"
+    paths.parent.mkdir(exist_ok=True)
+    paths.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    executor = RankProcesses(
+        [
+            FastWarcReader(str(root), str(paths), max_bytes=10 * config.max_bytes),
+            DripperExtractor(
+                config,
+                output=arguments.text,
+                content=arguments.content,
+                on_error=arguments.on_error,
+                processes=arguments.processes,
+            ),
+            RowWriter(folder, schema(columns)),
+            Publish(folder),
+        ],
+        tasks=tasks,
+        workers=min(tasks, arguments.workers or os.cpu_count() or 1),
+        logging_dir=str(folder / "logs"),
+    )
+    code = 0
+    totals: Counter[str] = Counter()
+    with tqdm(total=tasks, unit="task", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
+
+        def finished(rank: int) -> None:
+            totals.update(_stats(folder / "logs" / "stats" / f"{rank:05d}.json"))
+            bar.set_postfix_str(f"{totals['Dripper/pages']:,} pages")
+            bar.update()
+
+        try:
+            executor.run(finished)
+        except RanksFailedError as error:
+            say(f"{error}; the same command goes on with them")
+            code = 1
+    for line in _summary(totals):
+        say(line)
+    return code
+
+
+def _config(arguments: argparse.Namespace) -> Config:
+    config = configured(arguments)
+    return replace(config, metadata_field="metadata") if arguments.metadata else config
+
+
+def _values(config: Config) -> dict[str, Any]:
+    return {name: value if _is_plain(value) else repr(value) for name, value in asdict(config).items()}
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def _files(inputs: list[str]) -> list[Path]:
+    """Return the archives that were named, each once. Raise :exc:`UsageError` for what is none."""
+    found: dict[Path, None] = {}
+    for name in inputs:
+        here = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
+        folders = [Path(one) for one in here if os.path.isdir(one)]
+        files = [Path(one) for one in here if not os.path.isdir(one)]
+        for one in folders:
+            files += sorted(file for file in one.rglob("*") if file.name.lower().endswith(WARC))
+        if not files:
+            raise UsageError(f"{name}: no WARC file there ({', '.join(WARC)})")
+        found |= dict.fromkeys(file.resolve() for file in files)
+    return list(found)
+
+
+def _claim(folder: Path, values: dict[str, Any]) -> None:
+    """Note what is extracted into a folder. Raise :exc:`UsageError` if it was begun with something else."""
+    note = folder / "run.json"
+    values = json.loads(json.dumps(values))
+    try:
+        before = json.loads(note.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if any(folder.glob("*.parquet")):
+            raise UsageError(f"{folder} has Parquet files of something else; name another folder") from None
+        unfinished = note.with_suffix(".part")
+        unfinished.write_text(json.dumps(values, indent=1), encoding="utf-8")
+        unfinished.replace(note)
+        return
+    wrong = [name for name in values if before.get(name) != values[name]]
+    if wrong:
+        raise UsageError(
+            f"{folder} was begun with other {' and '.join(wrong)} (see {note}); go on with those, or name "
+            "another folder"
+        )
+
+
+def _stats(file: Path) -> Counter[str]:
+    """Return what the steps of a finished task have counted, as ``STEP/STAT``."""
+    try:
+        steps = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return Counter()
+    found: Counter[str] = Counter()
+    for step in steps:
+        for name, value in step["stats"].items():
+            total = value.get("total") if isinstance(value, dict) else value
+            if isinstance(total, (int, float)):
+                found[step["name"].rpartition(": ")[2] + "/" + name] += int(total)
+    return found
+
+
+def _summary(totals: Counter[str]) -> list[str]:
+    """Return lines that account for all records and pages."""
+    skipped = {
+        name.removeprefix("FastWARC/skipped/"): count for name, count in totals.items() if "FastWARC/skipped/" in name
+    }
+    reasons = {name.removeprefix("Dripper/reason/"): n for name, n in totals.items() if "Dripper/reason/" in name}
+    lines = [
+        f"{totals['Dripper/pages']:,} pages, {totals['Dripper/extracted']:,} with content, "
+        f"{totals['Dripper/empty']:,} without (kept), {totals['Dripper/dropped']:,} without (dropped)"
+    ]
+    if reasons:
+        lines.append("not decided by the model: " + _listed(reasons))
+    if skipped:
+        lines.append("records that are no pages: " + _listed(skipped))
+    return lines
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))

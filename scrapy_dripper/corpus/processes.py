@@ -1,0 +1,88 @@
+"""Batches of documents through the worker processes of a crawl, without a crawl."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from itertools import islice
+from typing import TypeVar
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.workers import Pool, Task, WorkerError, shared_pool
+
+T = TypeVar("T")
+
+AHEAD = 4
+"""Batches under way or done for each worker: so many may wait behind a slow one, whose answer comes first."""
+
+
+class Processes:
+    """So many worker processes for one configuration. A page that stops one of them loses only itself."""
+
+    def __init__(self, config: Config, count: int) -> None:
+        """Start the first worker. Raises what :func:`~scrapy_dripper.workers.shared_pool` raises."""
+        self._config, self._count = config, count
+        self._shared = shared_pool(replace(config, processes=count))
+        self._threads = ThreadPoolExecutor(count, "scrapy-dripper-corpus")
+
+    def extract(self, batches: Iterable[tuple[list[T], list[Document]]]) -> Iterator[tuple[list[T], list[Extraction]]]:
+        """Yield each batch with its extractions, in order; what comes with the documents stays in this process.
+
+        Raise :exc:`~scrapy_dripper.workers.StartError` if there is no worker and none can be started.
+        """
+        waiting: deque[tuple[list[T], Future[list[Extraction]]]] = deque()
+        source = iter(batches)
+        while True:
+            for things, documents in islice(source, AHEAD * self._count - len(waiting)):
+                tasks = [Task(document, document.config or self._config) for document in documents]
+                waiting.append((things, self._threads.submit(answers, self._shared.pool, tasks)))
+            if not waiting:
+                return
+            things, future = waiting.popleft()
+            yield things, future.result()
+
+    def close(self) -> None:
+        """End the workers."""
+        self._shared.close()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+
+def answers(pool: Pool, tasks: list[Task]) -> list[Extraction]:
+    """Return one extraction per task, in order, whatever the pages do to the workers."""
+    done: dict[int, Extraction] = {}
+    left = list(range(len(tasks)))
+    alone = False
+    while left:
+        batch = left[:1] if alone else left
+        try:
+            found = pool.extract([tasks[number] for number in batch])
+        except WorkerError as error:
+            at = 0 if len(batch) == 1 else error.task
+            if at is None:  # nobody knows which page it was
+                alone = True
+                continue
+            done[batch[at]] = _blamed(pool, tasks[batch[at]], error)
+            left.remove(batch[at])
+        else:
+            done.update(zip(batch, found, strict=True))
+            left = left[len(batch) :]
+    return [done[number] for number in range(len(tasks))]
+
+
+def _blamed(pool: Pool, task: Task, error: WorkerError) -> Extraction:
+    """Return what becomes of a page that stopped a worker: one that died may be tried again, then it falls back."""
+    document = task.document
+    try:
+        if error.reason is not FallbackReason.TIMEOUT:  # somebody else may have killed it: the system, for its memory
+            return pool.extract([task])[0]
+    except WorkerError as again:
+        error = again
+    fallback = replace(task, reason=error.reason, error=str(error))
+    try:
+        return pool.extract([fallback])[0]
+    except WorkerError as last:
+        problem = f"{error}; fallback: {last}"
+        return Extraction(document.url, None, None, None, None, "fallback:none", error.reason, problem)

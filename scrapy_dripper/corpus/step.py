@@ -1,0 +1,134 @@
+"""A step for datatrove: HTML in, main content out."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, closing
+from dataclasses import asdict
+from itertools import islice
+from typing import Any
+
+from datatrove.data import Document as Row
+from datatrove.pipeline.base import PipelineStep
+
+from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.corpus.processes import Processes
+from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.extractor import Extractor
+
+OUTPUTS = ("markdown", "text", "main_html")
+"""What the text of a document can become."""
+ON_ERROR = ("keep", "drop")
+
+Batch = tuple[list[Row], list[Document]]
+
+
+class DripperExtractor(PipelineStep):  # type: ignore[misc]
+    """Put the main content of pages into the text of documents that hold HTML.
+
+    The id stays, and so does the metadata, to which come ``title``, ``main_html``, ``page_type``, ``quality``,
+    ``source``, ``reason`` (of a fallback, None without) and ``error``; where asked, ``content``, the content list as
+    JSON, and ``page``, what the page says about itself as JSON. The URL is that in the metadata (``url``).
+
+    A page without any content stays as a document without text (``on_error="keep"``), or is left out (``"drop"``).
+    Stats say what became of each: ``pages``, ``source/NAME``, ``reason/NAME``, ``page_type/NAME``, and ``empty``,
+    ``dropped`` and ``extracted``, of which the first two are parts of ``pages`` less ``extracted``.
+
+    The engine is loaded once a rank. Pages are extracted in this process, dangerous ones in a sandbox; or, with
+    ``processes``, in so many worker processes, and then a page that hangs, crashes or takes all memory loses only
+    itself.
+    """
+
+    type = "EXTRAC"
+    name = "Dripper"
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        output: str = "markdown",
+        content: bool = False,
+        on_error: str = "keep",
+        processes: int = 0,
+    ) -> None:
+        """Raise :exc:`~scrapy_dripper.config.ConfigError` for a value that is not allowed."""
+        super().__init__()
+        if output not in OUTPUTS:
+            raise ConfigError(f"output must be one of {', '.join(map(repr, OUTPUTS))} (got {output!r})")
+        if on_error not in ON_ERROR:
+            raise ConfigError(f"on_error must be one of {', '.join(map(repr, ON_ERROR))} (got {on_error!r})")
+        if isinstance(processes, bool) or not isinstance(processes, int) or processes < 0:
+            raise ConfigError(f"processes must be a whole number of at least 0 (got {processes!r})")
+        self.config = config or Config()
+        self.output, self.content, self.on_error, self.processes = output, content, on_error, processes
+
+    def run(self, data: Iterable[Row], rank: int = 0, world_size: int = 1) -> Iterator[Row]:  # noqa: ARG002
+        """Yield the documents in order, with their main content."""
+        # Trafilatura reports on documents whose reason is in the metadata.
+        logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+        door = Processes(self.config, self.processes) if self.processes else _Here(self.config, self.track_time)
+        with closing(door):
+            for rows, extractions in door.extract(self._batches(data)):
+                yield from (row for row, one in zip(rows, extractions, strict=True) if self._fill(row, one))
+
+    def _batches(self, data: Iterable[Row]) -> Iterator[Batch]:
+        rows = iter(data)
+        while batch := list(islice(rows, self.config.batch_size)):
+            yield batch, [Document(row.text, str(row.metadata.get("url") or "")) for row in batch]
+
+    def _fill(self, row: Row, extraction: Extraction) -> bool:
+        """Write an extraction into its document and count it; return False if the document is to be dropped."""
+        text = getattr(extraction, self.output) or ""
+        reason = extraction.fallback_reason
+        self.stat_update("pages", f"source/{extraction.source}")
+        if reason is not None:
+            self.stat_update(f"reason/{reason}")
+        if extraction.page_type:
+            self.stat_update(f"page_type/{extraction.page_type}")
+        if text:
+            self.stat_update("extracted")
+        else:
+            self.stat_update("empty" if self.on_error == "keep" else "dropped")
+        row.text = text
+        row.metadata |= {
+            "title": extraction.title,
+            "main_html": extraction.main_html,
+            "page_type": extraction.page_type,
+            "quality": extraction.quality,
+            "source": extraction.source,
+            "reason": None if reason is None else reason.value,
+            "error": extraction.error,
+        }
+        if self.content:
+            row.metadata["content"] = None if extraction.content is None else _json(extraction)
+        if extraction.metadata is not None:
+            row.metadata["page"] = json.dumps(asdict(extraction.metadata), ensure_ascii=False)
+        self.update_doc_stats(row)
+        return bool(text) or self.on_error == "keep"
+
+
+class _Here:
+    """An extractor of this process."""
+
+    def __init__(self, config: Config, timed: Callable[[str], AbstractContextManager[Any]]) -> None:
+        self._extractor, self._timed = Extractor(config), timed
+
+    def extract(self, batches: Iterable[Batch]) -> Iterator[tuple[list[Row], list[Extraction]]]:
+        """Yield each batch with its extractions."""
+        for rows, documents in batches:
+            with self._timed("batch"):
+                extractions = self._extractor.extract(documents)
+            yield rows, extractions
+
+    def close(self) -> None:
+        """Give back what the extractor holds."""
+        self._extractor.close()
+
+
+def _json(extraction: Extraction) -> str:
+    from scrapy_dripper.output.content_json import to_json
+
+    assert extraction.content is not None
+    return json.dumps(to_json(extraction.content), ensure_ascii=False)

@@ -1,0 +1,54 @@
+"""Engines that a rank finds by their dotted paths; what a page says happens to the process that labels it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scrapy_dripper.engines.base import EngineError, Labels, Limits
+from scrapy_dripper.page import Page
+
+
+class AllMain:
+    """Takes every block for main, once it has done what the page says."""
+
+    name = "all"
+    profile = "native"
+    limits = Limits()
+
+    def __init__(self, config: Any) -> None:
+        """``config`` is the step's."""
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Return labels for which all is main."""
+        for page in pages:
+            _act("\n".join(page.blocks.text))
+        return [Labels(np.ones(len(page.blocks), np.float32), np.ones(len(page.blocks), np.bool_)) for page in pages]
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+def _act(text: str) -> None:
+    if "SEGFAULT" in text:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if "HANG" in text:
+        re.match(r"(a+)+$", "a" * 64 + "b")
+    if "MEMORY" in text:
+        bytearray(8 << 30)
+    if "WAIT-FOR " in text:
+        begun, flag = map(Path, text.split("WAIT-FOR ")[1].split()[:2])
+        if not begun.exists():
+            begun.write_text(str(os.getpid()))
+        while not flag.exists():
+            time.sleep(0.05)
+    if "COUNT " in text:
+        with open(text.split("COUNT ")[1].split()[0], "a") as file:
+            file.write("x")

@@ -1,0 +1,164 @@
+"""``scrapy-dripper corpus extract``: archives in, Parquet out, whatever is killed on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from shards import document, shards, structured
+
+from scrapy_dripper.cli import main
+
+pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra [corpus]")
+pytest.importorskip("datatrove", reason="needs the extra [corpus]")
+
+HERE = Path(__file__).parent
+PATIENCE = 120
+OWN = ("--engine", "corpus_engines.AllMain", "--fallback", "none")
+
+
+started: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def _end() -> Iterator[None]:
+    """Leave no process behind, whatever a test ends with."""
+    yield
+    while started:
+        started.pop().kill()
+
+
+def command(*arguments: object) -> subprocess.Popen[str]:
+    """Start the command as a user does."""
+    path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scrapy_dripper", "corpus", "extract", *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": path},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    started.append(process)
+    return process
+
+
+def result(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Wait for a command and return its exit code and what it said."""
+    _, said = process.communicate(timeout=PATIENCE)
+    return process.returncode, said
+
+
+def table(folder: Path) -> list[dict[str, object]]:
+    """Return the rows of all files that are in their place."""
+    return [row for path in sorted(folder.glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds; fail if it never does."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_alive(pid: int) -> bool:
+    """Return True if there is such a process, and it is no zombie."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def test_two_tasks_and_one_give_the_same_documents(tmp_path: Path) -> None:
+    """All pages, each once, in files of the same schema."""
+    pages = structured(40)
+    files = shards(tmp_path / "in", pages, 4)
+    for tasks in (1, 2):
+        arguments = ["corpus", "extract", *map(str, files), "-o", str(tmp_path / f"{tasks}"), "--tasks", str(tasks)]
+        assert main([*arguments, "--main-html", "--metadata"]) == 0
+
+    one, two = (table(tmp_path / name) for name in "12")
+    key = lambda row: row["url"]  # noqa: E731
+    assert sorted(one, key=key) == sorted(two, key=key)
+    assert Counter(row["url"] for row in one) == Counter(url for url, _ in pages)
+    schemas = {str(pq.read_schema(path)) for path in tmp_path.glob("[12]/*.parquet")}
+    assert len(schemas) == 1
+    assert {"main_html", "page"} < set(one[0])
+    assert "content" not in one[0]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+@pytest.mark.parametrize("victim", ["rank", "command"])
+def test_what_was_killed_goes_on_where_it_was(tmp_path: Path, victim: str) -> None:
+    """With kill -9: no document is lost, none is there twice, no task that was done is done again, no process stays."""
+    begun, flag, done = tmp_path / "begun", tmp_path / "flag", tmp_path / "done"
+    pages = structured(12)
+    pages[0] = ("https://example.org/first.html", document("first", f"<p>COUNT {done} .</p>"))
+    pages[-2] = ("https://example.org/slow.html", document("slow", f"<p>WAIT-FOR {begun} {flag} .</p>"))
+    shards(tmp_path / "in", pages, 3)  # the first is in the first file, the slow one in the second
+    arguments = (tmp_path / "in", "-o", tmp_path / "out", "--workers", 1, *OWN)
+
+    process = command(*arguments)
+    until(lambda: begun.exists() and begun.read_text() != "")
+    rank = int(begun.read_text())
+    assert [path.name for path in sorted((tmp_path / "out").glob("*.parquet"))] == ["00000.parquet"]
+    os.kill(rank if victim == "rank" else process.pid, signal.SIGKILL)
+    until(lambda: not is_alive(rank))
+    flag.touch()
+    code, said = result(process)
+    if victim == "command":
+        assert code == -signal.SIGKILL
+        code, said = result(command(*arguments))
+
+    assert code == 0, said
+    assert Counter(row["url"] for row in table(tmp_path / "out")) == Counter(url for url, _ in pages)
+    assert all(row["text"] for row in table(tmp_path / "out"))
+    assert done.read_text() == "x"
+    assert "12 pages, 12 with content" in said
+
+
+def test_a_task_that_always_dies_is_named_and_the_others_are_done(tmp_path: Path) -> None:
+    """With worker processes, the same page loses only itself, and the same folder goes on."""
+    pages = structured(9)
+    pages[4] = ("https://example.org/bad.html", document("bad", "<p>SEGFAULT</p>"))
+    shards(tmp_path / "in", pages, 3)
+    arguments = (tmp_path / "in", "-o", tmp_path / "out", *OWN)
+
+    code, said = result(command(*arguments))
+    assert code == 1
+    assert "1 of 3 tasks failed, 2 times each: 1;" in said
+    assert len(table(tmp_path / "out")) == 6
+
+    code, said = result(command(*arguments, "--processes", 1))
+    assert code == 0, said
+    rows = {str(row["url"]): row for row in table(tmp_path / "out")}
+    assert sorted(rows) == sorted(url for url, _ in pages)
+    assert [url for url, row in rows.items() if not row["text"]] == ["https://example.org/bad.html"]
+    assert rows["https://example.org/bad.html"]["reason"] == "worker_error"
+    assert "9 pages, 8 with content, 1 without (kept)" in said
+
+
+def test_other_inputs_do_not_mix_with_what_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The numbers of tasks would mean other files."""
+    first = shards(tmp_path / "in", structured(2), 2)
+    out = str(tmp_path / "out")
+    assert main(["corpus", "extract", str(first[0]), "-o", out]) == 0
+    assert main(["corpus", "extract", str(first[1]), "-o", out]) == 2
+    assert "begun with other files" in capsys.readouterr().err
+    assert main(["corpus", "extract", str(first[0]), "-o", out, "--on-error", "drop"]) == 2
+    assert "begun with other options" in capsys.readouterr().err
+    assert main(["corpus", "extract", str(tmp_path / "none"), "-o", out]) == 2
+    assert "no WARC file there" in capsys.readouterr().err
+
+    monkeypatch.setitem(sys.modules, "scrapy_dripper.corpus.ranks", None)
+    assert main(["corpus", "extract", str(first[0]), "-o", out]) == 2
+    assert "scrapy-dripper[corpus]" in capsys.readouterr().err

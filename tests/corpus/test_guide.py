@@ -1,0 +1,29 @@
+"""The code of docs/guides/corpus.md does what the guide says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from shards import shards, structured
+
+pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra [corpus]")
+pytest.importorskip("datatrove", reason="needs the extra [corpus]")
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "corpus.md"
+
+
+def test_the_pipeline_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps articles and drops the rest; a task that has no archive ends in good order."""
+    pages = structured(12)
+    shards(tmp_path / "shards", pages, 1)
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(from datatrove.*?)```", GUIDE.read_text(encoding="utf-8"), re.S)
+    exec(code.replace("tasks=8", "tasks=2").replace("processes=2", "processes=1"), {})
+
+    rows = pq.read_table("articles/00000.parquet").to_pylist()
+    assert 0 < len(rows) < len(pages)
+    assert {row["page_type"] for row in rows} == {"article"}
+    assert not Path("articles/00001.parquet").exists()
+    assert sorted(path.name for path in Path("articles/logs/completions").iterdir()) == ["00000", "00001"]

@@ -1,0 +1,212 @@
+"""What the reader of WARC files takes for a page, and what it says of the rest."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import io
+import zlib
+from collections import Counter
+from typing import Any
+
+import pytest
+from fastwarc import GzipWriter, Lz4Writer, ZstdWriter
+from fastwarc.warc import WarcRecordType
+from hypothesis import given
+from hypothesis import strategies as st
+from shards import HTML, record
+
+from scrapy_dripper.page.decode import decode
+
+pytest.importorskip("scrapy_dripper.corpus.records", reason="needs FastWARC 2", exc_type=ImportError)
+
+from scrapy_dripper.corpus.records import Recorded, Skip, pages
+
+URL = "https://example.org/"
+PAGE = b"<!doctype html><title>Tides</title><p>Twice a day the water comes.</p>"
+LIMIT = 100_000
+
+
+def read(data: bytes, limit: int = LIMIT) -> tuple[list[Recorded], Counter[str]]:
+    """Return the pages of an archive, and how many records were left out, by reason."""
+    skipped: Counter[str] = Counter()
+    found = list(pages(io.BytesIO(data), limit, lambda reason: skipped.update([reason.value])))
+    return found, skipped
+
+
+def chunked(body: bytes, size: int) -> bytes:
+    """Return a body in chunks of a size."""
+    parts = [body[start : start + size] for start in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+def raw_deflate(body: bytes) -> bytes:
+    """Return a body compressed without the header that the standard asks for."""
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(body) + packer.flush()
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        (HTML, PAGE),
+        (b"Content-Type: application/xhtml+xml\r\n", PAGE),
+        (b"", PAGE),
+        (HTML + b"Content-Encoding: gzip\r\n", gzip.compress(PAGE)),
+        (HTML + b"Content-Encoding: X-GZIP\r\n", gzip.compress(PAGE)),
+        (HTML + b"Content-Encoding: deflate\r\n", zlib.compress(PAGE)),
+        (HTML + b"Content-Encoding: deflate\r\n", raw_deflate(PAGE)),
+        (HTML + b"Content-Encoding: gzip\r\n", PAGE),
+        (HTML + b"Content-Encoding: identity\r\n", PAGE),
+        (HTML + b"Transfer-Encoding: chunked\r\n", chunked(PAGE, 7)),
+        (HTML + b"Transfer-Encoding: chunked\r\n", PAGE),
+        (HTML + b"Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n", chunked(gzip.compress(PAGE), 9)),
+        (b"Content-Encoding: gzip\r\n", gzip.compress(PAGE)),
+    ],
+    ids=(
+        "plain xhtml untyped gzip x-gzip deflate raw-deflate stored-decompressed identity chunked stored-unchunked "
+        "chunked-gzip untyped-gzip"
+    ).split(),
+)
+def test_the_body_is_that_of_the_document(head: bytes, body: bytes) -> None:
+    """Chunks and compression are undone; headers that are true no more in the archive do no harm."""
+    (page,), skipped = read(record(URL, body, head))
+
+    assert page.body == PAGE
+    assert page.url == URL
+    assert not skipped
+
+
+@given(st.binary(max_size=3_000).map(lambda tail: b"<p>" + tail), st.integers(1, 500))
+def test_chunks_of_any_size_are_joined(body: bytes, size: int) -> None:
+    """What is in them does not matter, not even what looks like the size of a chunk."""
+    (page,), _ = read(record(URL, chunked(body, size), HTML + b"Transfer-Encoding: chunked\r\n"))
+
+    assert page.body == body
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (record(URL, PAGE, status="404 Not Found"), "status"),
+        (record(URL, b"", b"Location: /\r\n", status="301 Moved"), "status"),
+        (record(URL, b"{}", b"Content-Type: application/json\r\n"), "not_html"),
+        (record(URL, b"%PDF-1.4", b""), "not_html"),
+        (record(URL, b" \r\n "), "empty"),
+        (record(URL, b""), "empty"),
+        (record(URL, b"\x1f\x8b damaged", HTML + b"Content-Encoding: gzip\r\n"), "encoding"),
+        (record(URL, b"\x00\x01", HTML + b"Content-Encoding: compress\r\n"), "encoding"),
+        (record(URL, PAGE, kind=WarcRecordType.revisit), "revisit"),
+        (record(URL, PAGE, kind=WarcRecordType.continuation), "continuation"),
+        (record("dns:example.org", PAGE), "not_http"),
+        (record(URL, b"x" * (LIMIT + 1)), "oversize"),
+        (record(URL, gzip.compress(b"<p>" * LIMIT), HTML + b"Content-Encoding: gzip\r\n"), "oversize"),
+        (record(URL, PAGE)[:-30], "cut_off"),
+        (b"this is no archive" * 100, "broken_archive"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_no_page_is_counted(data: bytes, reason: str) -> None:
+    """Exactly once, and the page before it comes out; the one after it too, unless the archive ends there."""
+    ends = reason in ("cut_off", "broken_archive")
+    found, skipped = read(record(URL, PAGE) + data + (b"" if ends else record(URL, PAGE)))
+
+    assert skipped == {reason: 1}
+    assert [page.body for page in found] == [PAGE] * (1 if ends else 2)
+    assert reason in {skip.value for skip in Skip}
+
+
+def test_records_that_are_no_responses_are_not_looked_at() -> None:
+    """Requests and metadata about pages that are there are no losses."""
+    kinds = (WarcRecordType.request, WarcRecordType.metadata, WarcRecordType.warcinfo)
+
+    assert read(b"".join(record(URL, PAGE, kind=kind) for kind in kinds)) == ([], Counter())
+
+
+def test_truncated_pages_are_kept_and_say_so() -> None:
+    """Common Crawl cuts pages at a size, and names it."""
+    (cut, segment), _ = read(
+        record(URL, PAGE, fields={"WARC-Truncated": "length"}) + record(URL, PAGE, fields={"WARC-Segment-Number": "1"})
+    )
+
+    assert (cut.truncated, segment.truncated) == ("length", "segment")
+
+
+def test_digests_are_compared() -> None:
+    """One bit that has changed since is noticed."""
+    intact = record(URL, PAGE)
+    (good, bad), _ = read(intact + intact.replace(b"Twice", b"Thice"))
+
+    assert (good.is_intact, bad.is_intact) == (True, False)
+    assert good.digest != bad.digest
+
+
+@pytest.mark.parametrize("kind", ["sha1", "sha256", "md5"])
+def test_the_digest_of_the_body_is_the_first_to_be_asked(kind: str) -> None:
+    """In base 32 or hexadecimal; but not of a body that is chunked, which some take for the sum of its chunks."""
+    right = hashlib.new(kind, PAGE).hexdigest()
+    wrong = hashlib.new(kind, b"something else").hexdigest()
+    found, _ = read(
+        record(URL, PAGE, fields={"WARC-Payload-Digest": f"{kind}:{right}"})
+        + record(URL, PAGE, fields={"WARC-Payload-Digest": f"{kind}:{base64.b32encode(bytes.fromhex(right)).decode()}"})
+        + record(URL, PAGE, fields={"WARC-Payload-Digest": f"{kind}:{wrong}"})
+        + record(
+            *(URL, chunked(PAGE, 9), HTML + b"Transfer-Encoding: chunked\r\n"),
+            fields={"WARC-Payload-Digest": f"{kind}:{wrong}"},
+        )
+    )
+
+    assert [page.is_intact for page in found] == [True, True, False, True]
+
+
+def test_what_the_crawler_took_it_for_counts() -> None:
+    """A server may call a page plain text."""
+    fields = {"WARC-Identified-Payload-Type": "text/html"}
+    (page,), _ = read(record(URL, PAGE, b"Content-Type: text/plain\r\n", fields=fields))
+
+    assert page.body == PAGE
+
+
+@pytest.mark.parametrize(
+    ("head", "text", "encoding"),
+    [
+        (b"Content-Type: text/html; charset=shift_jis\r\n", "<p>満潮と干潮は一日に二度ずつある。</p>", "shift_jis"),
+        (b"Content-Type: text/html\r\n", "<meta charset=windows-1251><p>Прилив бывает дважды</p>", "windows-1251"),
+        (b"Content-Type: text/html; charset=latin-1\r\n", "<p>Größe</p>", "utf-8"),
+    ],
+)
+def test_the_charset_is_found_as_in_a_crawl(head: bytes, text: str, encoding: str) -> None:
+    """By the header, by the page, and UTF-8 against a wrong label."""
+    (page,), _ = read(record(URL, text.encode(encoding), head))
+
+    assert decode(page.body, page.charset) == text
+
+
+@pytest.mark.parametrize("writer", [None, GzipWriter, ZstdWriter, Lz4Writer])
+def test_archives_may_be_compressed(writer: Any) -> None:
+    """In any of the ways that FastWARC knows, each record by itself or all of them together."""
+    stream = io.BytesIO()
+    for _ in range(2):
+        if writer is None:
+            stream.write(record(URL, PAGE))
+        else:
+            packed = writer(stream)
+            packed.write(record(URL, PAGE))
+            packed.finish()
+            packed.flush()
+    found, skipped = read(stream.getvalue())
+
+    assert [page.body for page in found] == [PAGE, PAGE]
+    assert not skipped
+
+
+def test_a_disk_that_fails_is_no_broken_archive() -> None:
+    """Then the task must fail, and run again: the rest of the archive is still there."""
+
+    class Disk(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            raise OSError(5, "Input/output error")
+
+    with pytest.raises(OSError, match="Input/output error"):
+        list(pages(Disk(), LIMIT, lambda reason: None))

@@ -1,0 +1,190 @@
+"""Pages that made one function read the same text again for each of many elements: what is read is in proportion.
+
+Counted is what a function that reads is given, or the lines that run; each page doubles, and the count no more than so.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import pytest
+from lxml import etree
+
+from scrapy_dripper import Document, Extractor
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines import headline
+from scrapy_dripper.engines.tagger import twins
+from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.fallback.trees import MAX_DEPTH, limited_tree
+from scrapy_dripper.output import inline, inline_tags
+from scrapy_dripper.output.code import lines
+from scrapy_dripper.output.footnotes import without_label
+from scrapy_dripper.output.items import Item, Paragraph, Text
+from scrapy_dripper.output.math import delimiters, sources
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.head import MOST_NAMES
+from scrapy_dripper.page.parse import parse
+from tests.security.checks import AllMain
+
+HEAD = "<h1>Title</h1><p>" + "word " * 40 + "</p>"
+
+READ: dict[str, tuple[Any, str, Callable[[int], str]]] = {
+    "numbers in each other": (
+        lines, "_digits", lambda n: HEAD + "<div class=ln>" * n + "<i>1</i>" * 2 * n + "a" + "</div>" * n,
+    ),
+    "numbers beside each other": (
+        lines, "_digits", lambda n: HEAD + "<div class=ln>" + "<pre class=ln>1</pre>" * 4 * n + "a</div>",
+    ),
+    "opening delimiters": (
+        delimiters, "_prose", lambda n: HEAD + "<p>" + "\\( " * 4 * n + "and the of it\\)",
+    ),
+    "texts for screen readers": (
+        inline_tags, "tells_of_window", lambda n: HEAD + "<p>a <b>" + "<span class=sr-only>" * n + "1 " * 3 * n,
+    ),
+    "numbers for screen readers": (
+        inline, "numbers_of", lambda n: HEAD + "<p>" + "1 a " * n + "<span class=sr-only>1</span>" * n,
+    ),
+    "annotations": (
+        sources, "balanced", lambda n: HEAD + "<p>x<math>" + "<annotation encoding=tex>" * n + "{ a" * 4 * n,
+    ),
+    "images in a link": (
+        inline, "_spaced", lambda n: f"<p>words<a title=qqq href='http://{'a.b-' * n}'>" + "<p><img src=b.png>" * n,
+    ),
+}  # fmt: skip
+"""By name: a module, the function of it that reads, and the page of a size."""
+
+
+@pytest.fixture(scope="module")
+def extractor() -> Extractor:
+    return Extractor(Config(sandbox="never", fallback="empty", max_output=10_000), engine=AllMain())
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_is_read_grows_with_the_page(name: str, extractor: Extractor, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, function, page = READ[name]
+    read = getattr(module, function)
+    chars = 0
+
+    def counted(text: str) -> Any:
+        nonlocal chars
+        chars += len(text)
+        return read(text)
+
+    monkeypatch.setattr(module, function, counted)
+    counts = []
+    for n in (110, 220, 440):
+        chars = 0
+        (found,) = extractor.extract([Document(page(n))])
+        assert found.fallback_reason is None
+        counts.append(chars)
+
+    assert counts[2] <= 2.5 * counts[1] + 1_000, counts
+    assert counts[2] <= 60 * len(page(440)), counts
+
+
+def _headings(n: int) -> str:
+    return "".join(f"<h2>x{i}</h2>" for i in range(n))
+
+
+def test_headings_in_a_link() -> None:
+    def lines_of(n: int) -> int:
+        page = cut(parse("<a href=/x>" + "<div>" * n + _headings(n)), "https://example.org/a")
+        fronts: dict[int, bool] = {}
+        return _lines(lambda: [headline._is_site(page, i, fronts) for i in range(len(page.blocks))])
+
+    assert lines_of(440) <= 2.5 * lines_of(220)
+
+
+def test_elements_for_screens() -> None:
+    def lines_of(n: int) -> int:
+        page = cut(parse("<div class=mobile>" * n + "".join(f"<p>w{i}" for i in range(2 * n))))
+        return _lines(lambda: list(twins._other_screens(page, [0.5] * len(page.blocks))))
+
+    assert lines_of(440) <= 2.5 * lines_of(220)
+
+
+def _lines(run: Callable[[], Any]) -> int:
+    """Return how many lines of Python a call runs."""
+    count = 0
+
+    def trace(_frame: FrameType, event: str, _argument: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        run()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_a_page_has_only_so_many_names() -> None:
+    metas = "".join(f"<meta property=og:title content='name {i}'>" for i in range(1_000))
+    names = cut(parse(metas + "<p>x")).about.headlines
+
+    assert names == tuple(f"name {i}" for i in range(MOST_NAMES))
+
+
+def test_what_mathjax_drew_is_looked_at_once() -> None:
+    """And of its formulas, each is kept that stands in no other form beside the drawing."""
+    from scrapy_dripper.page import blocks
+
+    searched = 0
+
+    class Container:
+        def find(self, _tag: str) -> None:
+            nonlocal searched
+            searched += 1
+
+    container = Container()
+
+    class Drawing:
+        tag = "svg"
+
+        def iterancestors(self, _tag: str) -> Iterator[Container]:
+            return iter([container])
+
+    drawn: dict[Any, bool] = {}
+    assert all(blocks._is_content(Drawing(), drawn) for _ in range(100))
+    assert searched == 1
+
+
+def test_a_footnote_of_dots_is_read_once() -> None:
+    class Counted(tuple[Item, ...]):
+        cut = 0
+
+        def __getitem__(self, key: Any) -> Any:
+            found = super().__getitem__(key)
+            if isinstance(key, slice):
+                Counted.cut += len(found)
+                return Counted(found)
+            return found
+
+    dots, words = Paragraph((Text("."),)), Paragraph((Text("words"),))
+    items = Counted([dots] * 1_000 + [words] * 10)
+
+    assert without_label(items, "1") == (words,) * 10
+    assert Counted.cut <= len(items)
+
+
+@pytest.mark.parametrize("shape", ["<div>", "<table><tr><td>", "<ul><li>"])
+def test_trafilatura_sees_no_deep_trees(shape: str) -> None:
+    """What is deeper is beside each other, with all of its text."""
+    page = HEAD + shape * 150 + "".join(f"<p>text number {i}</p>" for i in range(100))
+    root, truncated = limited_tree(page, flat=True)
+    deepest = depth = 0
+    for event, _ in etree.iterwalk(root, events=("start", "end")):
+        depth += 1 if event == "start" else -1
+        deepest = max(deepest, depth)
+
+    assert deepest <= MAX_DEPTH + 2
+    assert not truncated
+    assert "".join(root.itertext()).count("text number") == 100
+    found = Extractor(Config(sandbox="never"), engine=AllMain()).fall_back(Document(page), FallbackReason.ENGINE_ERROR)
+    assert "text number 99" in (found.text or "")
