@@ -16,7 +16,7 @@ from typing import Any
 from tqdm import tqdm
 
 from scrapy_dripper.cli.console import UsageError, say
-from scrapy_dripper.cli.options import add_options, configured
+from scrapy_dripper.cli.options import OPTIONS, add_options, configured
 from scrapy_dripper.config import Config
 
 WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")
@@ -68,7 +68,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default="keep",
         help="what becomes of a page without content: a row without text (keep, the default), or no row",
     )
-    add_options(extract)
+    # Chunks and front matter are for items: a row of the table has its metadata in columns.
+    add_options(extract, [name for name in OPTIONS if not name.startswith(("chunk_", "front_"))])
 
 
 def _count(value: str) -> int:
