@@ -311,6 +311,8 @@ def test_the_meta_field_says_who_decided(crawl: Crawls, site: Site) -> None:
 
     (item,) = result.items
     assert item["dripper"].pop("milliseconds") > 0
+    assert len(item["dripper"].pop("content_hash")) == 32
+    assert len(item["dripper"].pop("simhash")) == 16
     assert item["dripper"] == {
         "source": "fake",
         "fallback_reason": None,
