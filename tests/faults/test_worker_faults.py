@@ -121,7 +121,10 @@ def test_workers_that_are_killed(crawl: Crawl, pages: int, door: str, processes:
 
 
 def test_a_model_that_vanishes_and_comes_back(crawl: Crawl, pages: int, tmp_path: Path) -> None:
-    """When its worker dies, no other one has a model: pages fall back until the folder is there again."""
+    """When its worker dies, no other one has a model: pages fall back until the folder is there again.
+
+    Each worker says once why: the one that follows, and the one that may be kept ready beside it.
+    """
     model = tmp_path / "tagger"
     shutil.copytree(Path(scrapy_dripper.models.__path__[0]) / "tagger", model)
 
@@ -142,7 +145,7 @@ def test_a_model_that_vanishes_and_comes_back(crawl: Crawl, pages: int, tmp_path
     assert set(books.by.values()) == {("tagger", None), ("fallback:html", "engine_error")}
     assert books.by[str(pages + 49)] == ("tagger", None)
     assert books.stat("fallback/engine_error") >= 20
-    assert books.log.count(f"No tagger model in {model}") == 1
+    assert books.log.count(f"No tagger model in {model}") in (1, 2)
 
 
 def test_a_fallback_that_fails(crawl: Crawl, pages: int) -> None:
