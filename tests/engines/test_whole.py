@@ -4,6 +4,7 @@ not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -101,6 +102,39 @@ def test_one_elsewhere_gets_the_label_of_most_of_it(structure: str) -> None:
 def test_what_sets_out_a_page_is_labelled_block_by_block(layout: str) -> None:
     post = "A post of many words that the model is sure of."
     assert labelled(between(layout), {"Jo, 12 posts": 0.25, post: 0.9}, {post}) == [post]
+
+
+LINKS = "<ul><li><p><a href='/a'>first one</a></p><li><p><a href='/b'>second one</a></p></ul>"
+
+
+@pytest.mark.parametrize(
+    ("before", "least"),
+    [("<p>Two tools help with this:</p>", 0.2), ("<p>两个工具：</p>", 0.2), ("<h2>Tools</h2>", 0.35)],
+)
+def test_a_list_of_links_that_the_text_leads_up_to_is_part_of_it(before: str, least: float) -> None:
+    text = re.sub("<.*?>", "", before)
+    body = between(before + LINKS)
+    assert labelled(body, {text: 0.9, "first one": least + 0.05, "second one": least + 0.02}, {text})[1:3] == [
+        "first one",
+        "second one",
+    ]
+    assert labelled(body, {text: 0.9, "first one": least - 0.05, "second one": least - 0.02}, {text}) == [text]
+    assert labelled(last(before + LINKS), {text: 0.9, "first one": 0.45, "second one": 0.4}, {text})[-1] == text
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<p>A paragraph about the day before.</p>",
+        "<p>Read more:</p>",
+        "<h3>Related stories</h3>",
+        "<p>Lesen Sie auch:</p>",
+    ],
+)
+def test_links_to_other_pages_within_a_text_are_labelled_one_by_one(before: str) -> None:
+    text = re.sub("<.*?>", "", before)
+    chances = {text: 0.9, "first one": 0.6, "second one": 0.4}
+    assert labelled(between(before + LINKS), chances, {text, "first one"}) == [text, "first one"]
 
 
 def test_an_unlikely_structure_in_running_text_stays_out() -> None:

@@ -1,7 +1,8 @@
 """Structures that stay whole: the blocks of a list, a table, a code or a call-out get one label.
 
 A structure is what an author wrote as one thing. Lists and tables that set out a page (menus, cards, threads) are none:
-they hold what running text has not, such as ``<div>``, headings and forms, or are mostly links.
+they hold what running text has not, such as ``<div>``, headings and forms, or are mostly links. A list of links is part
+of a text that leads up to it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ LEAST = {
     "code": 0.2,
     "list": 0.3,
     "links": 0.2,
+    "introduced links": 0.2,
+    "headed links": 0.35,
     "call-out": 0.3,
     "quotation": 0.3,
     "table": 0.4,
@@ -35,6 +38,8 @@ LEAST = {
 """Mean probability from which on a structure in running text is part of it: the less, the rarer it is anything else."""
 LAST = frozenset({"code", "list", "links", "table", "call-out", "quotation"})
 """What may end a text, with the same probability. Figures behind a text are of the page's furniture."""
+ADDED = frozenset({"introduced links", "headed links"})
+"""What becomes main as a whole between main blocks and gets no label otherwise: links have reasons of their own."""
 MOST_BLOCKS = 200
 """Blocks of a structure at most: what has more is a part of the page."""
 LINKED = 0.5
@@ -82,11 +87,18 @@ _sources = re.compile(
     r"|see also|bibliography|(?:works )?cited|credits|quellen|literatur|siehe auch|weblinks|r[eé]f[eé]rences|ressources"
     r"|liens|voir aussi|bibliographie|referencias|enlaces|fuentes|recursos|v[eé]ase tambi[eé]n|bibliograf[ií]a"
     r"|refer[eê]ncias|riferimenti|fonti|collegamenti|źródła|linki|ссылки|источники|литература|см[. ]+также|kaynaklar"
-    r"|المراجع|المصادر|منابع|参考(?:资料|文献|链接|文章|リンク|サイト)?|參考(?:資料|文獻|連結)?|引用|资料来源"
+    r"|المراجع|المصادر|منابع|参考(?:资料|資料|文献|链接|文章|リンク|サイト)?|參考(?:資料|文獻|連結)?|引用|资料来源"
     r"|関連リンク|出典|참고(?: ?(?:자료|문헌|링크))?|출처)[\W_]*",
     re.I,
 ).fullmatch
 """Headings of links that belong to a text, unlike "Related articles"."""
+_teases = re.compile(
+    r"(?:you (?:may|might) also|(?:read|see|more|watch) (?:also|more|next|on this|from|about|stories)|also read|related"
+    r"|recommended|(?:lesen|lies|sehen) sie auch|mehr (?:zum|zu|dazu)|(?:lire|voir) aussi|à lire|sur le même"
+    r"|lee también|te puede|leia (?:também|mais)|veja também|leggi anche|lees ook|czytaj|zobacz|читайте|смотрите)\b",
+    re.I,
+).match
+"""Starts of what stands above links to other pages of a site."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +134,9 @@ def with_whole(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
                 continue
             weights = chars[voters] / chars[voters].sum()
             votes, mean = float(weights @ main[voters]), float(weights @ probabilities[voters])
+            if one.kind in ADDED:
+                labels[voters] |= between and mean > LEAST[one.kind]
+                continue
             name = page.tree.names[one.node][:LONGEST_CLASS]
             in_text = between or (last and one.kind in LAST and not _furniture(name))
             if votes > 0 or in_text:
@@ -250,7 +265,7 @@ class _Finder:
         if found in _OF_LAYOUTS and self._foreign[b] > self._foreign[a]:
             return ""
         if found != "code" and self._linked[b] >= self._linked[a]:
-            return "links" if found == "list" and self._has_sources(a) else ""
+            return self._kind_of_links(a) if found == "list" else ""
         return found if found != "table" or self._is_data(node, a, b) else ""
 
     def _is_code(self, node: int, name: str, a: int, b: int) -> bool:
@@ -259,10 +274,19 @@ class _Finder:
             return False
         return bool(self._tree.nodes[node].get("data-lang")) or (name != "" and has_code_class(name))
 
-    def _has_sources(self, a: int) -> bool:
-        """Return True if the block before a is the heading of links that an author gives, such as references."""
-        context, text = self._blocks.context, self._blocks.text
-        return bool(a and self._tree.flags[context[a - 1]] & Flag.HEADING and _sources(text[a - 1][:LONGEST_CLASS]))
+    def _kind_of_links(self, a: int) -> str:
+        """Return which structure a list of links is whose first block is a, by the block before it."""
+        if not a:
+            return ""
+        before = self._blocks.text[a - 1]
+        start, is_heading = before[:LONGEST_CLASS], self._tree.flags[self._blocks.context[a - 1]] & Flag.HEADING
+        if is_heading and _sources(start):
+            return "links"
+        if _teases(start):
+            return ""
+        if before.rstrip().endswith((":", "：")):
+            return "introduced links"
+        return "headed links" if is_heading else ""
 
     def _is_data(self, node: int, a: int, b: int) -> bool:
         """Return True for a table of data: with a header cell, two rows and columns or more, and cells of some size."""
