@@ -116,12 +116,13 @@ class Dripper:
         return self._configs[response]
 
     def _overridden(self, values: Any) -> Config:
-        if not isinstance(values, Mapping):
-            self.stats.meta_error(f'meta["dripper"] must be True, False or a dict (got {short(values)})')
-            return self.config
         try:
-            config, wrong, problem = self.config.overridden(values)
-        except Exception as error:  # a key may be of any type, and compare as it likes
+            if isinstance(values, Mapping):
+                config, wrong, problem = self.config.overridden(values)
+            else:
+                problem = f'meta["dripper"] must be True, False or a dict (got {short(values)})'
+                config, wrong = self.config, 1
+        except Exception as error:  # an object may raise whatever it is asked for, its class included
             config, wrong, problem = self.config, 1, f'meta["dripper"] cannot be read ({type(error).__name__})'
         if wrong:
             self.stats.meta_error(problem, wrong)

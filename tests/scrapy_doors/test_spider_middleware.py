@@ -280,6 +280,23 @@ def test_all_mistakes_in_meta_are_one_warning_and_what_is_right_counts(
     assert all("markdown" not in item and "main_html" in item for item in result.items)
 
 
+class Evil:
+    """An object whose class cannot be asked for, as that of a dead ``weakref.proxy``."""
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        raise ReferenceError
+
+
+@pytest.mark.parametrize("option", [None, "fallback", "markdown_field"])
+def test_objects_in_meta_that_raise_cost_no_item(crawl: Crawls, site: Site, option: str | None) -> None:
+    result = crawl(spider(site.pages(2), meta={"dripper": {option: Evil()} if option else Evil()}))
+
+    assert [set(item) for item in result.items] == [{"url", "main_html", "markdown"}] * 2
+    assert result.stat("meta_errors") == 2
+    assert result.stat("bugs") == 0
+
+
 def test_meta_false_is_counted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """A page that a request has excluded is skipped, once however many items it has."""
 
