@@ -25,6 +25,8 @@ from writers import PEERS, main_content, writers
 from scrapy_dripper.config import Config
 from scrapy_dripper.dataset.alignment import Bools, align
 from scrapy_dripper.engines import load_engine
+from scrapy_dripper.engines.base import Labels
+from scrapy_dripper.engines.headline import with_headline
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.output import write
 from scrapy_dripper.output.code.language import normalised
@@ -62,6 +64,8 @@ class Gold:
         """Return how often the source can hold something, be it as what it is or not."""
         if kind in ("fenced code", "inline code"):
             return self.squashed.count(squash(key))
+        if kind == "headings" and key == norm(self.page["title"]):
+            return self.raw.count(key) + 1  # the source has it apart from its body
         return self.raw.count(norm(key[kind != "links"] if isinstance(key, tuple) else key))
 
     def is_dialect(self, kind: str, key: Any) -> bool:
@@ -273,7 +277,8 @@ class Benchmark:
 
     def _labels(self, page: Page) -> Bools:
         (answer,) = self.engine.label([page])
-        return answer.main  # type: ignore[union-attr]
+        assert isinstance(answer, Labels)
+        return with_headline(page, answer.probabilities, answer.main, self.config.title)
 
     def _count(self, labels: str, name: str, tallies: dict[str, Tally]) -> None:
         for kind, tally in tallies.items():
