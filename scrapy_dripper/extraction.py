@@ -33,6 +33,8 @@ class FallbackReason(str, Enum):
     """The page has no visible text."""
     NO_MAIN = "no_main"
     """The model found that nothing on the page is main content: the answer is empty, no fallback is asked."""
+    JS_SHELL = "js_shell"
+    """The page shows next to nothing until a script has filled it: the text is from its data, or there is none."""
     ENGINE_ERROR = "engine_error"
     """The engine raised, or returned nonsense, for this page."""
     LOW_QUALITY = "low_quality"

@@ -16,7 +16,7 @@ from scrapy_dripper.engines.base import Engine, EngineError, Labels, OversizeErr
 from scrapy_dripper.engines.comments import with_comments
 from scrapy_dripper.engines.headline import with_headline
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback
+from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, fill_shell
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
@@ -108,11 +108,29 @@ class Extractor:
                 extraction = self._describe(document, config, self._write(document, config, found, labels))
                 seconds += per_block * len(found.blocks)
             else:
-                fallen = self._fall_back(document, config, found.reason, str(found))
-                extraction = self._describe(document, config, fallen)
+                extraction = self._describe(document, config, self._without_page(document, config, found))
             seconds += time.perf_counter() - start
             extractions.append(replace(extraction, milliseconds=seconds * 1000))
         return extractions
+
+    def _without_page(self, document: Document, config: Config, error: PageError) -> Extraction:
+        """Return what the fallback makes of a document, or what its data hold if it is a shell."""
+        shell = self._shell(document, config) if error.reason is FallbackReason.NO_BLOCKS else None
+        if shell is None:
+            return self._fall_back(document, config, error.reason, str(error))
+        if shell.is_empty:
+            return self._fall_back(document, config, FallbackReason.JS_SHELL, shell.error)
+        return shell
+
+    def _shell(self, document: Document, config: Config) -> Extraction | None:
+        """Return the extraction of a page that a script would fill, None if it is no such page."""
+        self._begin(document)
+        try:
+            shell = fill_shell(document, config)
+            return shell and with_retrieval(shell, document, config)
+        except Exception:  # the page is no worse off than without
+            logger.debug("cannot read the data of %(url)s", {"url": document.url}, exc_info=True)
+            return None
 
     def _describe(self, document: Document, config: Config, extraction: Extraction) -> Extraction:
         """Return an extraction with the page's metadata, and its Markdown with front matter, if that is wanted."""
@@ -208,6 +226,10 @@ class Extractor:
         # That nothing is main is an answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
         written = NOTHING if nothing else write(page, main, config, len(document.html))
+        shell = self._shell(document, config) if nothing else None
+        if shell is not None and not shell.is_empty:
+            return replace(shell, blocks=len(main))
+        reason = FallbackReason.NO_MAIN if shell is None else FallbackReason.JS_SHELL
         return Extraction(
             url=document.url,
             title=page.title,
@@ -216,7 +238,8 @@ class Extractor:
             text=written.text,
             content=written.content,
             source=answer.source or self.engine.name,
-            fallback_reason=FallbackReason.NO_MAIN if nothing else None,
+            fallback_reason=reason if nothing else None,
+            error=None if shell is None else shell.error,
             labels=tuple(main.tolist()),
             probabilities=tuple(answer.probabilities.tolist()),
             blocks=len(main),

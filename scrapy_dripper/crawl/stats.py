@@ -9,11 +9,15 @@ from weakref import ref
 
 from scrapy.crawler import Crawler
 
-from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.extraction import Extraction, FallbackReason
 
 logger = logging.getLogger(__name__)
 _is_short_name = re.compile(r"[a-z][a-z0-9_-]{0,31}").fullmatch
 
+RENDER = (
+    "let a browser download such pages, for example with scrapy-playwright (guide: JavaScript pages). The stat "
+    "dripper/fallback/js_shell counts them"
+)
 PREFIX = "dripper/"
 MOST_TYPES = 40
 """Page types that are counted by their names; an engine of the user's could make up one for each page."""
@@ -96,6 +100,8 @@ class CrawlStats:
         self._count(f"pages/{extraction.source}")
         if extraction.fallback_reason is not None:
             self._count(f"fallback/{extraction.fallback_reason}")
+            if extraction.fallback_reason is FallbackReason.JS_SHELL and extraction.is_empty:
+                self._warn("js_shell", "%s is empty until a script fills it: %s", extraction.url, RENDER)
         if extraction.truncated:
             self._count("truncated")
         if extraction.page_type is not None:

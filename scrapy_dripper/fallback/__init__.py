@@ -3,6 +3,7 @@
 from scrapy_dripper.fallback.by_path import Fallback, check_fallback, dotted_path
 from scrapy_dripper.fallback.fallback import NOT_A_PAGE, NOTHING_MEANT, OWN, SUSPECT, fall_back
 from scrapy_dripper.fallback.nothing import nothing
+from scrapy_dripper.fallback.shell import fill_shell
 from scrapy_dripper.fallback.trees import first_part
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "check_fallback",
     "dotted_path",
     "fall_back",
+    "fill_shell",
     "first_part",
     "nothing",
 ]

@@ -1,0 +1,253 @@
+"""Shells: pages that show next to nothing until a script has filled them, and the article that their data may hold.
+
+The article is read from what the page itself carries: the ``articleBody`` of its JSON-LD (schema.org), or the state
+from which Next.js, Nuxt and Remix render. No script runs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from html import escape
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from lxml import etree
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.fallback.nothing import nothing
+from scrapy_dripper.fallback.trees import limited_tree, title_of
+from scrapy_dripper.fallback.whole_page import whole_page
+from scrapy_dripper.page.decode import decode
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+SOURCE = "fallback:embedded"
+"""The source of an extraction that comes from a page's data."""
+WORDS = 40
+"""Words of an article at least. A character of Chinese or Japanese is a word."""
+SHARE = 0.6
+"""Share of all the text in a page's data that one article has, if nothing names it as the page's."""
+LONGEST_TITLE = 500
+MOST_VALUES = 200_000
+"""Values in the data of a page that are looked at."""
+
+MOST_CHARACTERS = 3_000_000
+"""Characters of texts in the data of a page that are looked at, those that are part of another one twice."""
+MOST_PLACES = 20
+"""Elements of a page that are looked at for whether a script would fill them."""
+START = 1_000
+"""Characters, or elements, of each of them."""
+LOADING = 3
+"""Words of an element at most that counts as empty, such as "Loading, please wait"."""
+HINT = "a script would fill the page: let a browser download it, for example with scrapy-playwright"
+
+_MOUNT_IDS = frozenset("root app __next __nuxt __layout ___gatsby react-root app-root main-app q-app svelte".split())
+_MOUNT_TAGS = ("app-root", "app-main", "router-outlet")
+"""Elements into which frameworks render."""
+_STATES = ("__remixContext", "__NUXT__", "__INITIAL_STATE__", "__PRELOADED_STATE__", "__APOLLO_STATE__")
+_BODIES = frozenset(
+    "articlebody body bodyhtml bodytext content contenthtml contentrendered html markdown rendered text".split()
+)
+"""Keys that hold the text of an article, without ``_`` and in lower case."""
+_TITLES = ("headline", "title", "name")
+_PARTS = frozenset((*_BODIES, "value", "children", "paragraph", "paragraphs", "blocks", "data"))
+"""Keys in which the text of an article is, where it comes as a list of paragraphs or blocks."""
+_asks_for_script = re.compile(
+    r"(?:enable|activate|turn on|requires?|needs?|without) (?:\w+ ){0,3}java-?script"
+    r"|java-?script (?:\w+ ){0,4}(?:enabled|required|disabled)",
+    re.I,
+).search
+_words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
+_is_html = re.compile(r"</(?:p|div|h[1-6]|li|section|blockquote)>|<br ?/?>|<p>", re.I).search
+_without_tags = partial(re.compile(r"<[^<>]*>").sub, " ")
+_state = re.compile(rf"(?:window|self|globalThis)\.({'|'.join(_STATES)})\s{{0,9}}=\s{{0,9}}").search
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text in the data of a page, with the title beside it. ``is_article`` is True if its key says so."""
+
+    title: str
+    text: str
+    words: int
+    is_article: bool
+
+
+def fill_shell(document: Document, config: Config) -> Extraction | None:
+    """Return the extraction of a page that a script would fill, None if it is no such page.
+
+    Its reason is ``js_shell``. Its source is :data:`SOURCE` if the page's data hold the article. Otherwise it is empty.
+    """
+    html = document.html[: config.max_bytes]
+    text = html if isinstance(html, str) else decode(html, document.charset)
+    root, truncated = limited_tree(text)
+    scripts = list(root.iter("script"))
+    title = title_of(root)
+    article = _article(scripts, title or "") if config.fallback not in ("none", "empty") else None
+    if article is None:
+        if not scripts or not _waits(root):
+            return None
+        return replace(nothing(document.url, FallbackReason.JS_SHELL, HINT, "empty"), title=title)
+    heading = f"<h1>{escape(article.title)}</h1>" if article.title and config.title == "keep" else ""
+    content = f"<article>{heading}{_as_html(article.text)}</article>"
+    found = whole_page(content, document.url, config, len(document.html))
+    return replace(
+        found,
+        title=title or article.title or None,
+        source=SOURCE,
+        fallback_reason=FallbackReason.JS_SHELL,
+        error="a script would fill the page; the text comes from the data in it",
+        truncated=truncated or found.truncated,
+    )
+
+
+def _waits(root: HtmlElement) -> bool:
+    """Return True if a page has an empty element that a framework renders into, or asks for JavaScript."""
+    body = root.find(".//body")
+    said = "" if body is None else _shown(body)
+    if _asks_for_script(said) or (not said and any(script.get("src") for script in root.iter("script"))):
+        return True
+    places = (
+        element
+        for element in root.iter("div", "main", "section", "noscript", *_MOUNT_TAGS)
+        if element.tag not in ("div", "main", "section") or (element.get("id") or "").lower() in _MOUNT_IDS
+    )
+    for place in islice(places, MOST_PLACES):
+        shown = _shown(place)
+        if _asks_for_script(shown) if place.tag == "noscript" else len(shown.split()) <= LOADING:
+            return True
+    return False
+
+
+def _shown(element: HtmlElement) -> str:
+    """Return the first :data:`START` characters or so of the text in an element, scripts and styles left out."""
+    pieces: list[str] = []
+    length = 0
+    for node in islice(element.iter(etree.Element), START):
+        own = "" if node.tag in ("script", "style", "template") else node.text or ""
+        for piece in (own, node.tail or "" if node is not element else ""):
+            pieces.append(piece[:START])
+            length += len(piece)
+        if length > START:
+            break
+    return " ".join(" ".join(pieces).split())
+
+
+# ---------------------------------------------------------------------- the article in the data
+def _article(scripts: list[HtmlElement], page_title: str) -> _Text | None:
+    """Return the article that the data of a page hold, None if there is none, or no telling which of several."""
+    texts: dict[str, _Text] = {}
+    for text in _texts(_data(scripts)):
+        texts.setdefault(text.text, text)  # what is around it comes first, and has the title
+    for text in texts.values():
+        if text.is_article:
+            return text
+    said = _folded(page_title)
+    named = [text for text in texts.values() if text.title and _folded(text.title) in said]
+    best = max(named or texts.values(), key=lambda text: text.words, default=None)
+    if best is None or named:
+        return best
+    return best if best.words >= SHARE * sum(text.words for text in texts.values()) else None
+
+
+def _data(scripts: list[HtmlElement]) -> list[Any]:
+    """Return the JSON values of a page: JSON-LD first, then the state of its framework."""
+    linked, states = [], []
+    for script in scripts:
+        text = script.text or ""
+        if "ld+json" in (script.get("type") or "").lower():
+            linked += _loaded(text)
+        elif script.get("id") == "__NEXT_DATA__":
+            states += _loaded(text)
+        elif script.get("id") == "__NUXT_DATA__":
+            states += map(_unflattened, _loaded(text))
+        elif (found := _state(text[:START])) is not None:
+            states += _loaded(text[found.end() :])
+    return linked + states
+
+
+def _loaded(text: str) -> list[Any]:
+    """Return the JSON value at the start of a text, nothing if there is none."""
+    try:
+        return [json.JSONDecoder(strict=False).raw_decode(text.lstrip())[0]]
+    except (ValueError, RecursionError):
+        return []
+
+
+def _unflattened(payload: Any) -> Any:
+    """Return the objects of Nuxt's payload, a list whose objects name their values by number (devalue)."""
+    if not isinstance(payload, list):
+        return payload
+
+    def at(number: Any) -> Any:
+        return payload[number] if type(number) is int and 0 <= number < len(payload) else None
+
+    return [{key: at(number) for key, number in one.items()} for one in payload if isinstance(one, dict)]
+
+
+def _texts(data: list[Any]) -> Iterator[_Text]:
+    """Yield the long texts of JSON values that stand under the keys of articles."""
+    todo = data[::-1]
+    values = characters = 0
+    while todo and values < MOST_VALUES and characters < MOST_CHARACTERS:
+        value = todo.pop()
+        values += 1
+        inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+        todo.extend(one for one in reversed(inner) if isinstance(one, (list, dict)))
+        if not isinstance(value, dict):
+            continue
+        for key, one in value.items():
+            if _plain(key) in _BODIES:
+                text = "\n".join(_lines(one))
+                characters += len(text)
+                words = len(_words(_without_tags(text)))
+                if words >= WORDS:
+                    yield _Text(_title(value), text, words, _plain(key) == "articlebody")
+
+
+def _title(value: dict[str, Any]) -> str:
+    for key in _TITLES:
+        title = value.get(key)
+        title = title.get("rendered") if isinstance(title, dict) else title  # WordPress
+        if isinstance(title, str) and title.strip():
+            return " ".join(_without_tags(title[:LONGEST_TITLE]).split())
+    return ""
+
+
+def _lines(value: Any) -> Iterator[str]:
+    """Yield the paragraphs of a text, which may be a string, or a list or tree of blocks."""
+    todo = [value]
+    for _ in range(MOST_VALUES):
+        if not todo:
+            return
+        one = todo.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, list):
+            spans = [part.get("text") for part in one if isinstance(part, dict) and part.get("_type") == "span"]
+            if one and len(spans) == len(one) and all(isinstance(span, str) for span in spans):
+                yield "".join(map(str, spans))  # of one paragraph (Portable Text)
+            else:
+                todo.extend(reversed(one))
+        elif isinstance(one, dict):
+            todo.extend(inner for key, inner in reversed(one.items()) if _plain(key) in _PARTS)
+
+
+def _folded(title: str) -> str:
+    return f" {' '.join(_words(title.lower()))} "
+
+
+def _plain(key: str) -> str:
+    return key[:LONGEST_TITLE].replace("_", "").lower()
+
+
+def _as_html(text: str) -> str:
+    if _is_html(text[:20_000]):
+        return text
+    return "".join(f"<p>{escape(line)}</p>" for line in text.split("\n") if line.strip())
