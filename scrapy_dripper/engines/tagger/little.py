@@ -1,7 +1,7 @@
-"""Little pages: what is main where there is too little text for an expected F1 to tell.
+"""Choose the main blocks of small pages, on which the expected F1 is unreliable.
 
-The tagger was trained on whole pages, and is unsure of a paragraph that stands alone. That nothing is main takes
-evidence of a page without content: a shell that a script fills, a bot wall, an error page.
+The tagger was trained on whole pages and is unsure of a single paragraph. A small page only has no main content if
+there is evidence for that: it is a shell that a script fills, a bot wall, or an error page.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from scrapy_dripper.page.page import Flag, Page
 Bools = npt.NDArray[np.bool_]
 
 LEAST = 0.1
-"""Where no block outside of the page's furniture is likelier than this, the page is a shell."""
+"""If no block outside of the boilerplate has a higher probability, the page is a shell."""
 SHARE = 0.3
-"""Of the likeliest block's probability, what the others of a little page have at least to be main with it."""
+"""Minimum probability of a main block on a small page, as a share of the highest one."""
 SURE = 0.7
-"""A page with a likelier block than this has content, whatever it says, unless it is very short."""
+"""A page with a block of a higher probability has content despite the wording, unless it is very short."""
 WORDS = 120
-"""Words of a bot wall or an error page at most."""
+"""Maximum number of words on a bot wall or an error page."""
 FEW = 40
-"""Words of one for which the model does not count: it has learnt that fragments are main as a whole."""
+"""The same if the model is sure of a block. It has learnt that fragments are main as a whole."""
 
 _FURNITURE = Flag.NAV | Flag.ASIDE | Flag.FORM | Flag.DIALOG
 _ENDS = Flag.HEADER | Flag.FOOTER
@@ -47,7 +47,7 @@ _error_name = re.compile(
     rf"(?:{_CODE}\W{{0,9}}(?:error|{_REASON}|page not found)?|{_REASON}|error|page not found)\W{{0,9}}",
     re.I,
 ).fullmatch
-"""What an error page has as its title or heading."""
+"""Matches the title or heading of an error page."""
 _error = re.compile(
     "|".join(
         (
@@ -68,15 +68,14 @@ _error = re.compile(
     ),
     re.I,
 ).match
-"""How a text begins that stands in the place of content."""
+"""Matches the beginning of a text that is shown instead of content."""
 
 
 def with_little(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
-    """Return the labels of a page, mended if it is a little one. All arrays have shape (n,) for its n blocks.
+    """Return the labels of a page, corrected if it is a small one. All arrays have shape (n,) for its n blocks.
 
-    A fragment, without a page's furniture around it, is main as a whole. So is, of a page of which nothing was main,
-    what stands outside of its furniture. Where there is nothing such, or the page says that it is an error or a wall,
-    nothing is main.
+    A fragment, which has no boilerplate, is main as a whole. If nothing was main, the likely blocks outside of the
+    boilerplate become main. If there are none, or if the page is an error page or a bot wall, nothing is main.
     """
     furniture, unseen = _furniture(page, at_once=bool(main.any()))
     chosen = main
@@ -91,10 +90,10 @@ def with_little(page: Page, probabilities: npt.NDArray[np.float32], main: Bools)
 
 
 def _furniture(page: Page, at_once: bool) -> tuple[Bools, Bools]:
-    """Return which blocks are a page's furniture (menus, header, footer, forms, blocks of links), and which are unseen.
+    """Return which blocks are boilerplate (menus, header, footer, forms, blocks of links), and which are invisible.
 
-    The header of an article is none, nor is a link that is the only one, such as "Read more". ``at_once``: whether
-    there is any is all that counts, and class names, which take longest, are not looked at where tags say it.
+    The header of an article and a single link, such as "Read more", are not boilerplate. With ``at_once``, the result
+    only needs to show whether there is any boilerplate, so class names, which take the longest, may be skipped.
     """
     tree, blocks = page.tree, page.blocks
     n = len(blocks)
@@ -116,9 +115,9 @@ def _furniture(page: Page, at_once: bool) -> tuple[Bools, Bools]:
 
 
 def _without_content(page: Page, chosen: Bools, words: int) -> bool:
-    """Return True if a page, or what was chosen of it, says that it is an error page, a bot wall or a shell.
+    """Return True if the title or the chosen blocks show that the page is an error page, a bot wall or a shell.
 
-    Where more words than these were chosen, it is none.
+    Return False if the chosen blocks have more than ``words`` words.
     """
     tree, blocks = page.tree, page.blocks
     numbers = np.flatnonzero(chosen).tolist()
