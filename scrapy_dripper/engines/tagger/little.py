@@ -26,12 +26,12 @@ WORDS = 120
 FEW = 40
 """The same if the model is sure of a block. It has learnt that fragments are main as a whole."""
 
-_FURNITURE = Flag.NAV | Flag.ASIDE | Flag.FORM | Flag.DIALOG
+_BOILERPLATE = Flag.NAV | Flag.ASIDE | Flag.FORM | Flag.DIALOG
 _ENDS = Flag.HEADER | Flag.FOOTER
 _CONTENT = Flag.ARTICLE | Flag.MAIN
 _UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
 
-_furniture_name = re.compile(
+_boilerplate_name = re.compile(
     r"(?:^|[\s_-])(?:nav(?:bar|igation)?|(?:main|top|site)?menu|(?:site|page)?footer|(?:site|page|top)header|sidebar"
     r"|breadcrumbs?|toolbar|topbar)(?=[\s_-]|$)",
     re.I,
@@ -77,19 +77,19 @@ def with_little(page: Page, probabilities: npt.NDArray[np.float32], main: Bools)
     A fragment, which has no boilerplate, is main as a whole. If nothing was main, the likely blocks outside of the
     boilerplate become main. If there are none, or if the page is an error page or a bot wall, nothing is main.
     """
-    furniture, unseen = _furniture(page, at_once=bool(main.any()))
+    boilerplate, unseen = _boilerplate(page, at_once=bool(main.any()))
     chosen = main
-    if not furniture.any():
+    if not boilerplate.any():
         chosen = main | ~unseen
     elif not main.any():
-        outside = ~furniture & ~unseen
+        outside = ~boilerplate & ~unseen
         chosen = outside & (probabilities >= max(LEAST, SHARE * probabilities.max(where=outside, initial=0)))
     if chosen.any() and _without_content(page, chosen, WORDS if probabilities[chosen].max() < SURE else FEW):
         return np.zeros_like(main)
     return chosen
 
 
-def _furniture(page: Page, at_once: bool) -> tuple[Bools, Bools]:
+def _boilerplate(page: Page, at_once: bool) -> tuple[Bools, Bools]:
     """Return which blocks are boilerplate (menus, header, footer, forms, blocks of links), and which are invisible.
 
     The header of an article and a single link, such as "Read more", are not boilerplate. With ``at_once``, the result
@@ -98,20 +98,20 @@ def _furniture(page: Page, at_once: bool) -> tuple[Bools, Bools]:
     tree, blocks = page.tree, page.blocks
     n = len(blocks)
     flags = tree.flags[blocks.context] | tree.flags[blocks.leaf]
-    furniture: Bools = (flags & _FURNITURE != 0) | ((flags & _ENDS != 0) & (flags & _CONTENT == 0))
+    boilerplate: Bools = (flags & _BOILERPLATE != 0) | ((flags & _ENDS != 0) & (flags & _CONTENT == 0))
     linked = 2 * blocks.link_chars >= np.fromiter(map(len, blocks.text), dtype=np.int64, count=n)
-    furniture |= linked & (blocks.links > 1 if linked.sum() == 1 else True)
+    boilerplate |= linked & (blocks.links > 1 if linked.sum() == 1 else True)
     unseen = flags & _UNSEEN != 0
-    if at_once and furniture.any():
-        return furniture, unseen
+    if at_once and boilerplate.any():
+        return boilerplate, unseen
     change = np.zeros(n + 1, dtype=np.int64)
-    named = {name for name in set(tree.names) if name and _furniture_name(name[:512])}
+    named = {name for name in set(tree.names) if name and _boilerplate_name(name[:512])}
     for i, name in enumerate(tree.names):
         if name in named:
             change[int(tree.block_start[i])] += 1
             change[int(tree.block_end[i])] -= 1
-    furniture |= np.cumsum(change)[:n] > 0
-    return furniture, unseen
+    boilerplate |= np.cumsum(change)[:n] > 0
+    return boilerplate, unseen
 
 
 def _without_content(page: Page, chosen: Bools, words: int) -> bool:

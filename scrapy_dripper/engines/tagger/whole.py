@@ -75,7 +75,9 @@ _WRITTEN = [
 _OF_LAYOUTS = frozenset({"list", "table", "definitions", "quotation"})
 """Structures that are also used for layout. They then contain elements that authors do not write."""
 _CELL, _HEADER, _ROW = TAGS["td"], TAGS["th"], TAGS["tr"]
-_furniture = re.compile(r"copyright|licen[cs]e|author|share|social|relat|tags|meta|nav|pag(?:er|ination)", re.I).search
+_boilerplate = re.compile(
+    r"copyright|licen[cs]e|author|share|social|relat|tags|meta|nav|pag(?:er|ination)", re.I
+).search
 
 
 _sources = re.compile(
@@ -124,7 +126,7 @@ def with_whole(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
             weights = chars[voters] / chars[voters].sum()
             votes, mean = float(weights @ main[voters]), float(weights @ probabilities[voters])
             name = page.tree.names[one.node][:LONGEST_CLASS]
-            in_text = between or (last and one.kind in LAST and not _furniture(name))
+            in_text = between or (last and one.kind in LAST and not _boilerplate(name))
             if votes > 0 or in_text:
                 labels[voters] = max(votes, mean) > 0.5 or (in_text and mean > LEAST[one.kind])
     return labels
