@@ -43,7 +43,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    # Imported when asked for (PEP 562): a child process that parses pages needs no Scrapy.
+    # Imported on first access (PEP 562): a worker process that parses pages does not need Scrapy.
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,4 +1,4 @@
-"""The characters that no text of an extraction has: the one definition, and what takes them out."""
+"""Control characters, which are removed from every text of an extraction."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import re
 
 _ASCII = bytes([*range(9), 11, 12, *range(14, 32), 127])
 _NEXT_LINE = "\x85"
-"""White space to Unicode: it becomes a space, so that words on both sides of it stay apart."""
+"""Unicode counts it as white space. It becomes a space, so that the words around it stay apart."""
 
 _not_text = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 def has_controls(text: str) -> bool:
-    """Return True if a text has characters that :func:`without_controls` takes out."""
-    if text.isascii():  # a sixth of the expression's time
+    """Return True if a text has characters that :func:`without_controls` removes."""
+    if text.isascii():  # six times as fast as the regular expression
         return len(text.encode("ascii").translate(None, _ASCII)) < len(text)
     return _not_text.search(text) is not None
 
 
 def without_controls(text: str) -> str:
-    """Return a text without what XML cannot hold and what a terminal obeys.
+    """Return a text without characters that XML forbids or that control a terminal.
 
-    These are the C0 controls but tab, line feed and carriage return, DEL, the C1 controls, lone surrogates, U+FFFE and
-    U+FFFF.
+    These are the C0 controls except tab, line feed and carriage return, as well as DEL, the C1 controls, lone
+    surrogates, U+FFFE and U+FFFF.
     """
     if not has_controls(text):
         return text

@@ -1,4 +1,4 @@
-"""What goes into an extraction and what comes out of it: plain, frozen and picklable."""
+"""The input and the output of an extraction, as frozen, picklable dataclasses."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ if TYPE_CHECKING:
 
 
 class FallbackReason(str, Enum):
-    """Why a page has no main content from the model. Each has a stat, ``dripper/fallback/{value}``."""
+    """The reason why a page has no main content from the model. Each has a stat, ``dripper/fallback/{value}``."""
 
     EMPTY_BODY = "empty_body"
-    """The document has no bytes, or white space only."""
+    """The document is empty or holds only white space."""
     NOT_HTML = "not_html"
-    """The document is something else under the name of HTML: a PDF, an image, an archive."""
+    """The document was sent as HTML but is something else: a PDF, an image, an archive."""
     OVERSIZE = "oversize"
-    """More of something than the settings or the engine allow: bytes, elements, blocks, memory."""
+    """The page exceeds a limit of the settings or the engine: bytes, elements, blocks or memory."""
     PARSE_ERROR = "parse_error"
-    """No parser could make a tree of the document."""
+    """No parser could build a tree from the document."""
     TRUNCATED_PARSE = "truncated_parse"
     """The parser reached one of its limits and no other parser recovered the rest."""
     NO_BLOCKS = "no_blocks"
     """The page has no visible text."""
     NO_MAIN = "no_main"
-    """The model found that nothing on the page is main content: the answer is empty, no fallback is asked."""
+    """The model found no main content on the page. The extraction is empty and no fallback runs."""
     JS_SHELL = "js_shell"
-    """The page shows next to nothing until a script has filled it: the text is from its data, or there is none."""
+    """A script fills the page after it loads. The text, if any, comes from the data embedded in the page."""
     ENGINE_ERROR = "engine_error"
-    """The engine raised, or returned nonsense, for this page."""
+    """The engine raised an exception or returned an invalid answer for this page."""
     LOW_QUALITY = "low_quality"
-    """The engine expects less of its own answer than ``DRIPPER_MIN_QUALITY`` asks for."""
+    """The quality that the engine expects of its own answer is below ``DRIPPER_MIN_QUALITY``."""
     OUTPUT_ERROR = "output_error"
-    """The page was labelled, but writing it failed."""
+    """The page was labelled, but writing the output failed."""
     TIMEOUT = "timeout"
-    """A step on the page's way took longer than ``DRIPPER_TIMEOUT`` seconds."""
+    """A step of the extraction took longer than ``DRIPPER_TIMEOUT`` seconds."""
     WORKER_ERROR = "worker_error"
-    """The worker process that had the page died, twice, or answered nonsense."""
+    """The worker process died twice on the page, or returned an invalid answer."""
 
     def __str__(self) -> str:
         return self.value
@@ -52,11 +52,10 @@ class FallbackReason(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """An HTML document as it came, before parsing.
+    """An HTML document before parsing.
 
-    ``html`` is text when somebody who knew better has decoded it already, bytes otherwise; ``charset`` is then the one
-    of the Content-Type header, if any. ``config`` holds the options that differ from the extractor's for this document
-    alone.
+    ``html`` is text if it has been decoded already, bytes otherwise. ``charset`` is the charset of the Content-Type
+    header, if there is one; it is only used for bytes. ``config`` replaces the extractor's options for this document.
     """
 
     html: str | bytes
@@ -67,7 +66,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a page says about itself; None where it does not say. No value holds control characters."""
+    """The metadata of a page. A value is None if the page does not give it. No value holds control characters."""
 
     title: str | None = None
     author: str | None = None
@@ -78,24 +77,24 @@ class Metadata:
     """Language tag of the document, BCP 47."""
     site_name: str | None = None
     url: str | None = None
-    """The canonical URL; the one that the page came from where it names none."""
+    """The canonical URL. If the page names none, the URL that it was fetched from."""
     description: str | None = None
     image: str | None = None
-    """URL of the image that stands for the page."""
+    """URL of the image that represents the page."""
 
     def __post_init__(self) -> None:
         _clean(self, *(option.name for option in fields(self)))
 
 
 class PackedContent:
-    """A content list as it comes from a worker process; most crawls never look at it."""
+    """A content list as received from a worker process. It is decoded on first access, because few crawls read it."""
 
     __slots__ = ("unpack", "values")
 
     def __init__(self, unpack: Callable[[], Items], values: Callable[[], list[dict[str, Any]]]) -> None:
-        """``unpack`` returns the items, ``values`` the same as plain JSON values, which takes a fraction of the time.
+        """``unpack`` returns the items; ``values`` returns them as plain JSON values, in a fraction of the time.
 
-        Both raise ValueError if what came is no content list.
+        Both raise ValueError if the data is not a content list.
         """
         self.unpack = unpack
         self.values = values
@@ -103,11 +102,11 @@ class PackedContent:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """All that comes out for one page.
+    """The result of extracting one page.
 
-    ``main_html``, ``markdown`` and ``text`` are None only where nothing was extracted on purpose (fallback ``none``).
-    ``labels`` and ``probabilities`` have one entry per block in document order; they are empty where no engine
-    answered. Whoever made it, title, Main-HTML, Markdown, text and error hold no control characters
+    ``main_html``, ``markdown`` and ``text`` are None only if the source is ``fallback:none``. ``labels`` and
+    ``probabilities`` have one entry per block, in document order; they are empty if no engine answered. Title,
+    Main-HTML, Markdown, text and error never hold control characters
     (:func:`~scrapy_dripper.characters.without_controls`).
     """
 
@@ -117,42 +116,42 @@ class Extraction:
     markdown: str | None
     text: str | None
     source: str
-    """Who decided: an engine's name, or ``fallback:NAME``."""
+    """The name of the engine that labelled the page, or ``fallback:NAME``."""
     fallback_reason: FallbackReason | None = None
     error: str | None = None
-    """What went wrong, for people: the message behind ``fallback_reason``, if there is one."""
+    """A human-readable message that explains ``fallback_reason``, if there is one."""
     labels: tuple[bool, ...] = ()
-    """True where the block is main."""
+    """True for each block that is main content."""
     probabilities: tuple[float, ...] = ()
-    """Probability of main of each block, 0 to 1."""
+    """Probability of each block to be main content, 0 to 1."""
     blocks: int = 0
-    """Number of blocks of the page, labelled or not."""
+    """Number of blocks on the page, labelled or not."""
     truncated: bool = False
-    """True if only the first part of the page was looked at: an oversize page under ``DRIPPER_OVERSIZE = "truncate"``,
-    or one that is too large for its fallback."""
+    """True if only the first part of the page was processed: an oversize page with ``DRIPPER_OVERSIZE = "truncate"``,
+    or a page that is too large for its fallback."""
     content: Items | None = None
     """The content list that Markdown and text are written from."""
     metadata: Metadata | None = None
     """None unless ``DRIPPER_METADATA`` or ``DRIPPER_FRONT_MATTER`` is True, or ``DRIPPER_METADATA_FIELD`` names a
     field."""
     chunks: tuple[Chunk, ...] | None = None
-    """The main content along its headings; None unless ``DRIPPER_CHUNKS_FIELD`` names a field."""
+    """The main content split at its headings; None unless ``DRIPPER_CHUNKS_FIELD`` names a field."""
     links: tuple[Outlink, ...] | None = None
     """The links of the main content; None unless ``DRIPPER_LINKS_FIELD`` names a field."""
     fingerprints: tuple[str, str] | None = None
-    """``content_hash`` and ``simhash`` of the text where ``DRIPPER_META_FIELD`` names a field; they are then made where
-    the page is extracted, which can be another process."""
+    """``content_hash`` and ``simhash`` of the text if ``DRIPPER_META_FIELD`` names a field. They are then computed in
+    the process that extracts the page."""
     page_type: str | None = None
-    """What kind of page it is: ``article``, ``listing``, ``forum``, ... None where the engine does not say, and of what
-    a fallback made."""
+    """The type of the page: ``article``, ``listing``, ``forum``, ... None if the engine does not predict it, and for
+    fallbacks."""
     page_type_probability: float | None = None
-    """Probability that it is of this kind, 0 to 1."""
+    """Probability of ``page_type``, 0 to 1."""
     quality: float | None = None
-    """Expected word F1 of this extraction, 0 to 1; None where the engine does not say, and of what a fallback made."""
+    """Expected word F1 of this extraction, 0 to 1; None if the engine does not predict it, and for fallbacks."""
     work: Mapping[str, int] = field(default_factory=dict)
-    """What the engine counted while it worked on this page; see ``docs/reference/stats.md``."""
+    """The engine's own counters for this page; see ``docs/reference/stats.md``."""
     milliseconds: float = 0.0
-    """Processing time spent on this page, its share of the batch's model call included."""
+    """Processing time of this page, including its share of the batch's model call."""
 
     def __post_init__(self) -> None:
         _clean(self, "title", "main_html", "markdown", "text", "error", "page_type")
@@ -164,14 +163,14 @@ class Extraction:
 
     @property
     def main_blocks(self) -> int:
-        """Number of blocks labelled main."""
+        """Number of blocks labelled as main content."""
         return sum(self.labels)
 
     @property
     def confidence(self) -> float | None:
-        """Mean, over the blocks, of the probability that the label given is right, 0 to 1; None without labels.
+        """Mean probability of the labels that were chosen, 0 to 1; None without labels.
 
-        Labels are chosen for the page as a whole, so it can be under 0.5.
+        It can be below 0.5, because labels are chosen for the page as a whole.
         """
         if not self.labels:
             return None
@@ -180,12 +179,12 @@ class Extraction:
 
     @property
     def content_hash(self) -> str | None:
-        """What tells whether the text has changed (:func:`~scrapy_dripper.fingerprint.content_hash`)."""
+        """Hash of the text, to detect changes (:func:`~scrapy_dripper.fingerprint.content_hash`)."""
         return self._fingerprint(0)
 
     @property
     def simhash(self) -> str | None:
-        """What tells near duplicates (:func:`~scrapy_dripper.fingerprint.simhash`)."""
+        """SimHash of the text, to detect near duplicates (:func:`~scrapy_dripper.fingerprint.simhash`)."""
         return self._fingerprint(1)
 
     def _fingerprint(self, number: int) -> str | None:
@@ -198,7 +197,7 @@ class Extraction:
         return (fingerprint.content_hash, fingerprint.simhash)[number](self.text)
 
     def meta(self) -> Mapping[str, Any]:
-        """Return the small plain dict that ``DRIPPER_META_FIELD`` puts on items."""
+        """Return the dict that ``DRIPPER_META_FIELD`` puts on items."""
         return {
             "source": self.source,
             "fallback_reason": self.fallback_reason.value if self.fallback_reason else None,
@@ -231,17 +230,17 @@ def _unpacked(extraction: Extraction) -> Items | None:
 
 
 def packed_values(extraction: Extraction) -> list[dict[str, Any]] | None:
-    """Return the content list as plain JSON values where it has come from a worker and nobody has unpacked it yet."""
+    """Return the content list as plain JSON values if a worker sent it and it has not been unpacked; None otherwise."""
     value = _content.__get__(extraction)
     return value.values() if isinstance(value, PackedContent) else None
 
 
-# Unpacking takes the crawl's own process as long as a whole page of Scrapy's work: it waits until somebody looks.
+# Unpacking takes the crawl's process as long as all of Scrapy's work on a page, so it is done on first access.
 setattr(Extraction, "content", property(_unpacked, _content.__set__))  # noqa: B010 (mypy)
 
 
 def _clean(record: Metadata | Extraction, *names: str) -> None:
-    """Take control characters out of the strings of a record. A fallback of the user's may have made it of anything."""
+    """Remove control characters from the strings of a record. A custom fallback may return any text."""
     for name in names:
         value = getattr(record, name)
         if isinstance(value, str) and has_controls(value):

@@ -1,4 +1,4 @@
-"""The whole way of a page, from documents to extractions. Knows nothing of Scrapy."""
+"""The extraction pipeline: documents in, extractions out. This module does not depend on Scrapy."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from scrapy_dripper.workers.sandbox import isolation
 logger = logging.getLogger(__name__)
 
 NODES_TOGETHER = 60_000
-"""Elements of the pages that are in memory as trees at the same time, give or take a page: about 50 ordinary pages."""
+"""How many elements to hold in memory as trees before their pages are finished: about 50 ordinary pages."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Read:
-    """A document with its options, and what reading it gave, in how many seconds."""
+    """A document, its options, the result of reading it, and the seconds that reading took."""
 
     document: Document
     config: Config
@@ -39,22 +39,26 @@ class _Read:
 
 
 class Extractor:
-    """Extract the main content of pages, in this process.
+    """Extract the main content of pages in this process::
 
-    ``Extractor().extract([html])`` is all there is to it. The engine is loaded once, at construction, which raises
-    :exc:`~scrapy_dripper.engines.base.ModelError` if it cannot be, and :exc:`~scrapy_dripper.config.ConfigError` if
-    the fallback is a path that leads nowhere or the sandbox that must be there cannot. An extractor serves one thread
-    at a time.
+        [extraction] = Extractor().extract([html])
+
+    The constructor loads the engine. It raises :exc:`~scrapy_dripper.engines.base.ModelError` if the engine cannot be
+    loaded, and :exc:`~scrapy_dripper.config.ConfigError` if the fallback cannot be imported or a required sandbox
+    cannot be started. An extractor can be used by one thread at a time.
     """
 
     watch: Callable[[Document | None], None] | None = None
-    """Called before each step with the document that it is for, None for a whole batch: a batch of heavy pages takes
-    long without being stuck, and the steps tell the two apart."""
+    """Called before each step with the document it processes, or None if it processes a whole batch.
+
+    A caller can use it to tell a batch of heavy pages, which makes progress, from one that is stuck.
+    """
 
     def __init__(self, config: Config | None = None, engine: Engine | str | None = None) -> None:
-        """``engine`` is an engine, or what ``DRIPPER_ENGINE`` takes; by default the one that the configuration names.
+        """``engine`` is an engine object, or a name or dotted path as in ``DRIPPER_ENGINE``.
 
-        The worker process of the sandbox knows an engine by its name or dotted path only.
+        By default, the configuration names the engine. The sandbox's worker process can only load an engine by name or
+        dotted path, so pages for an engine object are never sent there.
         """
         self.config = config or Config()
         if isinstance(engine, str):
@@ -71,9 +75,9 @@ class Extractor:
             raise
 
     def extract(self, documents: Iterable[Document | str | bytes]) -> list[Extraction]:
-        """Return one extraction per document, in order. Never raises for a document.
+        """Return one extraction per document, in order. No document makes this method raise.
 
-        A document that cannot go through the model yields an extraction of the configured fallback, with its reason.
+        If the model cannot process a document, the configured fallback does, and the extraction says why.
         """
         extractions: list[Extraction] = []
         chunk: list[_Read] = []
@@ -91,7 +95,7 @@ class Extractor:
         return extractions + self._finish(chunk)
 
     def _finish(self, chunk: Sequence[_Read]) -> list[Extraction]:
-        """Label pages together and write them."""
+        """Label the pages of a chunk together and write their extractions."""
         start = time.perf_counter()
         pages = [one.found for one in chunk if isinstance(one.found, Page) and len(one.found.blocks)]
         answers = iter(self._label(pages))
@@ -133,18 +137,18 @@ class Extractor:
             return None
 
     def _describe(self, document: Document, config: Config, extraction: Extraction) -> Extraction:
-        """Return an extraction with the page's metadata, and its Markdown with front matter, if that is wanted."""
+        """Add the page's metadata and front matter to an extraction, as configured."""
         if not config.reads_metadata or extraction.fallback_reason in NOT_A_PAGE:
             return extraction
         self._begin(document)
-        from scrapy_dripper.fallback.metadata import metadata  # imports Trafilatura, which most crawls can save
+        from scrapy_dripper.fallback.metadata import metadata  # imports Trafilatura, which most crawls do not need
 
         found = metadata(document, config)
         extraction = replace(extraction, metadata=found)
         return with_front_matter(extraction, found) if config.front_matter else extraction
 
     def fall_back(self, document: Document, reason: FallbackReason, error: str | None = None) -> Extraction:
-        """Return what the configured fallback makes of a document, for a given reason. Never raises."""
+        """Run the configured fallback on a document and return its extraction. Never raises."""
         return self._fall_back(document, document.config or self.config, reason, error)
 
     def _fall_back(self, document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
@@ -152,7 +156,7 @@ class Extractor:
         return self._isolation.fall_back(document, config, reason, error)
 
     def close(self) -> None:
-        """Give back the memory and threads of the engine, and end the worker process if there is one."""
+        """Release the engine's memory and threads, and end the worker process if there is one."""
         try:
             if "engine" in vars(self):
                 self.engine.close()
@@ -164,7 +168,7 @@ class Extractor:
             self.watch(document)
 
     def _read(self, document: Document, config: Config) -> Page | PageError | Extraction:
-        """Return the page of a document, why there is none, or all that a worker process made of it."""
+        """Return the page of a document, the error that prevented it, or the extraction made by a worker process."""
         self._begin(document)
         elsewhere = self._isolation.extract(document, config)
         if elsewhere is not None:
@@ -178,12 +182,12 @@ class Extractor:
             return error
         except MemoryError:
             return PageError(FallbackReason.OVERSIZE, _NO_MEMORY)
-        except Exception as error:  # A page may not stop the crawl: whatever is wrong with it becomes its reason.
+        except Exception as error:  # A bad page must not stop the crawl.
             logger.debug("cannot parse %(url)s", {"url": document.url}, exc_info=True)
             return PageError(FallbackReason.PARSE_ERROR, f"{type(error).__name__}: {error}")
 
     def _label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Label pages together; where that raises, halve until the page that does it is alone."""
+        """Label pages together. If that raises, halve the batch until the failing page is alone."""
         if not pages:
             return []
         self._begin(None)
@@ -222,8 +226,8 @@ class Extractor:
     def _written(
         self, document: Document, config: Config, page: Page, answer: Labels, main: npt.NDArray[np.bool_]
     ) -> Extraction:
-        """Return the extraction of a page whose main blocks are known. Raise what writing it raises."""
-        # That nothing is main is an answer, and a better one than a fallback's (docs/reference/fallback.md).
+        """Return the extraction of a page whose main blocks are known. Errors of the writers propagate."""
+        # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
         written = NOTHING if nothing else write(page, main, config, len(document.html))
         shell = self._shell(document, config) if nothing else None
@@ -251,9 +255,10 @@ class Extractor:
         )
 
     def _second_opinion(self, document: Document, config: Config, quality: float | None) -> Extraction | None:
-        """Return what the fallback makes of a page of low quality; None to keep the engine's answer.
+        """Return the fallback's extraction if the page's quality is too low; None to keep the engine's answer.
 
-        That of a fallback which finds nothing is no better, unless finding nothing is what it is for.
+        The engine's answer is also kept if the fallback finds nothing, unless the fallback is one that is meant to
+        return nothing.
         """
         least = config.min_quality
         if quality is None or least is None or quality >= least:
@@ -264,14 +269,14 @@ class Extractor:
 
 
 _NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
-"""The labels of a page that shows nothing but formulas which scripts would draw: there is nothing to decide."""
+"""The labels of a page without blocks: one that holds only formulas that scripts would draw."""
 
 
-_NO_MEMORY = "more memory than there is; in a worker process, than DRIPPER_WORKER_MEMORY allows"
+_NO_MEMORY = "out of memory; in a worker process, DRIPPER_WORKER_MEMORY sets the limit"
 
 
 def _check_guess() -> None:
-    """Raise :exc:`ConfigError` if the language of code cannot be guessed."""
+    """Raise :exc:`ConfigError` if the library that guesses the language of code is not installed."""
     from scrapy_dripper.output.code.guess import magika_guess
 
     try:
@@ -281,7 +286,7 @@ def _check_guess() -> None:
 
 
 def _checked(answer: Labels | EngineError, page: Page) -> Labels | EngineError:
-    """Return the answer, or the error that it is no answer for this page."""
+    """Return a valid answer as it is, and an :exc:`EngineError` for an invalid one."""
     if isinstance(answer, EngineError):
         return answer
     if not isinstance(answer, Labels):
@@ -293,7 +298,7 @@ def _checked(answer: Labels | EngineError, page: Page) -> Labels | EngineError:
     if p.dtype.kind != "f" or main.dtype != np.bool_:
         return EngineError(f"expected floats and booleans (got {p.dtype} and {main.dtype})")
     if not ((p >= 0) & (p <= 1)).all():  # False for NaN too
-        return EngineError("a probability is not between 0 and 1")
+        return EngineError(f"expected probabilities from 0 to 1 (got {p.min()} to {p.max()})")
     if answer.page_type is not None and not (isinstance(answer.page_type, str) and answer.page_type):
         return EngineError(f"expected the name of a page type, or None (got {short(answer.page_type)})")
     try:
@@ -305,10 +310,10 @@ def _checked(answer: Labels | EngineError, page: Page) -> Labels | EngineError:
 
 
 def _share(value: float | None) -> float | None:
-    """Return a value as a Python float, whatever number it comes as. Raise ValueError if it is not from 0 to 1."""
+    """Return a number of any type as a float. Raise ValueError if it is not from 0 to 1."""
     if value is None:
         return None
     number = float(value)
-    if not 0 <= number <= 1:  # NaN neither
+    if not 0 <= number <= 1:  # also rejects NaN
         raise ValueError
     return number

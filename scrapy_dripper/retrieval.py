@@ -1,4 +1,4 @@
-"""What search and RAG need beside the text, as far as the configuration asks for it: chunks, links, fingerprints."""
+"""Chunks, links, fingerprints and front matter, which are added to an extraction if they are configured."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LARGER = (1, 8, 64, 512)
 
 
 def wants_content(config: Config) -> bool:
-    """Return True if an item field is made of the content list."""
+    """Return True if an item field needs the content list."""
     return not (config.content_field is config.chunks_field is config.links_field is None)
 
 
 def with_retrieval(extraction: Extraction, document: Document, config: Config) -> Extraction:
-    """Return an extraction with the chunks, links and fingerprints that the configuration has a field for."""
+    """Return an extraction with those of chunks, links and fingerprints for which a field is configured."""
     if extraction.text is not None and config.meta_field is not None:
-        from scrapy_dripper.fingerprint import content_hash, simhash  # OpenSSL's memory, which most crawls can save
+        from scrapy_dripper.fingerprint import content_hash, simhash  # loads OpenSSL, which most crawls do not need
 
         extraction = replace(extraction, fingerprints=(content_hash(extraction.text), simhash(extraction.text)))
     content = extraction.content
@@ -42,9 +42,9 @@ def with_retrieval(extraction: Extraction, document: Document, config: Config) -
 
 
 def measure(config: Config) -> Callable[[str], int]:
-    """Return what ``DRIPPER_CHUNK_SIZE`` counts in.
+    """Return the function that measures a text in the unit of ``DRIPPER_CHUNK_SIZE``: characters or tokens.
 
-    Raise :exc:`~scrapy_dripper.config.ConfigError` if there is no such tokenizer.
+    Raise :exc:`~scrapy_dripper.config.ConfigError` if the tokenizer cannot be loaded.
     """
     if config.chunk_tokenizer is None:
         return len
@@ -59,7 +59,7 @@ def plain_chunks(some: Sequence[Chunk]) -> list[dict[str, Any]]:
 
 
 def with_front_matter(extraction: Extraction, metadata: Metadata) -> Extraction:
-    """Return an extraction whose Markdown begins with front matter; one without Markdown as it is."""
+    """Put front matter in front of the Markdown of an extraction, if it has any."""
     if not extraction.markdown:
         return extraction
     known = front_matter(
@@ -75,7 +75,7 @@ def with_front_matter(extraction: Extraction, metadata: Metadata) -> Extraction:
 
 
 def _chunks(content: Items, url: str, config: Config, most: int) -> tuple[Chunk, ...]:
-    """Return the chunks of a content list: larger ones where so many, each with its place, would be too long."""
+    """Return the chunks of a content list, with a larger chunk size if the output would otherwise be too long."""
     write = partial(
         chunks,
         content,

@@ -1,1 +1,1 @@
-"""What runs in a worker process, from its first line on; :mod:`scrapy_dripper.workers` is the side that asks it."""
+"""The code that runs in a worker process. :mod:`scrapy_dripper.workers` is the parent's side."""

@@ -1,4 +1,4 @@
-"""The worker process: told by the first line where to import from and what to do, it serves requests."""
+"""The entry point of a worker process. The first line on standard input holds its import path and configuration."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import sys
 def main() -> None:
     """Serve requests on standard input until it ends."""
     with contextlib.suppress(ValueError):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the crawl, which then lets this end.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # The crawl handles Ctrl-C and then ends this process.
     terms = json.loads(sys.stdin.buffer.readline() or b"{}")
     _end_with_the_crawl(terms.get("life"))
     _limit(terms.get("memory"))
     sys.path[:] = terms.get("path", sys.path)
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)  # what some library prints is no answer
+    os.dup2(nowhere, 1)  # keep what libraries print out of the answers
 
     from scrapy_dripper.child.server import serve
 
@@ -27,10 +27,10 @@ def main() -> None:
 
 
 def _end_with_the_crawl(life: int | None) -> None:
-    """Have the system end this process when the crawl's has ended, whatever this one is doing then.
+    """Make the system end this process when the crawl's process ends.
 
-    No thread could see to that: a regular expression that is stuck lets no other one run. The other end of the pipe
-    ``life`` is the crawl's, and nothing is ever written to it.
+    ``life`` is a pipe whose other end the crawl holds open; nothing is ever written to it. A thread could not watch it,
+    because a regular expression that is stuck keeps other threads from running.
     """
     if life is None:
         return
@@ -42,14 +42,14 @@ def _end_with_the_crawl(life: int | None) -> None:
         fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
         signal.signal(signal.SIGIO, signal.SIG_DFL)  # ends the process
-        if select.select([life], [], [], 0)[0]:  # the crawl has ended meanwhile
+        if select.select([life], [], [], 0)[0]:  # the crawl has already ended
             os._exit(1)
-    except (ImportError, AttributeError, OSError, ValueError):  # not everywhere; see _second_line in the server
+    except (ImportError, AttributeError, OSError, ValueError):  # unsupported here; see _second_line in server.py
         return
 
 
 def _limit(memory: int | None) -> None:
-    """Limit the address space to so many bytes, where the platform knows such limits; leave no core dumps."""
+    """Limit the address space, in bytes, where the platform supports it. Disable core dumps."""
     try:
         import resource
     except ImportError:  # Windows
@@ -57,7 +57,7 @@ def _limit(memory: int | None) -> None:
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory is not None:
-        with contextlib.suppress(ValueError, OSError):  # macOS has the limit, but not for this
+        with contextlib.suppress(ValueError, OSError):  # macOS does not enforce this limit
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 

@@ -1,4 +1,4 @@
-"""What a worker process does: it takes pages their whole way, and says at which page it is before each step."""
+"""The request loop of a worker process. Before each step, the worker reports which page the step is for."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ from scrapy_dripper.workers.wire import Task, pack_extraction, unpack_tasks
 logger = logging.getLogger(__name__)
 
 MAX_REQUEST = 1 << 40
-"""Bytes of a request: the crawl is trusted, and has limits of its own."""
+"""Size limit of a request in bytes. It is large because the crawl is trusted."""
 RETRY_SECONDS = 30.0
-"""Pause after which an engine that could not be loaded is tried again."""
+"""Delay before loading an engine again that could not be loaded."""
 TIRED = 0.5
-"""Share of the memory limit from which on a worker makes room for a new one: libraries keep some of what they took."""
+"""Share of the memory limit above which a worker is replaced, because libraries do not release all memory."""
 SCRIPT = (
     "DRIPPER_FALLBACK or DRIPPER_ENGINE leads to the script that crawls, which worker processes must not run again: "
-    "put what it names into a module of its own"
+    "move what it names to a module of its own"
 )
 _MOST_WORDS = 10_000
 _GRACE = 2.0
-"""Seconds after a step's limit at which the worker ends itself, in case nobody else does."""
+"""Seconds after a step's time limit at which the worker ends itself, in case the crawl does not."""
 
 
 class Server(Protocol):
-    """What answers requests."""
+    """Answers requests."""
 
     missing: str | None
-    """Why there is no engine, if there is none."""
+    """The reason why the engine is not loaded, or None if it is."""
 
     def load(self) -> None:
-        """Get ready. Raise ModelError or ConfigError."""
+        """Load the engine or model. Raise ModelError or ConfigError if that fails."""
 
     def answer(self, header: dict[str, Any], parts: list[bytes]) -> None:
         """Answer a request."""
@@ -60,22 +60,22 @@ class Port:
         self._lock = threading.RLock()
 
     def say(self, header: Mapping[str, Any], parts: Sequence[bytes] = ()) -> None:
-        """Send a message; end this process if the crawl has gone."""
+        """Send a message. End this process if the crawl has ended."""
         try:
-            with self._lock:  # threads of the user's code may log
+            with self._lock:  # user code may log from other threads
                 send(self._answers, header, parts)
         except OSError:
             raise SystemExit(0) from None
 
     def hear(self) -> Message | None:
-        """Return the next message, None if there are no more."""
+        """Return the next message, or None at the end of the stream."""
         try:
             return receive(self._requests, MAX_REQUEST)
         except EOFError:
             return None
 
     def ask(self, header: Mapping[str, Any], parts: Sequence[bytes]) -> Message:
-        """Return the answer to a question; end this process if the crawl has gone."""
+        """Send a question and return the answer. End this process if the crawl has ended."""
         self.say(header, parts)
         answer = self.hear()
         if answer is None:
@@ -84,7 +84,7 @@ class Port:
 
 
 class Pages:
-    """Extracts pages with an engine that is loaded at the start, and again after a while if that fails."""
+    """Extracts pages. If the engine cannot be loaded at startup, loading is retried later."""
 
     def __init__(self, config: Config, port: Port) -> None:
         self._config, self._port = config, port
@@ -96,7 +96,7 @@ class Pages:
         self._together = config.timeout
 
     def load(self) -> None:
-        """Load the engine. Raise ModelError or ConfigError if it cannot be."""
+        """Load the engine. Raise ModelError or ConfigError if that fails."""
         try:
             extractor = Extractor(replace(self._config, sandbox="never"), _engine(self._config, self._port))
         finally:
@@ -105,7 +105,7 @@ class Pages:
         self._extractor, self.missing, self._reported = extractor, None, False
 
     def answer(self, header: dict[str, Any], bodies: list[bytes]) -> None:
-        """Extract documents and answer with what came out."""
+        """Extract the documents of a request and send the extractions."""
         tasks = unpack_tasks(header, bodies)
         answers: dict[int, Extraction] = {}
         new: list[int] = []
@@ -144,17 +144,17 @@ class Pages:
             self._tasks = {}
 
     def _report(self) -> None:
-        """Log, once, why pages fall back."""
+        """Log once why pages fall back."""
         if not self._reported:
             logger.error(
-                "The engine cannot be loaded; pages fall back until it can be, which is tried every %(seconds)g "
-                "seconds: %(error)s",
+                "The engine cannot be loaded, so pages fall back; loading is retried every %(seconds)g seconds: "
+                "%(error)s",
                 {"seconds": RETRY_SECONDS, "error": self.missing},
             )
         self._reported = True
 
     def _rescue(self, number: int, task: Task, reason: FallbackReason, error: str | None = None) -> Extraction:
-        """Return what the fallback makes of a document; of its first part, if the whole has been too much before."""
+        """Return the fallback's extraction of a document, or of its first part if the page stopped a worker before."""
         self._step(number, task.seconds)
         part = first_part(task.document) if reason in SUSPECT and task.config.fallback in OWN else None
         found = fall_back(part or task.document, task.config, reason, error or task.error)
@@ -170,7 +170,7 @@ class Pages:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, terms: dict[str, Any], ready: Callable[[], object]) -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until the stream ends."""
     port = Port(requests, answers)
     _forward_logs(port, terms["logging"])
     process.in_worker = lambda: _refuse(port)
@@ -199,13 +199,13 @@ def serve(requests: BinaryIO, answers: BinaryIO, terms: dict[str, Any], ready: C
 
 
 def _refuse(port: Port) -> None:
-    """End this process, which is about to crawl: code of the user's has led to the script that does."""
+    """Report an error and end this process, which has imported the script of the crawl and would crawl itself."""
     port.say({"failed": "ConfigError", "message": SCRIPT})
     os._exit(1)
 
 
 def _engine(config: Config, port: Port) -> Engine | None:
-    """Return the engine that asks the model's own process, None where the engine is to be loaded here."""
+    """Return an engine that asks the model process, or None if the engine is to be loaded in this process."""
     if config.engine != "qwen3":
         return None
     from scrapy_dripper.engines.qwen3.remote import RemoteEngine
@@ -216,20 +216,20 @@ def _engine(config: Config, port: Port) -> Engine | None:
 def _packed(extraction: Extraction, task: Task) -> tuple[dict[str, Any], list[bytes]]:
     try:
         return pack_extraction(extraction)
-    except (TypeError, ValueError, AttributeError, RecursionError) as error:  # of a callable of the user's
-        problem = f"what came out cannot be passed on ({type(error).__name__}: {error})"
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:  # a custom fallback returned it
+        problem = f"the extraction cannot be sent to the crawl ({type(error).__name__}: {error})"
         return pack_extraction(nothing(task.document.url, FallbackReason.OUTPUT_ERROR, problem, "empty"))
 
 
 def _forward_logs(port: Port, level: int) -> None:
-    """Send what is logged here to the crawl."""
+    """Send log records to the crawl."""
 
     class Forward(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             try:
                 words = self.format(record)[:_MOST_WORDS]
-            except Exception:  # as every handler, this one costs its caller nothing
-                words = f"what was logged cannot be formatted: {record.msg!r}"[:_MOST_WORDS]
+            except Exception:  # a logging handler must never raise
+                words = f"a log record cannot be formatted: {record.msg!r}"[:_MOST_WORDS]
             port.say({"say": "log", "name": record.name, "level": record.levelno, "message": words})
 
     root = logging.getLogger()
@@ -240,9 +240,9 @@ def _forward_logs(port: Port, level: int) -> None:
 
 
 def _second_line(seconds: float) -> None:
-    """Let the system end this process after so many seconds, in case the crawl cannot: it may be dead. 0 for never.
+    """Make the system end this process after a number of seconds, in case the crawl cannot. 0 disables the timer.
 
-    If both have been suspended for so long, this ends a process that is not stuck: the crawl tries its pages again.
+    If crawl and worker are suspended for longer, this ends a worker that is not stuck; the crawl retries its pages.
     """
     if hasattr(signal, "setitimer"):
         with contextlib.suppress(ValueError):  # not the main thread
@@ -250,7 +250,7 @@ def _second_line(seconds: float) -> None:
 
 
 def _memory(name: str) -> int:
-    """Return what the system says of this process's memory, in bytes; 0 where it does not say."""
+    """Return a field of ``/proc/self/status``, in bytes; 0 if the system has none."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
             if line.startswith(name + ":"):

@@ -1,4 +1,4 @@
-"""Pages from the event loop to whoever extracts them and back, in batches, with nobody waiting for ever."""
+"""Batching: collect pages on the event loop, extract them in workers, and settle a future for each page."""
 
 from __future__ import annotations
 
@@ -25,42 +25,42 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 Settle = Callable[[Job, Extraction], None]
 Left = tuple[list[Job], "Job | None"]
-"""What a worker leaves behind: its batch, and the page that stopped it if that is known."""
+"""The jobs of a worker that was given up: its batch, and the page that stopped it if that is known."""
 
 REPLACEMENTS = 3
-"""Threads that are replaced, in a row or while the earlier ones are still stuck, before there are no more."""
+"""How often a lane replaces its thread, in a row or while earlier threads are still stuck, before it gives up."""
 BACKLOG = 2
-"""Batches that may wait before there is no room for more: the one that is worked on, and the next.
+"""Batches in flight before backpressure sets in: the one being processed and the next one.
 
-With worker processes, one more for each of them."""
+Each further worker process adds one."""
 RESTART_SECONDS = 1.0
-"""Wait before a thread that could not be started counts as dead, and another is tried."""
+"""Delay before a thread that could not be started is replaced."""
 
 
 class Observer(ProcessObserver, Protocol):
-    """Whom a batcher tells what happens; called on the event loop."""
+    """Receives the events of a batcher, on the event loop."""
 
     def waiting(self, pages: int) -> None:
-        """So many pages wait or are being worked on."""
+        """The number of pages that are queued or being processed has changed."""
 
     def held_back(self) -> None:
-        """A response waits for room."""
+        """A response is waiting because of backpressure."""
 
     def page(self, extraction: Extraction) -> None:
-        """A page is done."""
+        """A page has been extracted."""
 
     def cancelled(self, pages: int) -> None:
-        """So many pages were not done before the crawl ended."""
+        """The crawl ended before these pages were extracted."""
 
     def stopping(self) -> bool:
-        """Return True if the crawl takes no new requests any more."""
+        """Return True if the crawl no longer accepts requests."""
 
 
 class Lane(ABC):
-    """A queue of jobs with one worker at a time. Everything here runs on the event loop.
+    """A queue of jobs with one worker thread at a time. All methods run on the event loop.
 
-    A worker that is stuck or dead is replaced. The page that did it, if that is known, is diverted; otherwise each page
-    of the batch is tried again alone.
+    A worker that is stuck or dead is replaced. If the page that stopped it is known, that page is diverted. Otherwise,
+    each page of the batch is retried alone.
     """
 
     work: str
@@ -77,18 +77,18 @@ class Lane(ABC):
 
     @abstractmethod
     def new_worker(self) -> Worker:
-        """Return a new worker, not started."""
+        """Return a new worker that has not been started."""
 
     @abstractmethod
     def divert(self, job: Job, reason: FallbackReason, error: str) -> None:
-        """Do something else with a page that does not go through this lane."""
+        """Handle a page that this lane cannot process."""
 
     def context(self) -> WorkerContext:
-        """Return what every worker of the lane works with."""
+        """Return the context that the workers of this lane share."""
         return WorkerContext(self.loop, self.queue, self.ready, self.timeout, self.clock, self.done, self.died)
 
     def submit(self, job: Job) -> None:
-        """Queue a page. It is settled or diverted later, if not at once."""
+        """Queue a page. It is settled or diverted, now or later."""
         if self._given_up is not None:
             self.divert(job, *self._given_up)
             return
@@ -97,7 +97,7 @@ class Lane(ABC):
             self._start()
 
     def done(self, worker: Worker, batch: list[Job], answers: list[Extraction]) -> None:
-        """Take a worker's answers. Those of a worker that has been replaced come too late."""
+        """Settle the pages of a batch. Ignore the answers of a worker that has been replaced."""
         if worker.abandoned:
             return
         self._failures = 0
@@ -118,7 +118,7 @@ class Lane(ABC):
             self._replace(self._worker, left, FallbackReason.TIMEOUT, error)
 
     def stop(self) -> None:
-        """Let the worker end after what it is doing now."""
+        """Let the worker end after its current batch, and ignore its answers."""
         if self._worker is not None:
             self._worker.abandon()
             self.queue.put(None)
@@ -127,7 +127,7 @@ class Lane(ABC):
         self._worker = worker = self.new_worker()
         try:
             worker.start()
-        except (RuntimeError, MemoryError) as error:  # The system has no thread to give; it may have one later.
+        except (RuntimeError, MemoryError) as error:  # Out of threads; there may be one later.
             self.loop.call_later(RESTART_SECONDS, self.died, worker, error)
 
     def _replace(self, worker: Worker, left: Left, reason: FallbackReason, error: str) -> None:
@@ -170,7 +170,7 @@ def _emptied(queue: SimpleQueue[T]) -> Iterator[T]:
 
 
 class FallbackLane(Lane):
-    """Pages whose own thread is stuck, or that come after the engine has been given up."""
+    """Runs the fallback for pages whose thread is stuck, and for all pages after the engine has been given up."""
 
     work = "the fallback"
 
@@ -181,8 +181,8 @@ class FallbackLane(Lane):
         """Return a worker that runs the fallback."""
         return FallbackWorker(self.context(), fall_back=_fall_back)
 
-    def divert(self, job: Job, reason: FallbackReason, error: str) -> None:  # noqa: ARG002 (the page's own say more)
-        """Settle the page with nothing, the one thing that cannot take long."""
+    def divert(self, job: Job, reason: FallbackReason, error: str) -> None:  # noqa: ARG002 (the job has its own)
+        """Settle the page with an empty extraction, which takes no time."""
         self.settle(job, nothing(job.source.url, job.reason, f"{job.error}; fallback: {error}"))
 
 
@@ -191,11 +191,11 @@ def _fall_back(job: Job) -> Extraction:
 
 
 class ModelLane(Lane):
-    """Pages for the engine."""
+    """Runs pages through the engine."""
 
     work = "the engine"
     slow = 0
-    """Pages that others need not wait for: a thread has no stand-in."""
+    """Pages exempt from backpressure. There are none, because a thread has no stand-in."""
 
     def __init__(
         self,
@@ -214,7 +214,7 @@ class ModelLane(Lane):
         self._rescue = FallbackLane(loop, config, clock, settle)
 
     def new_worker(self) -> Worker:
-        """Return a worker: the first has the extractor that was loaded at the start, later ones load their own."""
+        """Return a worker. The first one uses the extractor loaded at startup; later ones load their own."""
         extractor, self._extractor = self._extractor, None
         return ModelWorker(
             self.context(),
@@ -245,27 +245,27 @@ class ModelLane(Lane):
         """Let both workers end."""
         super().stop()
         self._rescue.stop()
-        if self._extractor is not None:  # Nobody has ever asked for a page.
+        if self._extractor is not None:  # No page was ever submitted.
             self._extractor.close()
 
 
 def most_waiting(config: Config) -> int:
-    """Return the number of pages that may wait: a batch for whoever extracts them, and the next one."""
+    """Return how many pages may be in flight: one batch for each worker, and the next batch."""
     return (max(1, processes(config)) + BACKLOG - 1) * config.batch_size
 
 
 class Batcher:
     """Extract the pages of a crawl, ``DRIPPER_BATCH_SIZE`` at a time, in worker processes or in a thread.
 
-    What does it is loaded at construction, which raises what that raises: :exc:`~scrapy_dripper.config.ConfigError`,
-    :exc:`~scrapy_dripper.engines.base.ModelError`. All methods belong to the event loop.
+    The constructor starts the first worker, or loads the engine. It raises :exc:`~scrapy_dripper.config.ConfigError`
+    or :exc:`~scrapy_dripper.engines.base.ModelError` if that fails. Call all methods on the event loop.
     """
 
     def __init__(self, config: Config, load: Callable[[], Extractor], observer: Observer) -> None:
-        """``load`` makes the extractor of a thread, where ``DRIPPER_PROCESSES`` is 0."""
+        """``load`` makes the extractor for a thread. It is used if ``DRIPPER_PROCESSES`` is 0."""
         self._config, self._load, self._observer = config, load, observer
         self._workers = _workers(config)
-        if self._workers is not None:  # a crawl that never begins, and so never ends, gives them back all the same
+        if self._workers is not None:  # A crawl that fails to start never calls stop().
             self._give_back = weakref.finalize(self, self._workers.close)
         self._extractor: Extractor | None = None
         self._load_limit = config.timeout
@@ -285,7 +285,7 @@ class Batcher:
         self._stopping = self._stopped = False
 
     def submit(self, source: Document) -> asyncio.Future[Extraction]:
-        """Return the future extraction of a page: never with an exception, but cancelled if the crawl ends first."""
+        """Return a future for the extraction of a page. It never fails; it is cancelled if the crawl ends first."""
         loop = asyncio.get_running_loop()
         job = Job(source, source.config or self._config, loop.create_future(), time.monotonic())
         if self._stopped:
@@ -318,10 +318,7 @@ class Batcher:
         )
 
     async def wait_for_capacity(self) -> None:
-        """Return when there is room for a page, which is at once unless pages come faster than they go.
-
-        There is room for a batch for each worker, and the next one.
-        """
+        """Apply backpressure: wait until fewer than :func:`most_waiting` pages are in flight."""
         if not self._has_capacity.is_set():
             self._observer.held_back()
             self._held_back += 1
@@ -331,7 +328,7 @@ class Batcher:
                 self._held_back -= 1
 
     def stop(self) -> None:
-        """End the threads, without waiting for them, and cancel what nobody has waited for."""
+        """Stop the workers without waiting for them, and cancel the pages that are still pending."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
@@ -368,11 +365,11 @@ class Batcher:
             self._has_capacity.clear()
 
     def _watch(self) -> None:
-        """Look after the threads as long as pages wait."""
+        """Check the lanes periodically while pages are pending."""
         self._timer = None
         interval = min(0.5, self._config.timeout / 4)
         late = time.monotonic() - self._due
-        if late > interval:  # Nothing else runs in a process that stands still: its threads are not stuck.
+        if late > interval:  # The whole process was suspended, so its threads are not stuck.
             self._clock.missed += late
         if self._lane is None or not self._pending:
             return
@@ -381,7 +378,8 @@ class Batcher:
         if self._observer.stopping() and not self._stopping:
             self._stopping = True
             logger.info(
-                "The crawl is stopping; %(pages)d pages still wait for their main content. Ctrl-C again drops them.",
+                "The crawl is stopping; %(pages)d pages are still waiting to be extracted. Press Ctrl-C again to drop "
+                "them.",
                 {"pages": len(self._pending) + self._held_back},
             )
         if self._pending:
@@ -390,7 +388,7 @@ class Batcher:
 
 
 def _workers(config: Config) -> Shared | None:
-    """Return the worker processes of a crawl, None for a thread. Raise ConfigError and ModelError."""
+    """Return the worker processes of a crawl, or None to use a thread. Raise ConfigError or ModelError."""
     if config.processes == 0:
         return None
     try:
@@ -398,12 +396,12 @@ def _workers(config: Config) -> Shared | None:
     except StartError as error:
         if config.processes is not None:
             raise ConfigError(
-                f"DRIPPER_PROCESSES is {config.processes}, but no worker process can be started ({error}); 0 extracts "
-                "pages in a thread of the crawl"
+                f"DRIPPER_PROCESSES is {config.processes}, but no worker process can be started ({error}); set it to "
+                "0 to extract pages in a thread of the crawl"
             ) from None
         logger.warning(
-            "No worker process can be started (%(error)s); pages are extracted in a thread of the crawl, which a page "
-            "can hold up. DRIPPER_PROCESSES = 0 does so without trying.",
+            "No worker process can be started (%(error)s); pages are extracted in a thread of the crawl, which a bad "
+            "page can block. Set DRIPPER_PROCESSES = 0 to silence this warning.",
             {"error": error},
         )
         return None

@@ -1,4 +1,4 @@
-"""The main content of a crawl's pages: what every Scrapy door asks."""
+"""The extraction service of a crawl, shared by the middlewares, the pipeline, the provider and callbacks."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ META_KEY = "dripper"
 
 
 class Dripper:
-    """Extract the main content of the responses of one crawl.
+    """Extract the main content of the responses of one crawl::
 
-    ``await Dripper.from_crawler(crawler).extract(response)`` is all there is to it. There is one per crawl, shared by
-    the middlewares, the pipeline and the callbacks: a response is extracted once, however many of them ask.
+        extraction = await Dripper.from_crawler(crawler).extract(response)
+
+    There is one instance per crawl. The middlewares, the pipeline and callbacks share it, so each response is extracted
+    only once.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -43,16 +45,16 @@ class Dripper:
         if not is_asyncio_available():
             raise ConfigError(
                 "TWISTED_REACTOR must be 'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default, "
-                f"for scrapy-dripper to work (got {crawler.settings['TWISTED_REACTOR']!r})"
+                f"to use scrapy-dripper (got {crawler.settings['TWISTED_REACTOR']!r})"
             )
         self._batcher = Batcher(self.config, lambda: Extractor(self.config), self.stats)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Dripper:
-        """Return the one of this crawl; the first call loads the engine.
+        """Return the instance of this crawl. The first call loads the engine.
 
-        Raise :exc:`~scrapy_dripper.config.ConfigError` for a wrong setting and
+        Raise :exc:`~scrapy_dripper.config.ConfigError` for an invalid setting and
         :exc:`~scrapy_dripper.engines.base.ModelError` if the engine cannot be loaded.
         """
         dripper = _drippers.get(crawler)
@@ -62,18 +64,19 @@ class Dripper:
 
     @staticmethod
     def of(crawler: Crawler) -> Dripper | None:
-        """Return the one of this crawl if somebody has asked for it, without loading anything."""
+        """Return the instance of this crawl if :meth:`from_crawler` has created it, without loading anything."""
         return _drippers.get(crawler)
 
     async def extract(self, response: Response, request: Request | None = None) -> Extraction | None:
-        """Return the main content of a response, None if it is not HTML or extraction is off. Never raises for a page.
+        """Return the main content of a response, or None if it is not HTML or extraction is off.
 
-        ``request`` is only needed where Scrapy has not tied the response to it yet, as in downloader middlewares.
+        No page makes this method raise. ``request`` is only needed in downloader middlewares, where Scrapy has not set
+        ``response.request`` yet.
         """
         return await _result(self.start(response, request))
 
     def start(self, response: Response, request: Request | None = None) -> asyncio.Future[Extraction] | None:
-        """Begin to extract a response, unless that has begun, and return at once; :meth:`extract` finds it later."""
+        """Start extracting a response, without waiting. A later :meth:`extract` returns the same result."""
         if response not in self._futures:
             config = self.config_for(response, request)
             takes = self._takes(response.body, config, isinstance(response, HtmlResponse))
@@ -81,15 +84,15 @@ class Dripper:
         return self._futures[response]
 
     async def extract_document(self, document: Document) -> Extraction | None:
-        """Return the main content of a document that came without a response, None if it is not HTML."""
+        """Return the main content of a document that has no response, or None if it is not HTML."""
         if self._batcher is None or not self._takes(document.html, self.config):
             return None
         return await _result(self._batcher.submit(document))
 
     async def wait_for_capacity(self, response: Response, request: Request) -> None:
-        """Return when the engine can take a response, which is at once unless the crawl is faster than the engine.
+        """Apply backpressure: wait while the engine has too many pages queued.
 
-        One that will not go to the engine, or has been there, never waits.
+        Responses that will not be extracted, or have been already, do not wait.
         """
         if self._batcher is not None and self._is_to_come(response, request):
             await self._batcher.wait_for_capacity()
@@ -101,9 +104,9 @@ class Dripper:
         return isinstance(response, HtmlResponse) and self.config_for(response, request).enabled
 
     def config_for(self, response: Response, request: Request | None = None) -> Config:
-        """Return the options for one response: those of the crawl and its ``meta["dripper"]``.
+        """Return the options for one response: those of the crawl, overridden by its ``meta["dripper"]``.
 
-        A wrong key or value in there is left out with a warning; the others count.
+        An invalid key or value is ignored with a warning; the others still apply.
         """
         request = request or response.request
         values = request.meta.get(META_KEY) if request is not None else None
@@ -143,7 +146,7 @@ class Dripper:
 
     def _submit(self, response: Response, config: Config) -> asyncio.Future[Extraction]:
         content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
-        # Whoever made the response may have named its encoding. It is decoded where it is extracted: that can be slow.
+        # A response may carry an explicit encoding. Decoding can be slow, so the worker does it.
         charset = getattr(response, "_encoding", None) or http_content_type_encoding(content_type)
         source = Document(response.body, response.url, charset, None if config is self.config else config)
         assert self._batcher is not None
@@ -158,15 +161,15 @@ _drippers: WeakKeyDictionary[Crawler, Dripper] = WeakKeyDictionary()
 
 
 def _is_binary(html: str | bytes) -> bool:
-    """Return True if a document begins like a PDF, an image or another file that is no HTML."""
+    """Return True if a document starts like a PDF, an image or another binary file."""
     head = html[:1_024]
     if isinstance(head, bytes) and (b"<\0" in head or b"\0<" in head):
-        return False  # UTF-16, whose letters look like control characters before they are decoded.
+        return False  # UTF-16, whose bytes look like control characters before decoding.
     return looks_binary(head) is not None
 
 
 async def _result(future: asyncio.Future[Extraction] | None) -> Extraction | None:
-    """Wait for a future without owning it: others may wait for it, so being cancelled must not cancel it."""
+    """Wait for a shared future. If the waiting task is cancelled, the future is not."""
     if future is None:
         return None
     if not future.done():

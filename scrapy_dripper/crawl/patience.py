@@ -1,25 +1,25 @@
-"""How long a page may take, after what pages of its host have done to workers so far."""
+"""Adaptive time limits: pages of a host that keeps stopping workers get less time."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 
 RECOVERY = 8
-"""Pages of a host that have to be answered to make up for one that had to be stopped."""
+"""Pages of a host that must succeed to make up for one that was stopped."""
 LEAST = 1 / 32
-"""The smallest share of the time limit that is left to a page."""
+"""Lower bound of a page's time limit, as a share of the configured one."""
 LEAST_SECONDS = 3.0
-"""Seconds that are left to it all the same: a hundred times what an ordinary page takes, on a machine that is busy."""
+"""Lower bound of a page's time limit in seconds: a hundred times what an ordinary page takes on a busy machine."""
 HOSTS = 10_000
-"""Hosts that are remembered, the latest ones."""
+"""Hosts to remember. The one that was stopped least recently is evicted first."""
 
 
 class Patience:
-    """Time limits by host. A page whose worker had to be killed shortens them for the next pages of its host.
+    """Time limits by host, which shrink when pages of the host have to be stopped.
 
-    The first one changes nothing, each further one halves the limit, and :data:`RECOVERY` pages that are answered
-    double it again: pages that are made to burn time burn less and less of it, and no ordinary page is any worse off.
-    Where pages of all hosts fail in a row, it is the engine that is stuck, and the limit is halved for all of them.
+    The first such page changes nothing. Each further one halves the limit, and every :data:`RECOVERY` pages that
+    succeed double it again. Hostile pages thus waste less and less time, and ordinary pages are not affected. If pages
+    fail in a row regardless of their host, the engine itself is likely stuck, and the limit shrinks for all hosts.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -34,7 +34,7 @@ class Patience:
         return min(self._seconds, max(LEAST_SECONDS, share * self._seconds))
 
     def stopped(self, host: str) -> None:
-        """Note that a page of a host had to be stopped."""
+        """Record that a page of a host had to be stopped."""
         self._row += 1
         self._levels[host] = self._levels.get(host, 0.0) + 1
         self._levels.move_to_end(host)
@@ -42,7 +42,7 @@ class Patience:
             self._levels.popitem(last=False)
 
     def answered(self, host: str) -> None:
-        """Note that a page of a host was answered in time."""
+        """Record that a page of a host was extracted in time."""
         self._row = 0
         level = self._levels.get(host)
         if level is None:

@@ -1,4 +1,4 @@
-"""Pages from the event loop to worker processes and back, in batches."""
+"""Dispatch batches of pages from the event loop to worker processes, and retry or isolate pages that stop one."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from scrapy_dripper.workers.errors import ClosedError
 logger = logging.getLogger(__name__)
 
 RESTART_SECONDS = 1.0
-"""Pause before a batch for which there was no worker is tried again."""
+"""Delay before a batch is retried for which no worker could be started."""
 STARTS = 5
-"""Times that a page is tried for which there is no worker."""
+"""Attempts to find a worker for a page."""
 HOSTS_NAMED = 10
-"""Hosts with pages that stop workers that are named as warnings; further ones are for debugging."""
+"""Hosts whose first page that stops a worker is logged as a warning. Pages of further hosts are logged at DEBUG."""
 
 
 class ProcessObserver(Protocol):
-    """Whom a lane tells what happens; called on the event loop."""
+    """Receives the events of a lane, on the event loop."""
 
     def batch(self, pages: int) -> None:
-        """A batch of so many pages has been answered."""
+        """A batch of pages has been extracted."""
 
     def workers(self, processes: int, memory: int) -> None:
-        """There are so many worker processes, and one of them has held so many bytes at most."""
+        """Report the number of worker processes, and the peak memory of the largest one in bytes."""
 
     def killed(self, reason: FallbackReason) -> None:
         """A worker process died, or was killed because it was stuck."""
@@ -46,24 +46,25 @@ class ProcessObserver(Protocol):
 
 @dataclass(eq=False, slots=True)
 class Batch:
-    """Pages that are with a worker together."""
+    """Pages that were sent to a worker together."""
 
     sent: list[Job]
     aside: bool
-    """True if other pages do not wait for its worker."""
+    """True if the batch does not count against the number of workers, so that other pages do not wait for it."""
     jobs: list[Job] = field(default_factory=list)
-    """Those whose answers are waited for; of a slow batch, the page that is slow."""
+    """The jobs whose answers are still awaited. In a slow batch, only the slow page."""
 
     def __post_init__(self) -> None:
         self.jobs = list(self.sent)
 
 
 class ProcessLane:
-    """The batches of one crawl on their way through the workers. All methods belong to the event loop.
+    """The batches of one crawl. Call all methods on the event loop.
 
-    A page in which a worker is stuck, or dies twice, goes to its fallback, in another worker, and if that ends in the
-    same way its items stay as they are. The pages that were in a batch with it go to another worker as soon as it is
-    slow. Pages that may have stopped a worker are tried alone, in workers that the others do not wait for.
+    If a worker gets stuck on a page, or dies on it twice, the page falls back in another worker. If that fails in the
+    same way, the page is settled without content. As soon as a page is slow, the rest of its batch moves to another
+    worker. A page that may have stopped a worker is a *suspect*: it is retried alone, in a worker that other pages do
+    not wait for.
     """
 
     def __init__(
@@ -84,21 +85,21 @@ class ProcessLane:
         self._hosts: set[str] = set()
 
     def submit(self, job: Job) -> None:
-        """Queue a page. It is settled later, whatever happens."""
+        """Queue a page. It is always settled later, even if its worker fails."""
         self._waiting.append(job)
         self._dispatch()
 
     @property
     def slow(self) -> int:
-        """Pages that others need not wait for, up to a batch for each stand-in: they take memory."""
+        """Pages exempt from backpressure: at most one batch for each stand-in, because they take memory."""
         pages = len(self._suspects) + sum(len(batch.jobs) for batch in self._batches if batch.aside)
         return min(pages, self._pool.stand_ins * self._config.batch_size)
 
     def check(self, now: float) -> None:
-        """The pool looks after the time."""
+        """Do nothing: the pool enforces the time limits."""
 
     def stop(self) -> None:
-        """Send no more batches, and drop the answers of those that are under way."""
+        """Send no more batches, and ignore the answers to those in flight."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
@@ -106,7 +107,7 @@ class ProcessLane:
         self._suspects.clear()
 
     def _dispatch(self) -> None:
-        """Send batches that are ready, as long as there may be workers for them."""
+        """Send the batches that are ready, up to the number of workers."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -127,14 +128,14 @@ class ProcessLane:
         self._batches.add(batch)
         try:
             thread.start()
-        except (RuntimeError, MemoryError) as error:  # The system has no thread to give; it may have one later.
+        except (RuntimeError, MemoryError) as error:  # Out of threads; there may be one later.
             self._loop.call_soon(self._failed, batch, StartError(str(error)))
 
     def _task(self, job: Job) -> Task:
         return Task(job.source, job.config, job.reason, job.error or None, self._patience.seconds(_host(job)))
 
     def _run(self, batch: Batch, tasks: Sequence[Task]) -> None:
-        """Get the answers, in a thread of the batch's own: waiting for a worker blocks it."""
+        """Extract a batch. This blocks, so each batch has its own thread."""
         try:
             answers = self._pool.extract(tasks, aside=batch.aside, on_slow=partial(self._post, self._slow, batch))
         except BaseException as error:
@@ -145,11 +146,11 @@ class ProcessLane:
     def _post(self, callback: Callable[..., None], *args: object) -> None:
         try:
             self._loop.call_soon_threadsafe(callback, *args)
-        except RuntimeError:  # The loop is closed: nobody waits any more.
+        except RuntimeError:  # The loop is closed.
             logger.debug("an answer came after the end of the crawl")
 
     def _slow(self, batch: Batch, at: int | None) -> None:
-        """Go on without a batch whose worker is slow; if it is known at which page, with the others of the batch."""
+        """Set a slow batch aside. If the slow page is known, requeue the others of the batch."""
         if batch not in self._batches or self._stopped:
             return
         batch.aside = True
@@ -160,7 +161,7 @@ class ProcessLane:
         self._dispatch()
 
     def _again(self, jobs: Sequence[Job]) -> None:
-        """Queue pages that have waited before, in front of those that have not."""
+        """Requeue pages in front of those that have not been sent yet."""
         self._suspects.extend(job for job in jobs if job.suspect)
         self._waiting.extendleft(job for job in reversed(jobs) if not job.suspect)
 
@@ -182,7 +183,7 @@ class ProcessLane:
         self._dispatch()
 
     def _failed(self, batch: Batch, error: BaseException) -> None:
-        """Decide which page it was, and what becomes of it and of the others."""
+        """Find the page that failed, if possible, and retry or settle the pages of the batch."""
         self._batches.remove(batch)
         if self._stopped or isinstance(error, ClosedError):
             return
@@ -193,7 +194,7 @@ class ProcessLane:
             if page in batch.jobs:
                 self._again([job for job in batch.jobs if job is not page])
                 self._page_stopped(page, error)
-            else:  # not known, or one that is with another worker by now
+            else:  # unknown, or already requeued to another worker
                 self._again_alone(batch.jobs)
         elif isinstance(error, StartError):
             self._without_worker(batch, error)
@@ -204,10 +205,10 @@ class ProcessLane:
         self._dispatch()
 
     def _page_stopped(self, job: Job, error: WorkerError) -> None:
-        """Let the fallback have a page that a worker did not get through; one that died may be tried once more."""
+        """Send a page that stopped its worker to the fallback. If the worker died, retry the page once before."""
         job.deaths += 1
         late = error.reason is FallbackReason.TIMEOUT
-        if not late and job.deaths == 1:  # somebody else may have killed it: the system, for want of memory
+        if not late and job.deaths == 1:  # the page may not be the cause: the system may be out of memory
             self._again_alone([job])
             return
         self._warn(job, error)
@@ -228,7 +229,7 @@ class ProcessLane:
                 self._leave(job, FallbackReason.WORKER_ERROR, f"no worker process can be started: {error}")
         batch.jobs = [job for job in batch.jobs if job.starts < STARTS]
         if batch.jobs:
-            self._batches.add(batch)  # until it is tried again
+            self._batches.add(batch)  # until it is retried
             self._loop.call_later(RESTART_SECONDS, self._retry, batch)
 
     def _retry(self, batch: Batch) -> None:
@@ -244,8 +245,8 @@ class ProcessLane:
             self._hosts.add(host)
         logger.log(
             logging.WARNING if is_news else logging.DEBUG,
-            "A page stopped a worker process and falls back: %(url)s (%(error)s). Further ones of this host get less "
-            "and less time, and are logged at DEBUG.",
+            "A page stopped a worker process and falls back: %(url)s (%(error)s). Further such pages of this host get "
+            "less and less time, and are logged at DEBUG.",
             {"url": job.source.url or "a page without URL", "error": error},
         )
 

@@ -1,4 +1,4 @@
-"""What a crawl counts, and what it warns about: once per kind, however often it happens."""
+"""The stats of a crawl, and warnings that are logged once per kind of problem."""
 
 from __future__ import annotations
 
@@ -20,48 +20,48 @@ RENDER = (
 )
 PREFIX = "dripper/"
 MOST_TYPES = 40
-"""Page types that are counted by their names; an engine of the user's could make up one for each page."""
+"""Page types that get a stat of their own. A custom engine might return a different one for each page."""
 OTHER_TYPE = "other"
 CASCADE = "tagger"
-"""The engine that is asked first in a cascade."""
+"""The first engine of a cascade."""
 
 STATS = {
-    "pages": "pages extracted, by the model or a fallback; once per response, however many ask for it",
-    "pages/{source}": "the same by who decided: `tagger`, `fallback:trafilatura`, ...",
+    "pages": "pages extracted by the model or a fallback; each response counts once",
+    "pages/{source}": "pages by source: `tagger`, `fallback:trafilatura`, ...",
     "fallback/{reason}": "pages without main content from the model, by reason",
-    "page_type/{name}": "pages by type: `article`, `forum`, ...; types of an engine of your own count as `other` after "
-    f"the first {MOST_TYPES}, or if their names are long or not in lower case",
+    "page_type/{name}": "pages by type: `article`, `forum`, ...; types of a custom engine count as `other` after the "
+    f"first {MOST_TYPES}, or if their names are long or not in lower case",
     "quality/pages": "pages that have a quality",
-    "quality/mean": "their mean quality; to combine several crawls, weight it by `dripper/quality/pages`",
-    "skipped/{reason}": "responses that were not extracted at all, although an item or a caller asked for it",
+    "quality/mean": "mean quality of those pages; to combine several crawls, weight it by `dripper/quality/pages`",
+    "skipped/{reason}": "responses that were not extracted although an item or a caller asked for it",
     "truncated": "oversize pages of which only the first part was used",
-    "cancelled": "pages that were not done when the crawl ended",
+    "cancelled": "pages that were not extracted because the crawl ended",
     "cascade/threshold": "the value of `DRIPPER_CASCADE`, if it is set",
-    "cascade/share": "share of the labelled pages, 0 to 1, that kept the tagger's labels under it",
-    "{source}/{name}": "what an engine counts of its own work, summed up over its pages",
-    "batches": "batches that the model has answered",
+    "cascade/share": "share of the labelled pages, 0 to 1, that kept the tagger's labels in the cascade",
+    "{source}/{name}": "an engine's own counters, summed over its pages",
+    "batches": "batches that the model has processed",
     "batch_size/mean": "mean number of pages in a batch",
-    "queue/max": "most pages that waited or were worked on at the same time",
-    "held_back": "responses that had to wait until fewer pages were waiting",
-    "workers/max": "most worker processes at the same time",
-    "workers/memory": "most memory that one of them has held, in bytes; 0 where the system does not say",
+    "queue/max": "peak number of pages queued or being processed",
+    "held_back": "responses that had to wait because too many pages were queued",
+    "workers/max": "peak number of worker processes",
+    "workers/memory": "peak memory of a single worker process, in bytes; 0 if the system does not report it",
     "workers/{reason}": "worker processes that were killed because they were stuck (`timeout`) or that died "
     "(`worker_error`)",
-    "field_errors/{class}.{field}": "items that have no such field, or did not let it be set",
-    "meta_errors": 'options in `meta["dripper"]` that were left out because they were wrong',
+    "field_errors/{class}.{field}": "items whose field is missing or cannot be set",
+    "meta_errors": 'options in `meta["dripper"]` that were ignored because they were invalid',
     "warc/records": "responses written to `DRIPPER_WARC`",
-    "warc/errors": "responses that could not be written there",
-    "bugs": "exceptions in the plugin itself that cost an item its content, never the item; please report them",
+    "warc/errors": "responses that could not be written to `DRIPPER_WARC`",
+    "bugs": "exceptions in the plugin itself; the item is kept but has no content; please report them",
 }
-"""What each stat counts. The reference of stats is generated from it."""
+"""The meaning of each stat. The reference page of the stats is generated from it."""
 
 
 class CrawlStats:
-    """Writes the stats of a crawl, ``dripper/...``. Belongs to the event loop."""
+    """Writes the ``dripper/...`` stats of a crawl. Call all methods on the event loop."""
 
     def __init__(self, crawler: Crawler, cascade: float | None = None) -> None:
-        """``cascade`` is the tagger's confidence from which on pages do not go to the engine, if there is one."""
-        self._crawler = ref(crawler)  # What the crawler's components share may not keep the crawler alive.
+        """``cascade`` is the threshold of ``DRIPPER_CASCADE``, or None without a cascade."""
+        self._crawler = ref(crawler)  # a weak reference, to keep the crawler collectable
         self._warned: set[str] = set()
         self._batches = self._batched = 0
         self._decided: Counter[str] = Counter()
@@ -71,22 +71,22 @@ class CrawlStats:
         self._cascade = cascade
 
     def waiting(self, pages: int) -> None:
-        """Note that so many pages wait or are being worked on."""
+        """Record the number of pages that are queued or being processed."""
         self._write("max_value", "queue/max", pages)
 
     def held_back(self) -> None:
-        """Count a response that waits for room among the pages that wait."""
+        """Count a response that waits because of backpressure."""
         self._count("held_back")
 
     def batch(self, pages: int) -> None:
-        """Count a batch of so many pages."""
+        """Count a batch and its pages."""
         self._batches += 1
         self._batched += pages
         self._count("batches")
         self._write("set_value", "batch_size/mean", round(self._batched / self._batches, 2))
 
     def workers(self, processes: int, memory: int) -> None:
-        """Note how many worker processes there are, and the most bytes that one of them has held."""
+        """Record the number of worker processes and the peak memory of the largest one, in bytes."""
         self._write("max_value", "workers/max", processes)
         self._write("max_value", "workers/memory", memory)
 
@@ -95,7 +95,7 @@ class CrawlStats:
         self._count(f"workers/{reason}")
 
     def page(self, extraction: Extraction) -> None:
-        """Count a page by who decided about it, and by why if that was a fallback."""
+        """Count a page by source, fallback reason, page type and quality."""
         self._count("pages")
         self._count(f"pages/{extraction.source}")
         if extraction.fallback_reason is not None:
@@ -120,20 +120,20 @@ class CrawlStats:
             self._write("set_value", "cascade/share", round(share, 4))
 
     def cancelled(self, pages: int) -> None:
-        """Count pages that were not done before the crawl ended."""
+        """Count pages that were not extracted because the crawl ended."""
         self._count("cancelled", pages)
 
     def skipped(self, reason: str) -> None:
-        """Count a page that was not extracted at all."""
+        """Count a page that was not extracted."""
         self._count(f"skipped/{reason}")
 
     def meta_error(self, message: str, parts: int = 1) -> None:
-        """Count parts of a request's ``meta["dripper"]`` that were left out."""
+        """Count invalid parts of a request's ``meta["dripper"]``, and warn about the first."""
         self._count("meta_errors", parts)
         self._warn("meta", '%s; this part of meta["dripper"] is ignored', message)
 
     def field_error(self, cls: str, field: str, problem: str) -> None:
-        """Count a field that could not be filled."""
+        """Count a field that could not be filled, and warn once per class and field."""
         self._count(f"field_errors/{cls}.{field}")
         self._warn(
             f"{cls}.{field}",
@@ -144,19 +144,19 @@ class CrawlStats:
         )
 
     def bug(self, where: str) -> None:
-        """Count an exception of our own, being handled now, that must not cost the crawl anything."""
+        """Count an exception in the plugin itself, and log the one being handled. The crawl goes on."""
         self._count("bugs")
         if where not in self._warned:
             self._warned.add(where)
             logger.error("scrapy-dripper failed in %s; items are passed on as they are", where, exc_info=True)
 
     def stopping(self) -> bool:
-        """Return True if the crawl takes no new requests any more."""
+        """Return True if the crawl no longer accepts requests."""
         crawler = self._crawler()
         return crawler is None or not crawler.crawling
 
     def _type_name(self, page_type: str) -> str:
-        """Return the name under which a page type is counted: its own, if that is short, and of no more than enough."""
+        """Return the stat name of a page type: its own if it is short and among the first types, else ``other``."""
         if page_type in self._types:
             return page_type
         if len(self._types) >= MOST_TYPES or not _is_short_name(page_type):
@@ -173,7 +173,7 @@ class CrawlStats:
             return
         try:
             getattr(crawler.stats, method)(PREFIX + name, value)
-        except Exception as error:  # A collector of the user's, with a server behind it; no page may wait for ever.
+        except Exception as error:  # A custom stats collector may fail; the pages must still be settled.
             self._warn("stats", "%s cannot be counted: %s: %s", PREFIX + name, type(error).__name__, error)
 
     def _warn(self, kind: str, message: str, *args: object) -> None:

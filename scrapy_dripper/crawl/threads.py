@@ -1,6 +1,6 @@
 """The daemon threads of a crawl without worker processes (``DRIPPER_PROCESSES = 0``).
 
-One reads, labels and writes pages in batches, one does the fallback of stuck ones.
+One thread extracts pages in batches. Another one runs the fallback for pages on which the first got stuck.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ logger = logging.getLogger(__name__)
 
 
 SHIFT = 100_000_000
-"""Bytes of pages after which a new thread takes over. lxml keeps every tag and attribute name that a thread has met
-until the thread ends; ten million pages have some, hostile pages any number."""
+"""Bytes of pages after which a new thread takes over. lxml keeps every tag and attribute name that a thread has parsed
+until the thread ends, so memory would grow with the crawl, and without bound on hostile pages."""
 
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """One page on its way: what it is, who waits for it, and what has become of it so far."""
+    """A page that is being extracted, the future that waits for it, and its state."""
 
     source: Document
     config: Config
-    """The options of this page: its own, or those of the crawl."""
+    """The options for this page."""
     future: asyncio.Future[Extraction]
     submitted: float
     reason: FallbackReason | None = None
-    """Why the engine does not get the page any more, if it does not."""
+    """Why the page falls back; None while the engine may process it."""
     error: str = ""
     deaths: int = 0
-    """Worker processes that have died at this step of the page."""
+    """Worker processes that have died on this page, since the start or since it began to fall back."""
     starts: int = 0
-    """Times that there was no worker process for it."""
+    """Failed attempts to start a worker process for this page."""
     suspect: bool = False
-    """True if it may have stopped a worker process: it is tried alone, and other pages do not wait for it."""
+    """True if the page may have stopped a worker process. It is retried alone, and other pages do not wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing a thread does: since when, for which page if for a single one, and how long that may take."""
+    """The current step of a thread: its start, its time limit in seconds, and its page unless it is for a batch."""
 
     since: float
     limit: float
@@ -58,27 +58,27 @@ class Step:
 
 
 class Clock:
-    """Tells seconds, without those in which the process as a whole stood still: starved, suspended, in a debugger."""
+    """A monotonic clock that leaves out the time for which the whole process was suspended or starved."""
 
     def __init__(self) -> None:
         self.missed = 0.0
 
     def __call__(self) -> float:
-        """Return the time; only differences mean something."""
+        """Return the time in seconds. Only differences between two calls are meaningful."""
         return time.monotonic() - self.missed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkerContext:
-    """What a worker works with: where its jobs come from, how long they may take, and whom it tells."""
+    """The queues, time limit and callbacks that a lane gives its workers."""
 
     loop: asyncio.AbstractEventLoop
     queue: SimpleQueue[Job | None]
-    """Single pages; None to stop."""
+    """Single pages. None stops the worker."""
     ready: SimpleQueue[list[Job]]
-    """Batches that are to be worked on as they are, before the queue."""
+    """Complete batches, which take precedence over the queue."""
     timeout: float
-    """Seconds of a step."""
+    """Time limit of a step, in seconds."""
     clock: Clock
     done: Callable[[Worker, list[Job], list[Extraction]], None]
     died: Callable[[Worker, BaseException], None]
@@ -87,8 +87,8 @@ class WorkerContext:
 class Worker(ABC):
     """A daemon thread that takes batches of jobs from queues and posts the answers to the event loop.
 
-    It is never joined: a second Ctrl-C must not wait for a batch. Once :attr:`abandoned` it takes nothing more and
-    what it still answers is dropped.
+    It is never joined, because a second Ctrl-C must not wait for a batch. Once it is :attr:`abandoned`, it takes no
+    more jobs and its answers are ignored.
     """
 
     def __init__(self, context: WorkerContext) -> None:
@@ -105,23 +105,23 @@ class Worker(ABC):
 
     @abstractmethod
     def take(self) -> list[Job] | None:
-        """Wait for the next batch and return it, None to stop."""
+        """Wait for the next batch and return it, or None to stop."""
 
     def prepare(self) -> None:  # noqa: B027 (not abstract: most workers need nothing)
-        """Get ready, in the thread."""
+        """Set up the worker. Called in its thread."""
 
     def close(self) -> None:  # noqa: B027
-        """Give everything back, in the thread."""
+        """Release the worker's resources. Called in its thread."""
 
     def start(self) -> None:
         """Start the thread."""
         self.thread.start()
 
     def abandon(self, now: float | None = None) -> tuple[list[Job], Job | None] | None:
-        """Give the thread up and return its batch, and the page that stopped it if that is known.
+        """Give the thread up. Return its batch, and the page that stopped it if that is known.
 
-        With a time, only if the step it is at has taken too long by then; return None otherwise, or if it has been
-        abandoned before.
+        With ``now``, do so only if the current step has exceeded its time limit. Return None if the thread is not
+        abandoned, or was before.
         """
         with self._lock:
             step = self._step
@@ -131,7 +131,7 @@ class Worker(ABC):
             return self._batch, step.job if step is not None else None
 
     def at(self, job: Job | None, limit: float | None = None) -> None:
-        """Note that a new step begins, for one page or for the whole batch."""
+        """Record the start of a step, for one page or for the whole batch."""
         self._step = Step(self._context.clock(), limit or self._context.timeout, job)
 
     def _new_thread(self) -> threading.Thread:
@@ -151,7 +151,7 @@ class Worker(ABC):
                     self.close()
 
     def _work(self) -> bool:
-        """Work until there is nothing to do any more; return True if another thread goes on."""
+        """Process batches until told to stop. Return True if another thread has taken over."""
         read = 0
         while self._rest() and (batch := self.take()) is not None and not self.abandoned:
             self._batch = batch
@@ -164,7 +164,7 @@ class Worker(ABC):
         return False
 
     def _relieve(self) -> bool:
-        """Start another thread in the place of this one; return False if the system has none to give."""
+        """Start a thread that takes over from this one. Return False if none can be started."""
         successor = self._new_thread()
         try:
             successor.start()
@@ -174,20 +174,20 @@ class Worker(ABC):
         return True
 
     def _rest(self) -> bool:
-        """Become idle; return False if the thread has been abandoned meanwhile."""
+        """Become idle. Return False if the thread has been abandoned in the meantime."""
         with self._lock:
             if not self.abandoned:
                 self._step, self._batch = None, []
             return not self.abandoned
 
     def _post(self, callback: Callable[..., None], *args: Any) -> None:
-        """Call back on the event loop: neither futures nor Scrapy may be touched from here."""
-        with contextlib.suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+        """Run a callback on the event loop. Futures and Scrapy are not thread-safe."""
+        with contextlib.suppress(RuntimeError):  # The loop is closed.
             self._context.loop.call_soon_threadsafe(callback, *args)
 
 
 class ModelWorker(Worker):
-    """Reads, labels and writes batches of pages with an extractor of its own."""
+    """Extracts batches of pages with its own extractor."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class ModelWorker(Worker):
         self._jobs: dict[int, Job] = {}
 
     def prepare(self) -> None:
-        """Load an extractor if the thread replaces another one, whose extractor is stuck with it."""
+        """Load an extractor if this thread replaces a stuck one, which still holds the previous extractor."""
         if self._extractor is None:
             self.at(None, self._load_limit)
             self._extractor = self._load()
@@ -217,13 +217,13 @@ class ModelWorker(Worker):
             self._extractor.close()
 
     def take(self) -> list[Job] | None:
-        """Return a batch that is full or whose first page has waited long enough."""
+        """Return a batch once it is full or its first page has waited for ``DRIPPER_BATCH_WAIT`` seconds."""
         with contextlib.suppress(Empty):
             return self._context.ready.get_nowait()
         job = self._context.queue.get()
         if job is None:
             return None
-        # The batch is the worker's from its first page on: a thread that dies while it waits for more loses none.
+        # Set at once, so that no page is lost if the thread dies while it waits for more.
         self._batch = batch = [job]
         deadline = job.submitted + self._wait
         while len(batch) < self._size:
@@ -238,7 +238,7 @@ class ModelWorker(Worker):
         return batch
 
     def answer(self, batch: list[Job]) -> list[Extraction]:
-        """Return the extractions of a batch; a broken engine is a fallback."""
+        """Return the extractions of a batch. If the extractor itself fails, all pages fall back."""
         assert self._extractor is not None
         self._jobs = {id(job.source): job for job in batch}
         self.at(None)
@@ -246,7 +246,7 @@ class ModelWorker(Worker):
             answers = self._extractor.extract([job.source for job in batch])
             if len(answers) != len(batch):
                 raise RuntimeError(f"{len(answers)} answers for {len(batch)} pages")
-        except Exception as error:  # An extractor never raises for a page, but no page may be lost if one does.
+        except Exception as error:  # This would be a bug, but no page may be lost.
             logger.debug("the extractor raised", exc_info=True)
             answers = [self._fall_back(job, error) for job in batch]
         self._jobs = {}
@@ -262,7 +262,7 @@ class ModelWorker(Worker):
 
 
 class FallbackWorker(Worker):
-    """Runs the fallback for pages whose own thread is stuck."""
+    """Runs the fallback for pages on which another thread got stuck."""
 
     def __init__(self, context: WorkerContext, *, fall_back: Callable[[Job], Extraction]) -> None:
         super().__init__(context)
@@ -274,5 +274,5 @@ class FallbackWorker(Worker):
         return None if job is None else [job]
 
     def answer(self, batch: list[Job]) -> list[Extraction]:
-        """Return what the fallback makes of the page."""
+        """Return the fallback's extraction of the page."""
         return [self._fall_back(job) for job in batch]

@@ -1,4 +1,4 @@
-"""Who labels the blocks of a page."""
+"""The engines, which label the blocks of a page."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["load_engine"]
 
 
 def load_engine(config: Config) -> Engine:
-    """Return the configured engine, loaded and tried. Raise ModelError if it cannot be."""
+    """Load and check the configured engine. Raise ModelError if that fails."""
     if config.engine not in ENGINES:
         return _own_engine(config)
-    # onnxruntime is an extra: missed here, with advice.
+    # onnxruntime is an extra. If it is missing, the engine raises ModelError with advice.
     if config.engine == "qwen3":
         from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 
@@ -25,10 +25,10 @@ def load_engine(config: Config) -> Engine:
 
 
 def _own_engine(config: Config) -> Engine:
-    """Return what the callable at a dotted path makes of the configuration."""
+    """Load a custom engine: call the callable at its dotted path with the configuration."""
     try:
         make = pkgutil.resolve_name(config.engine)
-    except Exception as error:  # whatever the import of the user's module raises
+    except Exception as error:  # importing a user's module can raise anything
         raise ModelError(
             f"DRIPPER_ENGINE is {config.engine!r}, which cannot be imported ({type(error).__name__}: {error}); name a "
             f"callable as package.module.name, or one of {', '.join(map(repr, ENGINES))}"

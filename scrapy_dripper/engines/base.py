@@ -1,4 +1,4 @@
-"""What every engine is: pages in, one probability of main per block out, or a typed error per page."""
+"""The engine interface: pages in, labels for their blocks out, or an error for each page that failed."""
 
 from __future__ import annotations
 
@@ -13,60 +13,60 @@ from scrapy_dripper.page.page import Page
 
 
 class EngineError(Exception):
-    """The engine could not label one page; the other pages of the batch are not touched."""
+    """The engine could not label a page. Other pages of the batch are not affected."""
 
 
 class OversizeError(EngineError):
-    """The page is longer than the engine can read."""
+    """The page is too long for the engine."""
 
 
 class ModelError(RuntimeError):
-    """The engine cannot be loaded at all. The message is one sentence that says what to do."""
+    """The engine cannot be loaded. The message says what to do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
-    """An engine's answer for one page of n blocks.
+    """An engine's answer for a page of n blocks.
 
-    ``probabilities`` is float32 of shape (n,), each the probability of main; ``main`` is bool of shape (n,), the
-    engine's decision, made for the page as a whole and so not always a threshold on ``probabilities``.
+    ``probabilities`` is float32 of shape (n,): the probability of each block to be main content. ``main`` is bool of
+    shape (n,): the labels. The engine chooses them for the page as a whole, so they need not follow from a threshold.
     """
 
     probabilities: npt.NDArray[np.float32]
     main: npt.NDArray[np.bool_]
     source: str | None = None
-    """Name of the engine that decided, where it is not the one that was asked."""
+    """Name of the engine that chose the labels, if it is not the one that was called."""
     truncated: bool = False
-    """True if only the first blocks were looked at."""
+    """True if only the first blocks were processed."""
     work: Mapping[str, int] = field(default_factory=dict)
-    """What the engine did for this page, counted: passes, say. Of its own choosing, to be summed up."""
+    """The engine's own counters for this page, such as the number of passes. The stats sum them over all pages."""
     page_type: str | None = None
-    """What kind of page it is: ``article``, ``listing``, ``forum``, ... None where the engine does not say."""
+    """The type of the page: ``article``, ``listing``, ``forum``, ... None if the engine does not predict it."""
     page_type_probability: float | None = None
-    """Probability that it is of this kind, 0 to 1."""
+    """Probability of ``page_type``, 0 to 1."""
     quality: float | None = None
-    """Expected word F1 of what these labels select, calibrated, 0 to 1; None where the engine does not say."""
+    """Expected word F1 of these labels, calibrated, 0 to 1; None if the engine does not predict it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an engine can take; None is no limit."""
+    """The largest page that an engine accepts. None means no limit."""
 
     max_blocks: int | None = None
 
 
 class Engine(Protocol):
-    """Label the blocks of pages. One engine serves one thread."""
+    """Labels the blocks of pages. An engine is used by one thread at a time."""
 
     name: str
     profile: str
-    """Name of the profile that the engine's pages are cut by."""
+    """Name of the profile by which pages are cut for the engine."""
     limits: Limits
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return the labels, or the error, of each page, in order."""
+        """Return the labels of each page, or the error, in order."""
         ...
 
     def close(self) -> None:
-        """Give back the memory and threads of the model."""
+        """Release the memory and threads of the model."""
         ...

@@ -1,4 +1,4 @@
-"""Readers' comments: kept or left out where a user says so, found by what pages call them, not by a model."""
+"""Find readers' comments by the names of their elements, to keep or drop them as configured. No model is involved."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from scrapy_dripper.page.page import Flag, Page
 Bools = npt.NDArray[np.bool_]
 
 FORUM = "forum"
-"""The page type on which comments are posts, the main content itself."""
+"""The page type on which comments are the main content."""
 MOST = 0.5
-"""Where comments are more of the main text than this, they are the main content, whatever the page is taken for."""
+"""If comments are a larger share of the main text than this, they are the main content on any type of page."""
 LIKELY = 0.01
-"""A comment that is kept is at least so likely to be main. Nearly all that people write is."""
+"""Minimum probability of a comment that is kept. Nearly all text that people write exceeds it."""
 LINKED = 0.8
-"""Share of a block's characters from which on it is a link and no text: to answer, to share, to the next page."""
+"""A block with a larger share of characters in links than this is a link: to reply, to share, to the next page."""
 
 _NO_COMMENT = Flag.FORM | Flag.BUTTON | Flag.DIALOG | Flag.HIDDEN | Flag.NOSCRIPT
 _LONGEST = 512
@@ -37,7 +37,7 @@ _is_comments = re.compile(
     r"|livefyre|utterances|wpdcom|hyvor-talk-view)(?=\s|$)",
     re.I,
 ).search
-"""Names of the elements that hold comments, one word of the class attribute or the id."""
+"""Matches class names and ids of elements that hold comments."""
 _ROLE = "comment"
 _TYPES = frozenset({"comment", "usercomments"})
 
@@ -45,10 +45,10 @@ _TYPES = frozenset({"comment", "usercomments"})
 def with_comments(
     page: Page, probabilities: npt.NDArray[np.float32], main: Bools, comments: str, page_type: str | None
 ) -> Bools:
-    """Return the labels with comments main (``keep``) or without them (``drop``); as they are for ``auto``.
+    """Return the labels with comments added (``keep``) or removed (``drop``). ``auto`` leaves them unchanged.
 
-    All arrays have shape (n,) for the page's n blocks. Nothing is dropped from a page whose comments are its main
-    content: a forum's, or one on which they are most of the main text. Nothing is kept where nothing else is main.
+    All arrays have shape (n,) for the page's n blocks. Comments are not removed if they are the main content: on
+    forums, and if they are most of the main text. They are not added to a page without other main content.
     """
     if comments == "auto" or not main.any() or (comments == "drop" and page_type == FORUM):
         return main
@@ -66,9 +66,9 @@ def with_comments(
 
 
 def in_comments(page: Page) -> Bools:
-    """Return which blocks are in an element for comments, by its class, id or role, or by schema.org's microdata.
+    """Return for each block whether it is in an element for comments, by class, id, role or schema.org microdata.
 
-    The whole page and its body never are one: themes write there whether comments are open.
+    The root element and the body do not count, because themes put classes there that say whether comments are open.
     """
     tree = page.tree
     known: dict[str, bool] = {}

@@ -1,8 +1,8 @@
-"""The files outside of an ONNX graph that it takes weights from.
+"""Check the external files from which an ONNX graph loads weights.
 
-onnxruntime opens them as the graph names them: other releases refuse other places. So they are read off the graph
-first, which needs no more than the wire format of protocol buffers (https://protobuf.dev/programming-guides/encoding/)
-and the numbers of some fields of ``onnx.proto``.
+onnxruntime opens any file that the graph names; which locations it refuses depends on the release. So the names are
+read from the graph first. This only takes the wire format of protocol buffers
+(https://protobuf.dev/programming-guides/encoding/) and the numbers of some fields of ``onnx.proto``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from scrapy_dripper.engines.base import ModelError
 
 _Message: TypeAlias = "dict[int, _Message]"
 
-# The fields, by number, that lead to the external data of a tensor. Graphs hold nodes, whose attributes hold graphs.
+# The numbers of the fields that lead to the external data of a tensor. They are recursive: graphs hold nodes, whose
+# attributes hold graphs.
 _entry: _Message = {}
 _tensor: _Message = {13: _entry}
 _sparse: _Message = {1: _tensor, 2: _tensor}
@@ -32,25 +33,25 @@ _LOCATION = b"location"
 
 
 def check_external_data(path: Path, allowed: Mapping[str, str], advice: str) -> None:
-    """Raise ModelError, which ends with ``advice``, if a graph takes weights from a file that is not allowed."""
+    """Raise ModelError, with ``advice`` at the end, if a graph takes weights from a file that is not allowed."""
     for name in sorted(external_data(path, advice)):
         if name not in allowed:
             raise ModelError(
-                f"{path} takes weights from {short(name)}, which is no file of its folder's manifest: {advice}"
+                f"{path} takes weights from {short(name)}, which is not in the manifest of its folder: {advice}"
             )
 
 
 def external_data(path: Path, advice: str) -> set[str]:
-    """Return the names of the files that a graph takes weights from. Raise ModelError if it is no graph."""
+    """Return the names of the files that a graph takes weights from. Raise ModelError for an invalid graph."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            # A tensor outside has an entry of this name; without one, there is no need to look at a million fields.
+            # External tensors have an entry with this key. Without it, there is no need to read a million fields.
             if data.find(_LOCATION) < 0:
                 return set()
             with memoryview(data) as view:
                 return {str(name, "utf-8", "backslashreplace") for name in _locations(view)}
-    except (ValueError, IndexError) as error:  # of an empty file too
-        raise ModelError(f"{path} is no ONNX graph ({error}): {advice}") from None
+    except (ValueError, IndexError) as error:  # also for an empty file
+        raise ModelError(f"{path} is not an ONNX graph ({error}): {advice}") from None
     except OSError as error:
         raise ModelError(f"Cannot read {path} ({error.strerror}): {advice}") from None
 
@@ -60,7 +61,7 @@ def _locations(view: memoryview) -> Iterator[bytes]:
     while waiting:
         start, end, kind = waiting.pop()
         if kind is _entry:
-            # Of a field that is there more than once, the last one counts, and all are taken here.
+            # For a repeated field, the last value counts. Checking all of them is on the safe side.
             fields = [(number, bytes(view[a:b])) for number, a, b in _fields(view, start, end)]
             if (_KEY, _LOCATION) in fields:
                 yield from (value for number, value in fields if number == _VALUE)
@@ -69,7 +70,7 @@ def _locations(view: memoryview) -> Iterator[bytes]:
 
 
 def _fields(view: memoryview, here: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the number of each field of a message that has a length, and where its content begins and ends."""
+    """Yield the number of each length-delimited field of a message, with the start and end of its content."""
     while here < end:
         tag, here = _varint(view, here)
         number, wire = (tag & 0xFFFFFFFF) >> 3, tag & 7
@@ -85,9 +86,9 @@ def _fields(view: memoryview, here: int, end: int) -> Iterator[tuple[int, int, i
                 yield number, here, here + length
             here += length
         else:
-            raise ValueError(f"a field of the wire type {wire}")
+            raise ValueError(f"expected a wire type of 0, 1, 2 or 5 (got {wire})")
         if not number or here > end:
-            raise ValueError("a field that is cut off")
+            raise ValueError("a field is cut off")
 
 
 def _varint(view: memoryview, here: int) -> tuple[int, int]:
@@ -102,4 +103,4 @@ def _varint(view: memoryview, here: int) -> tuple[int, int]:
         value |= (byte & 127) << shift
         if byte < 128:
             return value, here
-    raise ValueError("a number that is too long")
+    raise ValueError("a number is too long")

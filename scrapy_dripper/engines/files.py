@@ -1,4 +1,4 @@
-"""The files of a model folder: those that its manifest lists, inside the folder, as they were when it was made."""
+"""Verify the files of a model folder against its manifest."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from scrapy_dripper.engines.base import ModelError
 
 MANIFEST = "manifest.json"
 MOST_JSON = 64 << 20
-"""Bytes of a JSON file of a model; the largest, the tokenizer of Qwen3, has 11 million."""
-_NOTES = (".md", ".txt")  # a model card, a licence: for people, and read by nobody else
+"""Size limit of a JSON file in bytes. The largest one, the tokenizer of Qwen3, has 11 million."""
+_NOTES = (".md", ".txt")  # a model card, a licence
 _READ = 1 << 20
 
 
@@ -28,18 +28,17 @@ def sha256(path: Path) -> str:
 
 
 def hashes(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the SHA-256 of files of a folder, as a manifest lists them and :func:`check` expects them."""
+    """Return the SHA-256 of each file, as listed in a manifest and expected by :func:`check`."""
     return {name: sha256(folder / name) for name in sorted(names)}
 
 
 def check(folder: Path, listed: Mapping[str, str], advice: str) -> None:
-    """Check a model folder against the SHA-256 of each of its files, as its manifest lists them.
+    """Check the files of a model folder against the SHA-256 hashes in its manifest.
 
-    Raise :exc:`~scrapy_dripper.engines.base.ModelError`, which ends with ``advice``, for a file that is missing, is not
-    listed, was changed, or is none of the folder. Names that begin with a dot, and notes for people (``.md``,
-    ``.txt``), need not be listed.
+    Raise :exc:`~scrapy_dripper.engines.base.ModelError`, with ``advice`` at the end, for a file that is missing, not
+    listed, changed, or outside of the folder. Hidden files, ``.md`` and ``.txt`` files need not be listed.
     """
-    # A folder may come from somebody else: its manifest names files of the folder, and nothing outside is even opened.
+    # The folder may come from an untrusted source, so files outside of it are not even opened.
     for name, digest in listed.items():
         path = inside(folder, name, advice)
         try:
@@ -55,27 +54,27 @@ def check(folder: Path, listed: Mapping[str, str], advice: str) -> None:
 
 
 def inside(folder: Path, name: str, advice: str) -> Path:
-    """Return the path of a file of a folder. Raise ModelError for any other place, or if it is no plain file."""
+    """Return the path of a file in a folder. Raise ModelError if it is outside of the folder or not a regular file."""
     path = folder / name
     plain = name not in ("", ".", "..") and not set(name) & set("/\\:\0")
     if not plain or path.resolve().parent != folder.resolve():
         raise ModelError(
-            f"{folder / MANIFEST} names {short(name)}, which is no plain file of the folder (a link that leads out "
-            f"of it?): copy the folder with 'cp -rL', or {advice}"
+            f"{folder / MANIFEST} names {short(name)}, which is not a regular file of the folder (perhaps a link that "
+            f"leads out of it): copy the folder with 'cp -rL', or {advice}"
         )
-    if path.exists() and not path.is_file():  # a pipe, say, which would be read for ever
-        raise ModelError(f"{path} is no plain file: {advice}")
+    if path.exists() and not path.is_file():  # reading a pipe, for example, would block for ever
+        raise ModelError(f"{path} is not a regular file: {advice}")
     return path
 
 
 def read_json(folder: Path, name: str, advice: str) -> Any:
-    """Return what a JSON file of a folder holds. Raise ModelError if it is damaged, or larger than MOST_JSON."""
+    """Return the value of a JSON file in a folder. Raise ModelError if it is damaged or larger than MOST_JSON."""
     path = inside(folder, name, advice)
     try:
         with path.open("rb") as file:
             data = file.read(MOST_JSON + 1)
         if len(data) > MOST_JSON:
-            raise ValueError(f"more than {MOST_JSON:,} bytes")
+            raise ValueError(f"expected at most {MOST_JSON:,} bytes")
         return json.loads(data, parse_constant=_no_number)
     except OSError as error:
         raise ModelError(f"Cannot read {path} ({error.strerror}): {advice}") from None
@@ -84,11 +83,11 @@ def read_json(folder: Path, name: str, advice: str) -> Any:
 
 
 def finite(value: Any) -> float:
-    """Return a number of a manifest. Raise ValueError if it is none, or too large."""
+    """Return a number from a manifest as a float. Raise ValueError if it is not a finite number."""
     if not isinstance(value, (int, float)) or not -1e300 < value < 1e300:  # False for NaN
-        raise ValueError(f"{short(value)} is no number")
+        raise ValueError(f"expected a finite number (got {short(value)})")
     return float(value)
 
 
 def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"expected a finite number (got {name})")

@@ -1,6 +1,6 @@
-"""The headline: the heading that names the main content, found by what the head says of the page, not by a model.
+"""Find the headline, which is the heading that names the main content, by comparison with the page's metadata.
 
-Ground truths differ on whether it belongs to the text, so models learn it by chance; a reader always wants it.
+Data sets differ on whether the headline is main content, so models are unreliable here. Readers always want it.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from scrapy_dripper.page.tags import TAGS
 Bools = npt.NDArray[np.bool_]
 
 BODY_WORDS = 10
-"""Words from which on a main block is the body of a text, and no date, name or label above it."""
+"""Minimum number of words in a main block that is body text, as opposed to a date, a name or a label."""
 FIRST = 0.15
-"""Share of the words of main content that are its first lines."""
+"""Share of the words of the main content that count as its first lines."""
 SHARED = 0.75
-"""Share of its words that a heading and a name have in common at least."""
+"""Minimum share of words that a heading and a name have in common."""
 SAME = 2
 MOST_PARTS = 8
-"""Parts of a title that are looked at."""
+"""Maximum number of parts of a title to consider."""
 SURE = 0.7
-"""A block above the headline that is likelier than this stays, and so does a longer one."""
+"""Minimum probability for a short block above the headline to stay."""
 LONGEST = 300
-"""Characters of a headline at most."""
+"""Maximum length of a headline, in characters."""
 PLAIN = 5
-"""Words at least of a headline that is no heading by its markup."""
+"""Minimum number of words in a headline without heading markup."""
 LEAD = 0.4
-"""A sentence that stands between the headline and the text is main if it is likelier than this."""
+"""Minimum probability for a sentence between the headline and the text to be main."""
 BELOW = 4
-"""Blocks below the headline, dates and authors among them, of which one may be such a sentence."""
+"""Number of blocks below the headline that may hold such a sentence, including dates and authors."""
 
 _NO_LEAD = (
     Flag.NAV | Flag.FOOTER | Flag.ASIDE | Flag.FORM | Flag.HIDDEN | Flag.NOSCRIPT | Flag.DIALOG
@@ -54,11 +54,12 @@ _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 
 
 def with_headline(page: Page, probabilities: npt.NDArray[np.float32], main: Bools, title: str) -> Bools:
-    """Return the labels with the headline main and first, or, if ``title`` is ``drop``, without it.
+    """Return the labels with the headline as the first main block or, if ``title`` is ``drop``, without the headline.
 
-    All arrays have shape (n,) for the page's n blocks. What is main above the headline goes if it is short and not
-    sure: dates, categories and breadcrumbs. A lead below the headline becomes main, if it is not unlikely: models take
-    it for a summary. Where nothing is main, or no heading names what is, the labels stay.
+    All arrays have shape (n,) for the page's n blocks. Short main blocks above the headline are removed unless the
+    model is sure of them; they are dates, categories and breadcrumbs. A lead below the headline becomes main if it is
+    likely enough, because models often mistake it for a summary. If nothing is main, or no headline is found, the
+    labels are returned unchanged.
     """
     found = headline(page, main)
     if found is None:
@@ -75,7 +76,7 @@ def with_headline(page: Page, probabilities: npt.NDArray[np.float32], main: Bool
 
 
 def _lead(page: Page, probabilities: npt.NDArray[np.float32], main: Bools, found: int) -> list[int]:
-    """Return the blocks right below the headline, above the first main one, that are sentences of the text."""
+    """Return the blocks between the headline and the first main block that are sentences of the text."""
     below = range(found + 1, min(found + 1 + BELOW, len(main)))
     flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
     texts = page.blocks.text
@@ -90,16 +91,17 @@ def _lead(page: Page, probabilities: npt.NDArray[np.float32], main: Bools, found
 
 
 def headline(page: Page, main: Bools) -> int | None:
-    """Return the number of the block that names the main content, None if there is none.
+    """Return the number of the block that is the headline, or None if there is none.
 
-    It is the heading nearest above the first body of main text that has the words of ``og:title``, of a headline in
-    JSON-LD, or of ``<title>`` or a part of it; an ``h1`` rather than another, and one that has exactly those words can
-    follow the first lines. Else it is a line above that text that is no heading but has exactly the words of a name, or
-    the ``h1`` above it, if the page has but one. It is never the name of the site, nor hidden.
+    The names of a page are its ``og:title``, the headlines in its JSON-LD, and its ``<title>`` and parts of it. The
+    headline is the nearest heading above the first body text that shares its words with a name. An ``h1`` is preferred.
+    An ``h1`` with exactly the words of a name may also follow the first lines. Without such a heading, the headline is
+    a line above the text that is not a heading but has exactly the words of a name, or the ``h1`` above the text if
+    there is only one. The name of the site and hidden blocks never are the headline.
     """
     top, body = _beginning(page, main)
     flags = (page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]).tolist()
-    # What the text itself stands in, such as a <nav> that is never closed, says nothing.
+    # Ignore flags that the text itself has, for example because of an unclosed <nav>.
     around = flags[body] if body >= 0 else 0
     unseen, elsewhere = _UNSEEN & ~around, _ELSEWHERE & ~around
     tags = page.tree.tag[page.blocks.context].tolist()
@@ -139,17 +141,16 @@ def headline(page: Page, main: Bools) -> int | None:
             best = i <= body, rank, i
     if best is not None:
         chosen = set(words_of[best[-1]])
-        # An h1 that says more, such as the number of the chapter, and not the heading of its first section.
+        # Prefer an h1 that also has other words, such as a chapter number, to the heading of its first section.
         return next((i for i in firsts.values() if i < best[-1] and chosen.issubset(words_of[i])), best[-1])
     return plain if plain is not None or len(firsts) != 1 else next(iter(firsts.values()))
 
 
 def _beginning(page: Page, main: Bools) -> tuple[int, int]:
-    """Return the last block of the first lines of main content, and the first that is no heading, date or label.
+    """Return the last block of the first lines of the main content, and the first block of body text.
 
-    The first lines are a share of the words, and two blocks at least: a forum's page may begin with a copy of its post.
-
-    Both are -1 where nothing is main.
+    The first lines are a share of the words and at least two blocks, because a forum page may begin with a copy of its
+    post. Both numbers are -1 if nothing is main.
     """
     numbers = np.flatnonzero(main).tolist()
     if not numbers:
@@ -164,9 +165,9 @@ def _beginning(page: Page, main: Bools) -> tuple[int, int]:
 
 
 def _names(page: Page) -> list[list[str]]:
-    """Return the words of each name that the head has for the page, and of the parts of its title but the site's.
+    """Return the words of each name of the page, including the parts of its title except the name of the site.
 
-    What separates parts may stand within a name too: parts that follow each other are also taken together.
+    A separator may also occur within a name, so consecutive parts are combined as well.
     """
     title, sites = _title(page), _sites(page)
     names = [_words(name.lower()) for name in (*(name[:LONGEST] for name in page.about.headlines), title)]
@@ -176,12 +177,15 @@ def _names(page: Page) -> list[list[str]]:
 
 
 def _title(page: Page) -> str:
-    """Return the title, of an absurd one the beginning: each heading is compared with it."""
+    """Return the title. It is cut off if it is extremely long, because each heading is compared with it."""
     return (page.title or "")[: 2 * LONGEST]
 
 
 def _last_part(page: Page, sites: frozenset[str]) -> frozenset[str]:
-    """Return the words of the last part of a title: the site's name, unless it is longer than the first or that is."""
+    """Return the words of the last part of a title, which usually is the name of the site.
+
+    Return nothing if it is longer than the first part, or if the first part is the name of the site.
+    """
     parts = [words for words in map(_words, _separated(_title(page).lower())) if words]
     if len(parts) < 2 or len(parts[-1]) > len(parts[0]) or "".join(parts[0]) in sites:
         return frozenset()
@@ -189,9 +193,10 @@ def _last_part(page: Page, sites: frozenset[str]) -> frozenset[str]:
 
 
 def _match(words: list[str], have: frozenset[str], name: list[str], want: frozenset[str], *, h1: bool) -> int:
-    """Return :data:`SAME` if a heading has the words of a name, 1 if it has most of them, else 0.
+    """Return :data:`SAME` if a heading has exactly the words of a name, 1 if it has most of them, and 0 otherwise.
 
-    An ``h1`` may have more of its own, and a name may go on where it ends, with the name of the site.
+    An ``h1`` may have further words, and a name may begin with the words of an ``h1``, followed by the name of the
+    site.
     """
     if words == name:
         return SAME
@@ -203,7 +208,7 @@ def _match(words: list[str], have: frozenset[str], name: list[str], want: frozen
 
 
 def _sites(page: Page) -> frozenset[str]:
-    """Return the names of the site, without spaces: what the head says, and its host's."""
+    """Return the names of the site without spaces, from the metadata and from the host."""
     names = {"".join(_words(page.about.site.lower()))}
     try:
         host = urlsplit(page.url).hostname or ""
@@ -215,9 +220,9 @@ def _sites(page: Page) -> frozenset[str]:
 
 
 def _is_site(page: Page, block: int, fronts: dict[int, bool]) -> bool:
-    """Return True if a heading has the class of a site's name, or is a link to the front page of another page.
+    """Return True if a heading has a class for site names, or links to the front page while the page is another one.
 
-    ``fronts`` keeps of each node in a link if it leads there.
+    ``fronts`` caches for each node in a link whether the link leads to the front page.
     """
     tree = page.tree
     if _site_class(tree.names[int(page.blocks.context[block])][:512]):
@@ -237,7 +242,7 @@ def _is_site(page: Page, block: int, fronts: dict[int, bool]) -> bool:
 
 
 def _leads_to_front(page: Page, link: int) -> bool:
-    """Return True for a link to the front page of the site, from another page."""
+    """Return True for a link from another page to the front page of the site."""
     try:
         target, own = urlsplit(str(page.tree.nodes[link].get("href") or "").strip()), urlsplit(page.url)
     except ValueError:
@@ -247,5 +252,5 @@ def _leads_to_front(page: Page, link: int) -> bool:
 
 
 def _separated(title: str) -> list[str]:
-    """Return the parts of a title: what the page is about, its section, its site."""
+    """Return the parts of a title: its subject, the section, the site."""
     return _separators(" ".join(title.split()))

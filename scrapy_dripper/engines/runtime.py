@@ -1,4 +1,4 @@
-"""onnxruntime, which comes as one of two distributions that overwrite each other."""
+"""Check for onnxruntime, whose two distributions overwrite each other, and share its sessions."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _sessions: WeakValueDictionary[Hashable, InferenceSession] = WeakValueDictionary
 def check_runtime(who: str) -> None:
     """Raise ModelError unless exactly one distribution of onnxruntime is installed and can be imported.
 
-    The import also switches its telemetry off, unless the user has said otherwise in ``ORT_DISABLE_TELEMETRY``.
+    This also disables its telemetry, unless the user has set ``ORT_DISABLE_TELEMETRY``.
     """
-    # From 1.31 on, the import starts a thread that reports each session to its makers, from a database in the home
-    # folder (its Privacy.md). A crawl talks to nobody but the sites that it crawls.
+    # From 1.31 on, importing onnxruntime starts a thread that reports each session to its vendor, via a database in the
+    # home folder (see its Privacy.md). A crawl must only talk to the sites that it crawls.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     found = [name for name in ("onnxruntime", "onnxruntime-gpu") if _installed(name)]
     if len(found) == 2:
@@ -39,13 +39,13 @@ def check_runtime(who: str) -> None:
 
 
 def shared_session(key: Hashable, load: Callable[[], InferenceSession]) -> InferenceSession:
-    """Return the session of a key, loaded unless somebody in this process has it already.
+    """Return the session for a key, and load it if no other part of this process uses it.
 
-    The crawls of a process share a model's weights in this way, each with buffers of its own: several threads may run
-    a session at once (onnxruntime's FAQ). The key names all that makes a session what it is: file, hash and options.
+    The crawls of a process thus share a model's weights, each with its own buffers. Several threads may run a session
+    at the same time (onnxruntime's FAQ). The key must identify the session: file, hash and options.
     """
     session = _sessions.get(key)
-    if session is None:  # Two threads may both find none: both load one, and both are right.
+    if session is None:  # two threads may both load one, which is harmless
         session = _sessions[key] = load()
     return session
 

@@ -1,4 +1,4 @@
-"""What answers where the model cannot decide, and what a page says about itself."""
+"""Fallback extractors for pages that the model cannot process, and the metadata of pages."""
 
 from scrapy_dripper.fallback.by_path import Fallback, check_fallback, dotted_path
 from scrapy_dripper.fallback.fallback import NOT_A_PAGE, NOTHING_MEANT, OWN, SUSPECT, fall_back

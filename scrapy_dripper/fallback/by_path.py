@@ -1,4 +1,4 @@
-"""Fallbacks of the user's: functions, and the dotted paths under which settings and other processes know them."""
+"""Custom fallbacks: functions and their dotted paths, by which settings and worker processes refer to them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Fallback: TypeAlias = "Callable[[str, str], str | Extraction | None]"
-"""What ``DRIPPER_FALLBACK`` can name: takes the HTML of a document and its URL.
+"""A custom fallback, as named by ``DRIPPER_FALLBACK``. It is called with the HTML of a document and its URL.
 
-It returns the main content as HTML, of which Markdown and text are made, or a whole :class:`Extraction`, or None where
-it finds nothing.
+It returns the main content as HTML, from which Markdown and text are written; or a complete :class:`Extraction`; or
+None if it finds nothing.
 """
 
 
 def check_fallback(config: Config) -> None:
-    """Raise :exc:`ConfigError` if the fallback of the configuration is a dotted path that leads to no callable."""
+    """Raise :exc:`ConfigError` if the configured fallback is a dotted path that does not name a function."""
     if isinstance(config.fallback, str) and config.fallback not in FALLBACKS:
         load(config.fallback)
 
 
 def dotted_path(fallback: str | Callable[..., Any]) -> str:
-    """Return the name under which another process finds a fallback.
+    """Return the dotted path by which another process can import a fallback.
 
-    Raise :exc:`ConfigError` for a callable that has none.
+    Raise :exc:`ConfigError` for a callable that cannot be imported.
     """
     if isinstance(fallback, str):
         return fallback
@@ -43,7 +43,7 @@ def dotted_path(fallback: str | Callable[..., Any]) -> str:
             if pkgutil.resolve_name(path) is fallback:
                 return path
         except Exception:
-            logger.debug("%(path)s is not the fallback", {"path": path}, exc_info=True)
+            logger.debug("%(path)s does not lead to the fallback", {"path": path}, exc_info=True)
     raise ConfigError(
         f"DRIPPER_FALLBACK is {fallback!r}, which worker processes cannot import: put the function into a module and "
         "name it as 'package.module.function', or set DRIPPER_PROCESSES = 0"
@@ -55,7 +55,7 @@ def load(path: str) -> Fallback:
     """Return the function at a dotted path. Raise :exc:`ConfigError` if there is none."""
     try:
         found = pkgutil.resolve_name(path)
-    except Exception as error:  # whatever the import of the user's module raises
+    except Exception as error:  # importing a user's module can raise anything
         raise ConfigError(
             f"DRIPPER_FALLBACK is {path!r}, which cannot be imported ({type(error).__name__}: {error}); "
             f"name a callable as package.module.function, or one of {', '.join(map(repr, FALLBACKS))}"

@@ -1,4 +1,4 @@
-"""The extractors that take over where the model cannot decide."""
+"""Run the configured fallback extractor."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from scrapy_dripper.retrieval import wants_content, with_retrieval
 logger = logging.getLogger(__name__)
 
 OWN = ("trafilatura", "html")
-"""The fallbacks of :data:`~scrapy_dripper.config.FALLBACKS` that parse a document."""
+"""The built-in fallbacks (:data:`~scrapy_dripper.config.FALLBACKS`) that parse the document."""
 
 NOTHING_MEANT = ("empty", "none")
-"""The fallbacks that are for finding nothing."""
+"""The fallbacks that return nothing by design."""
 
 NOT_A_PAGE = (FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML)
-"""Reasons for which there is nothing that a fallback could look at."""
+"""Reasons for which there is nothing that a fallback could extract."""
 SUSPECT = (FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR)
-"""Reasons for which a fallback may be in for the same trouble, whatever the document looks like."""
+"""Reasons after which the fallback may also get stuck or crash on the document."""
 _reported: set[str] = set()
 
 
@@ -40,15 +40,15 @@ def fall_back(
     reason: FallbackReason,
     error: str | None = None,
 ) -> Extraction:
-    """Return what the fallback of the configuration makes of a document, for a given reason. Never raises.
+    """Run the configured fallback on a document and return its extraction. Never raises.
 
-    A fallback of ours that runs out of memory is tried once more, on the first part of the document. One that raises
-    counts as ``empty``; what it raised is added to ``error``.
+    If a built-in fallback runs out of memory, it is retried on the first part of the document. If a fallback raises,
+    the extraction is that of ``empty``, and the exception is appended to ``error``.
     """
     found = _fall_back(document, config, reason, error)
     try:
         return with_retrieval(found, document, config)
-    except Exception as problem:  # what a fallback of the user's returned can hold anything; MemoryError included
+    except Exception as problem:  # a custom fallback can return anything; includes MemoryError
         problems = [found.error, f"no chunks, links and fingerprints: {type(problem).__name__}: {problem}"]
         return replace(found, error="; ".join(filter(None, problems)))
 
@@ -61,7 +61,7 @@ def _fall_back(document: Document, config: Config, reason: FallbackReason, error
         return nothing(document.url, reason, error, "empty")
     try:
         found = _run_within_memory(document, config)
-    except Exception as problem:  # RecursionError and MemoryError included: no page may stop the crawl
+    except Exception as problem:  # includes RecursionError and MemoryError: no page may stop the crawl
         _report(name, document.url)
         error = "; ".join(filter(None, [error, f"fallback {name}: {type(problem).__name__}: {problem}"]))
         return nothing(document.url, reason, error, "empty")
@@ -76,7 +76,7 @@ def _name(fallback: str | Callable[..., Any]) -> str:
 
 
 def _report(name: str, url: str) -> None:
-    """Log the exception that is being handled: in full for the first of each fallback, for debugging after that."""
+    """Log the exception being handled, as a warning for the first failure of each fallback and at DEBUG after that."""
     level = logging.DEBUG if name in _reported else logging.WARNING
     _reported.add(name)
     logger.log(
@@ -88,13 +88,13 @@ def _report(name: str, url: str) -> None:
 
 
 def _run_within_memory(document: Document, config: Config) -> Extraction:
-    """Run the fallback; one of ours again on the first part of a document that takes more memory than there is."""
+    """Run the fallback. If a built-in one runs out of memory, retry it on the first part of the document."""
     part = first_part(document) if config.fallback in OWN else None
     if part is None:
         return _run(document, config)
     with contextlib.suppress(MemoryError):
         return _run(document, config)
-    # Not while the exception is handled: it holds the frames, and so the tree, that took the memory.
+    # Outside of the exception handler: the exception keeps the frames alive, and with them the tree in memory.
     return replace(_run(part, config), truncated=True)
 
 
@@ -105,7 +105,7 @@ def _run(document: Document, config: Config) -> Extraction:
     if config.fallback == "html":
         found = whole_page(text, document.url, config, size)
     elif config.fallback == "trafilatura":
-        from scrapy_dripper.fallback.trafilatura_output import by_trafilatura  # 0.1 s that most crawls can save
+        from scrapy_dripper.fallback.trafilatura_output import by_trafilatura  # 0.1 s that most crawls do not need
 
         found = by_trafilatura(text, document.url, config, size)
     else:
@@ -114,7 +114,7 @@ def _run(document: Document, config: Config) -> Extraction:
 
 
 def _own(text: str, url: str, config: Config) -> Extraction:
-    """Return what a callable of the user's makes of a page; its HTML stays as it is."""
+    """Run a custom fallback. The HTML that it returns is not changed."""
     call = load(config.fallback) if isinstance(config.fallback, str) else cast(Fallback, config.fallback)
     answer: object = call(text, url)
     if isinstance(answer, Extraction):

@@ -1,7 +1,7 @@
-"""JSON-LD and ``meta`` elements, cut to what Trafilatura reads of them in linear time.
+"""Reduce JSON-LD and ``meta`` elements to what Trafilatura can read in linear time.
 
-Trafilatura compares each name with all others whenever there is one more, and takes broken JSON apart with regular
-expressions whose time is quadratic, or worse.
+Trafilatura compares each new name with all others, and searches broken JSON with regular expressions whose time is
+quadratic or worse.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 MAX_NAMES, MAX_NAME_CHARACTERS = 50, 1_000
-"""Names of authors, publishers and sites in a page that are kept, and the characters of all of them."""
+"""Limits for the names of authors, publishers and sites of a page: their number, and their characters in total."""
 MAX_CONTENT, MAX_TAGS = 10_001, 100
-"""Characters of a ``meta`` element or of a string that are kept, one more than Trafilatura keeps; and how many tags may
-be among the former."""
+"""Limits for the content of a ``meta`` element: its characters, one more than Trafilatura keeps, and its tags. The
+first limit also applies to strings in JSON-LD."""
 MAX_SEARCHED = 100_000_000
-"""Steps of about a nanosecond that a search for tags in the JSON-LD of a page may take."""
+"""Limit for the steps of a search for tags in the JSON-LD of a page. A step takes about a nanosecond."""
 
 _TYPES = ("application/ld+json", "application/settings+json")
 _READ = frozenset(
     "@context @graph @type author publisher name legalName alternateName givenName additionalName familyName headline "
     "liveBlogUpdate".split()
 )
-"""Keys from which Trafilatura takes what :class:`~scrapy_dripper.extraction.Metadata` has."""
+"""Keys from which Trafilatura reads the values of :class:`~scrapy_dripper.extraction.Metadata`."""
 _tag = re.compile(r"<[^>]*>?").sub
 _names_authors = re.compile("author|creator|byl").search
 
 
 class Names:
-    """The names in a page, up to :data:`MAX_NAMES`."""
+    """A budget for the names of a page: at most :data:`MAX_NAMES`."""
 
     def __init__(self) -> None:
         self._left = MAX_NAMES
         self._characters = MAX_NAME_CHARACTERS
 
     def take(self, name: str) -> str:
-        """Return a name, or a list of names in a string; nothing if there were too many."""
+        """Return a name, or a string with several names. Return an empty string once the budget is used up."""
         if not self._left or len(name) > self._characters:
             return ""
         self._left -= 1
@@ -51,7 +51,7 @@ class Names:
 
 
 def bound_meta(root: HtmlElement, names: Names) -> None:
-    """Cut the contents of the ``meta`` elements of a tree."""
+    """Limit the contents of the ``meta`` elements of a tree."""
     for meta in root.iter("meta"):
         content = meta.get("content")
         if content:
@@ -61,20 +61,17 @@ def bound_meta(root: HtmlElement, names: Names) -> None:
 
 
 def json_ld(root: HtmlElement, names: Names) -> Iterator[Any]:
-    """Yield what the scripts of a tree with JSON-LD say, with the keys that Trafilatura reads.
-
-    Broken JSON says nothing.
-    """
+    """Yield the parsed JSON-LD scripts of a tree, reduced to the keys that Trafilatura reads. Skip broken JSON."""
     for script in _scripts(root):
         with suppress(ValueError, RecursionError):
-            # Where there are backslashes, Trafilatura takes character references for what they stand for.
+            # Like Trafilatura, resolve character references if the script has backslashes.
             yield _read(json.loads(script.text, strict=False), "", "\\" in script.text, names)
 
 
 def drop_broken(root: HtmlElement) -> None:
-    """Take JSON-LD out of a tree that is no valid JSON, or in which a search for tags takes long.
+    """Remove JSON-LD from a tree if it is not valid JSON, or if a search for tags in it takes long.
 
-    Trafilatura takes articles from valid JSON-LD only, but looks into the other with regular expressions first.
+    Trafilatura reads articles from valid JSON-LD only, but it searches broken JSON-LD with regular expressions first.
     """
     left = MAX_SEARCHED
     for script in _scripts(root):

@@ -1,4 +1,4 @@
-"""What a page says about itself: Trafilatura's metadata. Importing this module imports Trafilatura."""
+"""The metadata of a page, as found by Trafilatura. Importing this module imports Trafilatura."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _language = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*").fullmatch
 
 
 def metadata(document: Document, config: Config) -> Metadata:
-    """Return what a document says about itself. Never raises: what cannot be read is not there."""
+    """Return the metadata of a document. Never raises: metadata that cannot be read is None."""
     html = document.html[: config.max_bytes]
     limit_caches(len(html))
     try:
@@ -62,9 +62,9 @@ def metadata(document: Document, config: Config) -> Metadata:
 
 
 def _found(root: HtmlElement, url: str | None) -> Any:
-    """Return what Trafilatura's ``extract_metadata`` finds, but for licenses, categories and tags.
+    """Return what Trafilatura's ``extract_metadata`` finds, except licenses, categories and tags.
 
-    Looking for those takes quadratic time where elements are in each other, and so does JSON-LD that is not cut.
+    The search for those takes quadratic time on nested elements. So does JSON-LD that is not limited.
     """
     names = Names()
     bound_meta(root, names)
@@ -72,12 +72,12 @@ def _found(root: HtmlElement, url: str | None) -> Any:
     if found.author and " " not in found.author:
         found.author = None
     for said in json_ld(root, names):
-        with suppress(AttributeError, TypeError, KeyError, IndexError, ValueError):  # it can be of any shape
+        with suppress(AttributeError, TypeError, KeyError, IndexError, ValueError):  # JSON-LD can have any structure
             extract_json(said, found)
     found.title = found.title or extract_title(root)
     found.author = found.author or extract_author(root)
     found.url = found.url or extract_url(root, url)
-    # Not the extensive search for dates, which takes as long as all the rest and guesses more.
+    # The extensive search for dates would double the total time, and guesses more often.
     found.date = find_date(root, url=found.url, **set_date_params(extensive=False))
     name = (found.sitename or extract_sitename(root) or "").lstrip("@")
     if not name:
@@ -91,7 +91,7 @@ def _found(root: HtmlElement, url: str | None) -> Any:
 
 
 def _language_of(root: HtmlElement) -> str | None:
-    """Return the language that a document is marked with; Trafilatura's own is a guess from the text."""
+    """Return the language that a document declares. (Trafilatura guesses it from the text.)"""
     meta = root.find(".//meta[@http-equiv='content-language']")
     for written in (root.get("lang"), root.get("xml:lang"), None if meta is None else meta.get("content")):
         match = _language((written or "").strip())

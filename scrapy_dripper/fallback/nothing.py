@@ -1,4 +1,4 @@
-"""The one extraction that holds nothing."""
+"""The empty extraction."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from scrapy_dripper.extraction import Extraction, FallbackReason
 def nothing(
     url: str, reason: FallbackReason | None, error: str | None, fallback: Literal["none", "empty"] = "none"
 ) -> Extraction:
-    """Return the extraction of a page of which there is none.
+    """Return an extraction without content.
 
-    The fallback ``none`` leaves the page's items as they are; ``empty`` puts empty texts on them.
+    With the fallback ``none``, the fields of the page's items are not set. With ``empty``, they are set to empty texts.
     """
     if fallback == "none":
         return Extraction(url, None, None, None, None, "fallback:none", reason, error)

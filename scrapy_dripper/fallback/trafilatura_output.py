@@ -1,4 +1,4 @@
-"""One run of Trafilatura as HTML and text; its own ``extract`` runs once for each.
+"""Get both HTML and text from a single run of Trafilatura. Its own ``extract`` needs one run for each.
 
 Importing this module imports Trafilatura.
 """
@@ -32,23 +32,24 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
     from lxml.html import HtmlElement
 
-# Its warning for every page on which it finds nothing says no more than the empty result.
+# Trafilatura warns about every page on which it finds nothing. The stats count these pages anyway.
 if logging.getLogger("trafilatura").level == logging.NOTSET:
     logging.getLogger("trafilatura").setLevel(logging.ERROR)
 
 MAX_NUMBERED = 1_000
-"""Items of a list that keeps its numbers: to number one, Trafilatura counts all before it."""
+"""A list with more items than this loses its numbers, because Trafilatura counts all previous items for each one."""
 
 BETWEEN_RESETS = 20_000_000
-"""Characters of documents after which Trafilatura's caches are emptied: they hold a thousand lines of each kind,
-however long, and hostile pages are one line."""
+"""Characters of documents after which Trafilatura's caches are cleared. Each cache holds a thousand lines of any
+length, and a hostile page can be a single line."""
 _seen = 0
 
 _NOT_SHOWN = tuple(set(UNSEEN) - {"head", "link", "meta", "script", "title"})
-"""What a reader does not see, but for what Trafilatura reads: it copies a tree as HTML, and takes the text of some of
-these for text of the page, markup included."""
+"""Invisible elements that Trafilatura does not need. It copies a tree by writing and parsing HTML, after which the text
+of some of these, markup included, would count as text of the page."""
 _RAW = ("listing", "plaintext", "xmp")
-"""Text that is not parsed. Copied as HTML it is escaped once more, and ``<plaintext>`` takes the end tags behind it."""
+"""Elements whose text is not parsed. When the tree is copied as HTML, their text would be escaped twice, and
+``<plaintext>`` would absorb the end tags after it."""
 
 _TAGS = {"quote": "blockquote", "lb": "br", "graphic": "img", "ref": "a", "row": "tr"}
 _FORMATTING = {"#b": "strong", "#i": "em", "#u": "u", "#t": "code", "#sub": "sub", "#sup": "sup"}
@@ -56,14 +57,14 @@ _ATTRIBUTES = {"img": ("src", "alt", "title"), "a": ("target",)}
 
 
 def by_trafilatura(text: str, url: str, config: Config, size: int) -> Extraction:
-    """Return what Trafilatura takes for the main content of a page.
+    """Return the main content of a page as Trafilatura sees it.
 
-    ``size`` is the length of the document that the text is of, by which the output is bounded.
+    ``size`` is the length of the original document, which limits the size of the output.
     """
     root, truncated = limited_tree(text, flat=True)
     title = title_of(root)
     most = most_chars(size, config.max_output)
-    # Trafilatura puts the URL before that of each image, whatever that comes to.
+    # Trafilatura prepends the URL to that of each image and link, which can exceed the output limit.
     short = len(url) * sum(1 for _ in root.iter("img", "a")) <= most // 2
     main_html, plain = extract(root, url if short else "", config.favor, config.comments)
     limit_caches(len(text))
@@ -83,11 +84,11 @@ def by_trafilatura(text: str, url: str, config: Config, size: int) -> Extraction
 
 
 def extract(root: HtmlElement, url: str, favor: str = "balanced", comments: str = "auto") -> tuple[str, str]:
-    """Return HTML and text of the main content of a tree, which changes; empty strings for none.
+    """Return the HTML and the text of a tree's main content, or empty strings. The tree is modified.
 
-    ``favor`` and ``comments`` are answers to ``DRIPPER_FAVOR`` and ``DRIPPER_COMMENTS``. Comments are left out but for
-    ``keep``, and then behind the rest: they are no main content, and without them the text is a little closer to what
-    people mark as such.
+    ``favor`` and ``comments`` are values of ``DRIPPER_FAVOR`` and ``DRIPPER_COMMENTS``. With ``comments="keep"``,
+    comments are appended to the main content. Otherwise they are dropped, which is a little closer to what human
+    annotators mark as main content.
     """
     drop_controls(root)
     drop_broken(root)
@@ -100,7 +101,7 @@ def extract(root: HtmlElement, url: str, favor: str = "balanced", comments: str 
     found: Any = bare_extraction(
         root,
         url=url or None,
-        output_format="xml",  # only the tree: its own Markdown takes quadratic time for formulas that do not end
+        output_format="xml",  # its Markdown takes quadratic time for unclosed formulas
         include_comments=comments == "keep",
         favor_precision=favor == "precision",
         favor_recall=favor == "recall",
@@ -123,20 +124,20 @@ def extract(root: HtmlElement, url: str, favor: str = "balanced", comments: str 
 
 
 def limit_caches(characters: int) -> None:
-    """Note that Trafilatura has had a document of so many characters; empty its caches from time to time."""
+    """Record the length of a document that Trafilatura has processed, and clear its caches from time to time."""
     global _seen
     _seen += characters
     if _seen > BETWEEN_RESETS:
         _seen = 0
-        # Not trafilatura.meta.reset_caches, which logs an error for each cache that another library has given up.
+        # trafilatura.meta.reset_caches logs an error for each cache that other libraries no longer have.
         for function in (line_processing, trim, try_date_expr):
             function.cache_clear()
 
 
 def _drop_unsafe_urls(body: _Element) -> None:
-    """Take out what would run when followed.
+    """Remove URLs that would execute code when followed.
 
-    Trafilatura takes URLs from more attributes than href and src, so its own tree is what counts.
+    This checks Trafilatura's output, because Trafilatura reads URLs from more attributes than href and src.
     """
     for element in body.iter("*"):
         for name in ("target", "src", "href", "url"):
@@ -145,9 +146,9 @@ def _drop_unsafe_urls(body: _Element) -> None:
 
 
 def _drop_padding(body: _Element) -> None:
-    """Take out the empty cells at the end of rows, if most cells are such.
+    """Remove the empty cells at the end of rows, if most cells are empty.
 
-    Trafilatura makes all rows of a table as long as the longest, up to a hundred cells.
+    Trafilatura pads all rows of a table to the length of the longest one, up to a hundred cells.
     """
     cells = list(body.iter("cell"))
     filled = sum(1 for cell in cells if len(cell) or cell.text)
@@ -161,7 +162,7 @@ def _drop_padding(body: _Element) -> None:
 
 
 def _html(body: _Element) -> str:
-    """Return Trafilatura's own tree, a dialect of TEI, as HTML."""
+    """Convert Trafilatura's tree, a dialect of TEI, to HTML."""
     for element in body.iter("*"):
         tag = _tag(element)
         kept = {name: value for name, value in element.items() if name in _ATTRIBUTES.get(tag, ())}
@@ -176,7 +177,7 @@ def _html(body: _Element) -> str:
 
 
 def _tag(element: _Element) -> str:
-    """Return the HTML tag of one of Trafilatura's elements, which are named after TEI with the original in ``rend``."""
+    """Return the HTML tag of a TEI element. Its attribute ``rend`` holds the original tag."""
     name, rend = str(element.tag), element.get("rend") or ""
     if name == "head":
         return rend if re.fullmatch("h[1-6]", rend) else "h3"
@@ -190,4 +191,4 @@ def _tag(element: _Element) -> str:
         return "th" if element.get("role") == "head" else "td"
     if name == "code":
         return "pre" if len(element) or "\n" in (element.text or "") else "code"
-    return _TAGS.get(name, name if name.isalnum() else "span")  # of a broken page it keeps tags such as ``p"``
+    return _TAGS.get(name, name if name.isalnum() else "span")  # broken pages have tags such as ``p"``

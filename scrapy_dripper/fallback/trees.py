@@ -1,4 +1,4 @@
-"""Documents as trees that a fallback can cope with: of the whole, or of the first part."""
+"""Trees of limited size and depth for the fallback extractors."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 MAX_ELEMENTS = 25_000
-"""Elements of a page that a fallback sees. Trafilatura takes 5 s for so many short paragraphs, and 2 minutes for five
-times as many; of 1,310 real pages the largest has 16,000."""
+"""Maximum number of elements that a fallback gets. Trafilatura takes 5 s for this many short paragraphs, and 2 minutes
+for five times as many. The largest of 1,310 real pages has 16,000."""
 
 MAX_DEPTH = 50
-"""Depth of the elements that Trafilatura sees: it looks at all that is around each, and in each table at all that is in
-the tables in it. Of 1,743 real pages one is deeper, with 90 elements in each other."""
+"""Maximum depth of the elements that Trafilatura gets: it searches all ancestors of each element, and all tables inside
+each table. Of 1,743 real pages, only one is deeper, with a depth of 90."""
 
 FIRST_PART = 200_000
-"""Characters, or bytes, that are left of a document that no parser can take as a whole: few enough for any nesting."""
+"""Characters or bytes to keep of a document that cannot be parsed as a whole. This many can be parsed at any depth."""
 
 _is_deep = etree.XPath(f"boolean(/descendant::*[count(ancestor::*) >= {MAX_DEPTH}])")
 
 
 def first_part(document: Document) -> Document | None:
-    """Return the first :data:`FIRST_PART` characters or bytes of a document as one; None if it has no more."""
+    """Return a document with the first :data:`FIRST_PART` characters or bytes, or None if it is not longer."""
     if len(document.html) <= FIRST_PART:
         return None
     return replace(document, html=document.html[:FIRST_PART])
 
 
 def limited_tree(text: str, *, flat: bool = False) -> tuple[HtmlElement, bool]:
-    """Return the tree of a document, and True if that is of its first part only.
+    """Return the tree of a document, and whether it was truncated.
 
-    With ``flat``, it is not deeper than :data:`MAX_DEPTH`: inner elements come out side by side. Raise :exc:`PageError`
-    where there is no tree.
+    With ``flat``, elements deeper than :data:`MAX_DEPTH` become siblings. Raise :exc:`PageError` if the document cannot
+    be parsed.
     """
     truncated = False
     try:
@@ -58,6 +58,6 @@ def _tree(text: str, flat: bool) -> HtmlElement:
 
 
 def title_of(root: HtmlElement) -> str | None:
-    """Return the text of the first ``<title>``, None if there is none."""
+    """Return the text of the first ``<title>``, or None if there is none."""
     title = root.find(".//title")
     return None if title is None else " ".join("".join(title.itertext()).split()) or None

@@ -1,4 +1,4 @@
-"""HTML of which all that a reader sees counts as main content."""
+"""The fallback ``html``: all visible content of a page counts as main content."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from scrapy_dripper.page.blocks import cut
 
 
 def whole_page(text: str, url: str, config: Config, size: int) -> Extraction:
-    """Return a page with every block taken for main: no scripts, no handlers, nothing hidden from a reader.
+    """Return an extraction in which every block is main. Scripts, event handlers and invisible elements are removed.
 
-    ``size`` is the length of the document that the text is of, by which the output is bounded.
+    ``size`` is the length of the original document, which limits the size of the output.
     """
     root, truncated = limited_tree(text)
     page = cut(root, url)

@@ -1,7 +1,7 @@
-"""Fingerprints of a text: a hash that tells whether it has changed, and one that tells by how much.
+"""Fingerprints of a text: a hash to detect changes, and a simhash to detect near duplicates.
 
-The second is a simhash (Charikar 2002, *Similarity estimation techniques from rounding algorithms*) of 64 bits. In
-Manku, Jain, Das Sarma 2007, *Detecting near-duplicates for web crawling*, near duplicates differ in at most 3 of them.
+The simhash (Charikar 2002, *Similarity estimation techniques from rounding algorithms*) has 64 bits. In Manku, Jain,
+Das Sarma 2007, *Detecting near-duplicates for web crawling*, near duplicates differ in at most 3 bits.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy.typing as npt
 from scrapy_dripper.fingerprint.counters import is_counter
 
 SHINGLE = 3
-"""Words that are looked at together: in another order, they are another text."""
+"""Number of consecutive words in a shingle."""
 
 _AT_ONCE = 1 << 16
-"""Words whose bits are counted together, for the memory that takes."""
+"""Number of words to process together, to limit memory."""
 
-# Soft hyphens, zero-width spaces and joiners, marks of direction, byte order marks: nobody sees them.
+# Soft hyphens, zero-width spaces and joiners, direction marks, byte order marks.
 _invisible = re.compile("[\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]").sub
 _digits = re.compile(r"\d+(?:[.,\u00a0\u202f]\d+)*").sub
-# A character of a script without spaces is a word; other words are letters, or digits.
+# In scripts without spaces, each character is a word. Other words are runs of letters or digits.
 _words = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\u0e00-\u0e7f\U00020000-\U0003ffff]"
     r"|[^\W\d_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\u0e00-\u0e7f\U00020000-\U0003ffff]+|\d+"
@@ -31,11 +31,11 @@ _words = re.compile(
 
 
 def content_hash(text: str) -> str:
-    """Return a hash of what a text says, as 32 hexadecimal digits: BLAKE2b with 128 bits (RFC 7693).
+    """Return a hash of a text as 32 hexadecimal digits: BLAKE2b with 128 bits (RFC 7693).
 
-    White space and invisible characters do not count. Nor do short lines that hold nothing but numbers and words of
-    counters and times since (:mod:`~scrapy_dripper.fingerprint.counters`), such as ``1,204 views`` or ``3 hours ago``.
-    All other numbers do: prices, dates, scores.
+    White space and invisible characters do not count. Neither do short lines that only hold a counter or a relative
+    time (:mod:`~scrapy_dripper.fingerprint.counters`), such as ``1,204 views`` or ``3 hours ago``. All other numbers
+    count, such as prices, dates and scores.
     """
     digest = blake2b(digest_size=16)
     for line in _invisible("", text).split("\n"):
@@ -46,10 +46,10 @@ def content_hash(text: str) -> str:
 
 
 def simhash(text: str) -> str:
-    """Return the simhash of a text, as 16 hexadecimal digits: near duplicates differ in few bits.
+    """Return the simhash of a text as 16 hexadecimal digits. Near duplicates differ in few bits.
 
-    It is made of all runs of three words in lower case; a character of Chinese, Japanese, Korean or Thai is a word, and
-    one number is as good as another. A text without words has zeros only. Time is linear in the text.
+    It is computed from all runs of three words in lower case. Each character of Chinese, Japanese, Korean or Thai is a
+    word, and all numbers are equal. The simhash of a text without words is zero. Takes linear time.
     """
     words = _words(_digits("0", _invisible("", text).casefold()))
     known: dict[str, int] = {}
@@ -75,9 +75,10 @@ def _hash(word: str) -> int:
 
 
 def _mixed(hashes: npt.NDArray[np.uint64], count: int) -> npt.NDArray[np.uint64]:
-    """Return a hash for each run of words, of those of the words: sums that depend on the order, well mixed.
+    """Combine the hashes of words to a hash for each run of words, depending on their order.
 
-    The mixing is that of SplitMix64 (Steele, Lea, Flood 2014): without it, texts with the same words would be alike.
+    The mixing function is that of SplitMix64 (Steele, Lea, Flood 2014). Without it, texts with the same words in
+    another order would have similar simhashes.
     """
     mixed: npt.NDArray[np.uint64] = np.zeros(count, dtype=np.uint64)
     for offset in range(min(SHINGLE, len(hashes))):

@@ -1,4 +1,4 @@
-"""Labels to text: Main-HTML, content list, Markdown and plain text."""
+"""Write the output for labelled pages: Main-HTML, content list, Markdown and plain text."""
 
 from __future__ import annotations
 
@@ -36,34 +36,35 @@ class Written(NamedTuple):
     markdown: str
     text: str
     truncated: bool = False
-    """True if this is the first part only: all of it would be over ``DRIPPER_MAX_OUTPUT``."""
+    """True if this is only the first part, because the whole output would exceed ``DRIPPER_MAX_OUTPUT``."""
 
 
 NOTHING = Written("", (), "", "")
-"""The main content of a page that has none."""
+"""The output for a page without main content."""
 
 
 def write(page: Page, main: npt.NDArray[np.bool_], config: Config, size: int | None = None) -> Written:
     """Return the main content of a page whose blocks are labelled.
 
-    ``size`` is that of its document, in characters or bytes: each form has at most ``max_output`` times as many, by
-    default without bound. Raise :exc:`~scrapy_dripper.page.errors.PageError` with the reason ``oversize`` if one would
-    have more; with ``oversize="truncate"``, return the first part of the page that has not.
+    ``size`` is the size of the document in characters or bytes. Each form of the output is limited to ``max_output``
+    times that size; without ``size``, there is no limit. If a form is too long, raise
+    :exc:`~scrapy_dripper.page.errors.PageError` with the reason ``oversize``. With ``oversize="truncate"``, return the
+    first part of the page that fits instead.
     """
     tree = main_tree(page, main)
     return _fitting(tree, None, page.base_url, config, size, config.oversize == "truncate", page.scripts)
 
 
 def write_html(main_html: str, base_url: str, config: Config, size: int | None = None) -> Written:
-    """Return the same for HTML that is main content already, and stays as it is; nothing for what is no HTML.
+    """Return the output for HTML that is already main content. The HTML itself is not changed.
 
-    It is cut, whatever the configuration says, where a form would be longer than it may be.
+    Content that is not HTML yields empty output. If a form is too long, the HTML is cut, whatever the configuration.
     """
     try:
         tree = parse(main_html)
     except PageError:
         return Written(main_html, (), "", "")
-    drop_controls(tree)  # before writing: taken out of Markdown, they could leave syntax behind
+    drop_controls(tree)  # before writing, because removing them from Markdown could create Markdown syntax
     return _fitting(tree, main_html, base_url, config, size, True)
 
 
@@ -76,7 +77,7 @@ def _fitting(
     cut: bool,
     scripts: Sequence[str] = (),
 ) -> Written:
-    """Return all forms of a tree; of its first half, or the half of that, if they are too long and it may be cut."""
+    """Return all forms of a tree. If one is too long and ``cut`` is set, halve the tree until all of them fit."""
     most = UNBOUNDED if size is None else most_chars(size, config.max_output)
     elements, form = 0, ""
     while True:
@@ -93,7 +94,7 @@ def _fitting(
                 continue
         raise PageError(
             FallbackReason.OVERSIZE,
-            f"the {form} would have over {most:,} characters, DRIPPER_MAX_OUTPUT = {config.max_output} times the "
+            f"the {form} would have over {most:,} characters: DRIPPER_MAX_OUTPUT = {config.max_output} times the "
             f"{max(size or 0, LEAST):,} of the page",
         )
 
@@ -102,7 +103,7 @@ def _write(
     tree: etree._Element, main_html: str | None, base_url: str, config: Config, most: int, scripts: Sequence[str]
 ) -> Written:
     if main_html is None:
-        main_html = to_html(tree)  # about ten times the page at most: each text and attribute of it stands there once
+        main_html = to_html(tree)  # at most about ten times the page, because each text and attribute occurs once
     Allowance("Main-HTML", most).check(len(main_html))
     content = content_list(tree, base_url, scripts, magika_guess() if config.guess_language else None, most)
     if config.content_types is not None:

@@ -1,4 +1,4 @@
-"""The ids that lead to headings: ``#anchor`` behind the URL of the page."""
+"""Find the ids of headings, which are the ``#anchor`` of their URLs."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from itertools import islice
 from lxml import etree
 
 MOST_CHARS = 300
-"""A longer id leads nowhere that somebody has linked to."""
+"""Maximum length of an id. Nobody links to a longer one."""
 MOST_INSIDE = 16
-"""Elements in a heading that are looked at."""
+"""Maximum number of elements to search in a heading."""
 _AROUND = frozenset({"section", "article", "div", "header", "hgroup"})
 
 
 def anchor_of(heading: etree._Element) -> str:
-    """Return the id that leads to a heading, empty if there is none.
+    """Return the id of a heading, or an empty string.
 
-    It is the heading's own, that of an element in it (``<h2><a name="...">``), that of an empty one right before it
-    (``<a id="..."></a><h2>``), or that of the element that it begins (``<section id="..."><h2>``, as Sphinx writes).
+    It is the id of the heading itself, of an element in it (``<h2><a name="...">``), of an empty element right before
+    it (``<a id="..."></a><h2>``), or of the element that the heading opens (Sphinx: ``<section id="..."><h2>``).
     """
     for element in islice(heading.iter(etree.Element), MOST_INSIDE):
         if found := _id(element):

@@ -1,4 +1,4 @@
-"""What the tags of blocks do in the walk of a :class:`~scrapy_dripper.output.reader.Reader`."""
+"""Handlers for block-level tags in the walk of a :class:`~scrapy_dripper.output.reader.Reader`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from scrapy_dripper.output.tables.table import table
 from scrapy_dripper.page.tags import KINDS, Kind
 
 MAX_TABLES = 20
-"""Tables in tables that are read as such, layout tables included."""
+"""Maximum nesting of tables, including layout tables. Deeper ones are read as plain blocks."""
 
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _digits = re.compile(r"\s*(\d{1,9})\s*").fullmatch
@@ -52,7 +52,7 @@ def _block(reader: Reader, element: etree._Element) -> Leave:
 
 
 def block_with_class(reader: Reader, element: etree._Element) -> Leave:
-    """Enter a ``<div>``, ``<p>`` or the like: what it is can depend on its class."""
+    """Enter a ``<div>``, ``<p>`` or similar element, whose meaning can depend on its class."""
     name = element.get("class")
     if element.get("data-lang"):
         name = f"{name or ''} code"
@@ -98,7 +98,8 @@ def _heading(reader: Reader, element: etree._Element) -> Leave:
         return _block(reader, element)
     reader.flush()
     if element in reader.footnotes.notes:
-        reader.items.append(Footnotes((Footnote(reader.footnotes.notes[element], ()),)))  # what follows is in it
+        # An empty footnote, to which gathered() moves what follows.
+        reader.items.append(Footnotes((Footnote(reader.footnotes.notes[element], ()),)))
         return skip
     reader.flat = True
     reader.title, reader.anchor = _LEVELS[element.tag], anchor_of(element)
@@ -113,7 +114,7 @@ def _heading(reader: Reader, element: etree._Element) -> Leave:
 
 
 def add_code(reader: Reader, element: etree._Element) -> bool:
-    """Add the code block that an element is; return False if it is none."""
+    """Add an element as a code block. Return False if it is not one."""
     found = None if reader.flat and not reader.title else code_block(element, reader.guess)
     if found is None or not reader.begins_block():
         return False
@@ -157,12 +158,12 @@ def _player(reader: Reader, element: etree._Element) -> Leave:
         before = reader.items[-1] if reader.items else None
         if type(before) is not type(found) or before.src != found.src:
             reader.items.append(found)
-        elif found.title and not before.title:  # the <noscript> twin of one that loads late
+        elif found.title and not before.title:  # the <noscript> copy of a lazily loaded player
             reader.items[-1] = found
     return skip
 
 
-# ---------------------------------------------------------------------- what holds items
+# ---------------------------------------------------------------------- containers
 def _quote(reader: Reader, element: etree._Element) -> Leave:
     name = element.get("class")
     if name and has_callout_class(name) and reader.fits():
@@ -182,7 +183,7 @@ def _figure(reader: Reader, element: etree._Element) -> Leave:
 
 
 def _holds_blocks(caption: etree._Element) -> bool:
-    """Return True for a caption that is a text of its own: with a heading or a list, or of two paragraphs."""
+    """Return True for a caption that is a text in itself: with a heading, a list, or two paragraphs."""
     if next(caption.iter("h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "table", "pre"), None) is not None:
         return True
     paragraphs = caption.iter("p")
@@ -190,7 +191,7 @@ def _holds_blocks(caption: etree._Element) -> bool:
 
 
 def _with_caption(items: Items, caption: Runs, place: int) -> Items:
-    """Return what is in a figure with its caption, as a paragraph at its place where nothing can have it."""
+    """Attach the caption of a figure to its only item. Otherwise, insert it as a paragraph at its place."""
     if len(items) == 1 and isinstance(items[0], (Image, Video, Audio, Table)):
         return captioned(items, caption)
     return (*items[:place], Paragraph(caption), *items[place:]) if place >= 0 else (*items, Paragraph(caption))
@@ -222,7 +223,7 @@ def _note(reader: Reader, label: str) -> Leave:
 
 
 def _footnotes(notes: list[tuple[str, Items]]) -> tuple[Footnotes, ...]:
-    """Return notes as an item; none without anything in it."""
+    """Return an item with the notes that are not empty, if there are any."""
     kept = tuple(Footnote(label, items) for label, items in notes if items)
     return (Footnotes(kept),) if kept else ()
 
@@ -256,7 +257,7 @@ def _table(reader: Reader, element: etree._Element) -> Leave:
     items = table(element, reader.read, reader.tables)
     reader.in_cell -= 1
     for item in items:
-        if type(item) is Paragraph and not reader.in_cell:  # of a layout table
+        if type(item) is Paragraph and not reader.in_cell:  # from a layout table
             reader.items.extend(stanzas(item))
         else:
             reader.items.append(item)
@@ -299,7 +300,7 @@ def _list(reader: Reader, element: etree._Element) -> Leave:
         reader.nesting -= 1
         if labels:
             while reader.items and type(reader.items[-1]) is Rule:
-                reader.items.pop()  # the line between the text and its footnotes
+                reader.items.pop()  # the rule between the text and its footnotes
             free = reader.footnotes.free_label
             named = [(labels.get(i) or free(str(i + 1)), entry.items) for i, entry in enumerate(entries)]
             reader.items += _footnotes([(label, without_label(items, label)) for label, items in named])
@@ -312,7 +313,7 @@ def _list(reader: Reader, element: etree._Element) -> Leave:
 
 
 def _numbered(entries: list[ListItem], numbers: dict[int, int]) -> tuple[ListItem, ...]:
-    """Return the items of a list with the numbers that do not follow from those before."""
+    """Return the entries of a list, with explicit numbers only where they break the sequence."""
     made: list[ListItem] = []
     before = None
     for i, entry in enumerate(entries):
@@ -323,7 +324,7 @@ def _numbered(entries: list[ListItem], numbers: dict[int, int]) -> tuple[ListIte
 
 
 def _without_empty_level(entry: ListItem) -> tuple[ListItem, ...]:
-    """Return the items of a list in place of the item that holds nothing else, as where a comment was left out."""
+    """Replace an entry that only holds a list by the entries of that list. It may have lost a comment, for example."""
     if len(entry.items) == 1:
         only = entry.items[0]
         if type(only) is List and only.kind == "unordered":
@@ -332,7 +333,7 @@ def _without_empty_level(entry: ListItem) -> tuple[ListItem, ...]:
 
 
 def _end_entry(reader: Reader, label: str | None = None, number: int | None = None) -> None:
-    """End the item of a list, or what stands between two."""
+    """End a list entry, or the content between two entries."""
     reader.flush()
     if reader.items:
         if label is not None:
@@ -350,7 +351,7 @@ def _item(reader: Reader, element: etree._Element) -> Leave:
         return _block(reader, element)
     reader.flush()
     if reader.items and reader.entries and all(type(item) is List for item in reader.items):
-        last = reader.entries[-1]  # a list between two items belongs to the first
+        last = reader.entries[-1]  # a list between two entries belongs to the first one
         reader.entries[-1] = replace(last, items=(*last.items, *reader.items))
         reader.items = []
     _end_entry(reader)
@@ -369,7 +370,7 @@ def _term(reader: Reader, element: etree._Element) -> Leave:
     if reader.flat or reader.kind != "definition":
         return _block(reader, element)
     _end_entry(reader)
-    reader.terms.append(reader.read_line(element))  # empty if it was not kept: what follows has no name then
+    reader.terms.append(reader.read_line(element))  # empty if the term is not main content
     return skip
 
 
@@ -384,7 +385,7 @@ def _definition(reader: Reader, element: etree._Element) -> Leave:
 
 
 def _noted_entry(reader: Reader, label: str) -> Leave:
-    """Read an item of a list that is a footnote."""
+    """Read a list entry that is a footnote."""
     reader.in_note += 1
 
     def leave() -> None:
@@ -415,4 +416,4 @@ ENTER: dict[Any, Enter] = {
     "code": _code,
     "table": _table,
 }
-"""By tag, how a block begins."""
+"""Handlers by tag."""

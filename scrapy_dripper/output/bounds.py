@@ -1,25 +1,25 @@
-"""How much may come out of a page: each form of its output is held to a multiple of the page's own size."""
+"""Limit each form of the output to a multiple of the page's size."""
 
 from __future__ import annotations
 
 import sys
 
 LEAST = 1_000
-"""Characters that a page counts as if it has fewer: a few words alone have more markup around them than that allows."""
+"""Smaller pages count as this many characters, because markup dominates the output for a few words."""
 
 UNBOUNDED = sys.maxsize
 
 
 class TooLongError(Exception):
-    """A form of the output would be longer than it may be."""
+    """A form of the output would exceed its limit."""
 
     def __init__(self, form: str) -> None:
-        super().__init__(f"too long a {form}")
+        super().__init__(f"the {form} is too long")
         self.form = form
 
 
 class Allowance:
-    """Characters that a form of the output may still have. Spent while it is written, not after."""
+    """The characters that a form of the output may still use. They are spent while it is written, not afterwards."""
 
     __slots__ = ("form", "left")
 
@@ -28,16 +28,19 @@ class Allowance:
         self.left = most
 
     def check(self, chars: int) -> None:
-        """Raise :exc:`TooLongError` if so many characters are too many."""
+        """Raise :exc:`TooLongError` if fewer characters are left."""
         if chars > self.left:
             raise TooLongError(self.form)
 
     def spend(self, chars: int) -> None:
-        """Take characters off. Raise :exc:`TooLongError` if there are not so many left."""
+        """Spend characters. Raise :exc:`TooLongError` if fewer are left."""
         self.check(chars)
         self.left -= chars
 
 
 def most_chars(size: int, factor: int) -> int:
-    """Return how many characters a form of the output may have, for a page of so many and ``DRIPPER_MAX_OUTPUT``."""
+    """Return the limit for a form of the output, in characters.
+
+    ``size`` is the size of the page and ``factor`` the value of ``DRIPPER_MAX_OUTPUT``.
+    """
     return factor * max(size, LEAST)

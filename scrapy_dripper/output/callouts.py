@@ -1,4 +1,4 @@
-"""Call-outs: notes, tips and warnings in boxes, as generators of documentation write them."""
+"""Recognise call-outs: boxed notes, tips and warnings, as written by documentation generators."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _NAMES = {
     "caution": "caution danger error bug failure fail missing",
 }
 ALERTS = {name: alert for alert, names in _NAMES.items() for name in names.split()}
-"""What generators call a call-out, and the alert of GitHub that it is."""
+"""Names of call-outs in generators, and the matching GitHub alerts."""
 
 _FAMILIES = frozenset(
     "admonition admonitionblock markdown-alert custom-block hint-container theme-admonition callout starlight-aside "
     "hint blockquote-tag confluence-information-macro alert".split()
 )
 _SITES = frozenset({"alert-dismissible", "alert-dismissable", "fade", "alert-banner"})
-"""Classes of alerts that a site shows on all its pages."""
+"""Classes of site-wide alerts."""
 _NEXT = frozenset("default primary info success warning danger".split())
-"""What Hexo's NexT writes beside ``note``."""
+"""Classes that Hexo's NexT theme combines with ``note``."""
 
 _kind = re.compile(
     r"(?:markdown-alert|theme-admonition|callout|starlight-aside-|hint|blockquote-tag|confluence-information-macro|alert"
@@ -48,7 +48,7 @@ def has_callout_class(name: str) -> bool:
 
 
 def alert_of(element: _Element) -> str:
-    """Return which alert of GitHub a call-out is, in lower case; nothing for any other element."""
+    """Return the GitHub alert that matches a call-out, in lower case, or an empty string for other elements."""
     name = (element.get("class") or "")[:LONGEST_CLASS]
     if element.tag == "details":
         return next((ALERTS[token] for token in name.split() if token in ALERTS), "")
@@ -62,7 +62,7 @@ def _alert_of(name: str) -> str:
     known = frozenset(tokens)
     if not known.isdisjoint(_SITES):
         return ""
-    if len(tokens) == 1 and name.strip().isupper():  # as Microsoft writes it
+    if len(tokens) == 1 and name.strip().isupper():  # Microsoft's style
         return ALERTS.get(name.strip().lower(), "") if name.strip().lower() in _NAMES else ""
     if "note" in known and not known.isdisjoint(_NEXT):
         return next(ALERTS[token] for token in tokens if token in _NEXT)
@@ -78,7 +78,7 @@ def _alert_of(name: str) -> str:
 
 
 def title_of(callout: _Element, alert: str) -> _Element | None:
-    """Return the title of a call-out: one by its class, the summary, or a paragraph that says what the box is."""
+    """Return the title of a call-out: an element with a title class, the summary, or a paragraph with its kind."""
     for node in islice(callout.iter(), 1, 12):
         if node.tag == "summary" or (isinstance(node.tag, str) and _title((node.get("class") or "")[:LONGEST_CLASS])):
             return node
@@ -89,5 +89,5 @@ def title_of(callout: _Element, alert: str) -> _Element | None:
 
 
 def says(title: str, alert: str) -> bool:
-    """Return True if a title says no more than which alert it is of."""
+    """Return True if a title only repeats the name of the alert."""
     return ALERTS.get(title.strip(" \t\r\n:!.").lower().replace(" ", "-")) == alert

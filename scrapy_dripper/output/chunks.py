@@ -1,7 +1,7 @@
-"""The content list in chunks for search: passages along the headings, each with its place in the page.
+"""Split the content list into chunks for search: passages that follow the headings, with their position on the page.
 
-A section that is short enough is one chunk; small sections next to each other share one. Code, tables and lists are cut
-only if one alone is over the size (:mod:`~scrapy_dripper.output.cuts`).
+A section that is short enough becomes one chunk. Adjacent small sections share a chunk. Code, tables and lists are only
+cut if a single one exceeds the chunk size (:mod:`~scrapy_dripper.output.cuts`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from scrapy_dripper.output.markdown_inline import Links
 from scrapy_dripper.output.text import line_text
 
 Measure: TypeAlias = "Callable[[str], int]"
-"""How long a text is: ``len``, or a count of tokens such as :func:`~scrapy_dripper.output.tokens.counter` returns."""
+"""Returns the length of a text: ``len``, or a token counter from :func:`~scrapy_dripper.output.tokens.counter`."""
 
 MOST_HEADING = 300
-"""Characters of a heading in a path of headings; longer ones end in an ellipsis."""
+"""Maximum length of a heading in a path of headings, in characters. Longer ones end in an ellipsis."""
 _BETWEEN = "\n\n"
 
 
@@ -32,17 +32,17 @@ class Chunk:
     """A passage of the main content."""
 
     markdown: str
-    """The passage, with the headings that stand in it."""
+    """The passage, including its headings."""
     headings: tuple[str, ...] = ()
-    """The headings that all of it stands under, from the top down."""
+    """The path of headings above the whole passage, from the top down."""
     anchor: str = ""
-    """The id of its heading, or of the nearest one above that has one; empty if none has."""
+    """The id of its heading, or of the nearest heading above that has one; empty if none has."""
     url: str = ""
     """The page's URL, with the anchor if there is one."""
     size: int = 0
-    """Its length, in characters or tokens as was asked for."""
+    """Length of the passage, in the configured unit: characters or tokens."""
     overlap: int = 0
-    """Characters at the beginning of ``markdown`` that the chunk before ends with."""
+    """Characters at the beginning of ``markdown`` that repeat the end of the previous chunk."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,13 +70,13 @@ def chunks(
     callouts: Callouts = "alerts",
     most: int = UNBOUNDED,
 ) -> tuple[Chunk, ...]:
-    """Return the chunks of a content list, in order; together they hold all of it.
+    """Return the chunks of a content list, in order. Together they hold all of its content.
 
-    A chunk has a ``size`` of at most so much as ``measure`` counts, unless it is one thing that cannot be cut: a
-    formula, a line of code, a row of a table. ``overlap`` is how much of the end of a chunk stands again at the
-    beginning of the next one, in whole sentences or items, where a section goes on; at most half of the size counts.
-    The others are options of :func:`~scrapy_dripper.output.markdown.markdown`. Raise
-    :exc:`~scrapy_dripper.output.bounds.TooLongError` if all chunks together have more than ``most`` characters.
+    ``size`` is the maximum length of a chunk, as counted by ``measure``. Only something that cannot be cut may exceed
+    it: a formula, a line of code, a row of a table. ``overlap`` is how much of the end of a chunk is repeated in the
+    next one if a section continues there, in whole sentences or items. It is limited to half of ``size``. The other
+    options are those of :func:`~scrapy_dripper.output.markdown.markdown`. Raise
+    :exc:`~scrapy_dripper.output.bounds.TooLongError` if the chunks have more than ``most`` characters in total.
     """
 
     def write(some: Items) -> str:
@@ -90,7 +90,7 @@ def chunks(
 
 
 def _sections(items: Items) -> list[_Section]:
-    """Return the items between headings, each with the headings above."""
+    """Return the sections of a content list, each with its path of headings."""
     sections = [_Section((), [])]
     path: tuple[_Heading, ...] = ()
     for item in items:
@@ -100,7 +100,7 @@ def _sections(items: Items) -> list[_Section]:
             above = tuple(heading for heading in path if heading.level < item.level)
             path = (*above, _Heading(item.level, text, item.anchor))
             sections.append(_Section(path, [item]))
-        elif type(item) is Footnotes and path:  # they are those of the page, not of its last section
+        elif type(item) is Footnotes and path:  # footnotes belong to the page, not to its last section
             sections += [_Section(path[:1] if path[0].level == 1 else (), [item]), _Section(path, [])]
         else:
             sections[-1].items.append(item)
@@ -108,7 +108,7 @@ def _sections(items: Items) -> list[_Section]:
 
 
 class _Packer:
-    """Fills chunks, one open at a time."""
+    """Fills chunks, one at a time."""
 
     def __init__(
         self,
@@ -127,12 +127,12 @@ class _Packer:
         self._length = 0
         self._repeated: Items = ()
         self._paths: list[tuple[_Heading, ...]] = []
-        """Of the sections in the open chunk."""
+        """The paths of the sections in the open chunk."""
         self._has_tail = True
-        """False if the open chunk ends in a part of what was cut, other than a paragraph."""
+        """False if the open chunk ends with a part of an item that was cut, unless that is a paragraph."""
 
     def add(self, section: _Section) -> None:
-        """Add a section: to the open chunk if all of it fits and belongs there, or to one of its own."""
+        """Add a section to the open chunk if it belongs there and fits as a whole, or to a new one otherwise."""
         pieces = [(item, self._length_of((item,))) for item in section.items]
         pieces = [(item, length) for item, length in pieces if length]
         together = sum(length for _, length in pieces) + self._between * (len(pieces) - 1)
@@ -146,7 +146,7 @@ class _Packer:
 
     def close(self) -> None:
         """End the open chunk, if there is one."""
-        # A rule that stands first or last divides nothing.
+        # A rule at the start or end of a chunk is useless.
         items = self._items
         while items and type(items[-1]) is Rule:
             items.pop()
@@ -161,21 +161,21 @@ class _Packer:
             self.chunks.append(Chunk(written, headings, anchor, url, self._measure(written), repeated))
         self._items, self._length, self._paths, self._repeated = [], 0, [], ()
 
-    # ------------------------------------------------------------------ where things belong
+    # ------------------------------------------------------------------ paths
     def _begin(self) -> tuple[_Heading, ...]:
-        """Return the path of the first section in the chunk that has a heading."""
+        """Return the path of the first section with a heading in the chunk."""
         return next(filter(None, self._paths), ())
 
     def _path(self) -> tuple[_Heading, ...]:
-        """Return the headings that all sections of the chunk have."""
+        """Return the headings that all sections of the chunk share."""
         paths = [path for path in self._paths if path]
         shared = takewhile(lambda same: all(one is same[0] for one in same), zip(*paths, strict=False))
         return tuple(same[0] for same in shared)
 
     def _goes_on(self, section: _Section) -> bool:
-        """Return True if a section may share the open chunk: it lies in the one that begins there, or beside it.
+        """Return True if a section may share the open chunk: if it is below the chunk's first section, or next to it.
 
-        A chunk that does not begin with its heading takes nothing from beside it: its path is all that names it.
+        A chunk that does not begin with its heading only takes sections below it, because only its path names it.
         """
         begin = self._begin()
         if not begin:
@@ -184,7 +184,7 @@ class _Packer:
             return bool(section.path) and section.path[-1].level >= begin[-1].level
         return section.path[: len(begin)] == begin
 
-    # ------------------------------------------------------------------ what fits
+    # ------------------------------------------------------------------ sizes
     def _length_of(self, items: Items) -> int:
         return self._measure(self._write(items))
 
@@ -198,7 +198,7 @@ class _Packer:
             self._append((item,), length)
             return
         taken = self._length + self._between if self._has_only_titles() else 0
-        # A heading goes with the text below it, even if that has to be cut; it is no reason to cut anything else.
+        # A heading stays with the text below it, even if that must be cut. Other items are not cut for a heading.
         if length <= self._size and not (taken and type(item) is Paragraph):
             self._begin_if_full(length, section)
             self._append((item,), length)
@@ -213,7 +213,7 @@ class _Packer:
             self._has_tail = type(item) is Paragraph
 
     def _begin_if_full(self, length: int, section: _Section, full: bool = False) -> None:
-        """Begin a chunk with the end of the one before, unless the open one has room for so much more."""
+        """Begin a new chunk with the overlap from the open one, unless ``length`` more fits into the open one."""
         if not self._items or (not full and self._fits(length)):
             return
         tail = self._tail() if self._overlap else ()
@@ -233,7 +233,7 @@ class _Packer:
         self._has_tail = True
 
     def _tail(self) -> Items:
-        """Return the end of the open chunk that is to stand in the next one again."""
+        """Return the end of the open chunk that is repeated in the next one."""
         tail: list[Item] = []
         left = self._overlap
         for item in reversed(self._items[len(self._repeated) :]):
@@ -250,9 +250,9 @@ class _Packer:
 
 
 _FRAGMENT = "!$&'()*+,;=:@/?-._~"
-"""What may stand in a fragment as it is, beside letters and digits (RFC 3986, 3.5)."""
+"""Characters that need no escaping in a fragment, besides letters and digits (RFC 3986, 3.5)."""
 
 
 def joined(some: Sequence[Chunk]) -> str:
-    """Return the Markdown of chunks as one document, what they repeat once."""
+    """Join the Markdown of chunks to a document, without the overlaps."""
     return _BETWEEN.join(chunk.markdown[chunk.overlap :].lstrip("\n") for chunk in some)

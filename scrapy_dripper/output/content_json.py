@@ -1,6 +1,6 @@
-"""The content list as plain JSON values, and back. ``content_list.schema.json`` describes them.
+"""Convert the content list to plain JSON values and back. ``content_list.schema.json`` describes the values.
 
-An item or run is an object with its ``type``; what has its default value is left out.
+An item or run is an object with a ``type``. Fields with their default value are left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Fields = tuple[tuple[str, Any, Callable[[Any], Any]], ...]
 
 
 class ContentError(ValueError):
-    """A value is no content list."""
+    """A value is not a content list."""
 
 
 def to_json(items: Sequence[Item]) -> list[dict[str, Any]]:
@@ -30,7 +30,7 @@ def to_json(items: Sequence[Item]) -> list[dict[str, Any]]:
 
 
 def from_json(values: Sequence[Any]) -> Items:
-    """Return the items that :func:`to_json` made these values of. Raise :exc:`ContentError` for anything else."""
+    """Return the items for values written by :func:`to_json`. Raise :exc:`ContentError` for anything else."""
     try:
         return cast("Items", _items(values))
     except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
@@ -38,7 +38,7 @@ def from_json(values: Sequence[Any]) -> Items:
 
 
 def clean(items: Sequence[Item]) -> Items:
-    """Return items without control characters. Raise :exc:`ContentError` for what are no items."""
+    """Return items without control characters. Raise :exc:`ContentError` if the values are not items."""
     try:
         return from_json(_clean(to_json(items)))
     except (TypeError, AttributeError) as error:
@@ -54,10 +54,10 @@ def _clean(value: Any) -> Any:
 
 
 def weigh(value: Any, allowance: Allowance) -> None:
-    """Take the characters of items, or of a part of them, off an allowance: those of JSON without white space.
+    """Spend the characters of items, or of a part of them, as JSON without white space, from an allowance.
 
-    What stands in several places counts as often. Raise :exc:`~scrapy_dripper.output.bounds.TooLongError` as soon as
-    there are more than allowed: no more work is done than that many characters are worth.
+    A value that occurs several times counts each time. Raise :exc:`~scrapy_dripper.output.bounds.TooLongError` as soon
+    as the allowance is exceeded, so that the work is limited as well.
     """
     kind = type(value)
     if kind is str:

@@ -1,4 +1,4 @@
-"""Main-HTML to a list of typed items, in one walk over the tree."""
+"""Convert Main-HTML to a list of typed items, in one walk over the tree."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def content_list(
 ) -> Items:
     """Return the content of a tree, such as that of Main-HTML, as items in document order.
 
-    Relative URLs are resolved against ``base_url``; what cannot be resolved stays as it is written. ``scripts`` of the
-    page can say how it writes formulas; those in the tree are looked at too. ``guess`` is asked for the language of
-    code whose page does not name it. Raise :exc:`~scrapy_dripper.output.bounds.TooLongError` if the list has more than
-    ``most`` characters as JSON; of these, relative URLs may gain half.
+    Relative URLs are resolved against ``base_url``; URLs that cannot be resolved are kept as they are. ``scripts`` of
+    the page, and scripts in the tree, can configure how the page writes formulas. ``guess`` guesses the language of
+    code if the page does not name it. Raise :exc:`~scrapy_dripper.output.bounds.TooLongError` if the list has more than
+    ``most`` characters as JSON. Resolving relative URLs may add at most half of that.
     """
     found = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
     reader = Reader(root, base_url, notation(chain(scripts, found)), _ENTER, _other, most)
@@ -46,7 +46,7 @@ def content_list(
 
 
 def _other(reader: Reader, element: etree._Element) -> Leave:
-    """Enter an element that is in no table: a comment, a custom element, or one of a line."""
+    """Enter an element without a handler: a comment, a custom element, or an inline element."""
     tag = element.tag
     if not isinstance(tag, str):
         return skip
@@ -70,16 +70,16 @@ _ENTER: dict[Any, Enter] = {
 
 
 def only(items: Items, types: Collection[str]) -> Items:
-    """Return the items of some types. What is in a list, a quote, a footnote or a table belongs to it and stays.
+    """Return the items of some types. The content of lists, quotes, footnotes and tables is not filtered.
 
-    Without ``image``, there are no images in lists, quotes, footnotes and lines of text either.
+    If ``image`` is not among the types, images in lists, quotes, footnotes and text are removed as well.
     """
     kept = tuple(item for item in items if item.type in types)
     return kept if "image" in types else _without_image(kept)
 
 
 def _without_image(items: Items) -> Items:
-    """Return items without the images in them, and without those that have nothing else."""
+    """Remove the images in items, and items that hold nothing else."""
     kept: list[Item] = []
     for item in items:
         if isinstance(item, Paragraph):

@@ -1,7 +1,7 @@
-"""Items that are too long for a chunk, cut where it hurts least.
+"""Cut items that are too long for a chunk.
 
-Paragraphs are cut between sentences, code between lines, tables between rows, lists between their items. Every part is
-an item of its own: code has its fence again, a table its header, a list its numbers.
+Paragraphs are cut between sentences, code between lines, tables between rows, and lists between their entries. Each
+part is a complete item: code has its own fence, a table repeats its header, and a list continues its numbers.
 """
 
 from __future__ import annotations
@@ -38,24 +38,25 @@ from scrapy_dripper.output.tables.html import table_html
 
 T = TypeVar("T")
 Fits: TypeAlias = "Callable[[Items, int], bool]"
-"""Tell whether items are short enough; of a share of the room, one in so many."""
+"""Returns whether items fit into a fraction of the available space: ``fits(items, 2)`` means one half."""
 
 _WRAPPERS = (Link, Emphasis, Strong, Deleted)
-# All zero-width: behind the marks that end a sentence, with the space of the next one at its beginning.
+# Zero-width matches after the end of a sentence. The space before the next sentence belongs to that sentence.
 _sentences = re.compile(
     r"(?<=[.!?…])(?=\s)|(?<=[.!?…][\"'”’)\]])(?=\s)|(?<=[。！？｡])(?![。！？｡」』”’）])|(?<=[。！？｡][」』”’）])"
 ).split
 _words = re.compile(r"(?<=\S)(?=\s)").split
-# Thai and others have no spaces; what combines with a character stays with it.
+# For scripts without spaces, such as Thai. Combining characters stay with their base character.
 _characters = re.compile(r"(?s).{1,8}[\u0300-\u036f\u093a-\u094f\u0e31-\u0e4e\u200d\ufe0f]*").findall
 _LEVELS: tuple[Callable[[str], list[str]], ...] = (_sentences, _words, _characters)
 
 
 def cut(item: Item, fits: Fits) -> list[Items]:
-    """Return the parts of an item in order, each as items, of about the same length and as long as fits.
+    """Cut an item into parts that are as long as fits, and return them in order, each as items.
 
-    One that has nothing to be cut at is its own only part: a formula, a line of code, a row of a table. Of a table the
-    header stands in every part, unless it takes more than half of it; all else stands in one.
+    An item that cannot be cut is returned as its only part: a formula, a line of code, a row of a table. The header of
+    a table is repeated in every part, unless it takes more than half of the space. Everything else occurs in one part
+    only.
     """
     if fits((item,), 1):
         return [(item,)]
@@ -76,9 +77,9 @@ def cut(item: Item, fits: Fits) -> list[Items]:
 
 
 def last_sentences(paragraph: Paragraph, fits: Fits) -> Items:
-    """Return the end of a paragraph, as many whole sentences as fit; nothing if not even one does."""
+    """Return as many whole sentences from the end of a paragraph as fit, or nothing if not even one does."""
     pieces = _units(paragraph.runs, 0)
-    none, some = len(pieces), 0  # where the end begins: with nothing in it, and with too much maybe
+    none, some = len(pieces), 0  # binary search for the first sentence that fits
     while some < none:
         middle = (some + none) // 2
         if fits((Paragraph(_joined(pieces[middle:])),), 1):
@@ -90,9 +91,9 @@ def last_sentences(paragraph: Paragraph, fits: Fits) -> Items:
 
 
 def _groups(units: Sequence[T], fit: Callable[[Sequence[T]], bool]) -> list[Sequence[T]]:
-    """Return units in groups, each of as many as fit; those that do not fit are alone.
+    """Group units, with as many in each group as fit. Units that do not fit are in a group of their own.
 
-    What is asked about is at most twice as long as a group, so all of it takes n log n steps for n units.
+    ``fit`` is called with at most twice as many units as the group gets, so n units take n log n steps in total.
     """
     groups: list[Sequence[T]] = []
     start = 0
@@ -114,7 +115,7 @@ def _groups(units: Sequence[T], fit: Callable[[Sequence[T]], bool]) -> list[Sequ
 
 
 def _packed(units: Sequence[T], make: Callable[[Sequence[T], bool], Item], fits: Fits) -> list[Item]:
-    """Return items that are made of units; ``make`` is told whether they are the first."""
+    """Return the items made from groups of units. The second argument of ``make`` is True for the first group."""
     groups = _groups(units, lambda some: fits((make(some, True),), 1))
     return [make(group, not number) for number, group in enumerate(groups)]
 
@@ -133,7 +134,7 @@ def _cut_runs(runs: Runs, fits: Fits, level: int) -> Iterator[Runs]:
 
 
 def _units(runs: Runs, level: int) -> list[list[Run]]:
-    """Return runs in sentences, words or characters, each in the formats and links that are around it."""
+    """Split runs into sentences, words or characters. Each part keeps its formats and links."""
     units: list[list[Run]] = []
     anywhere = level + 1 == len(_LEVELS)
     for run, begins in _fragments(runs, _LEVELS[level]):
@@ -145,11 +146,11 @@ def _units(runs: Runs, level: int) -> list[list[Run]]:
 
 
 def _fragments(runs: Runs, split: Callable[[str], list[str]]) -> Iterator[tuple[Run, bool]]:
-    """Yield runs whose text is split, and whether it was split there."""
+    """Yield the parts of runs, and whether the text was split before each part."""
     for run in runs:
         if type(run) is Text:
             yield from ((Text(text), number > 0) for number, text in enumerate(split(run.text)))
-        elif type(run) is Code and split is _words:  # a log of thousands of characters may be in a line
+        elif type(run) is Code and split is _words:  # inline code may be a log with thousands of characters
             yield from ((Code(text), number > 0) for number, text in enumerate(split(run.text)))
         elif isinstance(run, _WRAPPERS):
             yield from ((replace(run, runs=(inner,)), begins) for inner, begins in _fragments(run.runs, split))
@@ -158,7 +159,7 @@ def _fragments(runs: Runs, split: Callable[[str], list[str]]) -> Iterator[tuple[
 
 
 def _joined(units: Sequence[Sequence[Run]]) -> Runs:
-    """Return the runs that fragments belong to, without white space at both ends."""
+    """Merge fragments to runs, without white space at both ends."""
     return _trimmed(_merged(list(chain.from_iterable(units))))
 
 
@@ -177,7 +178,7 @@ def _merged(pieces: Sequence[Run]) -> Runs:
 
 
 def _format(run: Run) -> Any:
-    """Return what is the same for the fragments of one run, and for others of the same format."""
+    """Return a key that is equal for all runs of the same format."""
     return replace(run, runs=()) if isinstance(run, _WRAPPERS) else type(run)
 
 
@@ -191,9 +192,9 @@ def _trimmed(runs: Runs) -> Runs:
     return runs
 
 
-# ---------------------------------------------------------------------- what holds others
+# ---------------------------------------------------------------------- containers
 def _cut_items(items: Items, wrap: Callable[[Items], Item], fits: Fits) -> Iterator[Items]:
-    """Yield items in groups that fit when something is around them, those that do not fit in parts."""
+    """Yield groups of items that fit once they are wrapped. Cut items that do not fit."""
 
     def inside(some: Items, share: int) -> bool:
         return fits((wrap(some),), share)
@@ -214,7 +215,7 @@ def _cut_list(item: List, fits: Fits) -> list[Items]:
     numbers: list[int] = []
     for entry in item.items:
         numbers.append(entry.number if entry.number is not None else numbers[-1] + 1 if numbers else item.start)
-    units: list[list[tuple[ListItem, int]]] = []  # of a definition list, a term with all its definitions
+    units: list[list[tuple[ListItem, int]]] = []  # entries, or terms with all their definitions
     for entry, number in zip(item.items, numbers, strict=True):
         if units and item.kind == "definition" and not entry.terms:
             units[-1].append((entry, number))
@@ -240,7 +241,7 @@ def _cut_list(item: List, fits: Fits) -> list[Items]:
 
 
 def _cut_entry(item: List, fits: Fits) -> list[Items]:
-    """Return the parts of a list of one item: the first with its mark, the others as what they hold."""
+    """Cut a list with a single entry. The first part keeps the list marker; the others are the entry's content."""
     entry = item.items[0]
     parts = list(_cut_items(entry.items, lambda some: replace(item, items=(replace(entry, items=some),)), fits))
     first = replace(item, items=(replace(entry, items=parts[0] if parts else ()),))
@@ -262,11 +263,11 @@ def _cut_footnotes(footnotes: Footnotes, fits: Fits) -> list[Items]:
 
 def _cut_table(table: Table, fits: Fits) -> list[Items]:
     head, body = table.rows[: table.header_rows], table.rows[table.header_rows :]
-    # A header that takes most of the room is not repeated: its rows are as the others.
+    # A header that takes most of the space is not repeated; its rows are treated like the others.
     repeated = bool(head) and fits((_with_rows(table, head, len(head), False),), 2)
     rows = body if repeated else table.rows
     units: list[list[tuple[Any, ...]]] = []
-    spanned = 0  # rows that a cell above reaches into
+    spanned = 0  # number of rows that a cell above spans
     for row in rows:
         if spanned > 0:
             units[-1].append(row)

@@ -1,4 +1,4 @@
-"""Footnotes: which links of a page are their marks, and which elements they lead to."""
+"""Recognise footnotes: the links that are reference marks, and the elements that they lead to."""
 
 from __future__ import annotations
 
@@ -38,31 +38,32 @@ _word = re.compile(r"\w").search
 _note_class = re.compile(r"(?:^|[\s_-])(?:foot-?note|endnote)s?(?=[\s_-]|$)", re.I).search
 
 _HOLDERS = frozenset({"li", "p", "div", "dd", "aside"})
-"""Elements that a footnote can be."""
+"""Elements that can be a footnote."""
 _MARKS = " \xa0[]()^.:"
 _LABELS = frozenset({Text, Sup, Strong, Emphasis, Link, LineBreak, FootnoteMark})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-"""Elements that can stand before a footnote, with nothing but its number, as Texinfo writes it."""
+"""Headings that hold the number of the footnote after them (Texinfo)."""
 
 
 class FootnoteMarks:
-    """The marks of a page that were found so far, and the elements that the footnotes are."""
+    """The reference marks of a page found so far, and their footnotes."""
 
     def __init__(self, root: etree._Element) -> None:
         self._root = root
         self._targets: dict[str, etree._Element] | None = None
         self._labels: set[str] = set()
-        self._marks: set[str] = set()  # names of marks that were found
+        self._marks: set[str] = set()  # ids and names of the marks found
         self.notes: dict[etree._Element, str] = {}
-        """The label of each element that is a footnote, or the heading before one."""
+        """The label of each footnote, by its element or the heading before it."""
 
     def is_mark(self, link: etree._Element, href: str) -> bool:
-        """Return True if a link within the page looks like the mark of a footnote, be that on the page or not."""
+        """Return True if a link within the page looks like a reference mark, even if the footnote is not on the
+        page."""
         shown = self._shown(link, href)
         return shown is not None and (len(shown) == 1 or not shown.isalpha())
 
     def note(self, link: etree._Element, href: str) -> etree._Element | None:
-        """Return the footnote, or the heading before it, that a link within the page leads to; None if to none."""
+        """Return the footnote, or the heading before it, that a link within the page leads to, or None."""
         note = self._target(href[1:]) if self._shown(link, href) is not None else None
         if note is None or self._is_inside(link, note):
             return None
@@ -72,12 +73,12 @@ class FootnoteMarks:
         return note
 
     def label(self, link: etree._Element, href: str) -> str | None:
-        """Return the label of the footnote that a link within the page leads to; None if it leads to none."""
+        """Return the label of the footnote that a link within the page leads to, or None."""
         shown, note = self._shown(link, href), self.note(link, href)
         if shown is None or note is None:
             return None
         near: etree._Element | None = link
-        for _ in range(3):  # the name that the footnote leads back to can be on what is around its mark
+        for _ in range(3):  # the target of the link back can be an element around the mark
             if near is None or near.tag in _HOLDERS:
                 break
             self._marks.update(filter(None, (near.get("id"), near.get("name"))))
@@ -88,13 +89,13 @@ class FootnoteMarks:
         return label
 
     def _shown(self, link: etree._Element, href: str) -> str | None:
-        """Return what the mark of a footnote shows, without its brackets; None for another link."""
+        """Return the text of a reference mark without its brackets, or None for another link."""
         text = inner_text(link).strip()
         shown = _mark_text(text) if len(text) < 12 else None
         return shown[1] if shown and (_mark_name(href) is not None or self._is_marked(link)) else None
 
     def free_label(self, wanted: str) -> str:
-        """Return a label that no footnote has: the one that is wanted, if it can be."""
+        """Return an unused label, preferably the wanted one."""
         label = wanted if wanted.isalnum() else ""
         if not label or label in self._labels:
             label = str(len(self._labels) + 1)
@@ -104,7 +105,7 @@ class FootnoteMarks:
         return label
 
     def leads_back(self, link: etree._Element, href: str | None) -> bool:
-        """Return True if an element in a footnote is a link back to its mark, or holds nothing but such links."""
+        """Return True if an element in a footnote is a link back to its mark, or only holds such links."""
         if link.tag != "a":
             return "mw-cite-backlink" in link.get("class", "")
         if not href or href[0] != "#":
@@ -134,10 +135,10 @@ class FootnoteMarks:
                 return target
             if target.tag in _HEADINGS:
                 return target if _mark_text(inner_text(target).strip()[:12]) else None
-            if target.tag == "dt":  # of old Sphinx, whose footnotes are definitions
+            if target.tag == "dt":  # older Sphinx releases write footnotes as definitions
                 following = target.getnext()
                 return following if following is not None and following.tag == "dd" else None
-            if target.tag == "table":  # of older Sphinx
+            if target.tag == "table":  # even older Sphinx releases write them as tables
                 return target if _note_class(target.get("class") or "") else None
             target = target.getparent()
         return None
@@ -155,7 +156,7 @@ class FootnoteMarks:
 
 
 def without_label(items: Items, label: str) -> Items:
-    """Return a footnote without the number that it begins with."""
+    """Return the items of a footnote without the number at their beginning."""
     for i, item in enumerate(items):
         if type(item) is not Paragraph:
             return items[i:]
@@ -175,16 +176,16 @@ def without_label(items: Items, label: str) -> Items:
 
 
 def _without_number(text: str, label: str) -> str:
-    """Return text without a number that was written by hand, or the full stop behind one that was a link."""
+    """Return a text without a number written by hand, or without the full stop after a number that was a link."""
     rest = text.lstrip("[(").removeprefix(label)
     cut = rest.lstrip("])^.:")
     return cut.lstrip() if cut != rest and cut[:1].isspace() else text
 
 
 def gathered(items: Sequence[Item]) -> Items:
-    """Return items with what follows the heading of a footnote in it, up to a rule, a title or the next footnote.
+    """Move the items after the heading of a footnote into it, up to a rule, a title or the next footnote.
 
-    Such a heading has been read as a footnote without anything in it.
+    Such a heading was read as an empty footnote.
     """
     if not any(type(item) is Footnotes and not item.notes[0].items for item in items):
         return tuple(items)

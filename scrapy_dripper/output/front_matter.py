@@ -1,4 +1,4 @@
-"""YAML front matter: what is known of a page, before its Markdown."""
+"""Write YAML front matter: the metadata of a page, in front of its Markdown."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterable
 
 MOST_CHARS = 1_000
-"""Characters of a value."""
+"""Maximum length of a value, in characters."""
 
-# All that YAML 1.2 (5.1, 5.7) would not read as it is within double quotes.
+# Characters that need escaping in double quotes (YAML 1.2, 5.1 and 5.7).
 _special = re.compile('["\\\\]|[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]').sub
 
 
 def front_matter(values: Iterable[tuple[str, str | None]]) -> str:
-    """Return names and values between two lines of three dashes; nothing if no value is known.
+    """Return names and values between two lines of three dashes, or an empty string if there are no values.
 
-    Each value is a string in double quotes on a line of its own, whatever a page has written in it: YAML 1.1 and 1.2
-    read it as that string, white space collapsed.
+    Each value is written as a double-quoted string on one line, with white space collapsed. YAML 1.1 and 1.2 parsers
+    read it as this string, whatever it contains.
     """
     known = ((name, " ".join((value or "").split())[:MOST_CHARS].rstrip()) for name, value in values)
     lines = [f"{name}: {quoted(value)}" for name, value in known if value]
@@ -24,7 +24,7 @@ def front_matter(values: Iterable[tuple[str, str | None]]) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a string in the double quotes of YAML."""
+    """Return a string as a double-quoted YAML scalar."""
     return '"' + _special(_escaped, text) + '"'
 
 
@@ -33,5 +33,5 @@ def _escaped(match: re.Match[str]) -> str:
     if char in '"\\':
         return "\\" + char
     if "\ud800" <= char <= "\udfff":
-        return "\ufffd"  # half a character
+        return "\ufffd"  # a lone surrogate
     return f"\\u{ord(char):04x}"

@@ -1,8 +1,7 @@
-"""Text that a page hides from its readers, and that no script of its would show: a way to talk to language models.
+"""Detect text that a page hides from readers and that no script would show, such as prompts for language models.
 
-What an element says of itself is looked at (attributes and inline style), not the style sheets of the page. Tabs,
-accordions, "read more" and whatever else waits to be unfolded are no hidden text, nor is what formulas and code keep
-beside what they draw.
+Detection uses the attributes and the inline style of elements, but not style sheets. Tabs, accordions, "read more" and
+other content to unfold do not count as hidden. Neither do the sources that formulas and code keep beside their display.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from scrapy_dripper.page.page import Tree
 from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, TAGS
 
 MAX_STYLE = 2_000
-"""Characters of an inline style that are looked at."""
+"""Maximum number of characters of an inline style to check."""
 
 MOST_BLOCKS = 30
-"""Blocks of a hidden element that is not the page itself, if they are more than half of the page's."""
+"""A hidden element with more blocks than this, and more than half of the page's blocks, counts as the page itself."""
 
 _with_style = etree.XPath("descendant-or-self::*[@style or @hidden]")
 _hiding = re.compile(
@@ -47,11 +46,11 @@ _leading = etree.XPath(
     "or @data-href or @for]"
 )
 _details = TAGS["details"]
-_media = frozenset(TAGS[tag] for tag in MEDIA)  # what loads late is hidden until then
+_media = frozenset(TAGS[tag] for tag in MEDIA)  # lazily loaded media are hidden at first
 
 
 def hidden_nodes(tree: Tree) -> npt.NDArray[np.bool_]:
-    """Return whether the text right in each node is hidden."""
+    """Return for each node whether the text directly in it is hidden."""
     hidden = np.zeros(len(tree.nodes), dtype=np.bool_)
     may_hide = cast("list[etree._Element]", _with_style(tree.nodes[0]))
     hiding = {node for node in may_hide if _hides(node.get("style"), node.get("hidden"))}
@@ -68,7 +67,7 @@ def hidden_nodes(tree: Tree) -> npt.NDArray[np.bool_]:
         if i < done or inside[end[i]] > inside[i]:
             continue
         held = int(tree.block_end[i]) - int(tree.block_start[i])
-        is_page = held > MOST_BLOCKS and 2 * held > blocks  # that a script shows when it has loaded
+        is_page = held > MOST_BLOCKS and 2 * held > blocks  # a script shows it once the page has loaded
         if not (is_page or _can_unfold(tree, i, targets)):
             hidden[i : end[i]] = True
             done = end[i]
@@ -89,7 +88,7 @@ def _hides(style: str | None, attribute: str | None) -> bool:
 
 
 def _targets(root: etree._Element) -> set[str]:
-    """Return the names that other elements lead to."""
+    """Return the ids that other elements refer to."""
     found: set[str] = set()
     for node in cast("list[etree._Element]", _leading(root)):
         for value in filter(None, map(node.get, _REFERENCES)):
@@ -98,7 +97,7 @@ def _targets(root: etree._Element) -> set[str]:
 
 
 def _can_unfold(tree: Tree, i: int, targets: set[str]) -> bool:
-    """Return True for what waits for a reader's click, and for code or a formula that is drawn elsewhere."""
+    """Return True for content that unfolds on a click, and for code or a formula that is displayed elsewhere."""
     node = tree.nodes[i]
     if (node.get("id") or "") in targets or node.get("role") == "tabpanel":
         return True

@@ -1,4 +1,4 @@
-"""Main-HTML to Markdown through html2text: the canonical form of the papers on main content."""
+"""Convert Main-HTML to Markdown with html2text, as papers on main content extraction do."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from scrapy_dripper.output.bounds import UNBOUNDED, TooLongError
 from scrapy_dripper.output.urls import unsafe_url
 
 MAX_DEPTH = 10
-"""Quotes in quotes, and lists in lists, that are shown as such: html2text begins each line with all their marks."""
+"""Maximum nesting of quotes and of lists, because html2text begins each line with the marks of all of them."""
 
 MAX_BASE_URL = 4_096
-"""Characters of a base URL that relative links are resolved against: each of them carries a copy of it."""
+"""Maximum length of a base URL that is used to resolve relative links, because each link contains a copy of it."""
 
 _WITHOUT_MARKS = frozenset(
     "article aside button caption center cite figcaption figure font footer form header html label main nav picture "
     "section small source span sub summary sup svg tbody tfoot thead time use path video wbr".split()
 )
 
-_LT = "&dripperlt;"  # no entity of HTML, so it reaches handle_entityref alone
-_mark = re.compile(r"&lt;(?=[A-Za-z/!?<])").sub  # a tag can follow that html2text writes nothing for
+_LT = "&dripperlt;"  # not an HTML entity, so it reaches handle_entityref
+_mark = re.compile(r"&lt;(?=[A-Za-z/!?<])").sub  # "<<" counts, because html2text may drop a tag in between
 _live = re.compile(r"<(?=[A-Za-z/!?])").sub
 _white_space = re.compile(r"\s{2,}").sub
 _fine_automatic_link = re.compile(r"[^\s\"'<>`]+").fullmatch
@@ -40,12 +40,12 @@ _escaped = re.compile(r"\\(?=[!-/:-@\[-`{-~])").sub
 
 
 def markdown(html: str, base_url: str = "", links: bool = True, most: int = UNBOUNDED) -> str:
-    """Return HTML as Markdown with absolute links and lines that are not wrapped; a renderer finds no HTML in it.
+    """Convert HTML to Markdown with absolute links, unwrapped lines, and no HTML.
 
-    ``links=False`` keeps the text of links alone. ``base_url`` is what relative links resolve against. What cannot be
-    resolved stays as it is written. Markdown is at most some ten times as long as its HTML: where it would be more, it
-    has no quotes, no lists and no absolute links. Raise :exc:`~scrapy_dripper.output.bounds.TooLongError` if even that
-    has over ``most`` characters.
+    ``links=False`` only keeps the text of links. Relative links are resolved against ``base_url``; URLs that cannot be
+    resolved are kept as they are. Markdown is limited to about ten times the length of the HTML: if it would be longer,
+    it is written without quotes, lists and absolute links. Raise :exc:`~scrapy_dripper.output.bounds.TooLongError` if
+    even that has more than ``most`` characters.
     """
     marked = _mark(_LT, html)
     if len(base_url) > MAX_BASE_URL:
@@ -58,7 +58,7 @@ def markdown(html: str, base_url: str = "", links: bool = True, most: int = UNBO
         writer = _Writer("", 0, most)
         writer.ignore_links = not links
         written = writer.handle(marked)
-    # html2text does not escape brackets: text that is a link to Markdown may be one, but none that runs.
+    # html2text does not escape brackets. Text may thus become a link, but not one that runs code.
     written = _destination(_disarmed, written.replace(_LT, "&lt;"))
     return _blank_lines("", written).rstrip() if writer.begins_with_code else written.strip()
 
@@ -67,12 +67,12 @@ _Attributes: TypeAlias = "dict[str, str | None]"
 
 
 class _Writer(html2text.HTML2Text):
-    """html2text in linear time and bounded space, with text that stays text."""
+    """An html2text that takes linear time and limited space, and never turns text into markup."""
 
     def __init__(self, base_url: str, max_depth: int, limit: int) -> None:
-        # html2text resolves URLs without catching what urljoin raises, so it gets them resolved.
+        # URLs are resolved beforehand, because html2text does not catch the exceptions of urljoin.
         super().__init__(baseurl="", bodywidth=0)
-        self.unicode_snob = True  # the page's own characters rather than ASCII look-alikes
+        self.unicode_snob = True  # keep Unicode characters instead of replacing them by ASCII
         self.mark_code = False
         self.pad_tables = False
         self.single_line_break = False
@@ -83,22 +83,22 @@ class _Writer(html2text.HTML2Text):
         self._limit = limit
         self._written = 0
         self._depths = dict.fromkeys(("blockquote", "list", "pre", "code"), 0)
-        self._items: list[str] = []  # the indents of code in the list items that are open
-        self._list_indent = ""  # the deepest of the list that ended last
-        self._list_end = 0  # where in outtextlist that was
-        self._borrowed = False  # the code that is open is in no list, but Markdown has it in one
+        self._items: list[str] = []  # the code indents of the open list items
+        self._list_indent = ""  # the deepest indent of the last list that was closed
+        self._list_end = 0  # the index in outtextlist at which that list ended
+        self._borrowed = False  # True if the open code is not in a list but becomes part of one in Markdown
         self._begun = False
         self.begins_with_code = False
-        self._block = 0  # where in outtextlist the Markdown block begins
-        self._codes: list[int] = []  # where in outtextlist inline code of the block begins and ends
-        self._live_code = False  # the block has inline code that would be HTML if it were not code
+        self._block = 0  # the index in outtextlist at which the Markdown block begins
+        self._codes: list[int] = []  # the indexes in outtextlist at which inline code of the block begins and ends
+        self._live_code = False  # True if the block has inline code that would be HTML outside of code
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.handle_tag(tag, {name: value or "" for name, value in attrs}, start=True)
 
     def handle_tag(self, tag: str, attrs: _Attributes, start: bool) -> None:
         if tag in _WITHOUT_MARKS and self.maybe_automatic_link is None:
-            self.current_tag, self.lastWasList = tag, False  # all that html2text would do, after some 40 comparisons
+            self.current_tag, self.lastWasList = tag, False  # skips the 40 comparisons of html2text
             return
         handler = _HANDLERS.get(tag)
         if handler is None:
@@ -123,20 +123,20 @@ class _Writer(html2text.HTML2Text):
 
     def handle_data(self, data: str, entity_char: bool = False) -> None:
         if self.pre:
-            # Markdown ends lines, and so code, at these too.
+            # These characters also end a line in Markdown, and thus code.
             data = data.replace("\r\n", "\n").replace("\r", "\n")
             prefix = self.blockquote + len(self.list_code_indent) + 5
             if self._written + data.count("\n") * prefix > self._limit:
                 raise TooLongError("Markdown")
         else:
-            # The regexes of html2text take time quadratic in white space; to them, line breaks matter.
+            # The regular expressions of html2text take quadratic time on white space. They depend on line breaks.
             data = _white_space(lambda run: "\n" if "\n" in run[0] else " ", data)
             if "<" in data and not self.code:
                 data = _live("&lt;", data)
         if self.maybe_automatic_link is not None and not _fine_automatic_link(data):
-            self.maybe_automatic_link = ""  # unlike any data, so a common link
+            self.maybe_automatic_link = ""  # never equal to data, so it is written as an ordinary link
         if self.abbr_data is not None and len(self.abbr_data) > 1_000:
-            self.abbr_title = self.abbr_data = None  # it grows by copies
+            self.abbr_title = self.abbr_data = None  # html2text would copy it for each piece of data
         super().handle_data(data, entity_char)
 
     def outtextf(self, s: str) -> None:
@@ -152,7 +152,7 @@ class _Writer(html2text.HTML2Text):
         return written
 
     def _end_block(self) -> None:
-        """Make sure that no inline code of the block comes to be HTML, for backticks that pair in other ways."""
+        """Make sure that no inline code of the block becomes HTML if backticks are paired in another way."""
         out = self.outtextlist
         if self._live_code:
             spans = list(zip_longest(self._codes[::2], self._codes[1::2], fillvalue=len(out)))
@@ -170,7 +170,7 @@ class _Writer(html2text.HTML2Text):
         self._block = len(out)
 
     def _enter(self, name: str, start: bool) -> int:
-        """Return how deep in elements of that name the one is that starts or ends here, from 1."""
+        """Return the nesting depth, from 1, of the element that starts or ends, among elements of the same name."""
         depth = self._depths[name]
         self._depths[name] = depth + 1 if start else max(0, depth - 1)
         return depth + start
@@ -184,7 +184,7 @@ class _Writer(html2text.HTML2Text):
             attrs.pop("start", None)
         fits = self._enter("list", start) <= self._max_depth
         if start and self.startpre:
-            self.startpre = self.start = False  # html2text would begin the list, and so the code, without indent
+            self.startpre = self.start = False  # otherwise, html2text would not indent the list and its code
         super().handle_tag(tag if fits else "span", attrs, start)
         if not self.list:
             self._list_end = len(self.outtextlist)
@@ -194,14 +194,14 @@ class _Writer(html2text.HTML2Text):
             super().handle_tag("div", attrs, start)
             return
         if not self.list and len(self._items) < 2:  # outside any list
-            self.p()  # to Markdown, an item of code right behind text is text, and text right behind an item is in it
+            self.p()  # Markdown joins code items to preceding text, and following text to the item
         super().handle_tag(tag, attrs, start)
         if start:
-            # Of ten and more, html2text indents code too little to be code.
+            # With numbers of 10 and more, html2text does not indent code enough.
             digits = sum(len(str(one.num)) - 1 for one in self.list if one.name == "ol")
             self._items.append(self.list_code_indent + " " * digits)
         elif self._items:
-            # To Markdown, what comes behind an inner list is in its last item, unless it is indented less.
+            # In Markdown, content after an inner list belongs to its last item, unless it is indented less.
             self._list_indent = max(self._items.pop(), self._list_indent, key=len)
             if self._items:
                 self._items[-1] = max(self._items[-1], self._list_indent, key=len)
@@ -210,23 +210,23 @@ class _Writer(html2text.HTML2Text):
 
     def _pre(self, tag: str, attrs: _Attributes, start: bool) -> None:
         if self._enter("pre", start) > 1:
-            return  # the end of the inner one would be the end of all
+            return  # the end tag of the inner element would end all of them
         if self.astack if start else not self.pre:
-            self.p()  # Markdown has no code in a link: its indented lines would be text, and so live
+            self.p()  # a Markdown link cannot hold a code block: its lines would be interpreted as text
             return
         if start and not self._begun:
             self._begun = len(self.outtextlist) > 100 or any(piece.strip() for piece in self.outtextlist)
             self.begins_with_code |= not self._begun
         if start and self.start and (self.list or self._items):
-            # html2text would put the first line behind the mark of the item, where it is no code; behind text of the
-            # item around it, an item that begins with an empty line is none (CommonMark 5.2).
+            # html2text would put the first line right after the list marker, where it is not code. And an item that
+            # begins with an empty line cannot interrupt the text of an outer item (CommonMark 5.2).
             self.o("&nbsp;")
             self.start = False
         super().handle_tag(tag, attrs, start)
         if start and self._items and not self.list:
-            self._borrow(self.list_code_indent)  # an item outside any list, of which html2text indents no code
+            self._borrow(self.list_code_indent)  # html2text does not indent code in an item outside of lists
         if start and not self.list and self._list_indent:
-            # Right behind a list, code is code only as a part of its last item.
+            # Right after a list, indented code is only code if it is part of the last item.
             if len(self.outtextlist) - self._list_end < 10 and not "".join(self.outtextlist[self._list_end :]).strip():
                 self._borrow(self._list_indent)
             else:
@@ -245,7 +245,7 @@ class _Writer(html2text.HTML2Text):
     def _code(self, tag: str, attrs: _Attributes, start: bool) -> None:
         if not self.pre:
             if self._enter("code", start) > 1:
-                return  # html2text would take the start of the inner one for the end of the outer one
+                return  # html2text would treat the inner start tag as the end of the outer element
             if start:
                 self._codes.append(len(self.outtextlist))
         super().handle_tag(tag, attrs, start)
@@ -289,7 +289,7 @@ def _as_text(value: str | None) -> str:
 
 
 def _ends_code(span: str) -> bool:
-    """Return True if a span of inline code is none to Markdown: empty, over several lines, over cells of a table."""
+    """Return True if Markdown does not accept a span as inline code: empty, multi-line, or across table cells."""
     return "\n" in span or "|" in span or not span.strip("` ")
 
 

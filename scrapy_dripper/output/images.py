@@ -1,7 +1,7 @@
-"""Images, videos and sounds: which of the addresses that a page gives is the real one.
+"""Find the real URLs of images, videos and sounds.
 
-Pages load images late: ``src`` is then a placeholder, and the address stands in an attribute of the script that loads
-it, in a ``<noscript>`` twin, or in a list of candidates.
+Many pages load images lazily: ``src`` is a placeholder, and the real URL is in another attribute, in a ``<noscript>``
+copy, or in a list of candidates.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from scrapy_dripper.output.tables.html import table_html
 from scrapy_dripper.page.tags import LONGEST_CLASS
 
 Resolve = Callable[[str], str]
-"""Gives the absolute URL of one that is relative to the page. It may not raise."""
+"""Resolves a URL relative to the page. Must not raise."""
 
 LAZY_SOURCES = (
     "data-src", "data-lazy-src", "data-original", "data-lazy", "data-original-src", "data-litespeed-src",
     "data-orig-src", "data-actualsrc", "data-echo", "data-img-src", "data-ezsrc", "data-cfsrc", "data-ll-src",
     "data-flickity-lazyload", "data-defer-src",
 )  # fmt: skip
-"""Attributes in which scripts that load images late keep the address."""
+"""Attributes in which lazy-loading scripts keep the URL."""
 
 LAZY_SOURCE_SETS = (
     "data-srcset", "data-lazy-srcset", "data-original-set", "data-litespeed-srcset", "data-ezsrcset", "data-cfsrcset",
@@ -45,20 +45,20 @@ AUDIO_HOSTS = frozenset(
     "simplecast.com megaphone.fm transistor.fm audioboom.com spreaker.com acast.com podcasts.apple.com deezer.com "
     "captivate.fm omny.fm".split()
 )
-"""Sites whose frames are players. The frames of other sites hold advertisements, maps and forms."""
+"""Sites whose frames are audio players. Frames of other sites hold advertisements, maps and forms."""
 
 PLAYERS = frozenset({"video", "audio", "iframe", "lite-youtube", "amp-youtube", "youtube-video"})
-"""Tags that :func:`player` knows."""
+"""Tags that :func:`player` handles."""
 
 LONGEST_NAME = 200
-"""Characters at the end of an image's path that are looked at."""
+"""Number of characters at the end of an image's path to consider."""
 MAX_URL = 2_000
-"""Characters of an image's address that are looked at."""
+"""Number of characters of an image's URL to consider."""
 LARGE = 100
-"""Pixels of an image's longer side from which on it is no decoration, whatever the page says."""
+"""An image whose longer side has at least this many pixels is not decoration, even if the page says so."""
 
 FIGURE_CLASSES = frozenset({"wp-caption", "thumb", "thumbinner", "gallery-item", "gallerybox"})
-"""Classes of elements that are figures to WordPress and MediaWiki."""
+"""Classes of figures in WordPress and MediaWiki."""
 
 _CAPTION_CLASSES = frozenset({"wp-caption-text", "wp-caption-dd", "thumbcaption", "gallerytext", "gallery-caption"})
 _EMOJI_CLASSES = frozenset({"emoji", "twemoji", "emojione", "joypixels", "wp-smiley", "smiley", "emoticon"})
@@ -101,11 +101,11 @@ _descriptor = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)[wxh]\b").match
 
 
 def image(element: etree._Element, resolve: Resolve) -> Image | None:
-    """Return the image of an ``<img>`` or ``<picture>``; None for a placeholder, an icon or a pixel that counts visits.
+    """Return the image of an ``<img>`` or ``<picture>``, or None for a placeholder, an icon or a tracking pixel.
 
-    The address is the first that there is of: an attribute of :data:`LAZY_SOURCES`; the largest candidate of one of
+    The URL is the first one found in: an attribute of :data:`LAZY_SOURCES`; the largest candidate of one of
     :data:`LAZY_SOURCE_SETS`; ``src``; the largest candidate of ``srcset``, then of the ``<source>`` elements; any
-    ``data-`` attribute that names an image file. Data URIs, placeholders by their names and templates are no addresses.
+    ``data-`` attribute that names an image file. Data URIs, placeholders and templates are skipped.
     """
     img, sources = element, []
     if element.tag == "picture":
@@ -127,7 +127,7 @@ def image(element: etree._Element, resolve: Resolve) -> Image | None:
 
 
 def _is_decoration(element: etree._Element, img: dict[str, str], address: str, alt: str) -> bool:
-    """Return True for icons and avatars, and for what the page says is for the eye alone (WAI-ARIA, 6.6)."""
+    """Return True for icons, avatars, and images that the page marks as decorative (WAI-ARIA, 6.6)."""
     path = address.partition("?")[0]
     if _icon_class(img.get("class", "")[:LONGEST_CLASS]) or _icon_file(
         "/".join(path.rsplit("/", 2)[1:])[-LONGEST_NAME:]
@@ -136,7 +136,7 @@ def _is_decoration(element: etree._Element, img: dict[str, str], address: str, a
     if alt:
         return False
     if img.get("aria-hidden") == "true" or img.get("role") in ("presentation", "none"):
-        # Authors who have no words for a picture write so, too: a large one and a figure are not there for their looks.
+        # Authors also write this for images that they have not described, so large images and figures are kept.
         large = max(_length(img.get("width")), _length(img.get("height"))) >= LARGE
         return not (
             large
@@ -148,7 +148,7 @@ def _is_decoration(element: etree._Element, img: dict[str, str], address: str, a
 
 
 def _is_avatar(element: etree._Element, img: dict[str, str], address: str) -> bool:
-    """Return True for the picture of a person who writes: by its class, that of what is around it, or its address."""
+    """Return True for the picture of an author or user, judging by its class, its parents' classes, or its URL."""
     around = element.getparent()
     names = [img.get("class", "")]
     for _ in range(2):
@@ -160,13 +160,13 @@ def _is_avatar(element: etree._Element, img: dict[str, str], address: str) -> bo
 
 
 def _length(value: str | None) -> int:
-    """Return a number of pixels, 0 for none."""
+    """Return a length in pixels, or 0 if there is none."""
     found = _number((value or "")[:20])
     return int(found[1]) if found else 0
 
 
 def _is_stand_in(address: str, name: str) -> bool:
-    """Return True for the picture that a page shows while the real one loads, or because there is none."""
+    """Return True for a placeholder, which is shown while an image loads or because there is none."""
     if _stand_in_host(address):
         return True
     words = set(_split_name(name[-LONGEST_NAME:].lower())[:-1])
@@ -182,7 +182,7 @@ def _attributes(element: etree._Element) -> dict[str, str]:
 
 
 def _addresses(img: dict[str, str], sources: list[dict[str, str]]) -> Iterator[str]:
-    """Yield the addresses of an image, the best first."""
+    """Yield the URLs of an image, the best first."""
     lazy = any(name.startswith("data-") for name in img)
     if lazy:
         yield from _usable(img.get(name, "") for name in LAZY_SOURCES)
@@ -219,7 +219,7 @@ def largest(candidates: str) -> str:
 
 
 def same_image(one: Image, other: Image) -> bool:
-    """Return True if two images side by side are one: a late one and its ``<noscript>`` twin, in any size."""
+    """Return True if two adjacent images are a lazily loaded one and its ``<noscript>`` copy, in any size."""
     return one.src == other.src or _stem(one.src) == _stem(other.src)
 
 
@@ -228,7 +228,7 @@ def _stem(url: str) -> str:
 
 
 def emoji(element: etree._Element) -> str:
-    """Return the characters that an ``<img>`` stands for, nothing if it is a picture."""
+    """Return the emoji that an ``<img>`` represents, or an empty string for other images."""
     alt = element.get("alt", "").strip()
     if not alt or len(alt) > 16:
         return ""
@@ -238,9 +238,9 @@ def emoji(element: etree._Element) -> str:
 
 
 def player(element: etree._Element, resolve: Resolve) -> Video | Audio | None:
-    """Return the video or the sound of an element of :data:`PLAYERS`, None if it is something else.
+    """Return the video or audio of an element of :data:`PLAYERS`, or None if it is something else.
 
-    Of the frames of a page, only those of :data:`VIDEO_HOSTS` and :data:`AUDIO_HOSTS` are players.
+    Frames are only players if their site is in :data:`VIDEO_HOSTS` or :data:`AUDIO_HOSTS`.
     """
     tag = element.tag
     title = " ".join((element.get("title") or element.get("aria-label") or "").split())
@@ -266,7 +266,7 @@ def player(element: etree._Element, resolve: Resolve) -> Video | Audio | None:
 
 
 def _site(url: str, sites: frozenset[str]) -> str | None:
-    """Return which of the sites a URL is of."""
+    """Return the one of the given sites to which a URL belongs, or None."""
     try:
         host = urlsplit(url).hostname or ""
     except ValueError:
@@ -277,12 +277,12 @@ def _site(url: str, sites: frozenset[str]) -> str | None:
 
 
 def is_figure(element: etree._Element) -> bool:
-    """Return True for a ``<figure>`` and what WordPress and MediaWiki have in its place."""
+    """Return True for a ``<figure>`` and its equivalents in WordPress and MediaWiki."""
     return element.tag == "figure" or not FIGURE_CLASSES.isdisjoint(element.get("class", "").split())
 
 
 def caption_of(figure: etree._Element) -> etree._Element | None:
-    """Return the caption of a figure: its child, or its child's child, that is one by its tag or class."""
+    """Return the caption of a figure: a child or grandchild with the tag or a class of captions."""
     for child in figure:
         if _is_caption(child):
             return child
@@ -297,7 +297,7 @@ def _is_caption(element: etree._Element) -> bool:
 
 
 def captioned(items: Items, caption: Runs) -> Items:
-    """Return what is in a figure with its caption: on the one image, player or table in it, else as a paragraph."""
+    """Attach a caption to the only image, player or table of a figure, or add it as a paragraph otherwise."""
     if not caption:
         return items
     if len(items) == 1:

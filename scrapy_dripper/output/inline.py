@@ -1,4 +1,4 @@
-"""One line of text as it grows: white space collapses, formats open and close, neighbours join."""
+"""Build a line of text: collapse white space, open and close formats, merge adjacent runs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from scrapy_dripper.output.items import (
 from scrapy_dripper.output.math.delimiters import NOTATION, Notation, join_formulas
 
 MAX_TITLE, MAX_URL = 500, 2_000
-"""Characters of a link's title that is kept, and of the URL that it is compared with."""
+"""Maximum length of a link's title to keep, and of the URL to compare it with."""
 MAX_FORMATS = 12
-"""Formats in each other: those further in are not kept, their text is."""
+"""Maximum nesting of formats. Deeper formats are dropped, but their text is kept."""
 
 Format: TypeAlias = "type[Emphasis | Strong | Deleted | Sub | Sup | Link]"
 
@@ -43,24 +43,24 @@ _apart = re.compile(r"[\w:;,!?)\]][\w$€£¥]").match
 _invisible = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\\s]*").fullmatch
 _collapsible = re.compile(r"[ \t\r\n\f]+").sub
 _word = re.compile(r"\w").search
-# Where a word may be broken, and marks of byte order. Between letters without spaces, as in Thai, they part words.
+# Optional line breaks and byte order marks. They separate words in scripts without spaces, such as Thai.
 _SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _breaks = re.compile(f"[\u00ad\u2060\ufeff]|(?<![{_SPACELESS}])\u200b(?![{_SPACELESS}])").sub
 numbers_of = re.compile(r"\d[\d.,]*(?<=\d)").findall
-"""Gives the numbers in a text."""
+"""Returns the numbers in a text."""
 _breakable = re.compile("[\u00ad\u200b\u2060\ufeff]").search
 _words = re.compile(r"[\w#+]+").findall
 _tells_of_window = re.compile(r"\bnew (?:window|tab)\b|external link", re.I).search
 
 
 class Gap(IntEnum):
-    """What is between what was written and what comes; the greater wins."""
+    """The separator before the next piece of text. The greatest one wins."""
 
     NOTHING = 0
     LOOSE = 1
-    """A space between words: elements that pages set apart by style sheet."""
+    """A space between words, for elements that are spaced by style sheets."""
     LINE = 2
-    """A space, unless both sides are CJK (CSS Text 3, 4.1.3): a line break of the source."""
+    """A line break in the source: a space, unless both sides are CJK (CSS Text 3, 4.1.3)."""
     SPACE = 3
     BREAK = 4
     BREAKS = 5
@@ -77,32 +77,32 @@ _Buffer: TypeAlias = "list[str | Run]"
 
 
 class Line:
-    """Collects runs. White space waits until something follows it, so it never begins or ends a line or a format."""
+    """Collects runs. White space is held back until text follows, so no line or format begins or ends with it."""
 
     __slots__ = ("_code", "_code_begun", "_last", "_notation", "_numbers", "_outer", "_runs", "begun", "gap")
 
     def __init__(self, notation: Notation = NOTATION) -> None:
         self._notation = notation
         self._runs: _Buffer = []
-        self._outer: list[tuple[Format, tuple[str, ...], _Buffer]] = []  # open formats, each with the buffer around it
+        self._outer: list[tuple[Format, tuple[str, ...], _Buffer]] = []  # open formats with their outer buffers
         self._code = 0
         self._code_begun = False
         self._last = ""
-        self._numbers: tuple[str, frozenset[str]] = "", frozenset()  # a text that was added, and those in it
+        self._numbers: tuple[str, frozenset[str]] = "", frozenset()  # the last text checked, and its numbers
         self.begun = False
-        """True if there is something in the line."""
+        """True if the line is not empty."""
         self.gap = Gap.NOTHING
 
     @property
     def formats(self) -> int:
-        """How many formats are open."""
+        """The number of open formats."""
         return len(self._outer)
 
     # ------------------------------------------------------------------ content
     def text(self, text: str) -> None:
-        """Add text, its white space collapsed, without characters that only say where a word may be broken.
+        """Add text, with white space collapsed and without characters that only mark optional line breaks.
 
-        In code, these stay, and so do spaces that do not collapse.
+        In code, these characters and non-collapsing spaces are kept.
         """
         if self._code:
             self._code_text(text)
@@ -148,7 +148,7 @@ class Line:
         self._runs.append(_Code(joined))
 
     def run(self, run: Run) -> None:
-        """Add a run that is whole."""
+        """Add a complete run."""
         if self.gap and self.begun:
             self._fill("")
         self.begun = True
@@ -157,13 +157,13 @@ class Line:
         self._runs.append(run)
 
     def image(self, image: Image, same: Callable[[Image, Image], bool]) -> None:
-        """Add an image, unless it is the same as the one that it stands behind."""
+        """Add an image, unless it is the same as the one before it."""
         before = self._runs[-1] if self._runs else None
         if type(before) is not Image or not same(before, image):
             self.run(image)
 
     def says(self, numbers: list[str]) -> bool:
-        """Return True if the text that was added last has all these numbers, of which there is one at least."""
+        """Return True if there are numbers and the last text contains all of them."""
         if not numbers:
             return False
         if self._numbers[0] is not self._last:
@@ -171,7 +171,7 @@ class Line:
         return self._numbers[1].issuperset(numbers)
 
     def separate(self, gap: Gap) -> None:
-        """Make sure that what follows does not touch what is there."""
+        """Separate the next piece of text from the previous one."""
         if self.begun and self.gap < gap:
             self.gap = gap
 
@@ -189,7 +189,7 @@ class Line:
             runs.append(_Code(" "))
             return
         i = len(self._outer)
-        while i and not runs:  # white space belongs outside of a format that begins
+        while i and not runs:  # put white space outside of a format that has just begun
             i -= 1
             runs = self._outer[i][2]
         if gap < Gap.BREAK:
@@ -201,10 +201,10 @@ class Line:
 
     # ------------------------------------------------------------------ formats
     def open(self, form: Format, *arguments: str) -> bool:
-        """Open a format; return False if it is not kept, and so needs no :meth:`close`.
+        """Open a format. Return False if it is dropped; it then needs no :meth:`close`.
 
-        ``arguments`` are those of a link: its URL, and its title if there is one. Links and emphasis of the same kind
-        do not go into each other, and in code there are links only.
+        ``arguments`` are the URL of a link and its title, if there is one. Links and emphasis are not nested in formats
+        of the same kind, and code only holds links.
         """
         outer = self._outer
         if len(outer) >= MAX_FORMATS or (self._code and form is not Link):
@@ -224,7 +224,7 @@ class Line:
             outer.extend(_formatted(form, arguments, merged(runs, self._notation)))
 
     def open_code(self) -> None:
-        """Take what follows for code, until :meth:`close_code`. It is set apart from other code that ends here."""
+        """Treat the following text as code until :meth:`close_code`. It is not merged with code that ends here."""
         self._code += 1
         if self._code == 1:
             self._code_begun = False
@@ -237,7 +237,7 @@ class Line:
 
     # ------------------------------------------------------------------ the end
     def take(self) -> Runs:
-        """Return the runs and begin anew. Formats stay open: what follows is in them too."""
+        """Return the runs and begin a new line. Open formats continue in it."""
         if self._outer:
             runs = self._runs
             still: list[tuple[Format, tuple[str, ...], _Buffer]] = []
@@ -246,7 +246,7 @@ class Line:
                 if runs:
                     inner = merged(runs, self._notation)
                     if form is Link and any(map(_has_word, inner)):
-                        again = ("", "")  # of a link around blocks, the first with text is the link
+                        again = ("", "")  # only the first block with text in a link becomes the link
                     outer.extend(_formatted(form, arguments, inner))
                 still.append((form, again, []))
                 runs = outer
@@ -263,7 +263,7 @@ class Line:
 
 
 def _formatted(form: Format, arguments: tuple[str, ...], runs: Runs) -> Iterable[str | Run]:
-    """Return what a format with content amounts to."""
+    """Return the content of a format as runs."""
     if form is Link:
         href, title = arguments
         if not href:
@@ -272,20 +272,20 @@ def _formatted(form: Format, arguments: tuple[str, ...], runs: Runs) -> Iterable
     if form is Sup:
         marks = [run for run in runs if type(run) is FootnoteMark]
         if marks and not any(_word(run.text) for run in runs if type(run) is Text):
-            return marks  # without the brackets that the page puts around them
+            return marks  # without brackets around them
     elif all(type(run) is Image or type(run) is FootnoteMark for run in runs):
         return runs
     return (form(runs),)  # type: ignore[arg-type, call-arg]
 
 
 def _edges(text: str) -> tuple[bool, str, bool]:
-    """Return code of a line, its white space collapsed, and whether there was some before and behind it."""
+    """Return inline code with white space collapsed, and whether there was white space before and after it."""
     joined = _collapsible(" ", text)
     return joined[:1] == " ", joined.strip(" "), joined[-1:] == " "
 
 
 def unbroken(text: str) -> str:
-    """Return text without the characters that only say where a word may be broken: no search would find the word."""
+    """Remove the characters that mark optional line breaks, because they would prevent a search from finding words."""
     return _breaks("", text) if not text.isascii() and _breakable(text) else text
 
 
@@ -295,14 +295,14 @@ def tells_of_window(text: str) -> bool:
 
 
 def _is_news(title: str, href: str, runs: Runs) -> bool:
-    """Return True if the title of a link says more than its text and its URL do. A very long one says nothing."""
+    """Return True if the title of a link adds information to its text and URL. A very long title does not count."""
     said = "" if len(title) > MAX_TITLE else _beside_url(title, href[:MAX_URL])
     return bool(said) and said not in _spaced("".join(map(_plain, runs)))
 
 
-@lru_cache(256)  # a link around blocks is asked of once for each
+@lru_cache(256)  # a link around blocks is checked once for each block
 def _beside_url(title: str, href: str) -> str:
-    """Return the words of a title, each between spaces; nothing if it says no more than the URL does."""
+    """Return the words of a title, each between spaces, or an empty string if it only repeats the URL."""
     said, url = _spaced(title), _spaced(href)
     site = _spaced(href.partition("//")[2].partition("/")[0])
     if tells_of_window(title) or said.isspace() or said in url or (not site.isspace() and site in said):
@@ -328,7 +328,7 @@ def _has_word(run: str | Run) -> bool:
 
 
 def merged(buffer: _Buffer, notation: Notation) -> Runs:
-    """Return runs: pieces of text joined, formats of the same kind that touch made one, formulas cut out of text."""
+    """Merge adjacent pieces of text and adjacent formats of the same kind, and split formulas from text."""
     if len(buffer) == 1 and type(buffer[0]) is str:
         text = buffer[0]
         return join_formulas((Text(text),), notation)
@@ -348,7 +348,7 @@ def merged(buffer: _Buffer, notation: Notation) -> Runs:
 
 
 def _bridged(buffer: _Buffer) -> _Buffer:
-    """Return a buffer in which the space between two formats of a kind is in such a format, too."""
+    """Put a space between two formats of the same kind into that format, so that they can be merged."""
     spaces = [
         i
         for i, (before, run, after) in enumerate(zip(buffer, buffer[1:], buffer[2:], strict=False), start=1)

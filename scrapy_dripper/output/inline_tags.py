@@ -1,4 +1,4 @@
-"""What the tags within a line do in the walk of a :class:`~scrapy_dripper.output.reader.Reader`."""
+"""Handlers for inline tags in the walk of a :class:`~scrapy_dripper.output.reader.Reader`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from scrapy_dripper.output.math.mathml_tree import inner_text, short_text
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 
 MAX_BEFORE_NOTE = 50
-"""Nodes of a footnote of LaTeXML among which the first of its content is, behind its mark."""
+"""Number of nodes of a LaTeXML footnote to search for its content, which follows its mark."""
 
 _self_link = re.compile(r"headerlink|anchor|hash-link|permalink|header-link|heading-link|direct-link", re.I).search
 _edit_link = re.compile(r"(?:^|\s)mw-editsection(?:\s|$)").search
@@ -42,7 +42,7 @@ _word = re.compile(r"\w").search
 
 
 def inline(reader: Reader, _element: etree._Element) -> Leave:
-    """Enter an element that is written as what is in it."""
+    """Enter an element that has no format of its own."""
     if reader.loose:
         reader.touch()
     return None
@@ -66,7 +66,7 @@ def _span(reader: Reader, element: etree._Element) -> Leave:
         if reader.title and _edit_link(name):
             return skip
         if reader.line.begun and _for_screen_readers(name):
-            text = short_text(element)  # a longer one says more than the line
+            text = short_text(element)  # a longer text does not just repeat the line
             if text is not None and (tells_of_window(text) or reader.line.says(numbers_of(text))):
                 return skip
             reader.line.separate(Gap.SPACE)
@@ -83,7 +83,7 @@ def _span(reader: Reader, element: etree._Element) -> Leave:
 
 
 def _note_of_latexml(reader: Reader, element: etree._Element) -> bool:
-    """Read a footnote that stands where its mark is; return False for what is none."""
+    """Read a footnote that is written in place of its mark. Return False for other elements."""
     if reader.in_note or reader.title:
         return False
     near = islice(element.iter(), MAX_BEFORE_NOTE)
@@ -122,7 +122,7 @@ def _anchor(reader: Reader, element: etree._Element) -> Leave:
             reader.line.run(FootnoteMark(label))
             return skip
         if reader.footnotes.is_mark(element, href):
-            return None  # of a footnote that was not kept
+            return None  # a mark whose footnote is not main content
     elif reader.title and _is_self_link(element):
         return skip
     url = reader.resolve(href)
@@ -137,7 +137,7 @@ def _has_word(element: etree._Element) -> bool:
 
 
 def _is_self_link(element: etree._Element) -> bool:
-    """Return True for the sign beside a title that links to the title."""
+    """Return True for the permalink sign beside a heading."""
     name = element.get("class")
     if not name or not _self_link(name):
         return False
@@ -148,7 +148,7 @@ def _is_self_link(element: etree._Element) -> bool:
 
 
 def code_tag(reader: Reader, element: etree._Element) -> Leave:
-    """Take what is in an element for code."""
+    """Read the content of an element as code."""
     reader.touch()
     name = element.get("class")
     if name and has_math_class(name) and add_formula(reader, element):
@@ -208,7 +208,7 @@ def _ruby(reader: Reader, element: etree._Element) -> Leave:
 
 
 def add_formula(reader: Reader, element: etree._Element) -> bool:
-    """Add the formula that an element is; return False if it is none."""
+    """Add an element as a formula. Return False if it is not one."""
     found = formula(element)
     if found is None:
         return False
@@ -228,17 +228,17 @@ def _script(reader: Reader, element: etree._Element) -> Leave:
 
 
 def image_tag(reader: Reader, element: etree._Element) -> Leave:
-    """Add the image that an element is."""
+    """Add an element as an image."""
     if element.tag == "picture" and any(child.tag not in ("img", "source") for child in element):
         return None
     if add_formula(reader, element):
         return skip
     character = emoji(element)
-    if _word(character):  # the name of one
+    if _word(character):  # the name of an emoji
         character = ""
     found = None if character else image(element, reader.resolve)
     if found is None and reader.in_cell and not reader.line.begun:
-        character = character or " ".join((element.get("alt") or "").split())  # a mark for yes or no
+        character = character or " ".join((element.get("alt") or "").split())  # a check mark or a cross
     if character:
         reader.line.text(character)
     elif found is not None:
@@ -247,7 +247,7 @@ def image_tag(reader: Reader, element: etree._Element) -> Leave:
 
 
 def _box(reader: Reader, element: etree._Element) -> Leave:
-    """Remember what the box of a task says, at the beginning of its item."""
+    """Record the state of a task's checkbox, at the beginning of its list entry."""
     if (
         (element.get("type") or "").lower() == "checkbox"
         and reader.kind in ("ordered", "unordered")
@@ -258,7 +258,7 @@ def _box(reader: Reader, element: etree._Element) -> Leave:
 
 
 def _cite(reader: Reader, element: etree._Element) -> Leave:
-    """Set who is quoted apart from the quotation, as style sheets of forums do."""
+    """Separate the name of a quoted person from the quotation, as the style sheets of forums do."""
     around = element.getparent()
     if around is not None and around.tag == "div":
         around = around.getparent()
@@ -286,4 +286,4 @@ ENTER: dict[Any, Enter] = {
     **dict.fromkeys(MATH_TAGS - {"img", "script"}, _math),
     "script": _script,
 }
-"""By tag, how an element of a line begins."""
+"""Handlers by tag."""

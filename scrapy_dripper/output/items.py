@@ -1,6 +1,7 @@
-"""What the content list is made of: items, which are blocks, and runs, which are what stands in a line.
+"""The data model of the content list: items are blocks, and runs are pieces of a line.
 
-All are frozen, compare by value and round-trip through plain JSON (:mod:`scrapy_dripper.output.content_json`).
+All classes are frozen, compare by value and round-trip through plain JSON
+(:mod:`scrapy_dripper.output.content_json`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ Items: TypeAlias = "tuple[Item, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Plain text, white space collapsed; what looks like markup in it is none."""
+    """Plain text with white space collapsed. It never holds markup."""
 
     type: ClassVar = "text"
     text: str
@@ -22,7 +23,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Code within a line."""
+    """Inline code."""
 
     type: ClassVar = "code"
     text: str
@@ -30,20 +31,20 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A formula: a run, or an item of its own where ``display`` is true."""
+    """A formula. It is a run, or an item if ``display`` is true."""
 
     type: ClassVar = "formula"
     latex: str
     """LaTeX without delimiters."""
     origin: str
-    """Where the LaTeX was found: ``mathml``, ``annotation``, ``alttext``, ``katex``, ``mathjax2``, ``mathjax3``,
+    """The source of the LaTeX: ``mathml``, ``annotation``, ``alttext``, ``katex``, ``mathjax2``, ``mathjax3``,
     ``wikipedia``, ``asciimath``, ``delimiters`` or ``image``."""
     display: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link with an absolute URL, as far as the page's URL is known."""
+    """A link. Its URL is absolute if the page's URL is known."""
 
     type: ClassVar = "link"
     href: str
@@ -69,7 +70,7 @@ class Strong:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """Text that is struck through."""
+    """Deleted text, shown with strikethrough."""
 
     type: ClassVar = "deleted"
     runs: Runs
@@ -77,7 +78,7 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Sub:
-    """Text below the line."""
+    """Subscript text."""
 
     type: ClassVar = "sub"
     runs: Runs
@@ -85,7 +86,7 @@ class Sub:
 
 @dataclass(frozen=True, slots=True)
 class Sup:
-    """Text above the line."""
+    """Superscript text."""
 
     type: ClassVar = "sup"
     runs: Runs
@@ -102,14 +103,14 @@ class Ruby:
 
 @dataclass(frozen=True, slots=True)
 class LineBreak:
-    """The end of a line within a paragraph."""
+    """A line break within a paragraph."""
 
     type: ClassVar = "break"
 
 
 @dataclass(frozen=True, slots=True)
 class FootnoteMark:
-    """The place that a footnote belongs to; ``label`` is that of a :class:`Footnote` of the same content list."""
+    """The reference mark of a footnote. ``label`` is that of a :class:`Footnote` in the same content list."""
 
     type: ClassVar = "footnote"
     label: str
@@ -117,16 +118,16 @@ class FootnoteMark:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image: a run where it stands in a line of text, else an item."""
+    """An image. It is a run inside a line of text, and an item otherwise."""
 
     type: ClassVar = "image"
     src: str
-    """Absolute URL, as far as the page's URL is known."""
+    """Absolute URL if the page's URL is known."""
     alt: str = ""
     title: str = ""
     caption: Runs = ()
     href: str = ""
-    """Where a link around it leads, if it is an item."""
+    """URL of a link around the image, if it is an item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ class Title:
     level: int
     runs: Runs
     anchor: str = ""
-    """The id by which a URL of the page leads to it, behind ``#``; empty if the page has none."""
+    """The fragment of a URL that leads to the heading; empty if it has no id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,19 +151,19 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    """Lines of code as written, without line numbers and without the line break at their end."""
+    """Lines of code, without line numbers and without a line break at the end."""
 
     type: ClassVar = "code"
     text: str
     language: str | None = None
-    """The name that the page gives, in lower case, such as ``python``."""
+    """The language as named by the page, in lower case, such as ``python``."""
     by: str | None = None
-    """How the language was found: ``class``, ``attribute``, ``brush``, ``guess``."""
+    """The source of the language: ``class``, ``attribute``, ``brush``, ``guess``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table. One with text alone holds a single paragraph."""
+    """A cell of a table. If it only holds text, it has a single paragraph."""
 
     items: Items
     rowspan: int = 1
@@ -172,47 +173,47 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A data table. Each row holds the cells that begin in it."""
+    """A data table. Each row holds the cells that start in it."""
 
     type: ClassVar = "table"
     rows: tuple[tuple[Cell, ...], ...]
     header_rows: int = 0
     caption: Runs = ()
     simple: bool = True
-    """True if Markdown can hold it: no spans, nothing but a paragraph in a cell, and few cells missing in its rows."""
+    """True if Markdown can express the table: no spans, at most a paragraph in each cell, and few missing cells."""
     html: str = ""
-    """Clean HTML of the table; empty where it is simple."""
+    """Clean HTML of the table; empty if it is simple."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListItem:
-    """One item of a list; in a definition list one definition, with the terms that precede it.
+    """An entry of a list. In a definition list, it is a definition with the terms before it.
 
-    Its only term is empty if the page has one that was not kept.
+    If the term on the page is not main content, the only term is empty.
     """
 
     items: Items
     terms: tuple[Runs, ...] = ()
     checked: bool | None = None
-    """Whether the task that the item is was done; None for no task."""
+    """Whether a task is done; None if the entry is not a task."""
     number: int | None = None
-    """Its number in an ordered list, where that is not one more than the number of the item before."""
+    """Its number in an ordered list, if that is not one more than the previous number."""
 
 
 @dataclass(frozen=True, slots=True)
 class List:
-    """A list. Lists within lists are items of their items."""
+    """A list. Nested lists are among the items of its entries."""
 
     type: ClassVar = "list"
     kind: Literal["unordered", "ordered", "definition"]
     items: tuple[ListItem, ...]
     start: int = 1
-    """Number of the first item of an ordered list."""
+    """Number of the first entry of an ordered list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Video:
-    """A video, or the player of one in a frame."""
+    """A video, or a frame with a video player."""
 
     type: ClassVar = "video"
     src: str
@@ -223,7 +224,7 @@ class Video:
 
 @dataclass(frozen=True, slots=True)
 class Audio:
-    """A sound, or the player of one in a frame."""
+    """A sound, or a frame with an audio player."""
 
     type: ClassVar = "audio"
     src: str
@@ -238,9 +239,9 @@ class Quote:
     type: ClassVar = "quote"
     items: Items
     alert: str = ""
-    """Of a call-out, which alert of GitHub it is: ``note``, ``tip``, ``important``, ``warning`` or ``caution``."""
+    """The GitHub alert that matches a call-out: ``note``, ``tip``, ``important``, ``warning`` or ``caution``."""
     caption: Runs = ()
-    """Of a call-out, its title."""
+    """The title of a call-out."""
 
 
 @dataclass(frozen=True, slots=True)

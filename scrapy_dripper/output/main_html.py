@@ -1,4 +1,4 @@
-"""Labels to Main-HTML: the main blocks and their ancestors, as a new tree, in time linear in the page."""
+"""Build Main-HTML: the main blocks and their ancestors as a new tree, in linear time."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ ATTRIBUTES = frozenset(
     "rules scope selection separators shape size sizes span src srclang srcset start stretchy summary title translate "
     "type usemap valign value videoid vspace width".split()
 )
-"""Attributes that Main-HTML keeps, beside ``data-*``: no handlers, no style, nothing that loads or runs by itself."""
+"""Attributes that Main-HTML keeps, besides ``data-*``. None of them can load or run anything, or set styles."""
 
 URL_ATTRIBUTES = frozenset({"href", "src", "cite", "poster", "data"})
 
-# By names, an element can take the place of a property of its document (HTML standard, 3.1.6), by name or id that of a
-# property of its form (4.10.3). The names of anchors do neither.
+# DOM clobbering: with a name, an element can replace a property of its document (HTML standard, 3.1.6); with a name or
+# id, one of its form (4.10.3). The names of anchors are harmless.
 _hides_by_id = frozenset({"button", "fieldset", "img", "input", "object", "output", "select", "textarea"})
 
 MATHML = frozenset(
@@ -42,13 +42,13 @@ MATHML = frozenset(
 )
 """Tags inside a formula."""
 
-# Raw text when parsed again, and what a browser that runs scripts does not show.
+# Elements whose content would be raw text when parsed again, or which a browser with scripts does not show.
 _renamed = {"xmp": "pre", "listing": "pre", "plaintext": "pre", "noscript": "div"}
 
 _name = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*", re.I).fullmatch
 _custom = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+").fullmatch
 _ends_script = re.compile(r"<(?=!--|/?script)", re.I).sub
-# libxml2 before 2.14 copies what is in these marks into an attribute as it is (CVE-2018-8048).
+# libxml2 before 2.14 copies the content of these marks into an attribute without escaping (CVE-2018-8048).
 _raw_in_attribute = re.compile(r"<(?=!--)|&(?=\{)").sub
 _WHOLE = frozenset({"math", "mjx-container", "pre"})
 _cells = [TAGS["td"], TAGS["th"]]
@@ -57,7 +57,7 @@ _row, _term, _definition = TAGS["tr"], TAGS["dt"], TAGS["dd"]
 _input, _list_item = TAGS["input"], TAGS["li"]
 _media = frozenset(TAGS[tag] for tag in MEDIA)
 _players = PLAYERS | {"iframe", "mjx-container"}
-# By its class or id, what stands beside content rather than in it.
+# Classes and ids of elements beside the content.
 _beside = re.compile(
     r"(?:^|[\s_-])(?:ico|icons?|logos?|avatars?|badges?|emblem|share|sharing|social|sponsor(?:ed|s)?|ads?|advert\w*|banner"
     r"|promo\w*|tracking|pixel|spacer|newsletter|related|author|profile)(?=[\s_-]|$)",
@@ -65,7 +65,7 @@ _beside = re.compile(
 ).search
 
 _CAPTIONS = 2
-"""Blocks that stand with an image at most, for it to be one of the text around."""
+"""Maximum number of blocks beside an image, such as captions, if it is to belong to the text around it."""
 _LONGEST_CAPTION = 600
 
 
@@ -80,16 +80,17 @@ def to_html(tree: etree._Element) -> str:
 
 
 def main_tree(page: Page, main: npt.NDArray[np.bool_]) -> etree._Element:
-    """Return the Main-HTML of a page: main blocks and all their ancestors from ``<html>`` down, as a new tree.
+    """Return the Main-HTML of a page: the main blocks and all their ancestors from ``<html>`` down, as a new tree.
 
-    What is no block (images, rules, lone symbols) is kept where the blocks on both sides are; images and players also
-    at the edge of main content, where they are nearer to what is kept than to what is not. A row that keeps a cell
-    keeps all its cells, the others empty, so that no column shifts; so does a row with cells that span others. A
-    definition keeps its term, be it empty, or it would be that of another. ``<noscript>`` becomes ``<div>``, or a
-    browser would not show it; a tag that is neither HTML, MathML nor a custom element becomes ``<span>``. Of what can
-    run, formulas in ``<script type="math/...">`` are kept, which browsers take for data, and frames that are players,
-    with their address in ``data-src``. Relative URLs stay relative. Text that the page hides from its readers
-    (:mod:`~scrapy_dripper.output.hidden`) is left out.
+    * Images, rules and other parts that are not blocks are kept if the blocks on both sides are. Images and players at
+      the edge of the main content are also kept if they are closer to it than to other content.
+    * A row that keeps a cell, or has a cell that spans others, keeps all its cells, so that columns do not shift. The
+      other cells are empty. A definition keeps its term, possibly empty, so that it is not taken for another term's.
+    * ``<noscript>`` becomes ``<div>``, because browsers do not show it. Tags that are neither HTML, MathML nor custom
+      elements become ``<span>``.
+    * Scripts and frames are removed, except formulas in ``<script type="math/...">``, which browsers do not run, and
+      players, whose URL is moved to ``data-src``.
+    * Relative URLs stay relative. Hidden text (:mod:`~scrapy_dripper.output.hidden`) is left out.
     """
     tree = page.tree
     kept_of = _kept_owners(main)
@@ -108,14 +109,14 @@ def main_tree(page: Page, main: npt.NDArray[np.bool_]) -> etree._Element:
 
 
 def _dropped(tree: Tree, silent: list[int]) -> Iterator[int]:
-    """Yield those of some nodes that are frames of other things than players, or scripts in a formula.
+    """Yield those of some nodes that are frames without players, or scripts inside a formula.
 
-    In a formula, to a browser, the content of a script is markup and not text (HTML standard, 13.2.6.5).
+    Inside a formula, browsers parse the content of a script as markup (HTML standard, 13.2.6.5).
     """
     end, formula = tree.end.tolist(), TAGS["math"]
     formulas = iter(np.flatnonzero(tree.tag == formula).tolist())
     start = next(formulas, None)
-    stop = 0  # of the formulas that begin before the node
+    stop = 0  # the end of the formulas that begin before the node
     for i in silent:
         while start is not None and start < i:
             stop = max(stop, end[start])
@@ -126,7 +127,7 @@ def _dropped(tree: Tree, silent: list[int]) -> Iterator[int]:
 
 
 def _kept_owners(main: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return whether each owner is kept, indexed by the owner columns."""
+    """Return for each owner whether it is kept, to be indexed with the owner columns."""
     n = len(main)
     gaps = np.zeros(n + 1, dtype=np.bool_)
     gaps[1:n] = main[:-1] & main[1:]
@@ -135,11 +136,12 @@ def _kept_owners(main: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 
 
 def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Iterator[int]:
-    """Yield those of the nodes in gaps that belong to main blocks on one side: the first image of an article, the last.
+    """Yield those of the nodes in gaps that belong to main content on one side, such as the first image of an article.
 
-    The least element around one that has blocks decides: they must all be main, or the one beside it must be in there,
-    and the one on the other side not. Or it stands between main blocks and has but one or two short ones without links,
-    such as a caption that is not main. What has the class or id of an icon, an advertisement or the like is left out.
+    The smallest element with blocks around a node decides. All its blocks must be main; or it must hold the main block
+    beside the node but not the block on the other side. Or it is between main blocks and only has one or two short
+    blocks without links, such as a caption that is not main. Nodes with a class or id of icons, advertisements and the
+    like are skipped.
     """
     tree, blocks = page.tree, page.blocks
     total = _running(main)
@@ -147,7 +149,7 @@ def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
         column.tolist() for column in (tree.block_start, tree.block_end, tree.parent, tree.self_owner)
     )
     n = len(main)
-    holders: dict[int, int] = {}  # of elements without blocks, the least element around them that has some, or -1
+    holders: dict[int, int] = {}  # element without blocks to the smallest element with blocks around it, or -1
     for i in left:
         gap = block_behind(owner[i])
         if not (main[max(gap - 1, 0) : gap + 1].any() and (tree.tag[i] in _media or tree.nodes[i].tag in _players)):
@@ -174,7 +176,7 @@ def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
 
 
 def _running(main: npt.NDArray[np.bool_]) -> list[int]:
-    """Return how many of the blocks before each are main."""
+    """Return for each block how many of the blocks before it are main."""
     totals: list[int] = np.concatenate([[0], np.cumsum(main)]).tolist()
     return totals
 
@@ -186,7 +188,7 @@ def _kept_nodes(
     tail: npt.NDArray[np.bool_],
     own: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.bool_]:
-    """Return whether each node is kept: something in its subtree is, or it has a place in a table, code or math."""
+    """Return for each node whether it is kept: for its content, or for its place in a table, code or formula."""
     parent = np.maximum(tree.parent, 0)
     count = (text | own).astype(np.int64)
     np.add.at(count, parent, tail)
@@ -209,7 +211,7 @@ def _kept_nodes(
 
 
 def _boxes(tree: Tree, nodes: npt.NDArray[np.bool_]) -> Iterator[int]:
-    """Yield the boxes of the tasks in kept lists, and what is between box and item: fields of forms have names."""
+    """Yield the checkboxes of tasks in kept lists, and the nodes between a checkbox and its list entry."""
     for i in np.flatnonzero(tree.tag == _input).tolist():
         box = tree.nodes[i]
         if (box.get("type") or "").lower() != "checkbox" or box.get("name") or box.get("value"):
@@ -222,8 +224,8 @@ def _boxes(tree: Tree, nodes: npt.NDArray[np.bool_]) -> Iterator[int]:
 
 
 def _terms(tree: Tree, nodes: npt.NDArray[np.bool_]) -> Iterator[int]:
-    """Yield the terms that kept definitions have."""
-    last: dict[int, int] = {}  # the term that was read last, by its parent
+    """Yield the terms of kept definitions."""
+    last: dict[int, int] = {}  # parent to the last term in it
     for i in np.flatnonzero(np.isin(tree.tag, (_term, _definition))).tolist():
         parent = int(tree.parent[i])
         if tree.tag[i] == _term:
@@ -233,10 +235,10 @@ def _terms(tree: Tree, nodes: npt.NDArray[np.bool_]) -> Iterator[int]:
 
 
 def _keep_whole(tree: Tree, nodes: npt.NDArray[np.bool_], main: npt.NDArray[np.bool_]) -> None:
-    """Keep all nodes of code and formulas that are kept: what is empty there is a blank line, a space or a mark."""
+    """Keep all nodes of kept code and formulas, because empty nodes there are blank lines, spaces or marks."""
     start, end, last = tree.block_start.tolist(), tree.block_end.tolist(), tree.end.tolist()
     total = _running(main)
-    unseen = np.zeros(len(nodes), dtype=np.bool_)  # scripts, styles, fields: a tree of the profile v1.0 still has them
+    unseen = np.zeros(len(nodes), dtype=np.bool_)  # scripts, styles and fields, which trees of the profile v1.0 keep
     for i in np.flatnonzero((tree.tag == 0) & ~nodes).tolist():
         if not unseen[i] and tree.nodes[i].tag in UNSEEN and not _is_drawn(tree.nodes[i]):
             unseen[i : last[i]] = True
@@ -250,7 +252,7 @@ def _keep_whole(tree: Tree, nodes: npt.NDArray[np.bool_], main: npt.NDArray[np.b
 
 
 def _is_drawn(element: etree._Element) -> bool:
-    """Return True for the picture of a formula that MathJax draws."""
+    """Return True for the drawing of a formula by MathJax."""
     return element.tag == "svg" and next(element.iterancestors("mjx-container"), None) is not None
 
 
@@ -261,11 +263,11 @@ def _build(
     text_kept, tail_kept, flags = text.tolist(), tail.tolist(), tree.flags.tolist()
     block_start, block_end = tree.block_start.tolist(), tree.block_end.tolist()
     made: dict[int, etree._Element] = {}
-    last: dict[int, etree._Element] = {}  # the last child made, by its parent
-    pieces: dict[int, list[str]] = {}  # the text that follows that child, or that begins the parent
-    # Behind an element that style sheets set apart, if it was dropped: one that was dropped cannot do so any more.
+    last: dict[int, etree._Element] = {}  # parent to its last child so far
+    pieces: dict[int, list[str]] = {}  # parent to the text after that child, or at its beginning
+    # True after a dropped element that style sheets would have set apart from its neighbours.
     loose: dict[int, bool] = {}
-    # A dropped node can still have a tail that is kept, so all children of kept nodes are looked at.
+    # All children of kept nodes are visited, because a dropped node can have a tail that is kept.
     wanted = nodes | (nodes[np.maximum(tree.parent, 0)])
     for i in np.flatnonzero(wanted).tolist():
         source, up = tree.nodes[i], parents[i]
@@ -289,7 +291,7 @@ def _build(
                 _keep_apart(source, made[up], up, last, pieces, block_end[i] > block_start[i])
             pieces[up].append(after)
         elif after and after.isspace() and not (pieces[up] and pieces[up][-1][-1].isspace()):
-            pieces[up].append(" ")  # of the white space between dropped nodes, one is enough
+            pieces[up].append(" ")  # a single space replaces the white space between dropped nodes
     for i, element in made.items():
         _write(element, last.get(i), pieces[i])
     return made[0]
@@ -303,7 +305,7 @@ def _keep_apart(
     pieces: dict[int, list[str]],
     held_blocks: bool,
 ) -> None:
-    """Put what was between two texts between them again: emptied, if it was a block."""
+    """Keep two texts apart that a dropped element separated: by a space or, for a block, an empty copy of it."""
     if KINDS.get(source.tag) is Kind.BLOCK:
         _write(parent, last.get(up), pieces[up])
         last[up] = _element(source, parent)
@@ -317,11 +319,11 @@ def _stands_in_text(element: etree._Element, flags: int) -> bool:
 
 
 def _write(parent: etree._Element, before: etree._Element | None, pieces: list[str]) -> None:
-    """Put text behind a child of the parent, or at its beginning."""
+    """Add text after a child of the parent, or at its beginning."""
     if pieces:
         text = without_controls("".join(pieces))
         if before is None and parent.tag == "script":
-            text = _ends_script("< ", text)  # nor may it keep the element from ending
+            text = _ends_script("< ", text)  # it must not affect the end of the element either
         if before is None:
             parent.text = text
         else:
@@ -338,7 +340,7 @@ def _element(source: etree._Element, parent: etree._Element | None) -> etree._El
     for name, value in cast("list[tuple[str, str]]", source.items()):
         if _keeps(tag, name, value):
             if name == "src" and tag in SILENT:
-                name = "data-src"  # loads nothing by itself
+                name = "data-src"  # does not load anything
             if not value.isprintable() or "<" in value or "&{" in value:
                 value = _raw_in_attribute(r"\g<0> ", without_controls(value))
             attributes[name] = value
@@ -348,7 +350,7 @@ def _element(source: etree._Element, parent: etree._Element | None) -> etree._El
 
 
 def _keeps(tag: str, name: str, value: str) -> bool:
-    if name[:5] == "data-":  # what they hold becomes a URL only in the hands of a script
+    if name[:5] == "data-":  # only scripts use their values as URLs
         return _name(name) is not None and not script_url(value)
     if name not in ATTRIBUTES:
         return False

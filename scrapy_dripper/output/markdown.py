@@ -1,7 +1,7 @@
-"""The content list to Markdown: CommonMark, the tables of GFM, formulas in dollar signs, footnotes.
+"""Write the content list as Markdown: CommonMark with GFM tables, formulas in dollar signs, and footnotes.
 
-Text stays text: what would be a mark is escaped. What Markdown has no marks for (tables with spans, ``<sub>``) is HTML
-that holds nothing but tags of its own, spans, links and images.
+Characters of text that would be Markdown syntax are escaped. Structures that Markdown cannot express (tables with
+spans, ``<sub>``) are written as HTML, without attributes other than those of spans, links and images.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ ComplexTables = Literal["html", "linear"]
 Callouts = Literal["alerts", "quotes"]
 
 MAX_PREFIX = 20
-"""Characters that stand before a line for the lists and quotes around it. Those further in have no marks."""
+"""Maximum length of the prefix of a line for the lists and quotes around it. Deeper ones are written without
+markers."""
 MAX_NUMBER = 999_999_999
-"""The largest number of an item (CommonMark 5.2)."""
+"""The largest number of a list entry (CommonMark 5.2)."""
 
-_not_in_language = re.compile(r"[^\w#.+-]").sub  # with others, a fence is none to Python-Markdown
-# To Python-Markdown, fences are fences at the beginning of a line only: within a list, this would be live.
+_not_in_language = re.compile(r"[^\w#.+-]").sub  # Python-Markdown does not accept a fence with other characters
+# Python-Markdown only accepts fences at the beginning of a line. In a list, this content would be interpreted.
 _active = re.compile(r"<[A-Za-z/!?]|\](?=[(\[:])|\{[^{=\n]*=").search
 _indent = re.compile(r"\n(?=[^\n])").sub
 _ticks = re.compile(r"^[ >]*(`{3,})", re.MULTILINE).findall
@@ -65,10 +66,10 @@ def markdown(
 ) -> str:
     """Return items as Markdown.
 
-    ``links`` are kept, dropped (their text stays) or made citations: numbers, with the list of the URLs at the end.
-    ``complex_tables`` are tables with spans, or with more than text in a cell. ``callouts`` are alerts of GitHub, or
-    quotations that begin with their title. Raise :exc:`~scrapy_dripper.output.bounds.TooLongError` if there are more
-    than ``most`` characters.
+    ``links`` are kept, dropped (their text stays), or written as citations: numbers, with a list of URLs at the end.
+    ``complex_tables`` selects the form of tables with spans, or with more than text in a cell. ``callouts`` are written
+    as GitHub alerts, or as quotations that begin with their title. Raise
+    :exc:`~scrapy_dripper.output.bounds.TooLongError` if the Markdown has more than ``most`` characters.
     """
     return _Writer(links, complex_tables, callouts, most).document(items)
 
@@ -79,7 +80,7 @@ class _Writer:
         self.linear = complex_tables == "linear"
         self.alerts = callouts == "alerts"
         self.most = Allowance("Markdown", most)
-        """Nothing is taken off it: it holds for each part of the document, which stands in what is around it."""
+        """Only checked and never spent, because each part of the document is contained in the parts around it."""
         self.prefix = 0
         self.in_list = 0
         self.in_definition = False
@@ -112,7 +113,7 @@ class _Writer:
         again = False
         chars = 0
         for item in _without_loose_definitions(items):
-            # A list right behind another of its kind would continue it, if its marks were the same.
+            # Two adjacent lists of the same kind need different markers, or they would be one list.
             again = type(item) is List and type(before) is List and item.kind == before.kind and not again
             piece = self._list(item, again) if again else writers[type(item)](item)  # type: ignore[arg-type]
             if piece:
@@ -161,7 +162,7 @@ class _Writer:
         self.in_list, self.in_definition = 0, False
         inner = self.blocks(quote.items)
         if quote.alert:
-            # GitHub knows no alerts in lists and quotations.
+            # GitHub does not support alerts in lists and quotations.
             inner = self._titled(quote, inner, self.alerts and self.prefix == 2 and not any(saved))
         self.in_list, self.in_definition = saved
         self.prefix -= 2
@@ -169,7 +170,7 @@ class _Writer:
         return "\n".join(f"> {line}" if line else ">" for line in inner.split("\n")) if inner else ""
 
     def _titled(self, callout: Quote, inner: str, as_alert: bool) -> str:
-        """Return what is in a call-out, with what says that it is one, and its title if that says more."""
+        """Return the content of a call-out after its marker, and its title if that adds information."""
         title = callout.caption or (Text(callout.alert.capitalize()),)
         bold = self.inline.paragraph((Strong(title),))
         if not as_alert:
@@ -178,7 +179,7 @@ class _Writer:
         return f"{mark}\n{inner}" if says(line_text(title), callout.alert) else f"{mark}\n{bold}\n\n{inner}"
 
     def _indented(self, items: Items, width: int) -> str:
-        """Return items that stand behind a mark of so many characters, the first line without it."""
+        """Return items indented by ``width``, except their first line, which follows a list marker."""
         in_definition, self.in_definition = self.in_definition, False
         self.prefix += width
         inner = self.blocks(items)
@@ -187,7 +188,7 @@ class _Writer:
         return self._shifted(inner, width)
 
     def _shifted(self, lines: str, width: int) -> str:
-        """Return lines with all but the first, and those that are empty, so many spaces further in."""
+        """Indent all lines by ``width`` spaces, except the first one and empty ones."""
         self.most.check(len(lines) + width * lines.count("\n"))
         return _indent("\n" + " " * width, lines)
 
@@ -208,7 +209,7 @@ class _Writer:
         number = max(0, min(item.start, MAX_NUMBER - len(item.items)))
         pieces: list[str] = []
         for one in item.items:
-            if one.number is not None:  # to a renderer, it begins another list: one that has other marks
+            if one.number is not None:  # a new number needs a new list, with another marker
                 again = not again
                 number = max(0, min(one.number, MAX_NUMBER - len(item.items)))
             mark = ("* " if again else "- ") if item.kind == "unordered" else f"{number}{') ' if again else '. '}"
@@ -225,7 +226,7 @@ class _Writer:
         text, *lists = (self._indented((one,), width) for one in entry.items)
         pieces = [text]
         for one, inner in zip(lists, entry.items[1:], strict=True):
-            # In the middle of a paragraph, a list must begin with 1 (CommonMark 5.2) and an item with text.
+            # To interrupt a paragraph, a list must begin with 1 (CommonMark 5.2), and its first entry with text.
             joined = type(inner) is List and (inner.kind == "unordered" or inner.start == 1) and inner.items[0].items
             pieces.append(("\n" if joined else "\n\n") + " " * width + one)
         return "".join(pieces)
@@ -235,9 +236,10 @@ class _Writer:
         return "\n\n".join(filter(None, [*terms, self.blocks(entry.items)]))
 
     def _definitions(self, item: List) -> str:
-        """Return a definition list as in PHP Markdown Extra; each definition begins with a paragraph and has a term.
+        """Return a definition list in the syntax of PHP Markdown Extra. Each definition has a term and begins with
+        text.
 
-        Definitions in definitions are not indented any further: to CommonMark, which knows neither, it would be code.
+        Nested definitions are not indented further, because CommonMark, without this syntax, would read them as code.
         """
         saved = self.in_definition, self.inline.escape_dollars
         self.in_definition = self.inline.escape_dollars = True
@@ -264,14 +266,14 @@ class _Writer:
         else:
             keep = self.inline.links != "drop"
             body = table.html if keep else table_html(table, links=False)
-            caption = ""  # it is in there
+            caption = ""  # the HTML contains it
         return f"{caption}\n\n{body}" if caption else body
 
     def _pipes(self, table: Table) -> str:
         width = max(map(len, table.rows), default=0)
         if not width:
             return ""
-        padded = not is_mostly_padding(table.rows)  # or rows stay short, which GFM reads as if they had empty cells
+        padded = not is_mostly_padding(table.rows)  # GFM also accepts short rows, and adds empty cells
         rows = []
         chars = 0
         for row in table.rows:
@@ -289,10 +291,10 @@ class _Writer:
 
 
 def _without_loose_definitions(items: Sequence[Item]) -> Iterator[Item]:
-    """Yield items, with all that Markdown knows no definition for in place of a definition list.
+    """Yield items, with the parts of definition lists replaced that Markdown cannot express.
 
-    Terms alone are a list. A definition whose term was not kept, and one that begins with a list or a block of code,
-    are what they hold.
+    Terms without definitions become a list. Definitions whose term was not kept, or that begin with a list or a code
+    block, are replaced by their content.
     """
     for item in items:
         if type(item) is not List or item.kind != "definition":
@@ -307,7 +309,7 @@ def _without_loose_definitions(items: Sequence[Item]) -> Iterator[Item]:
 
 def _definition_parts(item: List) -> Iterator[Item]:
     entries: list[ListItem] = []
-    defined = False  # there is a term that a definition can follow
+    defined = False  # True if a definition can follow a term
     for entry in item.items:
         terms = tuple(filter(None, entry.terms))
         if entry.terms:
@@ -326,7 +328,7 @@ def _definition_parts(item: List) -> Iterator[Item]:
 
 
 def _is_tight(entry: ListItem) -> bool:
-    """Return True for an item of one line of text, maybe with lists below it."""
+    """Return True for an entry with a single line of text, optionally followed by lists."""
     first = entry.items[0] if entry.items else None
     return first is None or (
         (len(entry.items) == 1 or type(first) is Paragraph)

@@ -1,4 +1,4 @@
-"""Runs of text to Markdown: CommonMark 0.31 with the strikethrough of GFM, formulas in dollar signs, footnote marks."""
+"""Write runs as Markdown: CommonMark 0.31 with GFM strikethrough, formulas in dollar signs, and footnote marks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from scrapy_dripper.output.urls import unsafe_url
 Links = Literal["keep", "drop", "citations"]
 
 _special = re.compile(r"[\\`*_\[\]<&$~]").search
-# What would be a mark where it stands. Of the rest of a line's beginning, line_start knows.
+# Characters that would be Markdown syntax in their context. line_start handles the beginnings of lines.
 _MARKS = r"""[`$]
     | \\(?=[!-/:-@\[-`{-~]|\Z)
     | \*(?:(?<!\s\*)|(?!\s))
@@ -40,7 +40,7 @@ _MARKS = r"""[`$]
     | ~(?=~|\Z) | (?<=\S)~
     | """
 _marks = re.compile(_MARKS + r"\](?=[(:]) | \[(?=[\^\[])", re.VERBOSE).sub
-# In the text of a link, marked takes backslashes off brackets before it reads the rest: [a\\](b) would be a link again.
+# In link text, marked removes backslashes from brackets before it parses the rest, so [a\\](b) would become a link.
 _marks_and_brackets = re.compile(_MARKS + r"[\[\]]|(?<=\])\(", re.VERBOSE).sub
 _attributes = re.compile(r"(?<!\S)\{").sub
 _mark_at_end = re.compile(r"\][(:]|\[[\^\[]|<[A-Za-z/!?]|&[#\w]").match
@@ -50,13 +50,13 @@ _line_start = re.compile(
 ).match
 _not_in_url = re.compile(r"[\s<>\\\x00-\x1f\x7f]|\](?=\()|&(?=#?\w{1,32};)").sub
 _url_special = re.compile(r"[\s<>\\()&\x00-\x1f\x7f]").search
-_automatic = re.compile(r"https?://[^\s<>\\\"`]+").fullmatch  # others are tags to Python-Markdown: <x:y/onclick=z>
+_automatic = re.compile(r"https?://[^\s<>\\\"`]+").fullmatch  # Python-Markdown reads <x:y/onclick=z> as a tag
 _before_path = re.compile(r"[^/?#]*").match
 _escaped_mark = re.compile(r"\\(?=[!-/:-@\[-`{-~])").sub
 _bare_destination = re.compile(r"(?:<[ \t]*([^ \t\n]+)|([^ \t\n]+)(?![^ \t\n])[ \t]*(?:[\"'(]|$))", re.MULTILINE).match
 _ticks = re.compile(r"`+").findall
-# As Pandoc reads dollar signs (its manual, tex_math_dollars): the first with text right behind it, the other right
-# behind text and with no digit behind it. A backslash before white space makes text of that.
+# Pandoc's rules for dollar signs (manual, tex_math_dollars): text must follow the opening one, and precede the closing
+# one, which no digit may follow. A backslash before white space turns it into text.
 _opening_dollar = re.compile(r"\$(?=[^ \t\n])").search
 _closing_dollar = re.compile(r"(?:(?<=[^ \t\n])|(?<=\\[ \t\n]))\$(?![0-9])").search
 _markup_in_tex = re.compile(r"<(?=[A-Za-z/!?])|\](?=[(\[:])").sub
@@ -74,17 +74,17 @@ _FIRST: dict[type, str] = {
 
 
 class InlineWriter:
-    """Writes runs. Collects the URLs of links, if they are to be citations."""
+    """Writes runs, and collects the URLs of links for citations."""
 
     def __init__(self, links: Links = "keep") -> None:
         self.links = links
         self.break_ = "\\\n"
         self.citations: dict[str, int] = {}
-        """URL and title, as a reference has them, to their number."""
+        """URL and title of a reference, as written, to its number."""
         self._escape_brackets = links == "citations"
         self.escape_dollars = False
-        """Always, as in terms and their definitions, which may be one paragraph to a reader."""
-        self._dollars = 0  # that were escaped
+        """Escape all dollar signs. Used for terms and definitions, which a renderer may join to one paragraph."""
+        self._dollars = 0  # number of escaped dollar signs
         self._writers: dict[type, Callable[[Any, str, str], str]] = {
             Text: self._text,
             Code: self._code,
@@ -102,21 +102,22 @@ class InlineWriter:
         }
 
     def paragraph(self, runs: Runs) -> str:
-        """Return runs as a block of lines. No line begins like a list, a title or another block."""
+        """Return runs as a paragraph. No line of it looks like the beginning of another block."""
         written = self._unit(runs)
         if "\n" in written:
             return "\n".join(map(line_start, written.split("\n")))
         return line_start(written)
 
     def line(self, runs: Runs) -> str:
-        """Return runs as one line, which is not the beginning of a block."""
+        """Return runs as one line that does not begin a block."""
         saved, self.break_ = self.break_, " "
         written = self._unit(runs)
         self.break_ = saved
         return written
 
     def cells(self, cells: Sequence[Runs]) -> list[str]:
-        """Return the cells of a row, each as one line. To Pandoc, a formula can reach over the marks between them."""
+        """Return the cells of a row, each as one line. They are checked together, as Pandoc reads formulas across
+        cells."""
         saved, self.break_ = self.break_, "<br>"
         both = [self._both(cell) for cell in cells]
         self.break_ = saved
@@ -126,12 +127,12 @@ class InlineWriter:
         return [one or "" for one in plain]
 
     def _unit(self, runs: Runs) -> str:
-        """Return the runs of a paragraph. Prices keep their dollar signs, unless a formula could be read."""
+        """Return the runs of a paragraph. Dollar signs are only escaped if they could delimit a formula."""
         escaped, plain = self._both(runs)
         return escaped if plain is None or self.escape_dollars or _has_formula(plain) else plain
 
     def _both(self, runs: Runs) -> tuple[str, str | None]:
-        """Return runs with dollar signs escaped, and without that; None if code, URLs or formulas have some, too."""
+        """Return runs with and without escaped dollar signs; the latter is None if other runs contain some, too."""
         self._dollars = 0
         written = self.runs(runs)
         if "$" not in written:
@@ -139,7 +140,7 @@ class InlineWriter:
         return written, written.replace("\\$", "$") if written.count("$") == self._dollars else None
 
     def runs(self, runs: Runs, before: str = "", after: str = "") -> str:
-        """Return runs that stand between two characters, which are empty at the ends of a line."""
+        """Return runs, given the characters before and after them, which are empty at the ends of a line."""
         if len(runs) == 1:
             run = runs[0]
             return self._writers[type(run)](run, before, after)
@@ -154,15 +155,15 @@ class InlineWriter:
                 if before == "!" and piece[0] == "[":
                     pieces[-1] = pieces[-1][:-1] + "\\!"
                 elif piece[0] == ":" and i == 1 and type(runs[0]) is FootnoteMark:
-                    piece = "\\" + piece  # or it would be a footnote
+                    piece = "\\" + piece  # otherwise it would be a footnote
                 elif before == "$" == piece[0]:
-                    pieces.append(" ")  # two formulas, and not one on display
+                    pieces.append(" ")  # keeps two formulas from becoming one on display
             pieces.append(piece)
             before = piece[-1]
         return "".join(pieces)
 
     def _first(self, run: Run) -> str:
-        """Return the first character of a run, or one of its kind."""
+        """Return the first character of a run, or another one of the same class."""
         if isinstance(run, Text):
             return run.text[:1]
         if isinstance(run, Ruby) or (isinstance(run, Link) and self.links == "drop"):
@@ -173,7 +174,7 @@ class InlineWriter:
     def _text(self, run: Text, before: str, after: str) -> str:
         text = self._escaped(run.text)
         if "{" in text:
-            # Attributes of what is before, to Python-Markdown and others: *a*{onclick=b}, or # A {onclick=b}
+            # Python-Markdown and others read {...} as attributes of the text before: *a*{onclick=b}, # A {onclick=b}
             if text[-1] == "}":
                 text = _attributes(r"\{", text)
             elif before and text[0] == "{":
@@ -188,11 +189,11 @@ class InlineWriter:
                 self._dollars += text.count("$")
             text = (_marks_and_brackets if self._escape_brackets else _marks)(_escape, text)
             if "](" in text and ("://" in text or "www." in text):
-                text = text.replace("\\](", "&#93;(")  # to mistune, a backslash at the end of a bare URL is part of it
+                text = text.replace("\\](", "&#93;(")  # mistune includes a backslash at the end of a bare URL in it
         return text
 
     def _code(self, run: Code, _before: str, _after: str) -> str:
-        text = run.text.replace("\r", " ").replace("\n", " ")  # a block could begin on a new line
+        text = run.text.replace("\r", " ").replace("\n", " ")  # a new line could begin a block
         if "`" not in text:
             return f"`{text}`"
         fence = "`" * (max(map(len, _ticks(text))) + 1)
@@ -215,13 +216,13 @@ class InlineWriter:
         return f"[{text}]{self.target(run.href, run.title)}"
 
     def target(self, href: str, title: str) -> str:
-        """Return what follows the text of a link: its URL, or its number."""
+        """Return the target of a link, which follows its text: its URL, or its number."""
         if self.links == "keep":
             return f"({destination(href, title)})"
         return f"[{self.citations.setdefault(destination(href, title), len(self.citations) + 1)}]"
 
     def image(self, image: Image) -> str:
-        """Return an image without its caption, in the link around it."""
+        """Return an image with the link around it, without its caption."""
         saved, self._escape_brackets = self._escape_brackets, True
         written = f"![{self._escaped(image.alt)}]({destination(image.src, image.title)})"
         self._escape_brackets = saved
@@ -230,11 +231,11 @@ class InlineWriter:
         return written
 
     def _format(self, runs: Runs, mark: str, tag: str, before: str, after: str) -> str:
-        """Return text in emphasis. Where the marks would not be marks (CommonMark 6.2), they are HTML tags."""
+        """Return text in a format. Where Markdown's delimiters would not work (CommonMark 6.2), use HTML tags."""
         inner = self.runs(runs, before, after)
         if not inner or inner.isspace():
             return inner
-        # Punctuation at the edges can stand outside: **Note**:text.
+        # Punctuation at the edges can be moved out of the format: **Note**:text.
         start = end = 0
         if not _can_open(before, inner[0], mark):
             start = self._punctuation(runs[0], _first_word)
@@ -246,7 +247,7 @@ class InlineWriter:
         return f"{lead}{mark}{inner}{mark}{trail}"
 
     def _punctuation(self, run: Run, word: Callable[[str], re.Match[str] | None]) -> int:
-        """Return how many characters of punctuation a run at the edge of a format is written with."""
+        """Return the number of punctuation characters at the edge of a run, as written."""
         dollars = self._dollars
         found = word(self._escaped(run.text)) if type(run) is Text else None
         self._dollars = dollars
@@ -254,7 +255,7 @@ class InlineWriter:
 
 
 def _has_formula(text: str) -> bool:
-    """Return True if dollar signs in a text could be taken for those around a formula."""
+    """Return True if dollar signs in a text could delimit a formula."""
     if "$" not in text:
         return False
     first = _opening_dollar(text)
@@ -262,7 +263,7 @@ def _has_formula(text: str) -> bool:
 
 
 def _can_open(outside: str, inside: str, mark: str) -> bool:
-    """Return True if a mark can stand between two characters; what is empty is the end of the line."""
+    """Return True if a delimiter works between two characters. An empty one means the end of the line."""
     if outside == mark[0] or inside.isspace():
         return False
     return not _is_punctuation(inside) or not outside or outside.isspace() or _is_punctuation(outside)
@@ -278,26 +279,25 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def _escaped_one(character: str) -> str:
-    """Return a character that is no mark.
+    """Escape a character.
 
-    To Python-Markdown, and within a bare URL to any reader of GFM, a backslash is no escape: what is behind it would be
-    a tag.
+    For ``<``, Python-Markdown, and GFM within a bare URL, do not accept a backslash, so a tag could follow it.
     """
     return _REFERENCES.get(character) or "\\" + character
 
 
 def tex(latex: str) -> str:
-    """Return LaTeX that is no tag, link, code or fence to a renderer that knows no formulas; it looks the same in one.
+    """Return LaTeX that stays text in renderers without formulas, and looks the same in those with formulas.
 
-    A backtick would end the code of its paragraph, and what that holds would be markup. To Python-Markdown and others,
-    braces behind emphasis hold attributes.
+    It must not contain tags, links, code or fences. A backtick would end code in its paragraph, whose content would
+    then be interpreted. Python-Markdown and others read braces after emphasis as attributes.
     """
     latex = _attribute_in_tex(r"{}\g<0>", latex) if "=" in latex else latex
     return _markup_in_tex(r"\g<0> ", latex).replace("`", "\u2018").replace("~~~", "~~{}~")
 
 
 def line_start(line: str) -> str:
-    """Return a line that is text also where a block can begin."""
+    """Escape a line so that it does not begin a block."""
     match = _line_start(line)
     if match is None:
         return line
@@ -306,20 +306,20 @@ def line_start(line: str) -> str:
 
 
 def is_live(note: str) -> bool:
-    """Return True if behind ``[^1]: `` a note is a URL that could run code to a reader that knows no footnotes.
+    """Return True if a note after ``[^1]: `` starts with a URL that could run code.
 
-    It would take the note for the definition of a link (CommonMark 4.7).
+    Renderers without footnotes would read the note as a link reference definition (CommonMark 4.7).
     """
     found = _bare_destination(note)
     return found is not None and unsafe_url(unescape(unescape(_escaped_mark("", found[1] or found[2]))))
 
 
 def destination(url: str, title: str = "") -> str:
-    """Return what stands in the parentheses of a link."""
+    """Return the URL and title of a link, as written in its parentheses."""
     if _url_special(url):
         url = _not_in_url(_percent, url)
         start = _before_path(url)
-        if start is not None and "&" in start[0]:  # mistune reads references twice: javascript&amp;colon;
+        if start is not None and "&" in start[0]:  # mistune resolves references twice: javascript&amp;colon;
             url = start[0].replace("&amp;", "&").replace("&", "%26") + url[start.end() :]
         if "(" in url or ")" in url:
             depth = 0

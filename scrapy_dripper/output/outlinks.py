@@ -1,4 +1,4 @@
-"""The links of the main content: where they lead, and what they say."""
+"""The links of the main content."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class Outlink:
     """A link of the main content."""
 
     url: str
-    """Absolute, as far as the page's URL is known."""
+    """Absolute URL if the page's URL is known."""
     text: str
-    """What the link says, white space collapsed; of an image, its alternative text."""
+    """The text of the link with white space collapsed; for an image, its alternative text."""
 
 
 def outlinks(items: Items) -> tuple[Outlink, ...]:
-    """Return the links of a content list in their order, those with the same URL and text once.
+    """Return the links of a content list in order, without duplicates of the same URL and text.
 
-    Links to places within the page (``#...``) are among them; images and players are only if a link is around them.
+    Links within the page (``#...``) are included. Images and players are included only if there is a link around them.
     """
     return tuple(dict.fromkeys(link for link in _of_items(items) if link.url))
 
@@ -39,7 +39,7 @@ def _of_items(items: Items) -> Iterator[Outlink]:
 
 
 def _inside(item: Item) -> Iterator[Items]:
-    """Yield what an item holds, a term of a definition list as a paragraph."""
+    """Yield the content of an item. A term of a definition list becomes a paragraph."""
     match item:
         case Table():
             yield from (cell.items for row in item.rows for cell in row)

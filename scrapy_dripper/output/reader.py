@@ -1,8 +1,7 @@
-"""The walk over a tree: the line that grows, the items before it, and what is open around them.
+"""Walk over a tree, and collect its items.
 
-What a tag does is looked up in a table (:mod:`~scrapy_dripper.output.content_list`). Lists, quotes and figures put what
-is around them aside while they are open, so that a tree may be of any depth; only tables are read by recursion, and so
-to a limited depth.
+Tags are handled by functions from a table (:mod:`~scrapy_dripper.output.content_list`). Lists, quotes and figures save
+the outer state while they are open, so a tree can have any depth. Only tables are read recursively, to a limited depth.
 """
 
 from __future__ import annotations
@@ -43,26 +42,26 @@ from scrapy_dripper.output.urls import unsafe_url
 from scrapy_dripper.page.tags import LOOSE
 
 MAX_NESTING = 10
-"""Lists, quotes and figures in each other. Deeper ones are not kept, what is in them is."""
+"""Maximum nesting of lists, quotes and figures. Deeper ones are replaced by their content."""
 MAX_BASE_URL = 4_096
-"""Characters of a base URL that relative links are resolved against: each of them carries a copy of it."""
+"""Maximum length of a base URL that is used to resolve relative links, because each link contains a copy of it."""
 
 _FORMAT = len('{"type":"sub","runs":[]}')
 
 Leave: TypeAlias = "Callable[[], object] | None"
-"""What is done at the end of an element."""
+"""Called at the end of an element."""
 Enter: TypeAlias = "Callable[[Reader, etree._Element], Leave]"
-"""What is done at its beginning; returns :func:`skip` for an element that is not descended into."""
+"""Called at the beginning of an element. Returns :func:`skip` to skip its content."""
 
 
 def skip() -> None:
-    """Stand for the end of an element that is not descended into."""
+    """Do nothing: returned by handlers to skip the content of an element."""
 
 
 def resolver(base_url: str, growth: int = UNBOUNDED) -> Callable[[str], str]:
-    """Return what makes URLs absolute. It never raises; a URL that could run code becomes empty.
+    """Return a function that makes URLs absolute. It never raises. URLs that could run code become empty.
 
-    ``growth`` is how many characters it adds to all URLs together; those that would take more stay as they are.
+    ``growth`` limits the characters that it adds to all URLs in total. Once it is used up, URLs are not changed.
     """
     base_url = without_controls(base_url) if len(base_url) <= MAX_BASE_URL else ""
     try:
@@ -86,7 +85,7 @@ def resolver(base_url: str, growth: int = UNBOUNDED) -> Callable[[str], str]:
             return url
         if unsafe_url(url):
             return ""
-        if growth < len(base_url):  # what is the most that it adds
+        if growth < len(base_url):  # the maximum that it can add
             return url
         joined = join(url)
         growth -= max(0, len(joined) - len(url))
@@ -111,45 +110,45 @@ class Reader:
         self._enter, self._other = enter, other
         self.resolve = resolver(base_url, most // 2)
         self.formats = Allowance("content list", most)
-        """Characters that the formats around paragraphs may have; each paragraph has all that are open."""
+        """Limits the formats around paragraphs, because each paragraph repeats all open formats."""
         self.tables = Allowance("content list", most)
-        """Characters that the HTML of tables may have: in the list it stands beside their rows."""
+        """Limits the HTML of tables, which is in the list in addition to their rows."""
         self.footnotes = FootnoteMarks(root)
         self.guess: Guess | None = None
         self.inline_notes: list[Footnote] = []
-        """Footnotes that were written where their marks are."""
+        """Footnotes that were written in place of their marks."""
         self.captions: dict[etree._Element, int] = {}
-        """Captions that were read with their figures, and before which of its items they stand."""
+        """Captions that were read with their figures, and the index of the figure's item after each."""
         self.line = self.new_line()
         self.items: list[Item] = []
         self.loose = False
-        """Behind an element that pages set apart by style sheet."""
+        """True after an element that style sheets set apart from its neighbours."""
         self.flat = False
-        """In something that holds one line: blocks in it do not end the line."""
+        """True inside an element that is a single line. Blocks in it do not end the line."""
         self.title = 0
-        """Level of the title that is open, or 0."""
+        """Level of the open heading, or 0."""
         self.anchor = ""
-        """The id that leads to it."""
+        """The id of the open heading."""
         self.in_cell = self.in_note = self.in_ruby = 0
         self.nesting = 0
-        # Of the innermost list: its kind, what it holds so far, the labels of items that are footnotes, their numbers.
+        # The innermost list: its kind, its entries so far, the labels of footnotes among them, and their numbers.
         self.kind: str | None = None
         self.entries: list[ListItem] = []
         self.terms: list[Runs] = []
         self.labels: dict[int, str] = {}
         self.numbers: dict[int, int] = {}
-        self.number: int | None = None  # of the item that is open, where items have numbers of their own
+        self.number: int | None = None  # the number of the open entry, if entries have explicit numbers
         self.step = 1
         self.checked: bool | None = None
-        """Whether the task of the item is done; None for no task."""
+        """Whether the task of the open entry is done; None if it is not a task."""
 
     def new_line(self) -> Line:
         """Return an empty line."""
         return Line(self._notation)
 
     def read(self, element: etree._Element) -> Items:
-        """Return what is in an element, apart from what is around it."""
-        if len(element) == 0:  # as most cells of tables
+        """Return the items of an element, independently of the elements around it."""
+        if len(element) == 0:  # like most table cells
             text = unbroken(" ".join((element.text or "").split()))
             if (
                 "$" not in text
@@ -170,7 +169,7 @@ class Reader:
         return items
 
     def read_line(self, element: etree._Element) -> Runs:
-        """Return what is in an element as one line."""
+        """Return the content of an element as one line."""
         saved = self.line, self.flat
         self.line, self.flat = self.new_line(), True
         self.walk(element)
@@ -179,7 +178,7 @@ class Reader:
         return runs
 
     def walk(self, root: etree._Element) -> None:
-        """Add what is in an element."""
+        """Add the content of an element."""
         line_text = self.line.text
         enter_of, other = self._enter.get, self._other
         open_elements: list[tuple[Any, Any, Leave]] = []
@@ -218,12 +217,12 @@ class Reader:
 
     # ------------------------------------------------------------------ lines and items
     def touch(self) -> None:
-        """Set an inline element that begins apart from one that ended, where pages do so by style sheet."""
+        """Separate an inline element from the previous one if style sheets usually do so."""
         if self.loose:
             self.line.separate(Gap.LOOSE)
 
     def flush(self) -> None:
-        """End the line: a paragraph, unless it is that of a title or the like."""
+        """End the line. It becomes a paragraph, unless it belongs to a heading or another single-line element."""
         line = self.line
         if not line.begun:
             line.gap = Gap.NOTHING
@@ -234,7 +233,7 @@ class Reader:
             self.add(line.take())
 
     def add(self, runs: Runs) -> None:
-        """Add runs as a paragraph; formulas on display and images that stand alone are items of their own."""
+        """Add runs as a paragraph. Display formulas and standalone images become separate items."""
         if not runs:
             return
         if len(runs) == 1 and type(runs[0]) is Text:
@@ -260,7 +259,7 @@ class Reader:
                 self.items[-1] = replace(before, alt=found.alt)
 
     def end_title(self) -> None:
-        """End the title that is open: at its end tag, or before a block that cannot be in one."""
+        """End the open heading: at its end tag, or before a block that it cannot contain."""
         level, runs = self.title, self.line.take()
         self.title, self.flat = 0, False
         if len(runs) == 1 and type(runs[0]) is Strong:
@@ -269,10 +268,10 @@ class Reader:
             self.add(runs)
         elif runs:
             self.items.append(Title(level, runs, self.anchor))
-            self.anchor = ""  # what follows of a heading that a block divides has no other
+            self.anchor = ""  # if a block splits a heading, only the first part has the anchor
 
     def is_caption(self, element: etree._Element) -> bool:
-        """Return True for the caption of a figure, which has been read; what is before it ends there."""
+        """Return True for a caption that was already read with its figure. End the line before it."""
         if element not in self.captions:
             return False
         self.flush()
@@ -280,17 +279,17 @@ class Reader:
         return True
 
     def begins_block(self) -> bool:
-        """Return True if a block that is no part of a line can begin here. It ends a title that has text already."""
+        """Return True if a block that cannot be part of a line can begin here. It ends a heading that has text."""
         if self.title and self.line.begun:
             self.end_title()
         return not self.flat
 
     def fits(self) -> bool:
-        """Return True if something that holds items can begin here."""
+        """Return True if a container of items can begin here."""
         return self.begins_block() and self.nesting < MAX_NESTING
 
     def hold(self, make: Callable[[Items], Sequence[Item]]) -> Leave:
-        """Collect the items of an element, and put others in their place at its end."""
+        """Collect the items of an element, and replace them by those from ``make`` at its end."""
         self.flush()
         outer, self.items = self.items, []
         kind, self.kind = self.kind, None
@@ -311,7 +310,7 @@ def _is_display(run: Run) -> bool:
 
 
 def images_of(runs: Runs) -> list[Image] | None:
-    """Return the images that runs consist of, with the links around them; None if there is anything else."""
+    """Return the images that runs consist of, with the links around them, or None if there is anything else."""
     images: list[Image] = []
     for run in runs:
         inner = run.runs[0] if type(run) is Link and len(run.runs) == 1 else run
@@ -323,7 +322,7 @@ def images_of(runs: Runs) -> list[Image] | None:
 
 
 def trimmed(runs: Runs) -> Runs:
-    """Return runs without line breaks and white space at both ends."""
+    """Remove line breaks and white space from both ends of runs."""
     pieces = list(runs)
     for end in (0, -1):
         while pieces:
@@ -340,7 +339,7 @@ def trimmed(runs: Runs) -> Runs:
 
 
 def stanzas(paragraph: Paragraph) -> list[Paragraph]:
-    """Return the parts of a paragraph that are set apart by empty lines."""
+    """Split a paragraph at empty lines."""
     parts: list[list[Run]] = [[]]
     before: Run | None = None
     for run in paragraph.runs:

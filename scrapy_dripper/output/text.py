@@ -1,4 +1,4 @@
-"""Plain text: of the content list, or of the blocks themselves."""
+"""Write plain text, from the content list or from the blocks."""
 
 from __future__ import annotations
 
@@ -40,12 +40,16 @@ from scrapy_dripper.page.page import Page
 
 
 def text(page: Page, main: npt.NDArray[np.bool_]) -> str:
-    """Return the text of the main blocks, one per line or more, white space collapsed outside preformatted text."""
+    """Return the text of the main blocks, each on one or more lines. Outside preformatted text, white space
+    collapses."""
     return "\n".join(compress(page.blocks.text, main.tolist()))
 
 
 def plain_text(items: Sequence[Item]) -> str:
-    """Return the text of items, a line or more for each: formulas as LaTeX, rows of tables as lines, no alt texts."""
+    """Return the text of items, each on one or more lines.
+
+    Formulas are written as LaTeX and table rows as lines. Alternative texts of images are left out.
+    """
     lines: list[str] = []
     for item in items:
         _ITEMS[type(item)](item, lines)

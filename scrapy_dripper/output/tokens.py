@@ -1,4 +1,4 @@
-"""Lengths in tokens of a model's tokenizer."""
+"""Count the tokens of texts with a model's tokenizer."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from scrapy_dripper.config import ConfigError
 
 @lru_cache(maxsize=4)
 def counter(path: str) -> Callable[[str], int]:
-    """Return what counts the tokens of a text, without those that a model puts around it.
+    """Return a function that counts the tokens of a text, without the special tokens around it.
 
-    ``path`` is a ``tokenizer.json``, which models on the Hugging Face hub have, or a folder that holds one. Raise
+    ``path`` is a ``tokenizer.json``, as found in models on the Hugging Face hub, or a folder with one. Raise
     :exc:`~scrapy_dripper.config.ConfigError` if it cannot be read.
     """
-    from tokenizers import Tokenizer  # 50 ms that other crawls can save
+    from tokenizers import Tokenizer  # 50 ms that other crawls do not need
 
     file = Path(path)
     file = file / "tokenizer.json" if file.is_dir() else file
     try:
         tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # the library raises Exception itself
+    except Exception as error:  # the library raises plain Exception
         raise ConfigError(
             f"DRIPPER_CHUNK_TOKENIZER must be the path of a tokenizer.json, or of a folder with one (got {path!r}, "
             f"which cannot be read: {error})"

@@ -1,8 +1,8 @@
-"""Write out the end tags that a document forgets, so that an element ends at its own end tag whatever is open in it.
+"""Insert missing end tags, so that each element ends at its own end tag even if elements inside it are still open.
 
-libxml2 ignores ``</header>`` as long as a ``<div>`` in the header is open: the rest of the page is then in the header,
-and gone with it where headers are dropped. Around 1 % of pages have that. Browsers end the header there, and so did
-the parser that made the pages which the published weights were trained on.
+libxml2 ignores ``</header>`` while a ``<div>`` in the header is open. The rest of the page then ends up in the header,
+and is dropped with it. This affects about 1 % of pages. Browsers end the header there, and so did the parser for the
+training data of the published weights.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _VOID = VOID | {
     "nextid", "param", "spacer",
 }  # fmt: skip
 _OPTIONAL = frozenset("p li dd dt option optgroup tr td th thead tbody tfoot".split())
-"""Tags that may go without an end tag. The parser knows where they end: often before the element around them does."""
+"""Tags whose end tag is optional. The parser knows where they end, often before the element around them does."""
 _RAW = ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 _raw_end = {tag: re.compile(rf"</{tag}(?=[\s/>])", re.I) for tag in _RAW}
 _start = re.compile(r"<(?:!--|(/?)([a-zA-Z][^\s/>]*))").search
-_comment = re.compile(r"-?>|(?s:.*?)--!?>").match  # the rest of one (HTML standard, 13.2.5.43 to 52)
+_comment = re.compile(r"-?>|(?s:.*?)--!?>").match  # the rest of a comment (HTML standard, 13.2.5.43 to 52)
 _inside = re.compile(r"""=\s*(["'])|>""").search
 
 
 def balanced(text: str) -> str:
-    """Return a document with an end tag for each element that ends with the element around it, in linear time.
+    """Return a document in which elements that end together with their parent have an end tag. Takes linear time.
 
-    Elements that need no end tag get none, and end tags of elements that are not open are taken out, as are NULs, which
-    the parser does not see.
+    Elements whose end tag is optional get none. End tags without a start tag are removed, as are NULs, which the parser
+    ignores.
     """
     text = text.replace("\0", "")
     out: list[str] = []
@@ -49,7 +49,7 @@ def balanced(text: str) -> str:
 
 
 class _OpenTags:
-    """The tags of the elements that are open."""
+    """The stack of open elements."""
 
     def __init__(self) -> None:
         self.stack: list[str] = []
@@ -60,7 +60,7 @@ class _OpenTags:
         self.count[tag] += 1
 
     def end(self, tag: str) -> list[str] | None:
-        """Close an element; return the tags of those in it that were open still, None if there is no such element."""
+        """Close an element. Return the tags still open inside it, or None if no such element is open."""
         if not self.count[tag]:
             return None
         inner: list[str] = []
@@ -73,7 +73,7 @@ class _OpenTags:
 
 
 def _tags(text: str) -> Iterator[tuple[int, int, str, bool]]:
-    """Yield start, end and name of each tag that starts or ends an element, and whether it ends it."""
+    """Yield each start and end tag as start index, end index, name, and whether it is an end tag."""
     position = 0
     while True:
         token = _start(text, position)
@@ -81,7 +81,7 @@ def _tags(text: str) -> Iterator[tuple[int, int, str, bool]]:
             return
         if not token[2]:
             comment = _comment(text, token.end())
-            if comment is None:  # it has no end
+            if comment is None:  # unclosed
                 return
             position = comment.end()
             continue
@@ -90,7 +90,7 @@ def _tags(text: str) -> Iterator[tuple[int, int, str, bool]]:
         if end < 0:
             return
         if not is_end:
-            if tag == "plaintext":  # all that follows is text
+            if tag == "plaintext":  # everything after it is text
                 return
             if tag in _VOID or _closes_itself(text, token.end(), end):
                 continue
@@ -103,7 +103,7 @@ def _tags(text: str) -> Iterator[tuple[int, int, str, bool]]:
 
 
 def _tag_end(text: str, position: int) -> int:
-    """Return where a tag ends, -1 if it does not. A quotation mark counts behind an equals sign only."""
+    """Return the end of a tag, or -1 if it is unclosed. A quotation mark only opens a value after an equals sign."""
     while True:
         found = _inside(text, position)
         if found is None:

@@ -1,9 +1,8 @@
-"""Cut a tree into blocks, in one pass over its nodes.
+"""Cut a tree into blocks, in one pass over its nodes: the profile ``native``.
 
-The ``native`` profile: a block is an inline run, a leaf block element, a whole data table or a whole content list
-(Dripper paper, 3.2). Every visible text with a word character is in exactly one block. Nothing is dropped for where it
-stands: navigation, footers or hidden parts become flags, because dropping them costs 2 to 17 points of what a perfect
-model could reach.
+A block is an inline run, a leaf block element, a whole data table or a whole content list (Dripper paper, 3.2). Every
+visible text with a word character is in exactly one block. Navigation, footers and hidden parts are flagged but not
+dropped, because dropping them would cost a perfect model 2 to 17 points.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 MAX_CELL_CHARS = 400
-"""A table with a longer cell, or a list with a longer item, is layout: its parts are blocks of their own."""
+"""A table with a longer cell, or a list with a longer item, counts as layout and is split into several blocks."""
 
 MAX_NODES = 200_000
-"""Elements of a page that are looked at. Of 1,310 real pages the largest has 16,000; so many take about a second."""
+"""Maximum number of elements to process, which take about a second. The largest of 1,310 real pages has 16,000."""
 
 _WRAPPERS = frozenset({"p", "div"})
 _BLOCK, _BR, _MEDIA = int(Kind.BLOCK), int(Kind.BREAK), int(Kind.MEDIA)
@@ -55,9 +54,9 @@ _word = re.compile(r"\w").search
 
 
 def cut(root: HtmlElement, url: str = "") -> Page:
-    """Return the page of a parsed document. The tree becomes the page's own: unseen elements are taken out of it.
+    """Cut a parsed document into a page. The page takes ownership of the tree and removes invisible elements from it.
 
-    Of a document with more than :data:`MAX_NODES` elements only the first are looked at, and the page is truncated.
+    If the document has more than :data:`MAX_NODES` elements, only the first ones are used and the page is truncated.
     """
     title, base_url = title_and_base(root, url)
     unseen = list(islice(root.iter(*UNSEEN), MAX_NODES + 1))
@@ -68,9 +67,9 @@ def cut(root: HtmlElement, url: str = "") -> Page:
     drawn: dict[HtmlElement, bool] = {}
     _drop([element for element in unseen if not _is_content(element, drawn)])
     for element in unseen:
-        if element.tag == "iframe":  # what is in it is for browsers that know no frames
+        if element.tag == "iframe":  # its content is for browsers without frames
             element.text = None
-    for player in root.iter("video", "audio"):  # what is in it beside its sources is for browsers that cannot play it
+    for player in root.iter("video", "audio"):  # all but its sources is for browsers that cannot play it
         player.text = None
         for child in list(player):
             child.tail = None
@@ -80,9 +79,9 @@ def cut(root: HtmlElement, url: str = "") -> Page:
 
 
 def _is_content(element: HtmlElement, drawn: dict[HtmlElement, bool]) -> bool:
-    """Return True for a formula in a script or drawn by MathJax, and for a frame that shows something.
+    """Return True for a formula in a script or drawn by MathJax, and for a frame with a source.
 
-    ``drawn`` keeps of each element of MathJax if the formula in it is only drawn.
+    ``drawn`` caches for each MathJax container whether its formula exists only as a drawing.
     """
     if element.tag == "svg":
         container = next(element.iterancestors("mjx-container"), None)
@@ -99,11 +98,11 @@ def _is_content(element: HtmlElement, drawn: dict[HtmlElement, bool]) -> bool:
 
 
 def _drop(elements: list[HtmlElement]) -> None:
-    """Take elements, in document order, out of their tree. Their tails are joined with the text before."""
-    # Tails left in the tree would be text nodes of their own, and lxml takes quadratic time to read many in a row.
+    """Remove elements, given in document order, from their tree. Their tails are joined with the text before them."""
+    # Tails that stay in the tree would be separate text nodes, and lxml takes quadratic time to read many in a row.
     inside: dict[HtmlElement, list[str]] = {}
     behind: dict[HtmlElement, list[str]] = {}
-    for element in reversed(elements):  # inner ones first: lxml walks through all that it moves
+    for element in reversed(elements):  # inner ones first, because lxml walks through the subtrees that it moves
         texts = behind.pop(element, [])
         parent = element.getparent()
         tail = element.tail
@@ -123,7 +122,7 @@ def _drop(elements: list[HtmlElement]) -> None:
 
 
 def _drop_after(element: HtmlElement) -> None:
-    """Take all that follows an element out of its tree."""
+    """Remove everything after an element from its tree."""
     node: HtmlElement | None = element
     while node is not None:
         for sibling in list(node.itersiblings()):
@@ -132,7 +131,7 @@ def _drop_after(element: HtmlElement) -> None:
 
 
 class _Cutter:
-    """The state of one pass: the columns of the tree and of the blocks, and the run being collected."""
+    """The state of the pass: the columns of the tree and of the blocks, and the current run."""
 
     run_leaf: int
     run_links: int
@@ -193,10 +192,11 @@ class _Cutter:
 
     # ------------------------------------------------------------------ shape of the tree
     def _whole(self) -> list[bool]:
-        """True for tables and lists that are one block: without blocks inside and with short cells or items only.
+        """Return for each node whether it is a table or list that is a single block.
 
-        One ``<p>`` or ``<div>`` around all that is in a cell is none where there are two rows of cells or more: page
-        builders and word processors write so. A single row is a layout with a column for the menu.
+        Such an element has no blocks inside, and only short cells or items. In a table with two or more rows, a ``<p>``
+        or ``<div>`` that wraps the whole content of a cell does not count as a block, because page builders and word
+        processors write cells that way. In a single row, it does: that is a layout with a column for the menu.
         """
         m = len(self.nodes)
         whole = [False] * m
@@ -220,7 +220,7 @@ class _Cutter:
         too_long = np.concatenate([[0], np.cumsum(part & (chars[end] - chars[:-1] > MAX_CELL_CHARS))])
         for i in lists:
             e = self.end[i]
-            # The element itself counts as one block other than li and the parts of a table.
+            # The element itself is the one "other" block.
             whole[i] = bool(
                 others[e] - others[i] == 1
                 and too_long[e] == too_long[i]
@@ -229,7 +229,7 @@ class _Cutter:
         return whole
 
     def _wrappers(self) -> list[bool]:
-        """True for each ``<p>`` and ``<div>`` that holds all of a cell, and does not hide it."""
+        """Return for each node whether it is a visible ``<p>`` or ``<div>`` that wraps the whole content of a cell."""
         children = np.bincount(np.maximum(self.parent, 0), minlength=len(self.nodes)).tolist()
         wrapper = [False] * len(self.nodes)
         for i, tag in enumerate(self.tags):
@@ -261,7 +261,7 @@ class _Cutter:
                         self.self_owner[i] = gap_before(len(self.text))
             elif kind == _BR:
                 self._line_break(i)
-            elif kind == _MEDIA or tags[i] in OWNED:  # in a sentence, a formula that is drawn has no text
+            elif kind == _MEDIA or tags[i] in OWNED:  # a drawn formula inside a sentence has no text
                 (self.run_silent if tags[i] in SILENT else self.run_self).append(i)
                 self.pictures += tags[i] == "img"
             elif self.glue and self.run and not flags[i] & _CODE:
@@ -294,16 +294,16 @@ class _Cutter:
             self.glue = tag in LOOSE
 
     def _no_block(self, i: int) -> None:
-        """Take back the block of a whole list or table in which there was no word."""
+        """Undo the block of a whole list or table that turned out to hold no word."""
         for j in range(i + 1, self.end[i]):
             self.block_end[j] = len(self.text)
 
     def _add(self, text: str, i: int, where: int, slots: list[int]) -> None:
-        """Add a piece of text, the text or tail of node i, that stands directly in node ``where``."""
+        """Add the text or tail of node i, whose parent is node ``where``, to the run."""
         self.glue = False
         flags = self.flags[where]
         if text.isspace():
-            if self.run or flags & _PRE:  # In code, an element may hold nothing but the space between two words.
+            if self.run or flags & _PRE:  # in code, an element may hold just the space between two words
                 self.run.append(text)
                 slots.append(i)
             return
@@ -331,7 +331,7 @@ class _Cutter:
         self.glue = False
 
     def _describe(self, i: int) -> None:
-        """Fill in what the tagger sees of a node: flags, depth, names, signature."""
+        """Fill in the columns of a node for the tagger: flags, depth, names, signature."""
         p = self.parent[i]
         tag = self.tags[i]
         own = _FLAGS.get(tag, 0)
@@ -375,7 +375,7 @@ class _Cutter:
         self.glue = False
 
     def _flush(self) -> None:
-        """End the run: a block if there is a word in it, part of the gap before the next block if there is none."""
+        """End the run. It becomes a block if it has a word, and part of the gap before the next block otherwise."""
         run = self.run
         owner = gap_before(len(self.text))
         if run or self.run_self:

@@ -1,8 +1,8 @@
-"""Bytes to text, in a crawl as everywhere: ``response.text`` would be made in the crawl's own process.
+"""Decode documents. Crawls use this as well, because Scrapy would decode ``response.text`` in the crawl's process.
 
-The ladder: byte order mark, strict UTF-8, UTF-8 with a few broken characters, the charset of the header, the one of a
-``<meta>`` or XML declaration, a statistical detector. UTF-8 goes before the labels because they are wrong more often
-than a text of another encoding happens to be valid UTF-8.
+Encodings are tried in this order: byte order mark, strict UTF-8, UTF-8 with a few broken characters, the charset of the
+header, the one of a ``<meta>`` or XML declaration, a statistical detector. UTF-8 comes before the declared charsets:
+they are wrong more often than text in another encoding happens to be valid UTF-8.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding, to_unicode
 
 MAX_DAMAGE = 0.01
-"""Share of characters that may be U+FFFD or C1 controls in a text that is taken."""
+"""Maximum share of U+FFFD and C1 controls among the characters of an accepted text."""
 MAX_DAMAGE_NON_ASCII = 0.1
-"""The same, as a share of the characters beyond ASCII: markup hides a wrong guess from the first."""
+"""The same among the non-ASCII characters. Markup can hide a wrong guess from the first limit."""
 
 _HEAD = 4_096
 _LAST_RESORT = "cp1252"
@@ -25,9 +25,9 @@ _c1 = re.compile("[\x80-\x9f]").findall
 
 
 def decode(body: bytes, charset: str | None = None) -> str:
-    """Return the text of a document; ``charset`` is the one of its Content-Type header. Never raises.
+    """Return the text of a document. Never raises.
 
-    Bytes that no encoding explains become U+FFFD.
+    ``charset`` is the charset of its Content-Type header, if any. Bytes that cannot be decoded become U+FFFD.
     """
     marked, mark = read_bom(body)
     if mark:
@@ -43,7 +43,7 @@ def decode(body: bytes, charset: str | None = None) -> str:
         tried.add(name)
         try:
             text = to_unicode(body, name)
-        except (LookupError, ValueError):  # the codec is none for text, or it does not take a replacement
+        except (LookupError, ValueError):  # not a text codec, or one that does not support replacements
             continue
         damage = _damage(text)
         if damage <= MAX_DAMAGE:
@@ -54,7 +54,7 @@ def decode(body: bytes, charset: str | None = None) -> str:
 
 
 def _wide_or_escaped(body: bytes) -> bool:
-    """Return True if the bytes, valid UTF-8 as they may be, look like UTF-16, UTF-32 or an ISO 2022 encoding."""
+    """Return True if the bytes look like UTF-16, UTF-32 or ISO 2022, even if they are valid UTF-8."""
     return body.find(b"\0", 0, _HEAD) >= 0 or (body.find(b"\x1b", 0, 16 * _HEAD) >= 0 and body.isascii())
 
 
@@ -62,13 +62,13 @@ def _utf8(body: bytes) -> str | None:
     try:
         return body.decode()
     except UnicodeDecodeError as error:
-        if error.reason == "unexpected end of data":  # the document was cut within a character
+        if error.reason == "unexpected end of data":  # the document was cut off within a character
             return body[: error.start].decode()
     return None
 
 
 def _candidates(body: bytes, marked: str | None, charset: str | None) -> Iterator[str | None]:
-    """Yield codec names, the most trusted first; the costly ones are asked for only if those before them failed."""
+    """Yield codec names, the most trusted first. The costly detection only runs if the others have failed."""
     yield marked
     wide = _wide(body)
     yield wide
@@ -81,14 +81,14 @@ def _candidates(body: bytes, marked: str | None, charset: str | None) -> Iterato
             yield found if found and found.startswith("iso2022") else None
     yield "utf-8"
     for name in (header, declared):
-        # Text that shows no NUL in its markup is not UTF-16, whatever its label says; browsers read such a <meta> so.
+        # Without NULs in its markup, a text is not UTF-16, whatever is declared. Browsers do the same for <meta>.
         yield None if name and name.startswith(("utf-16", "utf-32")) and not wide else name
     yield _codec(_detected(body))
     yield _LAST_RESORT
 
 
 def _wide(body: bytes) -> str | None:
-    """Return the UTF-16 or UTF-32 that the zero bytes of the markup show, if any."""
+    """Return the UTF-16 or UTF-32 codec that the positions of zero bytes indicate, if any."""
     head = body[:_HEAD]
     quarter = len(head) // 4
     if quarter == 0:
@@ -98,7 +98,7 @@ def _wide(body: bytes) -> str | None:
 
 
 def _codec(label: str | None) -> str | None:
-    """Return Python's name for what browsers take a label for (latin-1 is windows-1252), None for an unknown one."""
+    """Return Python's codec for a label as browsers read it (latin-1 is windows-1252), or None for an unknown one."""
     if not label:
         return None
     label = label.strip(" \t\r\n\"';")
@@ -111,13 +111,13 @@ def _codec(label: str | None) -> str | None:
 
 
 def _detected(body: bytes) -> str | None:
-    # Not html5_compatible: its mapping does not know cp949 and answers utf-8 for Korean.
+    # With html5_compatible, the detector does not know cp949 and answers utf-8 for Korean.
     name: str | None = detect_encoding(body, html5_compatible=False)
     return name
 
 
 def _damage(text: str) -> float:
-    """Return the share of characters that a right guess would not have left, 0 to 1; 1 if it hides in markup."""
+    """Return the share of characters that indicate a wrong codec, at least ``2 * MAX_DAMAGE`` if markup hides it."""
     bad = text.count("\ufffd") + len(_c1(text))
     if bad == 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""Why a document does not become a page."""
+"""The exception for documents that cannot be turned into a page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from scrapy_dripper.extraction import FallbackReason
 
 
 class PageError(Exception):
-    """A document cannot go through the model; ``reason`` says why in one word, the message in a sentence."""
+    """The document cannot be processed by the model. ``reason`` classifies the error and the message explains it."""
 
     def __init__(self, reason: FallbackReason, message: str) -> None:
         super().__init__(message)

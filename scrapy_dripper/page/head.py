@@ -1,4 +1,4 @@
-"""What a page says of itself beside its text: in the head, and in scripts wherever they stand."""
+"""Facts about a page from its ``<head>`` and its scripts."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 MATH_SETTINGS = (
     "inlineMath", "renderMathInElement", "delimiters", "AM_", "asciimath", "ASCIIMath", "MathJax", "mathjax", "katex",
 )  # fmt: skip
-"""Words of scripts that load or set up MathJax, KaTeX or ASCIIMathML."""
+"""Words that occur in scripts that load or configure MathJax, KaTeX or ASCIIMathML."""
 
 MOST_HEADLINES = 3
-"""Headlines of a script that are looked at: the first is the page's, those of a list are others'."""
+"""Maximum number of headlines to read from a script. The first is the page's own; a list holds those of other pages."""
 MOST_NAMES = 20
-"""Names of the page that are kept, the first: each heading is compared with all."""
+"""Maximum number of names of the page to keep, because each heading is compared with all of them."""
 
-# By expression, not by a JSON parser: the JSON of real pages is often broken, and only the names of the types count.
-# Bounded, so that brackets and quotes that are never closed cannot take quadratic time.
+# Regular expressions instead of a JSON parser, because the JSON of real pages is often broken. They are bounded, so
+# that unclosed brackets and quotes cannot take quadratic time.
 _types = re.compile(r'"@type"\s*:\s*(\[[^][{}]{0,500}\]|"[^"]{0,200}")').findall
 _names = re.compile(r'\b(\w+)"').findall
 _headlines = re.compile(r'"headline"\s*:\s*("(?:[^"\\]|\\.){1,300}")').findall
@@ -38,13 +38,13 @@ _DATES = ("article:published_time", "datepublished")
 
 def title_and_base(root: HtmlElement, url: str) -> tuple[str | None, str]:
     """Return the document's title and the URL that its links resolve against."""
-    # An icon can have a title too: <svg><title>.
+    # An icon can have a title, too: <svg><title>.
     title = next((node for node in root.iter("title") if node.find("..").tag in ("head", "body", "html")), None)
     text = " ".join("".join(title.itertext()).split()) if title is not None else ""
     base = root.find(".//base[@href]")
     base_url = url
     if base is not None:
-        # A browser ignores what is no URL, such as "http://[", and a URL of another kind, such as "javascript:x".
+        # Like a browser, ignore an invalid URL such as "http://[" and another scheme such as "javascript:x".
         with contextlib.suppress(ValueError):
             joined = urljoin(url, base.get("href", "").strip())
             if urlsplit(joined).scheme in ("http", "https", urlsplit(url).scheme):
@@ -53,17 +53,17 @@ def title_and_base(root: HtmlElement, url: str) -> tuple[str | None, str]:
 
 
 def math_settings(elements: Iterable[HtmlElement]) -> tuple[str, ...]:
-    """Return the scripts, of these elements, that say how formulas are written: their text, or their URL."""
+    """Return the text or the URL of each script that configures how the page writes formulas."""
     scripts = [element for element in elements if element.tag == "script"]
     written = [text for element in scripts for text in (element.get("src"), element.text) if text]
     return tuple(text for text in written if any(word in text for word in MATH_SETTINGS))
 
 
 def about(elements: Iterable[HtmlElement]) -> About:
-    """Return what the scripts and ``meta`` elements among these say of the page."""
+    """Return the facts about the page that the scripts and ``meta`` elements among these give."""
     types: set[str] = set()
     kind, description, dated, script_chars = "", 0, False, 0
-    headlines: dict[str, None] = {}  # in their order
+    headlines: dict[str, None] = {}  # an ordered set
     site = ""
     for element in elements:
         if element.tag == "script":
@@ -92,7 +92,7 @@ def about(elements: Iterable[HtmlElement]) -> About:
 
 
 def _unquoted(text: str) -> str:
-    """Return what a string of JSON says; broken ones, and those with entities of HTML, as they are meant."""
+    """Return the value of a JSON string. Tolerate broken strings and HTML entities."""
     try:
         text = json.loads(text, strict=False)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The limits of a tree: elements, attributes, text. Counted only where a document is long enough to be over one."""
+"""Limits for the elements, attributes and text of a tree."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 _IMPLIED = 8
-"""Elements that a parser adds without a tag, such as ``<html>``, and some to spare."""
+"""Upper bound for the elements that a parser adds without a tag, such as ``<html>``."""
 _NO_TEXT = frozenset(UNSEEN)
 
 
 def enforce(root: HtmlElement, source: str, config: Config) -> bool:
-    """Hold a tree to the limits of the configuration; ``source`` is the document that it was made of.
+    """Enforce the limits of the configuration on a tree, which was parsed from ``source``.
 
-    Raise :exc:`PageError` with reason ``oversize`` if it is over one. With ``oversize="truncate"``, cut it off there
-    and return True.
+    If the tree exceeds a limit, raise :exc:`PageError` with reason ``oversize``. With ``oversize="truncate"``, cut the
+    tree off instead and return True.
     """
-    # Every element but a few begins with "<", an attribute takes two characters at least, and no text gets longer.
+    # Skip the count for short documents: almost every element needs a "<", an attribute at least two characters, and
+    # parsing never makes text longer.
     if (
         source.count("<") + _IMPLIED <= config.max_nodes
         and len(source) <= 2 * config.max_attributes
@@ -49,7 +50,7 @@ def enforce(root: HtmlElement, source: str, config: Config) -> bool:
 
 
 def count(root: HtmlElement) -> tuple[int, int, int]:
-    """Return how many elements, attributes and characters of text a tree has."""
+    """Return the numbers of elements, attributes and characters of text in a tree."""
     nodes = attributes = text = 0
     for node in root.iter():
         nodes += 1
@@ -63,7 +64,7 @@ def _chars(node: HtmlElement) -> int:
 
 
 def _fitting(root: HtmlElement, nodes: int, attributes: int, text: int) -> int:
-    """Return how many elements are within all limits, 1 at least; the last one's text is shortened to fit."""
+    """Return how many elements are within all limits, at least 1. The text of the last one is shortened to fit."""
     for i, node in enumerate(root.iter()):
         chars = _chars(node)
         if chars > text:
@@ -79,7 +80,7 @@ def _fitting(root: HtmlElement, nodes: int, attributes: int, text: int) -> int:
 
 
 def cut_off(root: HtmlElement, most: int) -> bool:
-    """Take all but the first elements out of a tree; return False if there are no more than that."""
+    """Remove all but the first ``most`` elements of a tree. Return False if it has no more than that."""
     node = next(islice(root.iter(), most, None), None)
     if node is None:
         return False

@@ -1,4 +1,4 @@
-"""The nodes of a tree in document order, as lists: what the passes of both cutters over them need to know."""
+"""The nodes of a tree in document order, as lists for both cutters."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 BREAK = "\0"
-"""Stands for the end of a line in a text being collected; NUL itself never comes through the parser."""
+"""Marks a line break while text is collected. The parser never returns NUL itself."""
 
 
 class Nodes:
-    """The first nodes of a tree; a subtree is a slice, because they are in document order."""
+    """The first ``limit`` nodes of a tree in document order, so that a subtree is a slice."""
 
     def __init__(self, root: HtmlElement, limit: int) -> None:
         self.node: list[HtmlElement] = list(islice(root.iter(), limit + 1))
@@ -38,7 +38,7 @@ class Nodes:
         return len(self.node)
 
     def children(self, first: int, last: int) -> list[int]:
-        """Return the outermost nodes of a slice of whole subtrees."""
+        """Return the root nodes of a slice of whole subtrees."""
         children = []
         while first < last:
             children.append(first)
@@ -47,7 +47,7 @@ class Nodes:
 
 
 class DescribedNodes(Nodes):
-    """Nodes with what the tags, classes and ids of each say."""
+    """Nodes with columns for their tags, classes and ids."""
 
     def __init__(self, root: HtmlElement, limit: int) -> None:
         super().__init__(root, limit)
@@ -58,17 +58,17 @@ class DescribedNodes(Nodes):
         self.signature = [pairs.setdefault(pair, len(pairs)) for pair in zip(self.tag, self.name, strict=True)]
         self.depth = [0] * len(self)
         self.flags = [int(TAG_FLAGS.get(tag, 0)) for tag in self.tag]
-        """Flags for tags, not those for roles or attributes."""
+        """Flags from tags, without those from roles or attributes."""
         for i, p in enumerate(self.parent):
             if p >= 0:
                 self.depth[i] = self.depth[p] + 1
                 self.flags[i] |= self.flags[p]
 
     def read(self, around: int, lead: str | None, first: int, last: int, seen: list[bool]) -> tuple[str, int]:
-        """Return the text of a slice of whole subtrees, and the innermost node around the first word of it.
+        """Return the text of a slice of whole subtrees, and the innermost node around its first word.
 
         ``lead`` is the text before the slice, directly in node ``around``. Nodes that are not ``seen`` are left out,
-        not so their tails. White space is collapsed as in a browser, with a new line for each line break.
+        but their tails are not. White space is collapsed as in a browser, and each line break becomes a newline.
         """
         pieces: list[str] = []
         leaf = -1
@@ -100,14 +100,14 @@ class DescribedNodes(Nodes):
         return collapsed("".join(pieces), bool(self.flags[leaf] & Flag.PREFORMATTED)), leaf
 
     def _edge(self, i: int) -> list[str]:
-        """Return what stands for the beginning or the end of an element."""
+        """Return the separator at the beginning or the end of an element."""
         if self.kind[i] != Kind.BLOCK:
             return []
         return [" " if self.tag[i] in CELLS else BREAK]
 
 
 def collapsed(text: str, preformatted: bool) -> str:
-    """Return a text with white space collapsed as a browser does, and a new line for each :data:`BREAK`."""
+    """Return a text with white space collapsed as in a browser, and a newline for each :data:`BREAK`."""
     if preformatted:
         return text.replace(BREAK, "\n").strip("\n").rstrip()
     if BREAK not in text:

@@ -1,4 +1,4 @@
-"""A page: one HTML document, parsed once and cut into blocks, as columns over its nodes and its blocks."""
+"""The data model of a page: an HTML document, parsed once and cut into blocks, as columns of nodes and blocks."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int32]
 
 NOBODY = -1
-"""Owner of a piece of the page that is never part of the output."""
+"""Owner of parts of the page that are never in the output."""
 
 T = TypeVar("T", int, Ints)
 
 
 def gap_before(block: T) -> T:
-    """Return the owner of what stands in the gap before a block; the gap behind the last of n is that before block n.
+    """Return the owner number of the gap before a block. The gap after the last of n blocks is the one before block n.
 
-    A block owns what is its own by its number, from 0 on, so gaps have the numbers from -2 down.
+    Blocks have the owner numbers 0 and up, so gaps have -2 and down.
     """
     return -2 - block
 
 
 def block_behind(gap: T) -> T:
-    """Return the block behind a gap: the inverse of :func:`gap_before`."""
+    """Return the block after a gap: the inverse of :func:`gap_before`."""
     return -2 - gap
 
 
 def by_owner(blocks: npt.NDArray[Any], gaps: npt.NDArray[Any], nobody: object) -> npt.NDArray[Any]:
-    """Return the values of all owners as an array that the columns of owners are indexes into.
+    """Return the values of all owners as an array that can be indexed with the owner columns.
 
-    ``blocks`` has shape (n,) and ``gaps`` shape (n + 1,); ``nobody`` is the value of :data:`NOBODY`. The result has
-    shape (2n + 2,): negative numbers of owners count from its end.
+    ``blocks`` has shape (n,) and ``gaps`` shape (n + 1,); ``nobody`` is the value for :data:`NOBODY`. The result has
+    shape (2n + 2,). Gaps are at its end, since negative owner numbers index from the end.
     """
     return np.concatenate([blocks, gaps[::-1], np.array([nobody], dtype=blocks.dtype)])
 
 
 class Flag(IntFlag):
-    """Where a node stands, by its own or an ancestor's tag, ARIA role or attributes."""
+    """The context of a node, from the tag, ARIA role or attributes of the node or one of its ancestors."""
 
     NAV = 1 << 0
     HEADER = 1 << 1
@@ -76,25 +76,25 @@ class Flag(IntFlag):
 class Tree:
     """The nodes of a page in document order, as columns of length m.
 
-    ``end[i]`` is one past the last node of the subtree of node i, so a subtree is a slice. The owner columns say which
-    block a node's own text, its tail and the node itself (an image, a line break) belong to: a block number, the gap
-    before a block (:func:`gap_before`), or :data:`NOBODY`.
+    ``end[i]`` is one past the last node of the subtree of node i, so a subtree is a slice. The owner columns give the
+    owner of a node's text, of its tail and of the node itself (an image, a line break). An owner is a block number, the
+    gap before a block (:func:`gap_before`), or :data:`NOBODY`.
     """
 
     nodes: list[HtmlElement]
     parent: Ints
     end: Ints
     tag: Ints
-    """Index into :data:`scrapy_dripper.page.tags.TAGS`, 0 for a tag that is not there."""
+    """The tag's number in :data:`scrapy_dripper.page.tags.TAGS`; 0 for other tags."""
     signature: Ints
-    """Number of the pair of tag and class attribute, equal for equal pairs of a page."""
+    """A number for each distinct pair of tag and class attribute on the page."""
     names: list[str]
     """Class and id attributes of the node, separated by a space."""
     flags: Ints
     """Bit set of :class:`Flag`, inherited from ancestors."""
     depth: Ints
     block_start: Ints
-    """Number of blocks before the node's first block."""
+    """The node's first block: the number of blocks before it."""
     block_end: Ints
     """One past the node's last block."""
     text_owner: Ints
@@ -108,14 +108,14 @@ class Blocks:
 
     text: list[str]
     context: Ints
-    """The node whose run, or whole content, the block is."""
+    """The element that holds the block's inline run, or whose whole content the block is."""
     leaf: Ints
     """The innermost node around the block's first text."""
     links: Ints
     link_chars: Ints
     bold_chars: Ints
     images: Ints
-    """Images in the block or between it and the block before."""
+    """Number of images in the block, or between it and the previous block."""
 
     def __len__(self) -> int:
         return len(self.text)
@@ -123,58 +123,58 @@ class Blocks:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What the head and the scripts of a page say of it."""
+    """Facts about a page from its ``<head>`` and its scripts."""
 
     kind: str = ""
     """``og:type`` of the Open Graph protocol, in lower case."""
     types: frozenset[str] = frozenset()
-    """Types of schema.org that its JSON-LD names, in lower case."""
+    """schema.org types in the JSON-LD, in lower case."""
     description: int = 0
-    """Characters of its longest description."""
+    """Length of the longest description, in characters."""
     dated: bool = False
-    """True if it says when it was published."""
+    """True if the page has a date of publication."""
     script_chars: int = 0
     """Characters of scripts other than JSON-LD."""
     headlines: tuple[str, ...] = ()
-    """What it calls itself: ``og:title``, ``twitter:title`` and the headlines in its JSON-LD."""
+    """Names of the page: ``og:title``, ``twitter:title`` and the headlines in its JSON-LD."""
     site: str = ""
     """``og:site_name``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the configuration of a page asks of whoever labels it."""
+    """The options of a page that engines take into account."""
 
     favor: str = "balanced"
-    """Answer to ``DRIPPER_FAVOR``."""
+    """Value of ``DRIPPER_FAVOR``."""
     comments: str = "auto"
-    """Answer to ``DRIPPER_COMMENTS``."""
+    """Value of ``DRIPPER_COMMENTS``."""
     min_quality: float | None = None
-    """Answer to ``DRIPPER_MIN_QUALITY``."""
+    """Value of ``DRIPPER_MIN_QUALITY``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Page:
-    """One parsed document."""
+    """A parsed HTML document, cut into blocks."""
 
     url: str
     base_url: str
-    """The URL that relative links resolve against: ``url``, or what ``<base href>`` makes of it."""
+    """The URL that relative links resolve against: that of ``<base href>``, or ``url``."""
     title: str | None
     tree: Tree
     blocks: Blocks
     truncated: bool = False
-    """True for the first part of an oversize page."""
+    """True if this is only the first part of an oversize page."""
     scripts: tuple[str, ...] = ()
-    """Scripts that say how the page writes formulas: their text, or their URL."""
+    """The text or the URL of each script that configures how the page writes formulas."""
     about: About = About()
-    """What its head and scripts say of it."""
+    """Facts about the page from its ``<head>`` and its scripts."""
     oversize: str = "fallback"
-    """What an engine does if the page is too long for it: an answer to ``DRIPPER_OVERSIZE``."""
+    """What an engine does if the page is too long for it: a value of ``DRIPPER_OVERSIZE``."""
     wishes: Wishes = Wishes()
 
     def first_blocks(self, n: int) -> Page:
-        """Return the page with its first n blocks only; the rest of the tree stays, owned by nobody."""
+        """Return the page with only its first n blocks. The rest of the tree stays, with the owner :data:`NOBODY`."""
         if n >= len(self.blocks):
             return self
         tree, blocks = self.tree, self.blocks

@@ -1,4 +1,4 @@
-"""Text to a tree: one pass of lxml's parser for all but the documents that it would cut off without a word."""
+"""Parse text to a tree, with lxml or, for documents that lxml would silently cut off, with a slower parser."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 _HEAD = 1_024
 MAX_CONTROLS = 0.05
-"""Share of control characters, NUL and white space aside, in the beginning of a document that may still be HTML."""
+"""Maximum share of control characters, except NUL and white space, at the beginning of an HTML document."""
 
 _content = re.compile(r"[^\s\0\ufeff]").search
 _controls = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f]").findall
 
-# As the bytes look after decoding: beyond ASCII, what a byte became depends on the guess.
+# The patterns match decoded text, in which the result for a non-ASCII byte depends on the encoding that was guessed.
 _MAGIC: tuple[tuple[Callable[[str], re.Match[str] | None], str], ...] = tuple(
     (re.compile(pattern, re.DOTALL).match, kind)
     for pattern, kind in (
@@ -51,7 +51,7 @@ _MAGIC: tuple[tuple[Callable[[str], re.Match[str] | None], str], ...] = tuple(
 
 
 def looks_binary(head: str | bytes) -> str | None:
-    """Return what the first 1,024 characters or bytes show a document to be, such as ``a PDF``; None for text."""
+    """Return the file type that the first 1,024 characters or bytes indicate, such as ``a PDF``; None for text."""
     head = head[:_HEAD] if isinstance(head, str) else head[:_HEAD].decode("latin-1")
     for magic, kind in _MAGIC:
         if magic(head):
@@ -64,8 +64,8 @@ def looks_binary(head: str | bytes) -> str | None:
 def parse(text: str, *, flat: bool = False, depth: int = MAX_DEPTH, streamed: bool = True) -> HtmlElement:
     """Return the ``<html>`` element of a document, with a ``<body>`` or a ``<frameset>``.
 
-    With ``flat``, no element is deeper than ``depth``: inner ones come out side by side. With ``streamed``, parts that
-    come late stand where they belong, unless the document is flat. Raise :exc:`PageError` with reason ``empty_body``,
+    With ``flat``, elements deeper than ``depth`` become siblings. With ``streamed``, parts of a React page that were
+    sent late are moved to their places, unless ``flat`` is set. Raise :exc:`PageError` with reason ``empty_body``,
     ``not_html``, ``parse_error`` or ``truncated_parse``.
     """
     if _content(text) is None:
@@ -92,8 +92,8 @@ def parse(text: str, *, flat: bool = False, depth: int = MAX_DEPTH, streamed: bo
 
 
 def _tree(data: bytes, *, may_repeat: bool = True) -> HtmlElement | None:
-    """Return the tree of a document in UTF-8, None if the parser reached a limit on the way."""
-    # The strings of a document are fed as UTF-8, so that what an XML or meta declaration says of them does not count.
+    """Return the tree of a UTF-8 document, or None if the parser reached one of its limits."""
+    # The text was encoded as UTF-8, so the encoding overrides what an XML or meta declaration says.
     parser = html.HTMLParser(
         encoding="utf-8",
         huge_tree=True,
@@ -109,14 +109,14 @@ def _tree(data: bytes, *, may_repeat: bool = True) -> HtmlElement | None:
         if getattr(error, "code", None) == etree.ErrorTypes.ERR_NO_MEMORY:
             raise MemoryError("the parser ran out of memory") from None
         raise PageError(FallbackReason.PARSE_ERROR, f"{type(error).__name__}: {error}") from None
-    # The only sign: no exception, and the tree holds nothing of what follows the place.
+    # At a limit, the parser drops the rest of the document without an exception. Only the log shows it.
     for entry in parser.error_log:
         if entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
             return None
         mismatch = may_repeat and entry.type == etree.ErrorTypes.ERR_TAG_NAME_MISMATCH
         if mismatch and ": template and " in entry.message:
-            may_repeat = False  # once is enough, or hostile pages would be parsed again and again
-            without = without_templates(data)  # a template that the parser could not close holds the rest of the page
+            may_repeat = False  # once only, or hostile pages would be parsed again and again
+            without = without_templates(data)  # the rest of the page ended up in an unclosed template
             if len(without) < len(data):
                 return _tree(without, may_repeat=False)
     if root is None:  # nothing but comments
@@ -125,10 +125,10 @@ def _tree(data: bytes, *, may_repeat: bool = True) -> HtmlElement | None:
 
 
 def _one_body(root: HtmlElement) -> HtmlElement:
-    """Return the root with all content in its body, as browsers have it.
+    """Return the root with all content in its body, as in a browser.
 
-    libxml2 leaves what follows ``</body>`` beside the body, and makes what follows ``</html>`` a second root. Around
-    2 % of pages have text there.
+    libxml2 puts content after ``</body>`` beside the body, and content after ``</html>`` into a second root. About 2 %
+    of pages have text there.
     """
     body = root.find("body")
     if body is None:
@@ -138,14 +138,14 @@ def _one_body(root: HtmlElement) -> HtmlElement:
         head = root.find("head")
         if head is None:
             root.append(body)
-        else:  # where tags are crossed, there can be content behind it
+        else:  # with crossed tags, content can follow the head
             body.text, head.tail = head.tail, None
             root.insert(root.index(head) + 1, body)
     after = False
-    texts: list[str | None] = []  # added together: one at a time would be quadratic
+    texts: list[str | None] = []  # joined once, since adding them one by one would be quadratic
     for top in [root, *root.itersiblings()]:
         if top is not root:
-            texts += [" ", top.text]  # the parser has dropped what white space there was
+            texts += [" ", top.text]  # the parser has dropped the white space before it
         for child in list(top):
             if child is body:
                 after = True

@@ -1,4 +1,4 @@
-"""The profiles: ways to cut the same document into blocks, and the way of labels from one to the other."""
+"""The profiles, which are ways to cut a document into blocks, and the transfer of labels between them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from scrapy_dripper.page.v1_0 import cut_v1
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-_NODE_WEIGHT = 1e-3  # of an image, in characters: it decides where there is no text
+_NODE_WEIGHT = 1e-3  # the weight of an image in characters, which matters only without text
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The rules that make a page of a document; its simplified HTML follows from the page."""
+    """The rules for turning a document into a page."""
 
     name: str
     parse: Callable[[str], HtmlElement]
@@ -40,20 +40,20 @@ PROFILES: dict[str, Profile] = {
         Profile("v1.0", lambda text: parse(balanced(text), streamed=False), cut_v1),
     )
 }
-"""The profiles by the names that a model's manifest gives them."""
+"""The profiles by name, as a model's manifest refers to them."""
 
 
 def native_copy(page: Page) -> tuple[Page, Ints]:
-    """Return a copy of the page, cut by the profile ``native``, and the number in ``page`` of each node of the copy.
+    """Return a copy of the page cut by the profile ``native``, and the index in ``page`` of each node of the copy.
 
-    The tree of ``page`` stays as it is; it must be whole, as profiles other than ``native`` leave it.
+    The tree of ``page`` is not changed. It must be complete, so ``page`` cannot be cut by ``native`` itself.
     """
     root = deepcopy(page.tree.nodes[0])
     number = {node: i for i, node in zip(range(len(page.tree.nodes)), root.iter(), strict=False)}
     copy = replace(cut(root, page.url), wishes=page.wishes)
-    # Of a page with too many nodes the copy can have more of them: taking some out makes room.
+    # On an oversize page, the copy can reach nodes that the page does not have, because it removes others.
     nodes = np.array([number[node] for node in copy.tree.nodes if node in number], dtype=np.int32)
-    while number:  # inner nodes first: in the other order lxml takes quadratic time to free what the cut has taken out
+    while number:  # inner nodes first: otherwise, lxml takes quadratic time to free the elements that cut() removed
         number.popitem()
     return copy, nodes
 
@@ -61,20 +61,24 @@ def native_copy(page: Page) -> tuple[Page, Ints]:
 def carry(
     values: npt.NDArray[Any], from_page: Page, to_page: Page, nodes: Ints | None = None
 ) -> npt.NDArray[np.float32]:
-    """Return for each block of ``to_page`` the mean of the values of the blocks of ``from_page`` that share its text.
+    """Transfer the values of the blocks of one page to the blocks of another page of the same document.
 
-    ``values`` has shape (n,), labels or probabilities, for the n blocks of ``from_page``; the result is float32 of
-    shape (m,) for the m blocks of ``to_page``, weighted by characters. ``nodes`` is the number in ``to_page`` of each
-    node of ``from_page``, as :func:`native_copy` returns it; by default both have the same nodes. What is part of a gap
-    in ``from_page``, such as an image, counts as the lower of the values around it; so does a block that shares
-    nothing. Raises ValueError if ``nodes`` cannot be those of the two pages.
+    ``values`` are labels or probabilities of shape (n,) for the n blocks of ``from_page``. The result is float32 of
+    shape (m,) for the m blocks of ``to_page``. Each value is the mean over the blocks of ``from_page`` that share text
+    with the block, weighted by characters. Anything in a gap of ``from_page``, such as an image, has the lower of the
+    values around the gap. So does a block that shares no text.
+
+    ``nodes`` holds the index in ``to_page`` of each node of ``from_page``, as returned by :func:`native_copy`. By
+    default, both pages have the same nodes. Raise ValueError if ``nodes`` does not fit the pages.
     """
     source, target = from_page.tree, to_page.tree
     size = len(target.nodes)
     if nodes is None:
         nodes = np.arange(size, dtype=np.int32)
     if len(nodes) > len(source.nodes) or (len(nodes) and nodes[-1] >= size):
-        raise ValueError(f"{len(nodes)} nodes are not those of a page with {len(source.nodes)} in one with {size}")
+        raise ValueError(
+            f"expected the indexes of {len(source.nodes)} nodes in a page with {size} nodes (got {len(nodes)} indexes)"
+        )
     text, tail, own = (np.full(size, NOBODY, dtype=np.int32) for _ in range(3))
     k = len(nodes)
     text[nodes], tail[nodes], own[nodes] = source.text_owner[:k], source.tail_owner[:k], source.self_owner[:k]
@@ -92,7 +96,7 @@ def carry(
 
 
 def _resolve_tails(text: Ints, tail: Ints, nodes: Ints, parent: Ints, end: Ints) -> None:
-    """Set the owner of the tails of nodes that one page has taken out, each of which joined the text before it."""
+    """Set the owners of the tails of removed nodes. Each such tail was joined with the text before it."""
     size = len(parent)
     gone = np.ones(size, dtype=np.bool_)
     gone[nodes] = False
@@ -107,7 +111,7 @@ def _resolve_tails(text: Ints, tail: Ints, nodes: Ints, parent: Ints, end: Ints)
 
 
 def _values_by_owner(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return the value of each owner, indexed by the owner columns."""
+    """Return the values of all owners, to be indexed with the owner columns."""
     blocks = values.astype(np.float64)
     gaps = np.full(len(blocks) + 1, blocks.min() if len(blocks) else np.nan)
     gaps[1:-1] = np.minimum(blocks[:-1], blocks[1:])
@@ -115,7 +119,7 @@ def _values_by_owner(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
 
 def _filled(values: npt.NDArray[np.float64], known: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """Return the values with the unknown ones replaced by the lower of the known ones on both sides, 0 without any."""
+    """Replace each unknown value by the lower of the known values on both sides, or by 0 if none is known."""
     if not known.any():
         return np.zeros(len(values))
     at = np.flatnonzero(known)

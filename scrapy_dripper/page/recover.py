@@ -1,7 +1,7 @@
-"""Trees of documents that the usual parser cuts off, or takes for ever over: absurd nesting, absurd attribute lists.
+"""Build trees for documents with extreme nesting or extremely many attributes in a tag.
 
-The tokens come from the same parser, without its tree: it is building the tree that stops at a depth of 2,048 (without
-an exception) and that takes quadratic time in the attributes of one tag. The tree is built here, with both capped.
+The usual parser silently stops building its tree at a depth of 2,048, and takes quadratic time in the attributes of a
+tag. This module uses the same parser for the tokens only, and builds the tree itself with limits on both.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 MAX_DEPTH = 200
-"""Depth of a recovered tree: what is nested deeper comes out side by side. Leaves room for code that recurses."""
+"""Maximum depth of a recovered tree, low enough for recursive code. Deeper elements become siblings."""
 MAX_ATTRIBUTES = 1_000
-"""Attributes of a tag that are kept. libxml2's tree takes 0.2 s for 10,000, 1 s for 20,000, 12 s for 40,000."""
+"""Attributes of a tag to keep. libxml2's tree takes 0.2 s for 10,000 attributes, 1 s for 20,000, 12 s for 40,000."""
 MAX_NODES = 300_000
-"""Elements made for a recovered tree; about 2 s."""
+"""Maximum number of elements in a recovered tree, which take about 2 s."""
 MAX_STEPS = 1_000_000_000
-"""Open elements that end tags without a start may be compared with, in all; about 1 s."""
+"""Maximum number of comparisons of unmatched end tags with open elements, which take about 1 s."""
 
 _STRIDE = 16_384
 _tag = re.compile(rb"<[a-zA-Z]").search
-_attribute = re.compile(rb"""=\s*(?:"[^"]*"|'[^']*')|[\s/"'][^\s/"'>=]""").finditer  # or a value, to step over
+_attribute = re.compile(rb"""=\s*(?:"[^"]*"|'[^']*')|[\s/"'][^\s/"'>=]""").finditer  # a value to skip, or a name
 _opening_quote = re.compile(rb"""=\s*(["'])""").search
 
-# lxml refuses these in new text, though its parser lets some of them through.
+# lxml rejects these characters in new text, although its parser lets some of them pass.
 _not_xml = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
-# Formatting has no meaning of its own for the blocks; beyond the depth limit its text joins the element around it.
+# Formatting does not affect the blocks, so beyond the depth limit its text joins the parent element.
 _FORMATTING = frozenset(
     {"a", "abbr", "acronym", "b", "bdi", "bdo", "big", "center", "cite", "code", "del", "dfn", "em", "font", "i"}
     | {"ins", "kbd", "label", "mark", "nobr", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup"}
@@ -48,37 +48,40 @@ _ONCE = frozenset({"html", "head", "body"})
 
 
 class RecoveryError(Exception):
-    """The document is over the limits of this module."""
+    """The document exceeds the limits of this module."""
 
 
 def recover(data: bytes, depth: int = MAX_DEPTH) -> HtmlElement:
-    """Return the tree of a document in UTF-8, bounded in time, depth and attributes. Raise :exc:`RecoveryError`."""
+    """Return the tree of a UTF-8 document, with limited depth and attributes, in limited time.
+
+    Raise :exc:`RecoveryError` if the document exceeds a limit.
+    """
     builder = _Builder(depth)
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True, recover=True, no_network=True, target=cast(Any, builder))
     start = steps = 0
     while start < len(data):
-        # An end tag that matches nothing is compared with every open element: small bites where that can hurt.
+        # The parser compares an unmatched end tag with every open element. The deeper the tree, the smaller the bite.
         bite = data[start : start + max(1_024, min(65_536, 2**28 // (builder.depth + 1)))]
         ended = builder.ended
         parser.feed(bite)
         steps += max(0, bite.count(b"</") - (builder.ended - ended)) * builder.depth
         if steps > MAX_STEPS:
-            raise RecoveryError("too many end tags without a start in too deep a nesting")
+            raise RecoveryError("the document has too many unmatched end tags in deeply nested elements")
         start += len(bite)
-    with contextlib.suppress(etree.LxmlError):  # it misses elements in a document of comments
+    with contextlib.suppress(etree.LxmlError):  # raised for a document without elements, such as comments only
         parser.close()
     return builder.close()
 
 
 def has_attribute_run(data: bytes) -> bool:
-    """Return True if a tag may have more than :data:`MAX_ATTRIBUTES` attributes; there are false alarms.
+    """Return True if a tag may have more than :data:`MAX_ATTRIBUTES` attributes. False alarms are possible.
 
-    Looks at one ``>`` in about 16 kB, the last of each stride. If it ends a tag or stands in text, nothing before it
-    matters any more. If it is hidden in a quoted value, the last quote before it opens that value, and what follows
-    the value may be a run of attributes.
+    The function checks only the last ``>`` in each stride of 16 kB. If it ends a tag or is part of text, nothing before
+    it matters. If it is inside a quoted value, the last quote before it opens that value, and a run of attributes may
+    follow the value.
     """
     here, size = 0, len(data)
-    budget = 2 * size  # the stretches that are looked at can overlap
+    budget = 2 * size  # the ranges to search can overlap
     while here + _STRIDE < size and budget > 0:
         last = data.rfind(b">", here, here + _STRIDE)
         if last < 0:
@@ -103,14 +106,14 @@ def has_attribute_run(data: bytes) -> bool:
 
 
 def _too_many(data: bytes, start: int, end: int) -> bool:
-    """Return True if the inside of a tag may have too many attributes. One with a value counts double."""
+    """Return True if the inside of a tag may have too many attributes. An attribute with a value counts twice."""
     if end - start < 4 * MAX_ATTRIBUTES:
         return False
     return any(i >= 2 * MAX_ATTRIBUTES for i, _ in enumerate(_attribute(data, start, end)))
 
 
 def _tag_end(data: bytes, start: int) -> int:
-    """Return where the tag ends that is open, outside a value, at ``start``."""
+    """Return the end of a tag, searching from ``start``, which is inside the tag but outside of a value."""
     here, end = start, -1
     while True:
         if end < here:
@@ -124,10 +127,10 @@ def _tag_end(data: bytes, start: int) -> int:
 
 
 class _Builder:
-    """Parser target that builds a tree no deeper than ``most`` elements.
+    """Parser target that builds a tree of at most ``most`` levels.
 
-    ``open`` has one entry per open tag: the element that its text goes to. Beyond the limit, blocks become children of
-    the element above the limit, one after the other, and text that comes back to an earlier one goes after the last.
+    ``open`` has one entry per open tag: the element that receives its text. Beyond the depth limit, blocks become
+    children of the element above the limit. Text that belongs to an earlier one of them goes after the last one.
     """
 
     def __init__(self, most: int) -> None:
@@ -138,7 +141,7 @@ class _Builder:
         self.flat: HtmlElement = self.root  # the last element at the depth limit
         self.nodes = 0
         self.ended = 0
-        # Text is kept until it goes elsewhere: adding each piece to what an element has would be quadratic.
+        # Pieces of text are joined once, since appending each one to an element would be quadratic.
         self.text: list[str] = []
         self.into: HtmlElement | None = None  # None for the tail of ``flat``
 
@@ -148,7 +151,7 @@ class _Builder:
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         depth = len(self.open)
-        if tag == "head" and "body" in self.singles:  # too late: what follows is content
+        if tag == "head" and "body" in self.singles:  # after the body has begun, it holds content
             tag, attributes = "body", {}
         if tag in _ONCE and depth < self._most - 1:
             element = self._single(tag, attributes)
@@ -156,7 +159,7 @@ class _Builder:
             element = self._make(self._parent(tag), tag, attributes)
             if depth == self._most - 1:
                 self.flat = element
-            if tag in VOID:  # its content is the parent's
+            if tag in VOID:  # its content goes to the parent
                 element = self.open[-1] if self.open else element.getparent()
         elif tag in _FORMATTING or tag in VOID:
             element = self.open[-1]
@@ -193,15 +196,15 @@ class _Builder:
         return self.root
 
     def _single(self, tag: str, attributes: Mapping[str, str]) -> HtmlElement:
-        """Return the document's one element of this tag; a repetition only adds its content."""
+        """Return the document's only element with this tag. The content of further ones is added to it."""
         if tag not in self.singles:
             self.singles[tag] = self._make(self.root, tag, attributes)
-        elif not self.singles[tag].attrib:  # the tag itself, after one that was implied
+        elif not self.singles[tag].attrib:  # an explicit tag after an implied one
             set_attributes(self.singles[tag], attributes)
         return self.singles[tag]
 
     def _parent(self, tag: str) -> HtmlElement:
-        """Return what a new element goes into: content that stands beside the body belongs to it."""
+        """Return the parent for a new element. Content beside the body goes into the body."""
         parent = self.open[-1] if self.open else self.root
         return parent if parent is not self.root or tag == "frameset" else self._single("body", {})
 
@@ -209,7 +212,7 @@ class _Builder:
         self._flush()
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            raise RecoveryError(f"more than {MAX_NODES:,} elements in too deep a nesting")
+            raise RecoveryError(f"the document is deeply nested and has more than {MAX_NODES:,} elements")
         try:
             element = etree.SubElement(parent, tag)
         except ValueError:  # a tag name such as ``p"x``
@@ -238,12 +241,12 @@ def append_text(element: HtmlElement, text: str) -> None:
 
 
 def xml_text(text: str) -> str:
-    """Return a text with what lxml refuses replaced."""
+    """Replace the characters that lxml rejects by U+FFFD."""
     return _not_xml.sub("\ufffd", text)
 
 
 def drop_controls(root: HtmlElement) -> None:
-    """Take the control characters out of a tree, for what is written of it, or by programs that write into it again."""
+    """Remove the control characters from the text and the attributes of a tree."""
     for element in root.iter():
         for name in ("text", "tail"):
             text = getattr(element, name)
@@ -251,13 +254,13 @@ def drop_controls(root: HtmlElement) -> None:
                 setattr(element, name, without_controls(text))
         attributes = element.items()
         if any(has_controls(part) for attribute in attributes for part in attribute):
-            element.attrib.clear()  # lxml cannot be told to delete one whose name it refuses
+            element.attrib.clear()  # lxml cannot delete a single attribute whose name it rejects
             set_attributes(element, {name: without_controls(value) for name, value in attributes})
 
 
 def set_attributes(element: HtmlElement, attributes: Mapping[str, str]) -> None:
-    """Set the first :data:`MAX_ATTRIBUTES` attributes, as far as their names can be set."""
+    """Set the first :data:`MAX_ATTRIBUTES` attributes. Skip names that lxml rejects."""
     for name, value in islice(attributes.items(), MAX_ATTRIBUTES):
-        # A name such as ``"`` cannot be set; nothing reads such attributes either.
+        # A name such as ``"`` is rejected. Nothing reads such attributes.
         with contextlib.suppress(ValueError):
             element.set(name, xml_text(value))

@@ -1,8 +1,8 @@
-"""What browsers make of some tags and libxml2 does not: elements that are always empty, and content that it hides.
+"""Repair trees in which libxml2 differs from browsers.
 
-libxml2 knows HTML 4. To it a ``<source>`` or ``<embed>`` holds all that follows, HTML5 content before the first tag
-of HTML 4 belongs to the ``<head>``, a ``<section>`` ends no paragraph, and an ``<svg>`` that is not closed, or a
-``<template>`` with an unclosed tag, takes the rest of the page with it.
+libxml2 implements HTML 4. It treats ``<source>`` and ``<embed>`` as elements with content, puts HTML5 content before
+the first HTML 4 tag into the ``<head>``, and does not end a paragraph at a ``<section>``. An unclosed ``<svg>``, or a
+``<template>`` with an unclosed tag, absorbs the rest of the page.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _EMPTIED = "dripper-emptied"
 _raw = b"template|script|style|textarea|title|xmp|iframe|noembed|noframes|plaintext"
-# Without raw text and comments inside: what looks like the start of a template may stand in a script.
+# A template must not hold raw text or comments, because its apparent start tag may be inside a script.
 _template = re.compile(rb"<template\b[^<>]*>[^<]*(?:<(?!/?(?:" + _raw + rb")\b|!--)[^<]*)*</template\s*>", re.I)
 _NESTED_TEMPLATES = 4
 
@@ -28,7 +28,8 @@ _NESTED_TEMPLATES = 4
 def without_templates(data: bytes) -> bytes:
     """Return a document without its templates, which are never shown.
 
-    To libxml2, ``</template>`` closes no ``<div>`` that is still open: the rest of the page would be in the template.
+    libxml2 ignores ``</template>`` while a ``<div>`` in the template is open, so the rest of the page would end up in
+    it.
     """
     for _ in range(_NESTED_TEMPLATES):
         if b"<template" not in data:
@@ -40,7 +41,7 @@ def without_templates(data: bytes) -> bytes:
 
 
 def repair(root: HtmlElement) -> None:
-    """Change a parsed tree to what a browser shows of it, in linear time."""
+    """Change a parsed tree to match that of a browser, in linear time."""
     special = list(root.iter("svg", *VOID))
     if special:
         pictures = [element for element in special if element.tag == "svg"]
@@ -49,25 +50,26 @@ def repair(root: HtmlElement) -> None:
         if pictures:
             _leave_pictures(pictures, root)
         if len(pictures) < len(special):
-            for image in root.iter("image"):  # those of SVG as well, but nobody sees them
+            for image in root.iter("image"):  # this includes SVG images, which are never used
                 image.tag = "img"
     _end_paragraphs(root)
     _leave_head(root)
 
 
 def _end_paragraphs(root: HtmlElement) -> None:
-    """End a paragraph before an element that ends one in a browser, and that libxml2 does not know (HTML 13.2.6.4.7).
+    """End paragraphs before HTML5 elements that end them in a browser (HTML standard, 13.2.6.4.7).
 
-    Sites leave ``</p>`` out to save bytes. A whole article would be in the paragraph before it, and hidden with it.
+    Some sites omit ``</p>`` to save bytes. Without this, a whole article could end up in the paragraph before it, and
+    be hidden with it.
     """
-    ended: dict[HtmlElement, HtmlElement] = {}  # by paragraph, the first element that ends it
+    ended: dict[HtmlElement, HtmlElement] = {}  # paragraph to the first element that ends it
     for element in root.iter(*ENDS_PARAGRAPH):
         paragraph = element.getparent()
         if paragraph is not None and paragraph.tag == "p":
             ended.setdefault(paragraph, element)
     for paragraph, first in ended.items():
-        # What it keeps goes into a twin before it, then its tags are taken away: what it holds in error, which can be
-        # most of the page and nested as deep, is not moved.
+        # A copy before the paragraph gets the content that it keeps; then its own tags are stripped. The rest of its
+        # content, which can be most of the page, is not moved.
         twin = paragraph.makeelement("p")
         set_attributes(twin, paragraph.attrib)
         twin.text = xml_text(paragraph.text or "")
@@ -80,9 +82,9 @@ def _end_paragraphs(root: HtmlElement) -> None:
 
 
 def _empty(elements: list[HtmlElement], root: HtmlElement) -> None:
-    """Put the content of each element behind it."""
+    """Move the content of each element to after the element."""
     for element in elements:
-        # An empty twin before it, then its tags are taken away: nothing is moved, however deep they are nested.
+        # Insert an empty copy before the element, then strip its tags. Its content is not moved, however deep it is.
         twin = element.makeelement(element.tag)
         set_attributes(twin, element.attrib)
         element.addprevious(twin)
@@ -92,7 +94,7 @@ def _empty(elements: list[HtmlElement], root: HtmlElement) -> None:
 
 
 def _leave_pictures(pictures: list[HtmlElement], root: HtmlElement) -> None:
-    """End each SVG where a browser does: at the first tag of HTML in it, such as ``<p>``, if text follows."""
+    """End each SVG where a browser does: at the first HTML tag in it, such as ``<p>``, if text follows."""
     seen: set[HtmlElement] = set()
     ended: list[tuple[HtmlElement, HtmlElement]] = []
     for picture in pictures:
@@ -105,10 +107,13 @@ def _leave_pictures(pictures: list[HtmlElement], root: HtmlElement) -> None:
 
 
 def _ends(outermost: HtmlElement, seen: set[HtmlElement]) -> list[tuple[HtmlElement, HtmlElement]]:
-    """Return the SVGs within one that end early, each behind the first tag of HTML in it. Add all to ``seen``."""
+    """Return the SVGs inside ``outermost`` that end early, each as a pair of the first HTML element in it and the SVG.
+
+    All SVGs are added to ``seen``.
+    """
     found: list[tuple[HtmlElement, HtmlElement]] = []
-    # The SVGs that the walk is in, each with that tag as soon as there is one, which all but the last have. None is an
-    # element whose inside is none of theirs.
+    # The SVGs around the current node, each with its first HTML element once there is one. All but the last have one.
+    # None stands for an element whose content does not belong to the SVGs around it.
     around: list[tuple[HtmlElement, HtmlElement | None] | None] = []
     for event, node in etree.iterwalk(outermost, events=("start", "end")):
         tag = node.tag
@@ -136,7 +141,7 @@ def _ends(outermost: HtmlElement, seen: set[HtmlElement]) -> list[tuple[HtmlElem
 def _end(
     around: list[tuple[HtmlElement, HtmlElement | None] | None], found: list[tuple[HtmlElement, HtmlElement]]
 ) -> None:
-    """Move the SVGs that have had a tag of HTML to ``found``: now there is text."""
+    """Move the SVGs that have an HTML element to ``found``, because text has followed it."""
     kept = []
     if around and around[-1] is not None and around[-1][1] is None:
         kept.append(around.pop())
@@ -158,7 +163,7 @@ def _is_text(text: str | None) -> bool:
 
 
 def _end_before(first: HtmlElement, picture: HtmlElement) -> None:
-    """Take away what is before an element in an SVG, and mark the tags around it to be taken away."""
+    """Remove everything before an element of an SVG, and mark the tags around the element to be stripped."""
     node = first
     while node is not picture:
         up = node.getparent()
@@ -170,7 +175,7 @@ def _end_before(first: HtmlElement, picture: HtmlElement) -> None:
 
 
 def _leave_head(root: HtmlElement) -> None:
-    """Put what is in the head from the first tag on that cannot be there into the front of the body."""
+    """Move everything in the head, from the first tag on that is not allowed there, to the start of the body."""
     head, body = root.find("head"), root.find("body")
     if head is None or body is None:
         return
@@ -178,7 +183,7 @@ def _leave_head(root: HtmlElement) -> None:
         stays = child.tag in METADATA
         if stays and (not child.tail or child.tail.isspace()):
             continue
-        lead = child.tail if stays else None  # what stood in an element that is always empty, such as <bgsound>
+        lead = child.tail if stays else None  # for example, text after an always empty element such as <bgsound>
         moved = head[i + stays :]
         if stays:
             child.tail = None

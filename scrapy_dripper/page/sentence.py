@@ -1,4 +1,4 @@
-"""Elements that are part of a sentence although their tag could be that of a block: custom elements and buttons."""
+"""Detect custom elements and buttons that are inline parts of a sentence, although their tags could be blocks."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from lxml import etree
 from scrapy_dripper.page.tags import KINDS, Kind
 
 MOST_INSIDE = 64
-"""Nodes in an element, at most, that :func:`in_sentence` looks at."""
+"""An element with more nodes than this is never part of a sentence."""
 AROUND = 32
-"""Elements on each side, and around one, behind which the text of a sentence is looked for."""
+"""How many siblings and ancestors to search for adjacent text."""
 
 _LINES = frozenset({"p", "dd", "li", "td", "blockquote"})
-"""Around running text: a button in one of them that has text beside it is part of that."""
+"""Elements of running text. A button in one of these is part of a sentence if there is text on one side of it."""
 _CODE = frozenset({"pre", "code", "kbd", "samp", "tt", "listing"})
 _control = re.compile(r"copy|share|button|btn|menu|popover|tooltip|dialog|icon").search
 _text = re.compile(r"[^\s|/\\·•‧∙›»–—-]").search
 
 
 def kinds_in_text(nodes: Sequence[etree._Element], tags: Sequence[str], end: Sequence[int]) -> list[int]:
-    """Return the :class:`Kind` of each node: those that are part of a sentence are inline, with all that is in them.
+    """Return the :class:`Kind` of each node. Elements that are part of a sentence are inline, as is their content.
 
     ``end[i]`` is one past the last node of the subtree of node i.
     """
@@ -43,21 +43,21 @@ def kinds_in_text(nodes: Sequence[etree._Element], tags: Sequence[str], end: Seq
 
 
 def in_sentence(element: etree._Element) -> bool:
-    """Return True if a custom element, or a button, holds no block and is part of running text."""
+    """Return True if a custom element or a button holds no block and is part of running text."""
     inside = list(islice(element.iter(), 1, MOST_INSIDE + 2))
     return len(inside) <= MOST_INSIDE and not any(_ends_line(node.tag) for node in inside) and _in_text(element)
 
 
 def _ends_line(tag: object) -> bool:
-    """Return True for the tag of a block or a line break that is one wherever it stands."""
+    """Return True for a tag that is a block or a line break in any context."""
     kind = KINDS.get(tag, Kind.INLINE) if isinstance(tag, str) else Kind.INLINE
     return kind is Kind.BREAK or (kind is Kind.BLOCK and tag != "button")
 
 
 def _in_text(element: etree._Element) -> bool:
-    """Return True if an element is part of running text: there is text right beside it.
+    """Return True if there is text right beside an element.
 
-    A control, such as a button or an element for copying, has text on both sides, or some in a paragraph or the like.
+    A control, such as a button, needs text on both sides, or on one side inside an element of running text.
     """
     before, after = _beside(element, forward=False), _beside(element, forward=True)
     if element.tag != "button" and not _control(str(element.tag)):
@@ -66,7 +66,7 @@ def _in_text(element: etree._Element) -> bool:
 
 
 def _beside(element: etree._Element, *, forward: bool) -> bool:
-    """Return True if there is text on one side of an element in its line, in elements of the line only."""
+    """Return True if there is text on one side of an element, in the same line."""
     node = element
     for _ in range(AROUND):
         parent = node.getparent()

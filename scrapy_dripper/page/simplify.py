@@ -1,4 +1,4 @@
-"""A page to simplified HTML: what a language model reads of each block."""
+"""Write simplified HTML: the short text of each block that a language model reads."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 HEAD = '<html><head><meta charset="utf-8"></head><body>'
 FOOT = "</body></html>"
-"""What stands around the joined blocks in the prompts of the published weights."""
+"""The prompts of the published weights wrap the blocks in ``HEAD`` and ``FOOT``."""
 
 MAX_NAME_CHARS = 40
-"""Characters of a class or id attribute in the simplified HTML of the profile ``native``."""
+"""Maximum length of a class or id attribute in the simplified HTML of the profile ``native``."""
 
 ELLIPSIS = "..."
 ITEM_ID = "_item_id"
@@ -28,17 +28,17 @@ _space = re.compile(r"\s+")
 
 
 def simplify(page: Page, truncate_chars: int | None = 200) -> list[str]:
-    """Return the simplified HTML of each block, with the attribute ``_item_id``, 1 to n, on its outermost element.
+    """Return the simplified HTML of each block. Its outermost element has the attribute ``_item_id``, from 1 to n.
 
-    ``truncate_chars`` is the number of characters after which a text is cut, None or 0 for never: the text of a block
-    in the profile ``native``, the text that stands directly in an element in the profile ``v1.0``.
+    Text is cut after ``truncate_chars`` characters, or never if that is None or 0. The limit applies to the text of a
+    block in the profile ``native``, and to the text directly in an element in the profile ``v1.0``.
     """
     one = _v1 if isinstance(page, V1Page) else _native
     return [one(page, k, truncate_chars) for k in range(len(page.blocks))]  # type: ignore[arg-type]
 
 
 def _native(page: Page, k: int, truncate_chars: int | None) -> str:
-    """Return one element with the block's text; within it ``<a>`` if most of the text is links."""
+    """Return an element with the block's text, inside an ``<a>`` if most of the text is links."""
     node, text = page.tree.nodes[int(page.blocks.context[k])], page.blocks.text[k]
     root = _make(None, "div" if node.tag in ("html", "body") else node.tag)
     for name in ("class", "id"):
@@ -52,7 +52,7 @@ def _native(page: Page, k: int, truncate_chars: int | None) -> str:
 
 
 def _trimmed(name: str) -> str:
-    """Return the first names of a class or id attribute that are not too long together."""
+    """Return as many names of a class or id attribute as fit into :data:`MAX_NAME_CHARS`."""
     names = xml_text(" ".join(name.split()))
     if len(names) <= MAX_NAME_CHARS:
         return names
@@ -60,7 +60,7 @@ def _trimmed(name: str) -> str:
 
 
 class _Budget:
-    """The characters that are left for the texts directly in one element; None or 0 for no limit."""
+    """The remaining characters for the texts directly in one element. None or 0 means no limit."""
 
     __slots__ = ("left",)
 
@@ -85,7 +85,7 @@ def _v1(page: V1Page, k: int, truncate_chars: int | None) -> str:
     context, last = int(page.blocks.context[k]), int(page.last[k])
     root, budget = _element(None, page.tag[k], tree.nodes[context]), _Budget(truncate_chars)
     root.text = budget.cut(page.lead[k])
-    # The root also stands for the container of a run, which is the parent of its nodes.
+    # The root also represents the container of a run, which is the parent of its nodes.
     made = {context: (root, budget, root.tag == "svg")}
     i = int(page.first[k])
     while i < last:
@@ -98,12 +98,12 @@ def _v1(page: V1Page, k: int, truncate_chars: int | None) -> str:
             etree.SubElement(parent, "span").text = ELLIPSIS
         tag = node.tag
         if in_svg and tag == "img" and not node.get("src"):
-            tag = "image"  # which the parser takes for an <img>
+            tag = "image"  # the parser turned it into <img>
         element, budget = _element(parent, tag, node), _Budget(truncate_chars)
         element.text, element.tail = budget.cut(node.text), around.cut(node.tail)
         made[i] = element, budget, in_svg or tag == "svg"
         i += 1
-    if root.tag == "title":  # the reference parses each block again, and a title makes a document
+    if root.tag == "title":  # the reference implementation parses each block again, which wraps a title in a document
         title, root = root, _make(None, "html")
         _make(root, "head").append(title)
     return _tagged(root, k)

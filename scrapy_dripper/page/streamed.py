@@ -1,10 +1,11 @@
-"""Pages that come in parts: React sends late ones at the end, hidden, with a script that puts each in its place.
+"""Put streamed parts of React pages in their places.
 
-Where such a part belongs stands ``<template id="B:n"></template>``, and behind it, up to ``<!--/$-->``, what is shown
-while it is missing; or ``<template id="P:n"></template>`` alone. The part is ``<div hidden id="S:m">``. What is done
-here is what the scripts do (``completeBoundary`` and ``completeSegment`` in React's server renderer): without them,
-headings would stand before the introduction, and "Loading" where they belong. Which part belongs where, the calls of
-the scripts say; where there are none, n is m, as it is from React 19 on.
+React sends late parts of a page hidden at its end, with scripts that move each one to its place. The place is marked by
+``<template id="B:n"></template>``, followed by a placeholder up to ``<!--/$-->``, or by ``<template
+id="P:n"></template>`` alone. The part is ``<div hidden id="S:m">``. This module does what the scripts do
+(``completeBoundary`` and ``completeSegment`` in React's server renderer). Otherwise, headings would come before the
+introduction, with "Loading" in their places. The calls in the scripts tell where each part belongs; without calls, n
+equals m, as from React 19 on.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 MAX_PARTS = 1_000
-"""Parts of a page that are put in their places."""
+"""Maximum number of parts to move."""
 MAX_SIBLINGS = 1_000
-"""Elements that are shown while a part is missing."""
+"""Maximum number of elements in a placeholder."""
 MAX_MARKS = 10_000
-"""Comments of React in a page whose parts are moved. Text beside text is read in quadratic time."""
+"""Maximum number of React comments in a page whose parts are moved. Adjacent text nodes take quadratic time."""
 
 _SLOT, _BEGIN, _END, _PART = "dripper-slot", "dripper-begin", "dripper-end", "dripper-part"
 _tokens = re.compile(
@@ -38,15 +39,15 @@ _number = re.compile("S:([0-9a-f]+)").fullmatch
 
 
 def has_parts(data: bytes) -> bool:
-    """Return True if a document has parts that may have to be moved."""
-    return b'id="S:' in data  # as React writes it; each way of writing it would cost a twentieth of the parsing
+    """Return True if a document may have parts to move."""
+    return b'id="S:' in data  # React's spelling only; checking others would cost 5 % of the parsing time each
 
 
 def mark(data: bytes) -> bytes:
-    """Return a document with elements where the parser would take away what marks the places of parts."""
+    """Replace the templates and comments that mark places by elements, which the parser keeps."""
     if data.count(b"<!--$") + data.count(b"<!--/$") > MAX_MARKS:
         return data
-    body = max(data.find(b"<body"), 0)  # a mark before it would begin the body
+    body = max(data.find(b"<body"), 0)  # a mark before it would make the parser start the body early
     pieces: list[bytes] = []
     written = 0
     raw: bytes | None = None
@@ -66,7 +67,7 @@ def mark(data: bytes) -> bytes:
 
 
 def put_in_place(root: HtmlElement) -> None:
-    """Move the parts of a tree to their places, and take the marks away."""
+    """Move the parts of a tree to their places, and remove the marks."""
     slots: dict[str, HtmlElement] = {}
     for slot in root.iter(_SLOT):
         slots.setdefault(slot.get("id", ""), slot)
@@ -85,7 +86,7 @@ def put_in_place(root: HtmlElement) -> None:
 
 
 def _places(root: HtmlElement) -> dict[str, str]:
-    """Return the place of each part by its id, as far as scripts say it."""
+    """Return the place of each part, by the part's id, from the calls in scripts."""
     places: dict[str, str] = {}
     for script in root.iter("script"):
         text = script.text or ""
@@ -97,13 +98,13 @@ def _places(root: HtmlElement) -> dict[str, str]:
 
 
 def _same_number(part: str, slots: dict[str, HtmlElement]) -> str:
-    """Return the id of the one slot with the number of a part; nothing if there are two or none."""
+    """Return the id of the only slot with the number of a part, or an empty string if there are two or none."""
     found = [name for name in (f"B{part[1:]}", f"P{part[1:]}") if name in slots]
     return found[0] if len(found) == 1 else ""
 
 
 def _remove_fallback(slot: HtmlElement) -> None:
-    """Take away what is behind a slot, up to the end of what is shown in its place."""
+    """Remove the placeholder after a slot."""
     shown: list[HtmlElement] = []
     depth = 0
     for sibling in islice(slot.itersiblings(), MAX_SIBLINGS):
@@ -116,7 +117,7 @@ def _remove_fallback(slot: HtmlElement) -> None:
     parent = slot.getparent()
     slot.tail = None
     for element in shown:
-        parent.remove(element)  # and the text behind it
+        parent.remove(element)  # including its tail
 
 
 def _move(part: HtmlElement, slot: HtmlElement) -> None:

@@ -1,4 +1,4 @@
-"""What each HTML tag is to the cutter, in one table."""
+"""Tables of HTML tags for the cutters."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from enum import IntEnum
 from scrapy_dripper.page.page import Flag
 
 LONGEST_CLASS = 1_000
-"""Characters of a class attribute that are looked at: what it says is remembered, and pages choose how long it is."""
+"""Characters of a class attribute to consider. Results are cached, and a page controls the length of the keys."""
 
 
 class Kind(IntEnum):
-    """How a tag takes part in cutting."""
+    """The role of a tag in cutting."""
 
     INLINE = 0
     BLOCK = 1
     BREAK = 2
-    """A line break; two in a row end a block."""
+    """A line break. Two in a row end a block."""
     MEDIA = 3
-    """Shown, but not text: belongs to the run or the gap where it stands."""
+    """Visible but not text. It belongs to the run or the gap around it."""
 
 
 UNSEEN = (
     "script", "style", "template", "svg", "iframe", "object", "embed", "canvas", "select", "datalist",
     "textarea", "head", "title", "link", "meta", "param", "frame", "noframes", "noembed",
 )  # fmt: skip
-"""Tags whose content a reader never sees as text of the page."""
+"""Tags whose content is never visible as text of the page."""
 
 BLOCKS = (
     "html", "body", "div", "p", "section", "article", "aside", "header", "footer", "nav", "main", "address",
@@ -44,16 +44,16 @@ INLINE = (
 MEDIA = ("img", "picture", "source", "video", "audio", "track", "image")
 
 TAGS: dict[str, int] = {tag: i for i, tag in enumerate((*BLOCKS, *INLINE, "br", *MEDIA), start=1)}
-"""Tag to its number, from 1; 0 is any other tag. The order is part of the tagger's feature schema: append only."""
+"""Tags and their numbers, from 1; 0 is any other tag. The order is part of the tagger's feature schema: append only."""
 
 SILENT = frozenset({"script", "iframe", "amp-mathml"})
-"""Of :data:`UNSEEN`, what can be content without being text: formulas and players. No block knows of them."""
+"""Tags without text that can still be content: formulas and players. They do not affect the blocks."""
 
 PLAYERS = frozenset({"lite-youtube", "amp-youtube", "youtube-video"})
-"""Custom elements that stand for a video."""
+"""Custom elements that play a video."""
 
 OWNED = PLAYERS | {"hr", "mjx-container"}
-"""Blocks that show something although there is nothing in them, or no text: MathJax draws formulas without."""
+"""Blocks that are visible although they hold no text, such as the formulas that MathJax draws."""
 
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(BLOCKS, Kind.BLOCK),
@@ -63,28 +63,28 @@ KINDS: dict[str, Kind] = {
 }
 
 VOID = frozenset({"embed", "source", "track", "wbr", "keygen", "bgsound", "command", "image"})
-"""Tags without content that libxml2 takes for tags with content, beside those that it knows."""
+"""Void elements that libxml2 does not know, so that it gives them content."""
 
 ENDS_PARAGRAPH = tuple(
     "article aside details dialog figcaption figure footer header hgroup main nav search section summary".split()
 )
-"""Tags that end a paragraph and that libxml2 does not know: to HTML 4 they are no blocks."""
+"""Tags that end a paragraph in HTML5 but not in libxml2, because HTML 4 does not have them."""
 
 METADATA = frozenset(
     {"title", "meta", "link", "base", "basefont", "bgsound", "style", "script", "noscript", "noframes", "template"}
 )
-"""Tags that do not end the head."""
+"""Tags that are allowed in the head."""
 
 SVG_BREAKOUT = frozenset(
     "b big blockquote body br center code dd div dl dt em embed font h1 h2 h3 h4 h5 h6 head hr i img li listing menu "
     "meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var".split()
 )
-"""Tags of HTML that end an open ``<svg>`` (HTML standard, 13.2.6.5); ``<font>`` only with some attributes."""
+"""HTML tags that end an open ``<svg>`` (HTML standard, 13.2.6.5). ``<font>`` also does, with some attributes."""
 SVG_HTML = frozenset({"foreignobject", "desc", "title"})
-"""Tags of SVG that may hold HTML."""
+"""SVG tags that may hold HTML."""
 
 LOOSE = frozenset({"a", "span", "label", "time", "button"})
-"""Inline tags that pages set side by side and space by style sheet: text on both sides must not glue."""
+"""Inline tags that are often spaced by style sheets only. The texts on both sides need a space between them."""
 
 TABLE_PARTS = frozenset({"caption", "colgroup", "col", "thead", "tbody", "tfoot", "tr", "td", "th"})
 CELLS = frozenset({"td", "th", "dt"})

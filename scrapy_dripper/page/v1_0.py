@@ -1,8 +1,8 @@
 """Cut a tree into the blocks that the published Qwen3 weights were trained on: the profile ``v1.0``.
 
-The rules are those of MinerU-HTML 1.0 (https://github.com/opendatalab/MinerU-HTML; Dripper paper, 3.2), on which what
-the weights read depends to the byte; ``docs/internals/profiles.md`` lists them. Here they are two passes over the
-nodes, and a block is its nodes: labels find their way back without a look at the text.
+The rules are those of MinerU-HTML 1.0 (https://github.com/opendatalab/MinerU-HTML; Dripper paper, 3.2), because the
+weights expect exactly its output. ``docs/internals/profiles.md`` lists them. This module implements them as two passes
+over the nodes. A block refers to its nodes, so labels are mapped back without comparing text.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 DROPPED = frozenset("head header footer nav aside style script noscript link meta iframe frame".split())
-"""Tags that the profile takes out of the page, with all that is in them and the text right behind them."""
+"""Tags that the profile removes, together with their content and tail."""
 
 DROPPED_NAMES = frozenset({"nav", "footer", "header"})
-"""Classes, and parts of an id between hyphens, for which it takes an element out in the same way."""
+"""Class names, and hyphen-separated parts of ids, for which the profile removes an element in the same way."""
 
 INLINE = frozenset(
     "a abbr acronym b basefont bdo big blink br button cccode-inline ccmath-inline cite code dd dfn dt em font i img "
     "input kbd label li map mark marked-tail marked-text nobr object optgroup option pic q s samp select small span "
     "strike strong sub sup svg textarea time u var".split()
 )
-"""Tags that are part of a run. All others are blocks, cells in layout tables only."""
+"""Inline tags. All others are blocks, except that cells are blocks only in layout tables."""
 
 LISTS = frozenset({"ul", "ol", "dl"})
-"""Tags of which the first and the last item are shown, or the first and the last group of items."""
+"""Lists, of which only the first and the last item or group of items are shown."""
 
 _DATA_PARTS = frozenset({"caption", "th", "thead", "tfoot", "colgroup", "col"})
 _NOBODY = np.int32(NOBODY)
@@ -50,9 +50,9 @@ _THEMSELVES = frozenset(tag for tag, kind in KINDS.items() if kind in (Kind.MEDI
 class V1Page(Page):
     """A page cut by the profile ``v1.0``.
 
-    Block k is shown to the model as an element ``tag[k]`` with the class and id of node ``blocks.context[k]``, the text
-    ``lead[k]`` and, of the nodes ``first[k]`` up to ``last[k]``, those that are ``shown``. Of the tree's columns,
-    ``flags`` knows tags only.
+    The model sees block k as an element ``tag[k]`` with the class and id of node ``blocks.context[k]``. The element
+    holds the text ``lead[k]`` and those of the nodes ``first[k]`` to ``last[k]`` that are ``shown``. The tree's
+    ``flags`` column only reflects tags.
     """
 
     tag: list[str]
@@ -61,22 +61,22 @@ class V1Page(Page):
     last: Ints
     """One past the last node."""
     shown: npt.NDArray[np.bool_]
-    """Of each node: False for what is taken out of the page, and for the middle of a list."""
+    """False for each node that is removed from the page or in the middle of a list."""
     ellipsis: npt.NDArray[np.bool_]
-    """Of each node: True where the middle of a list is left out before it."""
+    """True for each node before which the middle of a list is left out."""
 
 
 def cut_v1(root: HtmlElement, url: str = "") -> V1Page:
-    """Return the page of a parsed document, cut by the profile ``v1.0``. The tree stays as it is.
+    """Cut a parsed document into a page by the profile ``v1.0``. The tree is not changed.
 
-    Of a document with more than :data:`~scrapy_dripper.page.blocks.MAX_NODES` elements only the first are looked at,
+    If the document has more than :data:`~scrapy_dripper.page.blocks.MAX_NODES` elements, only the first ones are used
     and the page is truncated.
     """
     return _Cutter(root).page(url)
 
 
 class _Container:
-    """An element that has blocks, while it is open: its next child, and the run that is being collected."""
+    """An open element that holds blocks: its next child and its current run."""
 
     __slots__ = ("after", "first", "last", "lead", "next", "node")
 
@@ -86,14 +86,14 @@ class _Container:
         self.begin(lead, -1)
 
     def begin(self, lead: str | None, after: int) -> None:
-        """Begin a run with the text at the beginning of the container, or with the one behind node ``after``."""
+        """Begin a run with the text at the start of the container, or with the tail of node ``after``."""
         self.lead = lead.strip() if lead else ""
         self.after = after
         self.first = self.last = self.next
 
 
 class _Cutter:
-    """The state of a pass: what each node is, and the columns being filled."""
+    """The state of the pass: properties of the nodes, and the columns being filled."""
 
     def __init__(self, root: HtmlElement) -> None:
         self.nodes = nodes = DescribedNodes(root, MAX_NODES)
@@ -104,7 +104,7 @@ class _Cutter:
         self.ellipsis = [False] * m
         self.block_start, self.block_end = [0] * m, [0] * m
         self.text_owner, self.tail_owner, self.self_owner = [NOBODY] * m, [NOBODY] * m, [NOBODY] * m
-        self.numbers: dict[tuple[int, str], int] = {}  # of a block of text only, by its container and text
+        self.numbers: dict[tuple[int, str], int] = {}  # numbers of text-only blocks by container and text
         self.tag: list[str] = []
         self.lead: list[str] = []
         self.range: list[tuple[int, int]] = []
@@ -158,7 +158,7 @@ class _Cutter:
         )
 
     def _silent(self) -> npt.NDArray[np.bool_]:
-        """Return whether each node is content without text, of which the model knows nothing: a formula, a frame."""
+        """Return for each node whether it is content that the model does not see: a formula in a script, or a frame."""
         silent = np.zeros(len(self.nodes), dtype=np.bool_)
         for i, (node, tag) in enumerate(zip(self.nodes.node, self.nodes.tag, strict=True)):
             if tag == "script":
@@ -177,7 +177,7 @@ class _Cutter:
             mask &= (owners >= 0) & (owners < n)
             return np.bincount(owners[mask], None if weights is None else weights[mask], minlength=n).astype(np.int32)
 
-        in_gap = tree.self_owner < NOBODY  # counts for the block behind it
+        in_gap = tree.self_owner < NOBODY  # counts towards the next block
         behind = np.where(in_gap, block_behind(tree.self_owner), tree.self_owner)
         return Blocks(
             text=self.text,
@@ -191,20 +191,20 @@ class _Cutter:
 
     # ------------------------------------------------------------------ what each node is
     def _visible(self) -> tuple[list[bool], list[bool]]:
-        """Return whether each node is taken out of the page, and whether its text is text of the page."""
+        """Return for each node whether it is removed, and whether its text is visible."""
         nodes = self.nodes
         dropped, seen = [False] * len(nodes), [True] * len(nodes)
         for i, (tag, p) in enumerate(zip(nodes.tag, nodes.parent, strict=True)):
             if p < 0:
                 continue
             dropped[i] = dropped[p] or tag in DROPPED
-            if tag != "body":  # without it there would be no page
+            if tag != "body":  # removing the body would leave no page
                 dropped[i] |= _has_dropped_name(nodes.name[i], nodes.id[i], nodes.node[i].get("style", ""))
             seen[i] = seen[p] and not dropped[i] and tag not in UNSEEN and nodes.tag[p] not in ("video", "audio")
         return dropped, seen
 
     def _blocks(self) -> tuple[list[bool], list[bool]]:
-        """Return whether each node is a block, and whether one of its children is."""
+        """Return for each node whether it is a block, and whether one of its children is."""
         nodes, m = self.nodes, len(self.nodes)
         parts = [
             not dropped and (tag in _DATA_PARTS or node.get("headers") is not None)
@@ -213,7 +213,7 @@ class _Cutter:
         before = [0, *accumulate(parts)]
         is_block = [tag not in INLINE for tag in nodes.tag]
         has_blocks = [False] * m
-        in_data = [False] * m  # the table around is one of data
+        in_data = [False] * m  # inside a data table
         for i, (tag, p) in enumerate(zip(nodes.tag, nodes.parent, strict=True)):
             if i == 0:
                 continue
@@ -267,12 +267,12 @@ class _Cutter:
     def _own(self, owner: int, first: int, last: int) -> None:
         size = last - first
         before = owner if owner >= 0 else block_behind(owner)
-        self.block_start[first:last] = self.block_end[first:last] = [before] * size  # as of nodes without blocks
+        self.block_start[first:last] = self.block_end[first:last] = [before] * size  # these nodes hold no blocks
         for column in (self.text_owner, self.tail_owner, self.self_owner):
             column[first:last] = [owner] * size
 
     def _number(self, node: int, lead: str, first: int, last: int) -> int:
-        """Return the number of a leaf or a run, a new one if it is a new block; that of the gap if it is no block."""
+        """Return the owner number of a leaf or run: that of a block, new or repeated, or that of the gap if empty."""
         nodes = self.nodes
         children = [child for child in nodes.children(first, last) if not self.dropped[child]]
         shown = node, lead, first, last
@@ -285,7 +285,7 @@ class _Cutter:
             return gap_before(len(self.text))
         number = len(self.text)
         if not children and self.numbers.setdefault((node, lead), number) < number:
-            return self.numbers[node, lead]  # the same words again in one container have no number of their own
+            return self.numbers[node, lead]  # repeated text in a container shares the number of the first block
         self.tag.append(self._tag(*shown))
         self.lead.append(shown[1])
         self.range.append(shown[2:])
@@ -295,27 +295,27 @@ class _Cutter:
         self.leaf.append(leaf)
         return number
 
-    def _tag(self, node: int, lead: str, first: int, last: int) -> str:  # noqa: ARG002 - what is shown of a block
+    def _tag(self, node: int, lead: str, first: int, last: int) -> str:  # noqa: ARG002
         tag = self.nodes.tag[node]
         if tag not in ("body", "html"):
             return tag
         kept = (t for t, gone in zip(self.nodes.tag[first:last], self.dropped[first:last], strict=True) if not gone)
         return "span" if block_tags.isdisjoint(kept) else "div"
 
-    def _shorten_all(self, node: int, lead: str, first: int, last: int) -> None:  # noqa: ARG002 - what is shown of a block
-        """Leave out the middle of each list that a block is or holds."""
+    def _shorten_all(self, node: int, lead: str, first: int, last: int) -> None:  # noqa: ARG002
+        """Leave out the middle of each list in a block, and of the block itself if it is a list."""
         self._shorten(node, first, last)
         for i in self._shown_nodes(first, last):
             self._shorten(i, i + 1, self.nodes.end[i])
 
     def _is_empty(self, node: int, lead: str, first: int, last: int) -> bool:
-        """Return True if there is no text and no image in what is shown of a block."""
+        """Return True if the shown part of a block has no text and no image."""
         if lead.strip() or self._is_image(node):
             return False
         return all(self._is_blank(i) for i in self._shown_nodes(first, last))
 
     def _shown_nodes(self, first: int, last: int) -> Iterator[int]:
-        """Yield the nodes of a slice that are shown when it is their turn; nothing in one that is not."""
+        """Yield the shown nodes of a slice. Skip the subtrees of nodes that are not shown."""
         i = first
         while i < last:
             if self.shown[i]:
@@ -328,7 +328,7 @@ class _Cutter:
         if self.ellipsis[i]:
             return False
         if self.nodes.tag[i] == "img":
-            return not self._is_image(i)  # the text behind it does not count
+            return not self._is_image(i)  # its tail does not count
         text, tail = self.nodes.text[i], self.nodes.tail[i]
         return not (text and text.strip()) and not (tail and tail.strip())
 
@@ -336,7 +336,7 @@ class _Cutter:
         return self.nodes.tag[i] == "img" and bool(image_source(self.nodes.node[i].get("src", "")))
 
     def _shorten(self, node: int, first: int, last: int) -> None:
-        """Show of a list, of which the children are a slice, its first and last item or group only."""
+        """Hide all but the first and the last item or group of a list, whose children are a slice."""
         nodes, tag = self.nodes, self.nodes.tag[node]
         if tag not in LISTS:
             return
@@ -353,7 +353,7 @@ class _Cutter:
 
 
 def image_source(src: str) -> str:
-    """Return the ``src`` that the profile shows of an image, empty for none and for an image in the URL itself."""
+    """Return the ``src`` that the profile shows for an image. It is empty for ``data:`` images."""
     src = src.strip()
     return "" if src.startswith("data:image/") else src
 

@@ -1,7 +1,7 @@
-"""Processes that can be killed, in which pages go their whole way, from bytes to Markdown.
+"""Worker processes, which extract pages from bytes to Markdown and can be killed at any time.
 
-A worker is a fresh interpreter, never a fork, so it does not matter what the crawl has loaded before. It never imports
-the crawl's main script. What it answers is plain data, of which nothing can run.
+A worker is a fresh interpreter and not a fork, so it inherits no state from the crawl, and it never imports the crawl's
+main script. It answers in plain data that cannot execute code.
 """
 
 from scrapy_dripper.workers.errors import StartError, WorkerError

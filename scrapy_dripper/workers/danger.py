@@ -1,24 +1,24 @@
-"""Which documents can be slow or large to parse, by a look at their characters."""
+"""A cheap check for documents that may take much time or memory to parse."""
 
 from __future__ import annotations
 
 LONG = 3_000_000
-"""Characters or bytes from which on a document is dangerous whatever is in it."""
+"""A document with more characters or bytes than this is always dangerous."""
 MANY_TAGS = 40_000
-"""Times ``<`` from which on it is. Of 1,310 real pages the richest has 22,000."""
+"""A document with more ``<`` than this is dangerous. The maximum among 1,310 real pages is 22,000."""
 TAGS_TO_SEARCH = 2_000
-"""The same for extractors that search the tree again and again, in time that grows with elements times depth."""
+"""The same for extractors that search the tree repeatedly, in time proportional to elements times depth."""
 
-_NOT_SHORT = 400_000  # in less, no attributes take half a second
+_NOT_SHORT = 400_000  # in shorter documents, attributes take less than half a second
 _LONG_TAG = 2_000
 _MUCH_WORK = 200_000_000
-"""Comparisons of attributes with attributes: each with all others of its tag. About 0.2 s."""
+"""Comparisons between attributes of the same tag, which take about 0.2 s."""
 
 
 def is_dangerous(html: str | bytes, *, searched: bool = False) -> bool:
-    """Return True if a document may take more than about a second, or 300 MB, to parse.
+    """Return True if parsing a document may take more than about a second or 300 MB.
 
-    With ``searched``, also if an extractor such as Trafilatura may take so long for its tree.
+    With ``searched``, also return True if an extractor such as Trafilatura may take that long to search its tree.
     """
     if len(html) > LONG:
         return True
@@ -29,7 +29,7 @@ def is_dangerous(html: str | bytes, *, searched: bool = False) -> bool:
 
 
 def _attribute_work(html: str | bytes) -> int:
-    """Return about how many attributes a parser will compare, an upper bound with many a false alarm: for scripts."""
+    """Return an upper bound for the attribute comparisons that a parser makes. Scripts can cause false alarms."""
     text = html if isinstance(html, str) else html.decode("latin-1")
     work = 0
     for piece in text.split(">"):

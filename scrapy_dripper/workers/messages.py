@@ -1,4 +1,4 @@
-"""What crawl and worker say to each other: a header in JSON and parts in bytes, with their lengths before them."""
+"""The message format between crawl and worker: two lengths, a JSON header, and parts of bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SIZES = "sizes"
 
 
 def send(stream: BinaryIO, header: Mapping[str, Any], parts: Sequence[bytes] = ()) -> None:
-    """Write a message. Raise OSError if nobody reads."""
+    """Write a message. Raise OSError if the other end is closed."""
     head = json.dumps({**header, _SIZES: [len(part) for part in parts]}).encode("ascii")
     stream.write(_lengths.pack(len(head), sum(map(len, parts))) + head)
     for part in parts:
@@ -23,24 +23,24 @@ def send(stream: BinaryIO, header: Mapping[str, Any], parts: Sequence[bytes] = (
 
 
 def receive(stream: BinaryIO, most: int) -> Message:
-    """Read a message of ``most`` bytes at most.
+    """Read a message of at most ``most`` bytes.
 
-    Raise EOFError at the end of the stream, ValueError if what comes is no such message.
+    Raise EOFError at the end of the stream and ValueError for an invalid message.
     """
     head, body = _lengths.unpack(_read(stream, _lengths.size))
     if head + body > most:
-        raise ValueError(f"a message of {head + body:,} bytes, where {most:,} were the most")
+        raise ValueError(f"expected a message of at most {most:,} bytes (got {head + body:,})")
     header = json.loads(_read(stream, head))
     sizes = header.pop(_SIZES, None) if isinstance(header, dict) else None
     if not isinstance(sizes, list) or not all(isinstance(size, int) and size >= 0 for size in sizes):
-        raise ValueError("a message without a header")
+        raise ValueError("expected a header with the sizes of the parts (got none)")
     if sum(sizes) != body:
-        raise ValueError("a message whose parts are not as long as they should be")
+        raise ValueError(f"expected parts of {body:,} bytes in total (got {sum(sizes):,})")
     return header, [_read(stream, size) for size in sizes]
 
 
 def _read(stream: BinaryIO, size: int) -> bytes:
     data = stream.read(size)
     if len(data) < size:
-        raise EOFError(f"{len(data):,} of {size:,} bytes")
+        raise EOFError(f"expected {size:,} bytes (got {len(data):,})")
     return data

@@ -1,4 +1,4 @@
-"""The worker processes of a crawl: started when pages wait, killed when they are stuck, ended when they are idle."""
+"""A pool of worker processes, which are started on demand, killed when stuck, and ended when idle."""
 
 from __future__ import annotations
 
@@ -21,41 +21,40 @@ from scrapy_dripper.workers.wire import Task
 logger = logging.getLogger(__name__)
 
 START_SECONDS = 60.0
-"""Time that a worker has to start."""
+"""Time limit for starting a worker."""
 GROW_SECONDS = 0.5
-"""Wait of a batch for a worker after which another one is started."""
+"""How long a batch waits for a worker before another one is started."""
 IDLE_SECONDS = 30.0
-"""Time without work after which a worker ends; the last one of a pool stays. So long after a page was slow or stopped
-a worker, one is kept ready for the next such page."""
+"""Idle time after which a worker ends; the last one of a pool stays. A spare worker is kept for the same time after a
+page was slow or stopped its worker."""
 STAND_INS = 4
-"""Processes that there can be besides those that are configured, if these are not more."""
+"""Processes that may run in addition to the configured ones; as many as the configured ones if those are more."""
 PAUSE_SECONDS = 5.0
-"""Time without a further worker after one could not be started; those that there are go on."""
+"""Delay after a failed start before another worker is started. Existing workers go on."""
 RETRY_SECONDS = 30.0
-"""Pause after which a model that could not be loaded is tried again."""
+"""Delay before loading a model again that could not be loaded."""
 TICK = 0.1
-"""Seconds between two looks at the workers."""
+"""Seconds between two checks of the workers."""
 _STANDSTILL = 1.0
-"""Seconds that a look must be late for this process to have stood still: suspended, starved, in a debugger."""
+"""Delay of a check, in seconds, that means that this process was suspended or starved."""
 
 
 class Pool:
-    """At most so many worker processes for one configuration, and some more while pages are slow.
+    """At most ``most`` worker processes for one configuration, plus stand-ins while pages are slow.
 
-    A page that takes long holds up nobody: its worker is put *aside*, and another one stands in for it. A page that is
-    likely to take long goes to a worker of its own that is aside from the beginning. All methods can be called from any
-    thread.
+    A slow page does not block others: its worker is set *aside*, and a stand-in takes its place. A page that is likely
+    to be slow goes to a worker that is aside from the start. All methods are thread-safe.
     """
 
     def __init__(
         self, config: Config, most: int, role: str = "pages", relay: Relay | None = None, *, spare: bool = False
     ) -> None:
-        """``relay`` answers what workers in the role ``"pages"`` ask of a model that lives elsewhere.
+        """``relay`` answers the requests of ``"pages"`` workers to a model in another process.
 
-        With ``spare``, a stand-in is started before anybody waits for it, once a page has been slow.
+        With ``spare``, a stand-in is started ahead of time once a page has been slow.
         """
         self.most = most
-        """The most processes, not counting stand-ins."""
+        """Maximum number of processes, not counting stand-ins."""
         self._config, self._role, self._relay = config, role, relay
         self._keeps_spare, self._spare_from, self._spare_until = spare, 0.0, 0.0
         self._own_code = config.fallback not in FALLBACKS or config.engine not in ("tagger", "qwen3")
@@ -71,51 +70,51 @@ class Pool:
 
     @property
     def pids(self) -> list[int]:
-        """The numbers of the processes that there are."""
+        """The process IDs of the workers."""
         return [process.pid for process in self._all]
 
     @property
     def peak(self) -> int:
-        """The most memory that one of the processes has held so far, in bytes."""
+        """The peak memory of a single worker so far, in bytes."""
         return self._peak
 
     @property
     def stand_ins(self) -> int:
-        """The most processes that can stand in for others."""
+        """Maximum number of stand-ins."""
         return max(STAND_INS, self.most)
 
     @property
     def suspects(self) -> int:
-        """The most pages that can be tried aside: one stand-in is left for a page of which nobody thought so."""
+        """Maximum number of suspect pages in progress. One stand-in is reserved for pages that turn out to be slow."""
         return self.stand_ins - 1
 
     @property
     def aside(self) -> int:
-        """The number of processes that are aside and for which others stand in."""
+        """Number of workers that are set aside and have a stand-in."""
         return min(self.stand_ins, sum(process.aside for process in self._all))
 
     def start(self) -> None:
-        """Start the first worker and wait until it is ready, unless there has been one: it may be busy for long.
+        """Start the first worker and wait until it is ready. Do nothing if a worker has been ready before.
 
-        Raise :exc:`~scrapy_dripper.engines.base.ModelError` or :exc:`~scrapy_dripper.config.ConfigError` if it cannot
-        work as it is configured, :exc:`~scrapy_dripper.workers.errors.StartError` if it cannot be started.
+        Raise :exc:`~scrapy_dripper.engines.base.ModelError` or :exc:`~scrapy_dripper.config.ConfigError` if the worker
+        rejects its configuration, and :exc:`~scrapy_dripper.workers.errors.StartError` if it cannot be started.
         """
         if not self._worked:
             self._give_back(self._lease())
 
     def extract(self, tasks: Sequence[Task], *, aside: bool = False, on_slow: OnSlow | None = None) -> list[Extraction]:
-        """Return one extraction per task, in order, from one worker; wait for it if all are busy.
+        """Return one extraction per task, in order. Wait for a worker if all are busy.
 
-        With ``aside``, the worker is one for which others do not wait, from the beginning. ``on_slow`` is called, in
-        another thread, when a worker is put aside.
+        With ``aside``, the worker is set aside from the start. ``on_slow`` is called from another thread when the
+        worker is set aside.
 
         Raise :exc:`~scrapy_dripper.workers.errors.WorkerError` if the worker ended or had to be killed,
-        :exc:`~scrapy_dripper.workers.errors.StartError` if there is none and none can be started, and
-        :exc:`~scrapy_dripper.workers.errors.ClosedError` if the pool has been closed meanwhile.
+        :exc:`~scrapy_dripper.workers.errors.StartError` if there is no worker and none can be started, and
+        :exc:`~scrapy_dripper.workers.errors.ClosedError` if the pool is closed in the meantime.
         """
         try:
             process = self._lease(aside)
-        except (ModelError, ConfigError) as error:  # nobody has asked before whether it works
+        except (ModelError, ConfigError) as error:  # start() was not called before
             raise StartError(str(error)) from None
         try:
             answers = process.extract(tasks, self._relay, time.monotonic, on_slow)
@@ -129,14 +128,14 @@ class Pool:
         return answers
 
     def label(self, header: dict[str, object], parts: list[bytes]) -> tuple[dict[str, object], list[bytes]]:
-        """Return what the model's process answers to the pages of a worker; what went wrong, as an answer too."""
+        """Return the model process's answer to a worker's request. Errors are returned as an answer, too."""
         if time.monotonic() < self._again:
-            return {"error": "the model's process could not be started a moment ago"}, []
+            return {"error": "the model process could not be started a moment ago"}, []
         try:
             process = self._lease()
         except Exception as error:
             self._again = time.monotonic() + RETRY_SECONDS
-            return {"error": f"the model's process cannot be started: {error}"}, []
+            return {"error": f"the model process cannot be started: {error}"}, []
         try:
             answer = process.label(header, parts, self._config.timeout, time.monotonic)
         except Exception as error:
@@ -160,7 +159,7 @@ class Pool:
         _end(idle)
 
     def _lease(self, aside: bool = False) -> Process:
-        """Return a worker for the caller alone."""
+        """Return a worker for exclusive use by the caller."""
         since, own = time.monotonic(), aside
         while True:
             process = self._take(since, aside, own)
@@ -179,9 +178,9 @@ class Pool:
                     self._changed.notify_all()
 
     def _take(self, since: float, aside: bool, own: bool) -> Process | None:
-        """Wait for a worker that is idle and return it, None where another one is to be started.
+        """Wait for an idle worker and return it, or None if the caller is to start another one.
 
-        With ``own``, leave to others as many as are configured.
+        With ``own``, leave the configured number of workers to other pages.
         """
         with self._changed:
             while True:
@@ -193,7 +192,7 @@ class Pool:
                         if not process.has_ended():
                             process.aside = aside
                             return process
-                        self._all.remove(process)  # ended between two pages: neither of them did it
+                        self._all.remove(process)  # ended between two pages, so no page is the cause
                         process.kill()
                     if not self._starting and self._grows(time.monotonic() - since, own):
                         self._starting = True
@@ -233,14 +232,14 @@ class Pool:
         return process
 
     def _keep(self) -> None:
-        """Start the thread that looks after the workers, unless there is one."""
+        """Start the thread that checks the workers, unless it is running."""
         if self._keeper is not None:
             return
         keeper = threading.Thread(target=_keep, args=(weakref.ref(self),), name="scrapy-dripper-keeper", daemon=True)
         try:
             keeper.start()
         except (RuntimeError, MemoryError) as error:
-            raise StartError(f"nobody can look after it: {error}") from error
+            raise StartError(f"the thread that checks it cannot be started: {error}") from error
         self._keeper = keeper
 
     def _give_back(self, process: Process) -> None:
@@ -263,7 +262,7 @@ class Pool:
             self._changed.notify_all()
 
     def _look(self, stood_still: float) -> bool:
-        """Kill what is late and end what is idle; return False if the pool has been closed."""
+        """Kill late workers and end idle ones. Return False if the pool has been closed."""
         now = time.monotonic()
         with self._changed:
             for process in self._all:
@@ -284,7 +283,7 @@ class Pool:
         return not self._closed
 
     def _expect_more(self) -> None:
-        """Keep a worker ready for a while: where one page is slow, others are."""
+        """Keep a spare worker for a while, because slow pages come in groups."""
         self._spare_until = time.monotonic() + IDLE_SECONDS if self._keeps_spare else 0.0
 
     def _needs_spare(self, now: float) -> bool:
@@ -292,13 +291,13 @@ class Pool:
         return wanted and self._has_room and self._quick <= self.most
 
     def _start_spare(self) -> None:
-        """Start a worker in a thread: nobody waits for it yet."""
+        """Start a spare worker in a thread of its own."""
 
         def start() -> None:
             try:
                 self._give_back(self._start())
             except (StartError, ModelError, ConfigError, ClosedError) as error:
-                logger.debug("no worker process to keep ready: %(error)s", {"error": error})
+                logger.debug("the spare worker process cannot be started: %(error)s", {"error": error})
                 self._spare_from = time.monotonic() + PAUSE_SECONDS
             finally:
                 started()
@@ -310,13 +309,13 @@ class Pool:
 
         try:
             threading.Thread(target=start, name="scrapy-dripper-spare", daemon=True).start()
-        except (RuntimeError, MemoryError):  # no thread to be had
+        except (RuntimeError, MemoryError):  # out of threads
             self._spare_from = time.monotonic() + PAUSE_SECONDS
             started()
 
 
 def _keep(pool: weakref.ref[Pool]) -> None:
-    """Look after the workers of a pool as long as there is one."""
+    """Check the workers of a pool until it is closed or collected."""
     last = time.monotonic()
     while True:
         time.sleep(TICK)
@@ -330,7 +329,7 @@ def _keep(pool: weakref.ref[Pool]) -> None:
 
 
 def _end(processes: Sequence[Process]) -> None:
-    """Let workers end by themselves, in a thread, for it can take a moment."""
+    """Let workers exit by themselves. This can take a moment, so it happens in a thread."""
     if not processes:
         return
 
@@ -340,7 +339,7 @@ def _end(processes: Sequence[Process]) -> None:
 
     try:
         threading.Thread(target=end, name="scrapy-dripper-end", daemon=True).start()
-    except RuntimeError:  # no thread to be had
+    except RuntimeError:  # out of threads
         for process in processes:
             process.kill()
 
@@ -348,13 +347,13 @@ def _end(processes: Sequence[Process]) -> None:
 _SHARED_BY = tuple(
     "engine model cascade device threads max_tokens truncate_chars guess_language worker_memory processes".split()
 )
-"""Options that a worker has for good; all others come with each page."""
+"""Options that are fixed for the life of a worker. All others are sent with each page."""
 _shared: dict[tuple[object, ...], Shared] = {}
 _lock = threading.Lock()
 
 
 class Shared:
-    """The pool that the crawls of this process share, with the process of their model if that is a large one."""
+    """The worker pool that all crawls of this process share, and the model process of an engine that needs one."""
 
     def __init__(self, key: tuple[object, ...], config: Config) -> None:
         self._key, self._crawls = key, 0
@@ -363,17 +362,17 @@ class Shared:
         self.pool = Pool(config, processes(config), relay=relay, spare=True)
 
     def start(self) -> None:
-        """Start the first worker of each kind; raise what :meth:`Pool.start` raises."""
+        """Start the first worker of each role. Raises the same errors as :meth:`Pool.start`."""
         if self._model is not None:
             self._model.start()
         self.pool.start()
 
     def open(self) -> None:
-        """Count a crawl."""
+        """Register a crawl."""
         self._crawls += 1
 
     def close(self) -> None:
-        """Count a crawl that has ended; with the last one, all processes end."""
+        """Unregister a crawl. The last one ends all processes."""
         with _lock:
             self._crawls -= 1
             if self._crawls:
@@ -385,10 +384,10 @@ class Shared:
 
 
 def shared_pool(config: Config) -> Shared:
-    """Return the workers of this process for a configuration, the first one started; each caller closes them once.
+    """Return the shared workers for a configuration, with the first one started. Each caller must close them once.
 
-    Raise :exc:`ConfigError` if the fallback is a callable that a worker cannot import, and what :meth:`Pool.start`
-    raises.
+    Raises the same errors as :meth:`Pool.start`, and :exc:`ConfigError` if the fallback is a callable that a worker
+    cannot import.
     """
     key = (*(getattr(config, name) for name in _SHARED_BY), dotted_path(config.fallback))
     with _lock:
@@ -405,7 +404,7 @@ def shared_pool(config: Config) -> Shared:
 
 
 def processes(config: Config) -> int:
-    """Return the most worker processes of a crawl: by default one for each core but one."""
+    """Return the maximum number of worker processes of a crawl: by default, one less than there are cores."""
     if config.processes is not None:
         return config.processes
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

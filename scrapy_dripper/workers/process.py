@@ -1,4 +1,4 @@
-"""One worker process, as the crawl sees it: started, asked, killed."""
+"""The parent's side of a worker process: start it, send requests, enforce time limits, kill it."""
 
 from __future__ import annotations
 
@@ -23,58 +23,59 @@ from scrapy_dripper.workers.messages import Message, receive, send
 from scrapy_dripper.workers.wire import PARTS, Task, pack_config, pack_tasks, unpack_extraction
 
 Relay = Callable[[dict[str, Any], list[bytes]], Message]
-"""Answers what a worker asks about the pages that it is at: a model that lives elsewhere."""
+"""Answers a worker's request to a model in another process."""
 OnSlow = Callable[["int | None"], None]
-"""Told the number of the task that is slow, None if it is not known which one is."""
+"""Called with the index of the slow task, or None if it is unknown."""
 
 _MAIN = Path(__file__).parents[1] / "child" / "__main__.py"
 _ENVIRONMENT = frozenset(
     "PATH HOME LANG LC_ALL LC_CTYPE TZ TMPDIR TEMP TMP SYSTEMROOT SYSTEMDRIVE WINDIR "
     "LD_LIBRARY_PATH DYLD_LIBRARY_PATH DYLD_FALLBACK_LIBRARY_PATH ORT_DISABLE_TELEMETRY".split()
 )
-"""What a worker gets to know of the environment: no keys, no proxies."""
+"""Environment variables that a worker inherits. Keys and proxies are not among them."""
 in_worker: Callable[[], None] | None = None
-"""Set in a worker, which must not start another one: ends it."""
+"""Set in a worker process. A worker must not start another worker, so this function ends it."""
 ASIDE_SECONDS = 0.5
-"""Time at one step after which other pages do not wait for a worker any more: ordinary ones take a twentieth of it."""
+"""Duration of a step after which other pages no longer wait for its worker. Ordinary steps take a twentieth of it."""
 SLOW_SECONDS = 2.0
-"""Time at one step from which on a worker is slow: it gets a lower priority, and is replaced when it is done."""
+"""Duration of a step after which its worker gets a lower priority, and is replaced once it has answered."""
 LOW_PRIORITY = 5
-"""The ``nice`` value of a slow worker: a third of the share of others. With 19, honest heavy pages would be late."""
-# Ctrl-C is for the crawl only: a process group of its own keeps it away. A session of its own would as well, but Linux
-# shares its time among sessions first (sched(7), autogroup). The crawl sleeps most of the time, and has then so small a
-# share that each of its turns is followed by a wait of some hundred milliseconds. Python 3.10 knows nothing else.
+"""The ``nice`` value of a slow worker, which gives it a third of the usual CPU share. 19 would delay legitimate heavy
+pages too much."""
+# A process group of its own keeps Ctrl-C away from the worker. A session of its own would do so, too, but Linux divides
+# CPU time among sessions first (sched(7), autogroup). The crawl, which mostly sleeps, would then wait some hundred
+# milliseconds for each of its turns. Python 3.10 only supports sessions.
 _HAS_GROUPS = sys.version_info >= (3, 11) and os.name == "posix"
 _OWN_GROUP: dict[str, Any] = {"process_group": 0} if _HAS_GROUPS else {"start_new_session": True}
 _END_SECONDS = 5.0
 _LAST_SECONDS = 1.0
 _ANSWER_BYTES = 64 << 20
 _ANSWER_GROWTH = 128
-"""Bytes of an answer: so many, and so many times those of the documents."""
+"""The size limit of an answer is ``_ANSWER_BYTES`` plus ``_ANSWER_GROWTH`` times the size of the documents."""
 
 
 class Process:
-    """A worker process. Serves one thread at a time; :meth:`check` and :meth:`kill` can be called from any."""
+    """A worker process for one thread at a time. :meth:`check` and :meth:`kill` can be called from any thread."""
 
     def __init__(self, config: Config, role: str, memory: int | None, own_code: bool, again: bool = False) -> None:
-        """Start the process, which is not ready yet. Raise :exc:`StartError`.
+        """Start the process without waiting until it is ready. Raise :exc:`StartError` if that fails.
 
-        ``role`` is ``"pages"`` or ``"model"``. ``memory`` is the most that it may take, in bytes of address space.
-        With ``own_code``, code of the user's runs in it, which may need the whole environment. With ``again``, the
-        engine could be loaded before: if it cannot be now, pages fall back until it can.
+        ``role`` is ``"pages"`` or ``"model"``. ``memory`` limits its address space, in bytes. With ``own_code``, user
+        code runs in it, which may need the whole environment. With ``again``, the engine was loaded successfully
+        before; if loading fails this time, pages fall back until it succeeds.
         """
         if in_worker is not None:
             in_worker()
         if not sys.executable or getattr(sys, "frozen", False):
             raise StartError("there is no Python interpreter to start it with")
         self.tired = False
-        """True if it should make room for a new one: it has taken much memory, and keeps some."""
+        """True if the worker is to be replaced after its answer, because it keeps much memory or was slow."""
         self.peak = 0
-        """Most memory that it has held by its last answer, in bytes; 0 if the system does not say."""
+        """Peak memory as of its last answer, in bytes; 0 if the system does not report it."""
         self.aside = False
-        """True if another worker takes its place meanwhile: it has a page that is slow, or that may be."""
+        """True if the worker has a slow or suspect page, so that a stand-in may take its place."""
         self.slow = False
-        """True if it has been at one step for so long that its priority has been lowered."""
+        """True if the current step took so long that the worker's priority was lowered."""
         self.idle_since = 0.0
         self._at_pages = False
         self._deadline: float | None = None
@@ -94,7 +95,7 @@ class Process:
         with contextlib.ExitStack() as stack:
             try:
                 _keep_off_standard_streams(stack)
-                # The end of this pipe that stays here is closed when this process ends, however it ends.
+                # The system closes this process's end of the pipe when it ends, whatever the cause.
                 life, self._life = os.pipe()
             except OSError as error:
                 raise StartError(f"{type(error).__name__}: {error}") from error
@@ -102,7 +103,7 @@ class Process:
             self._popen = self._start(life, environment | _threads(config.threads if role == "pages" else None))
         self._terms["life"] = life if os.name == "posix" else None
         self.pid = self._popen.pid
-        # If nobody closes this, no process stays, and none that has ended.
+        # Kills and reaps the process if its owner does not.
         self._finalizer = weakref.finalize(self, _kill, self._popen, self._life)
 
     def _start(self, life: int, environment: dict[str, str]) -> subprocess.Popen[bytes]:
@@ -122,22 +123,22 @@ class Process:
             raise StartError(f"{type(error).__name__}: {error}") from error
 
     def wait_until_ready(self, seconds: float, now: Callable[[], float] = time.monotonic) -> None:
-        """Return when the worker can be asked.
+        """Wait until the worker accepts requests.
 
-        Raise :exc:`StartError` if it cannot be, within so many seconds, and what it raises itself:
-        :exc:`~scrapy_dripper.engines.base.ModelError` or :exc:`~scrapy_dripper.config.ConfigError`.
+        Raise :exc:`StartError` if it does not within ``seconds``, and :exc:`~scrapy_dripper.engines.base.ModelError` or
+        :exc:`~scrapy_dripper.config.ConfigError` if the worker raises it.
         """
         self._deadline = now() + seconds
         try:
             self._in.write(json.dumps(self._terms).encode("ascii") + b"\n")
             self._in.flush()
             header, _ = receive(self._out, _ANSWER_BYTES)
-            while header.get("say") == "log":  # code of the user's has something to say while it is loaded
+            while header.get("say") == "log":  # user code may log while it is imported
                 _log(header)
                 header, _ = receive(self._out, _ANSWER_BYTES)
             failed = header.get("failed")
             if failed is None and not header.get("ready"):
-                raise ValueError("no word of being ready")
+                raise ValueError("expected the message that the worker is ready (got another one)")
         except (OSError, EOFError, ValueError) as error:
             raise StartError(self._post_mortem(error, seconds)) from None
         except BaseException:
@@ -152,7 +153,7 @@ class Process:
             raise {"ModelError": ModelError, "ConfigError": ConfigError}.get(failed, StartError)(str(header["message"]))
 
     def has_ended(self) -> bool:
-        """Return True if somebody else has ended it."""
+        """Return True if the process has ended."""
         return self._popen.poll() is not None
 
     def extract(
@@ -160,8 +161,8 @@ class Process:
     ) -> list[Extraction]:
         """Return one extraction per task, in order.
 
-        ``on_slow`` is called, in another thread, if others do not wait any more.
-        Raise :exc:`WorkerError` if the worker ended or had to be killed; it is of no use any more then.
+        ``on_slow`` is called from another thread when the worker is set aside. Raise :exc:`WorkerError` if the worker
+        ended or had to be killed; it cannot be used again.
         """
         header, bodies = pack_tasks(tasks)
         limits = [task.seconds for task in tasks]
@@ -181,7 +182,7 @@ class Process:
                 elif kind == "log":
                     _log(answer)
                 elif kind == "label" and relay is not None:
-                    self._deadline = None  # the model has its own
+                    self._deadline = None  # the model process has its own deadline
                     reply, reply_parts = relay(answer, parts)
                     self._begin(now, max(limits))
                     send(self._in, reply, reply_parts)
@@ -192,7 +193,7 @@ class Process:
             self.peak = int(answer["peak"])
             rows = answer["extractions"]
             if len(rows) != len(tasks):
-                raise ValueError(f"{len(rows)} answers to {len(tasks)} tasks")
+                raise ValueError(f"expected {len(tasks)} answers (got {len(rows)})")
             return [
                 unpack_extraction(task.document.url, row, parts[i * PARTS : (i + 1) * PARTS])
                 for i, (task, row) in enumerate(zip(tasks, rows, strict=True))
@@ -202,22 +203,22 @@ class Process:
             self._wait_for_its_end()
             self.kill()
             if late:
-                message = f"no answer within {self._limit:g} seconds; DRIPPER_TIMEOUT is the most that a page gets"
+                message = f"no answer within {self._limit:g} seconds; DRIPPER_TIMEOUT sets the limit"
                 raise WorkerError(FallbackReason.TIMEOUT, message, step) from error
             message = f"the worker process gave no answer: {self._ending()}"
             raise WorkerError(FallbackReason.WORKER_ERROR, message, step) from error
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
             self.kill()
-            message = f"the worker process answered nonsense ({type(error).__name__}: {error})"
+            message = f"the worker process sent an invalid answer ({type(error).__name__}: {error})"
             raise WorkerError(FallbackReason.WORKER_ERROR, message, step) from error
-        except BaseException:  # Ctrl-C in the middle of an answer: the rest of it would be the next one
+        except BaseException:  # After Ctrl-C, the rest of this answer would be read as the next one.
             self.kill()
             raise
         finally:
             self._deadline = None
 
     def label(self, header: dict[str, Any], parts: list[bytes], seconds: float, now: Callable[[], float]) -> Message:
-        """Return what a worker in the role of a model answers. Raise :exc:`WorkerError` as :meth:`extract` does."""
+        """Return the answer of a worker in the ``"model"`` role. Raise :exc:`WorkerError` as :meth:`extract` does."""
         try:
             self._begin(now, seconds)
             send(self._in, header, parts)
@@ -232,7 +233,7 @@ class Process:
             if late:
                 message = f"the model gave no answer within DRIPPER_TIMEOUT = {seconds:g} seconds"
                 raise WorkerError(FallbackReason.TIMEOUT, message) from error
-            raise WorkerError(FallbackReason.ENGINE_ERROR, f"the model's process: {self._ending()}") from error
+            raise WorkerError(FallbackReason.ENGINE_ERROR, f"the model process failed: {self._ending()}") from error
         except BaseException:
             self.kill()
             raise
@@ -240,9 +241,9 @@ class Process:
             self._deadline = None
 
     def check(self, now: float, stood_still: float) -> None:
-        """Kill the process if its time is up, which ends any reading and writing; put it aside, then behind others.
+        """Kill the process if it has missed its deadline. Before that, set it aside and then lower its priority.
 
-        ``stood_still`` are the seconds for which nothing ran here, so that no answer could be taken.
+        ``stood_still`` is the time in seconds for which this process was suspended and could not read an answer.
         """
         deadline = self._deadline
         if deadline is None:
@@ -263,7 +264,7 @@ class Process:
                 _put_behind(self.pid)
 
     def end(self) -> None:
-        """Let it end, or end it."""
+        """Let the process exit, and kill it if it does not."""
         with contextlib.suppress(OSError):
             self._in.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -271,11 +272,11 @@ class Process:
         self.kill()
 
     def kill(self) -> None:
-        """End it at once and leave nothing of it behind."""
+        """Kill the process and release its resources."""
         self._finalizer()
 
     def _wait_for_its_end(self) -> None:
-        """Let a process that has closed its pipe tell how it ends."""
+        """Wait for the exit code of a process that has closed its pipe."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(_LAST_SECONDS)
 
@@ -291,7 +292,7 @@ class Process:
         return cast(BinaryIO, self._popen.stdout)
 
     def _post_mortem(self, error: BaseException, seconds: float) -> str:
-        """Return why a process that did not start did not, in its own last words if there are any."""
+        """Return why a process did not start: the last line of its standard error, if there is one."""
         self._popen.kill()
         words = b""
         with contextlib.suppress(OSError, ValueError):
@@ -312,7 +313,7 @@ class Process:
 
 
 def _path() -> list[str]:
-    """Return where this process imports from. A current folder that has been deleted is left out: nothing is there."""
+    """Return the import path of this process, without a current folder that has been deleted."""
     here: list[str] = []
     with contextlib.suppress(OSError):
         here = [os.getcwd()]
@@ -320,7 +321,7 @@ def _path() -> list[str]:
 
 
 def _keep_off_standard_streams(stack: contextlib.ExitStack) -> None:
-    """Occupy descriptors 0 to 2 where they are closed: a pipe that got one of them would be the worker's own stream."""
+    """Occupy descriptors 0 to 2 if they are closed. A pipe that got one of them would become a standard stream."""
     while True:
         descriptor = os.open(os.devnull, os.O_RDWR)
         stack.callback(os.close, descriptor)
@@ -341,18 +342,18 @@ def _kill(popen: subprocess.Popen[bytes], life: int) -> None:
 
 
 def _put_behind(pid: int) -> None:
-    """Give a process the lowest priority, where the system lets us."""
+    """Lower the priority of a process, if the system permits it."""
     if hasattr(os, "setpriority"):
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, pid, LOW_PRIORITY)
     if _HAS_GROUPS:
-        return  # an autogroup is that of the crawl as well
+        return  # the crawl is in the same autogroup
     with contextlib.suppress(OSError):
         Path(f"/proc/{pid}/autogroup").write_text(str(LOW_PRIORITY), encoding="ascii")
 
 
 def _threads(number: int | None) -> dict[str, str]:
-    """Return the variables that keep numerical libraries from starting threads, each with its own address space."""
+    """Return the variables that limit the threads of numerical libraries, because each one takes address space."""
     if number is None:
         return {}
     return dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(number))
@@ -361,11 +362,11 @@ def _threads(number: int | None) -> dict[str, str]:
 def _number(value: object, tasks: int) -> int | None:
     if value is None or (isinstance(value, int) and 0 <= value < tasks):
         return value
-    raise ValueError(f"task {value!r} of {tasks}")
+    raise ValueError(f"expected a task from 0 to {tasks - 1} (got {value!r})")
 
 
 def _log(record: dict[str, Any]) -> None:
-    """Log here what was logged in the worker."""
+    """Log a record that was forwarded by the worker."""
     level, name = record["level"], str(record["name"])
     if isinstance(level, int):
         logging.getLogger(name).log(level, "%s", record["message"])

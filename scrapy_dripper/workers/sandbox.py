@@ -1,4 +1,4 @@
-"""Where pages are extracted in this process: whether those that a parser could be stuck in go through a worker."""
+"""The sandbox of an :class:`Extractor`: a worker process for documents that might block or exhaust this one."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ logger = logging.getLogger(__name__)
 
 
 class Isolation(Protocol):
-    """Who has the pages, and the fallbacks, that had better not run in this process."""
+    """Decides which documents and fallbacks run in a worker process, and runs them there."""
 
     def extract(self, document: Document, config: Config) -> Extraction | None:
-        """Return the extraction of a document; None for one that is to be read here."""
+        """Return the extraction of a document, or None if it is to be extracted in this process."""
 
     def fall_back(self, document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
-        """Return what the fallback of the configuration makes of a document."""
+        """Run the configured fallback on a document and return its extraction."""
 
     def close(self) -> None:
-        """Give everything back."""
+        """Release all resources."""
 
 
 def isolation(config: Config, *, own_engine: bool = False) -> Isolation:
-    """Return what ``DRIPPER_SANDBOX`` asks for.
+    """Return the isolation that ``DRIPPER_SANDBOX`` selects.
 
-    With ``own_engine``, the engine is an object that no worker has: pages stay here, fallbacks do not. Raise
-    :exc:`ConfigError` if every page is to go through a worker and that is not possible.
+    With ``own_engine``, the engine is an object of this process, so pages stay here and only fallbacks may run in the
+    worker. Raise :exc:`ConfigError` if ``DRIPPER_SANDBOX`` is ``always`` but pages cannot run in a worker.
     """
     return NoSandbox() if config.sandbox == "never" else Sandbox(config, own_engine=own_engine)
 
 
 class NoSandbox:
-    """Everything runs in this process."""
+    """Runs everything in this process."""
 
-    def extract(self, document: Document, config: Config) -> Extraction | None:  # noqa: ARG002 (of the interface)
+    def extract(self, document: Document, config: Config) -> Extraction | None:  # noqa: ARG002 (interface)
         """Return None."""
         return None
 
@@ -52,43 +52,43 @@ class NoSandbox:
         return fall_back(document, config, reason, error)
 
     def close(self) -> None:
-        """There is nothing to give back."""
+        """Do nothing."""
 
 
 class Sandbox:
-    """One worker process, started when it is needed and replaced when it ends."""
+    """One worker process, which is started when it is needed and replaced when it ends."""
 
     def __init__(self, config: Config, *, own_engine: bool = False) -> None:
-        """Take the terms of :func:`isolation`, and raise what it raises."""
+        """Same parameters and errors as :func:`isolation`."""
         self._mode, self._own_engine, self._warned = config.sandbox, own_engine, False
         self._config = config if config.fallback in FALLBACKS else replace(config, fallback="none")
         self._pool = Pool(self._config, 1)
         if self._mode == "always":
             if own_engine:
                 raise ConfigError(
-                    "DRIPPER_SANDBOX is 'always', but a worker process cannot have an engine that is an object of this "
-                    "one: name the engine in DRIPPER_ENGINE"
+                    "DRIPPER_SANDBOX is 'always', but a worker process cannot use an engine object of this process: "
+                    "name the engine in DRIPPER_ENGINE"
                 )
             try:
                 self._pool.start()
             except StartError as error:
                 raise ConfigError(
                     f"DRIPPER_SANDBOX is 'always', but no worker process can be started ({error}); "
-                    "'auto' goes on without it"
+                    "use 'auto' to extract without it"
                 ) from None
 
     @property
     def pid(self) -> int | None:
-        """The process number of the worker, None while there is none."""
+        """The process ID of the worker, or None while there is none."""
         return next(iter(self._pool.pids), None)
 
     @property
     def peak(self) -> int:
-        """Most memory that the worker has held by its last answer, in bytes; 0 if the system does not say."""
+        """Peak memory of the worker as of its last answer, in bytes; 0 if the system does not report it."""
         return self._pool.peak
 
     def extract(self, document: Document, config: Config) -> Extraction | None:
-        """Let the worker extract a document that can be slow or large to read, or every one."""
+        """Extract a document in the worker if it is dangerous or ``DRIPPER_SANDBOX`` is ``always``."""
         if not self._takes(document):
             return None
         own = config.fallback in FALLBACKS
@@ -103,7 +103,7 @@ class Sandbox:
         return with_front_matter(answer, found.metadata) if config.front_matter and found.metadata else answer
 
     def fall_back(self, document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
-        """Let the worker run a fallback that can be slow, or every one; a callable of the user's runs here."""
+        """Run a fallback in the worker if it might be slow. A custom fallback runs in this process."""
         found = None
         if self._takes_fallback(document, config, reason):
             found = self._ask(Task(document, config, reason, error))
@@ -139,14 +139,14 @@ class Sandbox:
             return self._go_without(task, error)
 
     def _go_without(self, task: Task, error: StartError) -> Extraction | None:
-        """Warn, once, that there is no worker; where every page must go through it, the page falls back to nothing."""
+        """Handle a missing worker: warn once, or return an empty extraction if every page must run in a worker."""
         if self._mode == "always":
             problem = f"no worker process can be started: {error}"
             return nothing(task.document.url, FallbackReason.WORKER_ERROR, problem, "empty")
         logger.log(
             logging.DEBUG if self._warned else logging.WARNING,
             "The worker process for dangerous pages cannot be started (%(error)s); they are extracted without it. "
-            "DRIPPER_SANDBOX = 'never' does so without trying.",
+            "Set DRIPPER_SANDBOX = 'never' to silence this warning.",
             {"error": error},
         )
         self._warned = True

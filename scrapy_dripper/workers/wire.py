@@ -1,4 +1,4 @@
-"""Documents, extractions and configurations as plain data, and back: JSON and bytes, never anything that could run."""
+"""Serialise documents, extractions and configurations as JSON and bytes, which cannot execute code."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A document to extract or, where a reason is given, to hand to its fallback straight away."""
+    """A document to extract. If a reason is given, it goes to its fallback straight away."""
 
     document: Document
     config: Config
     reason: FallbackReason | None = None
     error: str | None = None
     limit: float | None = None
-    """Seconds that a step may take for this page; by default as configured."""
+    """Time limit of a step for this page, in seconds; by default, the configured one."""
 
     @property
     def seconds(self) -> float:
-        """The time limit of a step."""
+        """The time limit of a step, in seconds."""
         return self.config.timeout if self.limit is None else self.limit
 
 
 def pack_config(config: Config) -> Values:
-    """Return the options that differ from their defaults, a callable as the dotted path that leads to it."""
+    """Return the options that differ from their defaults. A callable becomes its dotted path."""
     values = {f.name: getattr(config, f.name) for f in fields(config) if getattr(config, f.name) != f.default}
     if "fallback" in values:
         values["fallback"] = dotted_path(config.fallback)
@@ -57,7 +57,7 @@ def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
             number = numbers[id(task.config)] = len(configs)
             configs.append(task.config)
         document = task.document
-        # A little more than the limit: so much tells the worker that the document is longer.
+        # One more than the limit, so that the worker can tell that the document is too long.
         html = document.html[: task.config.max_bytes + 1]
         rows.append(
             {
@@ -75,7 +75,7 @@ def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
 
 
 def unpack_tasks(header: Values, bodies: Sequence[bytes]) -> list[Task]:
-    """Return the tasks that :func:`pack_tasks` made this of."""
+    """Return the tasks that :func:`pack_tasks` has packed."""
     configs = [Config(**values) for values in header["configs"]]
     tasks = []
     for row, body in zip(header["tasks"], bodies, strict=True):
@@ -90,7 +90,7 @@ _STRINGS = ("title", "main_html", "markdown", "text", "source", "error", "page_t
 
 
 def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
-    """Return an extraction as a header and parts. Raise TypeError or ValueError if it holds what it should not."""
+    """Return an extraction as a header and parts. Raise TypeError or ValueError if a value has the wrong type."""
     from scrapy_dripper.output.content_json import to_json
 
     strings = [getattr(extraction, name) for name in _STRINGS]
@@ -105,7 +105,9 @@ def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
     if extraction.metadata is not None:
         _check_strings(asdict(extraction.metadata))
     if len(extraction.labels) != len(extraction.probabilities):
-        raise ValueError(f"{len(extraction.labels)} labels and {len(extraction.probabilities)} probabilities")
+        raise ValueError(
+            f"expected {len(extraction.labels)} probabilities, one per label (got {len(extraction.probabilities)})"
+        )
     values = {
         "reason": None if extraction.fallback_reason is None else extraction.fallback_reason.value,
         "blocks": int(extraction.blocks),
@@ -127,7 +129,7 @@ PARTS = len(_STRINGS) + 6
 
 
 def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes]) -> Extraction:
-    """Return the extraction of a URL. Raise ValueError, TypeError or KeyError if the data is none."""
+    """Return the extraction of a URL. Raise ValueError, TypeError or KeyError if the data is invalid."""
     *texts, content, metadata, chunks, links, labels, probabilities = parts
     *absent, no_content, no_metadata, no_chunks, no_links = values["missing"]
     strings: list[str | None] = [
@@ -135,11 +137,11 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
     ]
     title, main_html, markdown, text, source, error, page_type = strings
     if source is None:
-        raise ValueError("an extraction without a source")
+        raise ValueError("expected an extraction with a source (got none)")
     likely = array("d")
     likely.frombytes(probabilities)
     if len(likely) != len(labels):
-        raise ValueError(f"{len(labels)} labels and {len(likely)} probabilities")
+        raise ValueError(f"expected {len(labels)} probabilities, one per label (got {len(likely)})")
     return Extraction(
         url=url,
         title=title,
@@ -177,10 +179,10 @@ def _items(data: bytes) -> Items:
 
 
 def _values(data: bytes) -> list[dict[str, Any]]:
-    """Return what :func:`pack_extraction` made of items: it is theirs, so it need not be made into items again."""
+    """Return packed items as plain JSON values. They need no validation, since :func:`pack_extraction` made them."""
     values = json.loads(data)
     if not isinstance(values, list):
-        raise ValueError(f"not a content list (expected a list, got {type(values).__name__})")
+        raise ValueError(f"expected a content list (got {type(values).__name__})")
     return values
 
 
@@ -191,7 +193,7 @@ def _metadata(data: bytes) -> Metadata:
 
 
 def _dumped(parts: Sequence[Any]) -> str:
-    """Return chunks or links as JSON: a list of the values of each. Raise TypeError if that is not what they are."""
+    """Return chunks or links as JSON, each as a list of its values. Raise TypeError for values of the wrong type."""
     rows = [[getattr(part, field.name) for field in fields(part)] for part in parts]
     for row in rows:
         _check_row(row)

@@ -148,7 +148,7 @@ def test_p05_ctrl_c_once_finishes_what_waits_and_says_how_much(start: Start, sit
     process.wait_for("labelling")
     process.interrupt()
 
-    process.wait_for("6 pages still wait for their main content")
+    process.wait_for("6 pages are still waiting to be extracted")
     process.release()
 
     assert process.end() == 0

@@ -112,7 +112,7 @@ def test_a_manifest_names_files_of_its_folder_only(tmp_path: Path, name: str) ->
     folder = tmp_path / "model"
     folder.mkdir()
 
-    with pytest.raises(ModelError, match="no plain file of the folder"):
+    with pytest.raises(ModelError, match="not a regular file of the folder"):
         files.check(folder, {name: files.sha256(tmp_path / "outside")}, "do something")
 
 

@@ -153,7 +153,7 @@ def test_the_field_of_a_content_list_needs_no_items(content: kinds.Items) -> Non
 def test_a_content_list_that_is_none_is_no_value_of_a_field() -> None:
     values, parts = pack_extraction(Extraction("u", None, "", "", "", "all", content=()))
     parts[-6] = b'{"type": "rule"}'
-    with pytest.raises(ValueError, match="expected a list"):
+    with pytest.raises(ValueError, match="expected a content list"):
         VALUES["content_field"](unpack_extraction("u", values, parts))
 
 

@@ -63,14 +63,14 @@ ENDINGS = {
     "a crash": ("ready(); asked(); os.kill(os.getpid(), signal.SIGSEGV)", "ended by SIGSEGV", None),
     "an exit": ("ready(); asked(); sys.exit(3)", "exit code 3", None),
     "half an answer": ("ready(); asked(); say(b'{', lengths=(9, 9)); sys.exit(0)", "exit code 0", None),
-    "no JSON": ("ready(); asked(); say(b'x' * 1_000, lengths=(7, 7)); wait()", "nonsense", None),
-    "a huge header": ("ready(); asked(); say(b'', lengths=(1 << 40, 0)); wait()", "nonsense", None),
-    "a huge body": ("ready(); asked(); say(b'{}', lengths=(2, 1 << 60)); wait()", "nonsense", None),
-    "no object": ("ready(); asked(); say(b'[]'); wait()", "nonsense", None),
-    "no answers": ("ready(); asked(); say(b'{\"sizes\": []}'); wait()", "nonsense", None),
-    "a task that is none": (f"ready(); asked(); {STEP.replace('1', '2')}; wait()", "nonsense", None),
-    "no extractions": (f"ready(); asked(); {STEP}; {DONE}; wait()", "nonsense", 1),
-    "too few": (f"ready(); asked(); {DONE.replace('{}, {}', '{}')}; wait()", "nonsense", None),
+    "no JSON": ("ready(); asked(); say(b'x' * 1_000, lengths=(7, 7)); wait()", "invalid answer", None),
+    "a huge header": ("ready(); asked(); say(b'', lengths=(1 << 40, 0)); wait()", "invalid answer", None),
+    "a huge body": ("ready(); asked(); say(b'{}', lengths=(2, 1 << 60)); wait()", "invalid answer", None),
+    "no object": ("ready(); asked(); say(b'[]'); wait()", "invalid answer", None),
+    "no answers": ("ready(); asked(); say(b'{\"sizes\": []}'); wait()", "invalid answer", None),
+    "a task that is none": (f"ready(); asked(); {STEP.replace('1', '2')}; wait()", "invalid answer", None),
+    "no extractions": (f"ready(); asked(); {STEP}; {DONE}; wait()", "invalid answer", 1),
+    "too few": (f"ready(); asked(); {DONE.replace('{}, {}', '{}')}; wait()", "invalid answer", None),
 }
 
 
@@ -134,7 +134,7 @@ def test_what_is_logged_in_a_worker_is_logged_here(pools: Pools, caplog: pytest.
     assert words == [
         "loading",
         "a word from the worker",
-        "what was logged cannot be formatted: '%d of these'",
+        "a log record cannot be formatted: '%d of these'",
     ]
 
 
@@ -153,7 +153,7 @@ def test_threads_of_the_users_may_log_at_any_time(pools: Pools) -> None:
         ("raise ImportError('no such thing')", "ImportError: no such thing"),
         ("sys.exit(7)", "exit code 7"),
         ("say(b'x' * 100)", "Expecting value"),
-        ("say(b'{\"sizes\": []}')", "no word of being ready"),
+        ("say(b'{\"sizes\": []}')", "expected the message that the worker is ready"),
         ('say(b\'{"failed": "Trouble", "message": "no room", "sizes": []}\')', "no room"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Count kinds of characters per block, for all the blocks of a batch at once."""
+"""Count the kinds of characters in each block, for all blocks of a batch at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Codes = npt.NDArray[np.uint32]
 def _kind(code: int) -> int:
     char = chr(code)
     bits = 0
-    if char.isalnum() or char == "_":  # what \w matches
+    if char.isalnum() or char == "_":  # the same as \w
         bits |= WORD
     if char.isupper():
         bits |= UPPER
@@ -43,12 +43,12 @@ def _kind(code: int) -> int:
 
 @lru_cache(maxsize=1)
 def _plane() -> npt.NDArray[np.uint8]:
-    """Kinds of the characters of the Basic Multilingual Plane."""
+    """Return the kinds of the characters of the Basic Multilingual Plane."""
     return np.array([_kind(code) for code in range(0x10000)], dtype=np.uint8)
 
 
 def kinds(codes: Codes) -> npt.NDArray[np.uint8]:
-    """Return the bit set of each character."""
+    """Return the kinds of each character as a bit set."""
     result: npt.NDArray[np.uint8] = _plane()[np.minimum(codes, 0xFFFF)]
     beyond = np.flatnonzero(codes > 0xFFFF)
     if beyond.size:
@@ -59,13 +59,13 @@ def kinds(codes: Codes) -> npt.NDArray[np.uint8]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Characters:
-    """What the characters of n texts are; every column has shape (n,) and counts, unless it says otherwise."""
+    """Character counts of n texts. Every column has shape (n,) and holds counts, unless documented otherwise."""
 
     chars: npt.NDArray[np.float32]
     words: npt.NDArray[np.int64]
-    """Runs of ``\\w``: the words of the metric."""
+    """Words, as defined by the metric: runs of ``\\w``."""
     size: npt.NDArray[np.float32]
-    """Words, with half a word for each CJK character: these scripts have no spaces to count by."""
+    """Words plus half a word for each CJK character, because these scripts have no spaces."""
     word_chars: npt.NDArray[np.float32]
     upper: npt.NDArray[np.float32]
     digits: npt.NDArray[np.float32]
@@ -80,11 +80,11 @@ class Characters:
     last: npt.NDArray[np.uint8]
     """Kind of the last character."""
     colon: npt.NDArray[np.bool_]
-    """True where the text ends with a colon."""
+    """True if the text ends with a colon."""
 
 
 def count(texts: list[str]) -> Characters:
-    """Return what the characters of non-empty texts are."""
+    """Count the characters of non-empty texts."""
     joined = "\n".join(texts) + "\n"
     codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))

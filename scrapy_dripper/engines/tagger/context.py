@@ -1,8 +1,8 @@
-"""What the first probabilities of a page's blocks say of each other: the features of the model's second stage.
+"""The features of the model's second stage, which are computed from the first stage's probabilities.
 
-A block among main blocks is main more often than its own features tell, and so is one whose container, or whose like
-elsewhere on the page, is. These features hold nothing but probabilities, places and sizes, so that the second stage
-learns how main content lies on pages and not once more what it looks like.
+A block is more likely to be main if its neighbours, its container, or similar blocks elsewhere on the page are main.
+These features only hold probabilities, positions and sizes. So the second stage learns how main content is distributed
+over a page, and does not learn again what it looks like.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ _PAIR = np.int64(1_000_003)
 _Doubles = npt.NDArray[np.float64]
 
 LEVELS = 7
-"""How many ancestors of a block are looked at."""
+"""Number of ancestors of a block to consider."""
 REACHES = (2, 5, 15, 40)
-"""Blocks before and after that are looked at together."""
+"""Sizes of the windows before and after a block, in blocks."""
 SURE = (0.3, 0.5, 0.7)
-"""Probabilities over which the share of a page's words is a feature."""
+"""Thresholds: the share of a page's words with a higher probability is a feature."""
 LEAST = 0.3
-"""Words that every block weighs at least, so that one without words has neighbours too."""
+"""Minimum weight of a block in words, so that means are defined around blocks without words."""
 
 
 def context(batch: Features, probabilities: Floats, types: Floats) -> Columns:
     """Return the features of the second stage for the n blocks of a batch.
 
-    ``probabilities``, float32 of shape (n,), come from the first stage; ``types``, of shape (pages, types), are the
-    probabilities that a page is of each of :data:`~scrapy_dripper.engines.tagger.page_stage.PAGE_TYPES`.
+    ``probabilities`` are those of the first stage, float32 of shape (n,). ``types``, of shape (pages, types), are the
+    probabilities of :data:`~scrapy_dripper.engines.tagger.page_stage.PAGE_TYPES`.
     """
     t = batch.table
     p = probabilities.astype(np.float64)
@@ -97,7 +97,7 @@ def _alike(x: Columns, t: Table, p: _Doubles, w: _Doubles) -> None:
 
 
 def _rank(x: Columns, t: Table, p: _Doubles, w: _Doubles) -> None:
-    """Where the block stands among the blocks of its page by probability, and where the best expected F1 cuts."""
+    """Add the rank of each block on its page by probability, and the cut that maximises the expected F1."""
     order = np.lexsort((-p, t.first))
     first, last = t.first[order], t.last[order]
     mass, words = (p * w)[order], w[order]

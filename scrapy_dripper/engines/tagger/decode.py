@@ -1,4 +1,4 @@
-"""Probabilities to labels, for a page as a whole."""
+"""Choose the labels of a page as a whole from the probabilities of its blocks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
 Bools = npt.NDArray[np.bool_]
 
 GAP = 6
-"""Blocks between two main ones at most, for what is likely there to be main with them."""
+"""Maximum number of blocks in a gap between main blocks that is filled."""
 LIKELY, LEAST = 0.5, 0.4
-"""Their mean probability at least, and that of each of them."""
+"""Minimum mean probability of the blocks in such a gap, and minimum probability of each of them."""
 
 RECALL_WEIGHTS: Mapping[str, float] = {
     "article": 0.4,
@@ -28,27 +28,27 @@ RECALL_WEIGHTS: Mapping[str, float] = {
     "product": 0.4,
     "service": 1.0,
 }
-"""Of each page type, what :func:`decode` weighs recall with. What stands around an article is seldom part of it; on a
-page of a service it often is."""
+"""The recall weight for :func:`decode` by page type. Content around an article is rarely part of it; content around the
+text of a service page often is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """How probabilities become labels; tuned on held folds and kept in the model's manifest."""
+    """The parameters for choosing labels. They are tuned on held-out folds and stored in the model's manifest."""
 
     recall_weights: Mapping[str, float] = field(default_factory=lambda: dict(RECALL_WEIGHTS))
-    """By page type, the weight of the words expected to be main in the denominator of the expected F1: the more, the
-    more is kept."""
+    """The weight of the expected main words in the denominator of the expected F1, by page type. A higher weight keeps
+    more blocks."""
     favor_precision: float = 0.4
-    """What they are multiplied with under ``DRIPPER_FAVOR = "precision"``."""
+    """Factor for the recall weights with ``DRIPPER_FAVOR = "precision"``."""
     favor_recall: float = 2.5
-    """The same under ``DRIPPER_FAVOR = "recall"``."""
+    """Factor for the recall weights with ``DRIPPER_FAVOR = "recall"``."""
     min_words: float = 10.0
-    """Of a page on which fewer words than this are expected to be main, no block is: the page is little, or empty."""
+    """If fewer words than this are expected to be main, no block is."""
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Decoding:
-        """Return what a manifest says. Raise KeyError, TypeError or ValueError if it is damaged."""
+        """Read the parameters from a manifest. Raise KeyError, TypeError or ValueError if it is damaged."""
         weights = values["recall_weights"]
         return cls(
             recall_weights={name: finite(weights[name]) for name in PAGE_TYPES},
@@ -56,9 +56,9 @@ class Decoding:
         )
 
     def recall_of(self, types: npt.NDArray[np.float32], favor: str = "balanced") -> float:
-        """Return the recall weight of a page whose types have these probabilities, of shape (types,).
+        """Return the recall weight of a page.
 
-        ``favor`` is an answer to ``DRIPPER_FAVOR``.
+        ``types`` are the probabilities of the page types, of shape (types,). ``favor`` is a value of ``DRIPPER_FAVOR``.
         """
         factor = {"precision": self.favor_precision, "recall": self.favor_recall}.get(favor, 1.0)
         return factor * float(types @ np.array([self.recall_weights[name] for name in PAGE_TYPES]))
@@ -67,12 +67,12 @@ class Decoding:
 def decode(
     probabilities: npt.NDArray[np.float32], size: npt.NDArray[np.float32], recall_weight: float, min_words: float
 ) -> Bools:
-    """Return which blocks of a page are main: the cut that maximises the expected word F1.
+    """Return which blocks of a page are main: those that maximise the expected word F1.
 
-    All arrays have shape (n,); ``size`` is in words. The blocks are ranked by probability, and for every cut the
-    expected F1 is ``2 S(p w) / (S(w) + recall_weight * T)`` with the sums over the blocks above it and T the sum of
-    ``p w`` over the page (the optimal decision under F1 takes this form: Nan et al. 2012). As the weight is the square
-    of beta in the F-beta measure, one under 1 favors precision, one over 1 recall.
+    All arrays have shape (n,); ``size`` is in words. The blocks are ranked by probability and cut off at some rank. The
+    expected F1 of a cut is ``2 S(p w) / (S(w) + recall_weight * T)``, where the sums S are over the blocks above the
+    cut and T is the sum of ``p w`` over the page. The optimal decision under F1 has this form (Nan et al. 2012). The
+    weight is the square of beta in the F-beta measure: below 1 it favors precision, above 1 recall.
     """
     p, weight = probabilities.astype(np.float64), size.astype(np.float64)
     main: Bools = np.zeros(len(p), dtype=np.bool_)
@@ -87,10 +87,10 @@ def decode(
 
 
 def without_gaps(probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
-    """Return the labels with a few blocks between main ones main, too, if they are likelier so than not.
+    """Return the labels with small gaps between main blocks filled, if the blocks in the gap are likely to be main.
 
-    Where recall weighs little, the best cut leaves out a line of code or a formula of which the model is fairly sure.
-    What stands in the midst of a text is missed more than what stands at its end. All arrays have shape (n,).
+    With a low recall weight, the best cut can leave out a line of code or a formula of which the model is fairly sure.
+    Readers miss content in the middle of a text more than at its end. All arrays have shape (n,).
     """
     labels: Bools = main.copy()
     places = np.flatnonzero(main)

@@ -1,4 +1,4 @@
-"""The tagger as an engine: features, model, decoding."""
+"""The tagger engine: compute features, run the model, choose labels."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def choose(
     decoding: Decoding,
     recall_weight: float,
 ) -> npt.NDArray[np.bool_]:
-    """Return which of a page's n blocks are main: by expected F1, then by the rules of this package.
+    """Return which of a page's n blocks are main: by expected F1, and then by the rules of this package.
 
-    All arrays have shape (n,); ``size`` is in words. Twins come last, so that nothing makes a twin main again.
+    All arrays have shape (n,); ``size`` is in words. Twins are removed last, so that no other rule adds them again.
     """
     main = without_gaps(probabilities, decode(probabilities, size, recall_weight, decoding.min_words))
     main = with_little(page, probabilities, main)
@@ -40,7 +40,7 @@ def choose(
 
 
 class Tagger:
-    """Label blocks by a tiny ONNX model over their features. All the pages of a call share one run of the model."""
+    """Labels blocks with a tiny ONNX model over their features. Each call runs the model once for all its pages."""
 
     name = "tagger"
     profile = "native"
@@ -51,14 +51,14 @@ class Tagger:
 
     @classmethod
     def load(cls, config: Config) -> Tagger:
-        """Return a tagger that was tried on a small page. Raise ModelError, saying what to do, if it cannot work."""
+        """Load a tagger and check it on a small page. Raise ModelError if it does not work."""
         folder = Path(config.model) if config.model else bundled()
         tagger = cls(Model(folder, device=config.device, threads=config.threads))
         tagger._smoke(folder)
         return tagger
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return the labels of each page, with its type and quality."""
+        """Return the labels, page type and quality of each page."""
         batch = features(pages)
         answer = self._model(batch)
         decoding = self._model.manifest.decoding
@@ -84,11 +84,12 @@ class Tagger:
         ]
 
     def close(self) -> None:
-        """Let go of the session; closing twice is no error."""
+        """Release the model. Further calls have no effect."""
         vars(self).pop("_model", None)
 
     def _smoke(self, folder: Path) -> None:
-        """Try the model before the crawl needs it, which also builds the tables that the first page would wait for."""
+        """Run the model on a small page. This also builds lookup tables, so that the first page does not wait for
+        them."""
         from lxml.html import document_fromstring
 
         from scrapy_dripper.page.blocks import cut

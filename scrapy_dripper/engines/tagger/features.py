@@ -1,8 +1,8 @@
-"""Features of the blocks of a batch of pages: numpy over columns, no Python per block.
+"""Compute the features of all blocks in a batch of pages, with numpy operations on whole columns.
 
-All the pages of a batch are laid end to end, so that the cost of a numpy call is paid once a batch. What looks at
-neighbours never looks over the edge of a page. The features follow what was measured to matter: where a block stands
-(sections, roles, class names), how it is repeated, what its ancestors hold, what its words are, and what is around it.
+The columns of all pages are concatenated, so that the overhead of a numpy call is paid once per batch. Features of
+neighbours never cross the edge of a page. The features cover the context of a block (sections, roles, class names), its
+repetition, the content of its ancestors, its words, and its neighbours.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 
 LEVELS = 6
-"""How many ancestors of a block are looked at."""
+"""Number of ancestors of a block to consider."""
 LONG = 20
-"""Words of a long block."""
+"""Minimum number of words in a long block."""
 
 _SCHEMA_TYPES = {name: frozenset(types.split()) for name, types in SCHEMA_TYPES.items()}
 _PAGE_KINDS = {name: frozenset(kinds.split()) for name, kinds in PAGE_KINDS.items()}
@@ -42,10 +42,10 @@ _PATH = np.int64(1_000_003)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The columns of a batch of pages, laid end to end: m nodes, n blocks, one row of ``edges`` per page."""
+    """The concatenated columns of a batch of pages with m nodes and n blocks in total."""
 
     parent: Ints
-    """Number of the parent node; the root is its own parent."""
+    """Number of the parent node. A root is its own parent."""
     tag: Ints
     signature: Ints
     flags: Ints
@@ -55,14 +55,15 @@ class Table:
     """Bit set of the keyword groups of the node and all its ancestors."""
     depth: Ints
     wider: Ints
-    """Number of the nearest ancestor with more blocks than the node; wrappers around the same blocks are no news."""
+    """Number of the nearest ancestor with more blocks than the node. This skips wrappers around the same blocks."""
     path: Ints
     """Hash of the tags from the root down."""
     block_start: Ints
     block_end: Ints
     context: Ints
     outer: Ints
-    """Number of the block's innermost node that holds more than the block, or whose own run the block is."""
+    """Number of the innermost node that holds more than the block. If the block is an inline run among other blocks,
+    this is ``context``."""
     leaf: Ints
     links: Floats
     link_chars: Floats
@@ -75,7 +76,7 @@ class Table:
 
 
 def table(pages: Sequence[Page]) -> Table:
-    """Lay the columns of pages end to end."""
+    """Concatenate the columns of pages."""
     nodes = np.array([len(page.tree.nodes) for page in pages], dtype=np.int64)
     blocks = np.array([len(page.blocks) for page in pages], dtype=np.int64)
     node_at = np.concatenate([[0], np.cumsum(nodes)])
@@ -133,7 +134,7 @@ def table(pages: Sequence[Page]) -> Table:
 
 
 class Columns(dict[str, npt.NDArray[np.generic]]):
-    """Features by name, in the order in which they were added."""
+    """Features by name, in insertion order."""
 
     def matrix(self) -> Floats:
         """Return float32 of shape (n blocks, n features)."""
@@ -143,29 +144,29 @@ class Columns(dict[str, npt.NDArray[np.generic]]):
         return out
 
     def bits(self, prefix: str, names: Sequence[str], sets: Ints) -> None:
-        """Add one feature per bit of a column of bit sets."""
+        """Add a feature for each bit of a column of bit sets."""
         for bit, name in enumerate(names):
             self[f"{prefix}:{name}"] = (sets >> bit) & 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Features:
-    """The features of the n blocks of a batch, page after page."""
+    """The features of the n blocks of a batch, page by page."""
 
     names: tuple[str, ...]
     matrix: Floats
     """Shape (n, features)."""
     size: Floats
-    """Words of each block, shape (n,), with half a word for each CJK character."""
+    """Words of each block plus half a word for each CJK character, shape (n,)."""
     edges: Ints
-    """Where each page begins, and at the end n: shape (pages + 1,)."""
+    """The first block of each page, followed by n: shape (pages + 1,)."""
     table: Table
 
 
 def schema_hash(*names: Sequence[str]) -> str:
-    """Return the hash of the names of all stages' features and of the tables that give their values a meaning.
+    """Return a hash of the feature names of all stages and of the tables that define the values of the features.
 
-    Weights fit the code only if it is the same.
+    Weights only fit the code if their hash is the same.
     """
     meaning = [
         *map(list, names),
@@ -182,7 +183,7 @@ def schema_hash(*names: Sequence[str]) -> str:
 
 
 def features(pages: Sequence[Page]) -> Features:
-    """Return the features of all the blocks of pages. Every page has at least one block."""
+    """Return the features of all blocks of the pages. Every page must have at least one block."""
     t = table(pages)
     c = count([text for page in pages for text in page.blocks.text])
     x = Columns()
@@ -200,13 +201,13 @@ def features(pages: Sequence[Page]) -> Features:
 
 
 def _per(a: npt.NDArray[np.generic], b: npt.NDArray[np.generic]) -> Floats:
-    """a / b, and 0 where b is 0."""
+    """Return ``a / max(b, 1)``: a ratio that is 0 if both counts are 0."""
     result: Floats = np.divide(a, np.maximum(b, 1), dtype=np.float32)
     return result
 
 
 def running(values: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
-    """Running totals: ``running(v)[b] - running(v)[a]`` is the sum of v[a:b]."""
+    """Return running totals, so that ``running(v)[b] - running(v)[a]`` is the sum of ``v[a:b]``."""
     return np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
 
 
@@ -237,7 +238,7 @@ def _text(x: Columns, t: Table, c: Characters) -> None:
 
 
 def _words(x: Columns, c: Characters, pages: Sequence[Page]) -> None:
-    """Groups of words, and words shared with the page's title and URL."""
+    """Add the shares of word groups, and of words shared with the page's title and URL."""
     get = WORD_BITS.get
     codes: list[int] = []
     shared: list[int] = []
@@ -255,7 +256,7 @@ def _words(x: Columns, c: Characters, pages: Sequence[Page]) -> None:
         shared.extend(map(title.get, tokens, repeat(0)) if title else repeat(0, len(tokens)))
     starts = np.concatenate([[0], np.cumsum(c.words[:-1])])
     words = c.words
-    if int(words.sum()) != len(codes):  # lower-casing split a word: count again, by block
+    if int(words.sum()) != len(codes):  # lower-casing has split a word, so count again
         words = np.array([len(_tokens(text.lower())) for page in pages for text in page.blocks.text])
         starts = np.concatenate([[0], np.cumsum(words[:-1])])
     code, share = np.array(codes, dtype=np.int64), np.array(shared, dtype=np.int64)
@@ -302,7 +303,7 @@ def _place(x: Columns, t: Table, c: Characters) -> None:
 
 
 def _structure(x: Columns, t: Table) -> None:
-    """Tags, sections, roles and class names around the block."""
+    """Add the tags, sections, roles and class names around each block."""
     x["tag"] = t.tag[t.context]
     x["leaf_tag"] = t.tag[t.leaf]
     up = t.context
@@ -320,13 +321,13 @@ def _structure(x: Columns, t: Table) -> None:
 
 
 def _groups(key: Ints) -> tuple[Ints, Ints]:
-    """Return each row's group number and the sizes of the groups of equal keys."""
+    """Group equal keys. Return the group number of each row and the size of each group."""
     _, inverse, sizes = np.unique(key, return_inverse=True, return_counts=True)
     return inverse.astype(np.int64), sizes.astype(np.int64)
 
 
 def _repetition(x: Columns, t: Table, c: Characters, pages: Sequence[Page]) -> None:
-    """How often the text, and the shape of the place where it stands, occur on the page."""
+    """Add how often the text of each block, and the shape of its context, occur on the page."""
     copies: list[int] = []
     for page in pages:
         texts = page.blocks.text
@@ -352,7 +353,7 @@ def _repetition(x: Columns, t: Table, c: Characters, pages: Sequence[Page]) -> N
 
 
 def _ancestors(x: Columns, t: Table, c: Characters) -> None:
-    """What each of the nearest ancestors holds."""
+    """Add features of the content of the nearest ancestors."""
     size, chars, links = running(c.size), running(c.chars), running(np.minimum(t.link_chars, c.chars))
     long, long_words = running(c.size >= LONG), running(np.where(c.size >= LONG, c.size, 0))
     paragraph = (t.flags[t.context] & Flag.PARAGRAPH) != 0
@@ -388,11 +389,11 @@ def _shift(t: Table, by: int) -> Ints:
 
 
 AROUND = ("words", "link_density", "ends_sentence", "heading_level")
-"""Features that are also looked at in the blocks around."""
+"""Features that are also added for the neighbours of each block."""
 
 
 TAG_FEATURES = ("tag", "leaf_tag", "parent_tag_1", "parent_tag_2", "parent_tag_3", "tag-2", "tag-1", "tag+1", "tag+2")
-"""Features whose value is a tag's number, not a quantity; -1 beyond the edge of the page."""
+"""Features whose value is the number of a tag, or -1 beyond the edge of the page."""
 
 
 def _neighbours(x: Columns, t: Table) -> None:
@@ -416,11 +417,11 @@ MEANS = (
     *("images", "word_length", "upper", "digits", "commas", "separators", "currency", "cjk", "symbols", "lines"),
     *("starts_upper", "starts_digit", "starts_other", "words:stop", "heading_level", "copies", "shape_count"),
 )
-"""Features whose mean over the page is a feature as well."""
+"""Features whose mean over the page is also a feature."""
 
 
 def _page(x: Columns, t: Table, c: Characters) -> None:
-    """What the page is as a whole, the same for all its blocks."""
+    """Add features of the whole page, which are equal for all its blocks."""
     blocks = t.last - t.first
     for name in MEANS:
         sums = running(x[name])
@@ -435,7 +436,7 @@ def _page(x: Columns, t: Table, c: Characters) -> None:
 
 
 def _about(x: Columns, pages: Sequence[Page]) -> None:
-    """What the page's head and scripts say of it, the same for all its blocks."""
+    """Add features from the page's head and scripts, which are equal for all its blocks."""
     blocks = [len(page.blocks) for page in pages]
     told = [page.about for page in pages]
 

@@ -1,4 +1,4 @@
-"""Words that say what a part of a page is for: in class and id attributes, and in the text itself."""
+"""Keywords in class and id attributes, and words in text, that indicate the purpose of a part of a page."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ SCHEMA_TYPES: dict[str, str] = {
     "medicalbusiness dentist legalservice",
     "event": "event course jobposting howto videoobject apireference",
 }
-"""Groups of types of schema.org, by what a page with one of them is about."""
+"""Groups of schema.org types by the subject of the page."""
 
 PAGE_KINDS: dict[str, str] = {
     "article": "article",
@@ -76,7 +76,7 @@ _HEADER = 1 << list(KEYWORDS).index("header")
 
 
 def _beginnings() -> dict[str, int]:
-    """Return the first two or three characters of all keywords, with the bits of the groups that have such a one."""
+    """Map the first two or three characters of all keywords to the bit set of their groups."""
     found: dict[str, int] = {}
     for bit, pattern in enumerate(KEYWORDS.values()):
         for keyword in re.sub(r"\(.*?\)", "", pattern).split("|"):
@@ -94,21 +94,21 @@ _shorter = [(beginning, bits) for beginning, bits in _beginnings().items() if le
 def keywords(names: str) -> int:
     """Return the bit set of :data:`KEYWORDS` in a node's class and id attributes.
 
-    Pages repeat them, so they are remembered: give no more than the first few hundred characters.
+    Results are cached, so callers must limit the length of ``names``.
     """
     bits = 0
     for name in names.split():
         bits |= _name_keywords(name)
-    if names[:3].lower() == "top" and _top(_normal(names)):  # only where it comes first
+    if names[:3].lower() == "top" and _top(_normal(names)):  # only at the beginning
         bits |= _HEADER
     return bits
 
 
 @lru_cache(maxsize=1 << 14)
 def _name_keywords(name: str) -> int:
-    """Return the bit set of one class or id: other sites have other combinations of the same."""
+    """Return the bit set of a single class or id. Sites combine the same names in different ways."""
     text = _normal(name)
-    # Few groups have a keyword that begins like a part of the name, and only those are searched for.
+    # Only search for groups that have a keyword whose first characters occur in the name.
     possible = 0
     for i in range(len(text) - 2):
         possible |= _trigrams.get(text[i : i + 3], 0)

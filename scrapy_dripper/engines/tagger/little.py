@@ -1,7 +1,7 @@
-"""Little pages: what is main where there is too little text for an expected F1 to tell.
+"""Choose the main blocks of small pages, on which the expected F1 is unreliable.
 
-The tagger was trained on whole pages, and is unsure of a paragraph that stands alone. That nothing is main takes
-evidence of a page without content: a shell that a script fills, a bot wall, an error page.
+The tagger was trained on whole pages and is unsure of a single paragraph. A small page only has no main content if
+there is evidence for that: it is a shell that a script fills, a bot wall, or an error page.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from scrapy_dripper.page.page import Flag, Page
 Bools = npt.NDArray[np.bool_]
 
 LEAST = 0.1
-"""Where no block outside of the page's furniture is likelier than this, the page is a shell."""
+"""If no block outside of the boilerplate has a higher probability, the page is a shell."""
 SHARE = 0.3
-"""Of the likeliest block's probability, what the others of a little page have at least to be main with it."""
+"""Minimum probability of a main block on a small page, as a share of the highest one."""
 SURE = 0.7
-"""A page with a likelier block than this has content, whatever it says, unless it is very short."""
+"""A page with a block of a higher probability has content despite the wording, unless it is very short."""
 WORDS = 120
-"""Words of a bot wall or an error page at most."""
+"""Maximum number of words on a bot wall or an error page."""
 FEW = 40
-"""Words of one for which the model does not count: it has learnt that fragments are main as a whole."""
+"""The same if the model is sure of a block. It has learnt that fragments are main as a whole."""
 
-_FURNITURE = Flag.NAV | Flag.ASIDE | Flag.FORM | Flag.DIALOG
+_BOILERPLATE = Flag.NAV | Flag.ASIDE | Flag.FORM | Flag.DIALOG
 _ENDS = Flag.HEADER | Flag.FOOTER
 _CONTENT = Flag.ARTICLE | Flag.MAIN
 _UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
 
-_furniture_name = re.compile(
+_boilerplate_name = re.compile(
     r"(?:^|[\s_-])(?:nav(?:bar|igation)?|(?:main|top|site)?menu|(?:site|page)?footer|(?:site|page|top)header|sidebar"
     r"|breadcrumbs?|toolbar|topbar)(?=[\s_-]|$)",
     re.I,
@@ -47,7 +47,7 @@ _error_name = re.compile(
     rf"(?:{_CODE}\W{{0,9}}(?:error|{_REASON}|page not found)?|{_REASON}|error|page not found)\W{{0,9}}",
     re.I,
 ).fullmatch
-"""What an error page has as its title or heading."""
+"""Matches the title or heading of an error page."""
 _error = re.compile(
     "|".join(
         (
@@ -69,57 +69,56 @@ _error = re.compile(
     ),
     re.I,
 ).match
-"""How a text begins that stands in the place of content."""
+"""Matches the beginning of a text that is shown instead of content."""
 
 
 def with_little(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
-    """Return the labels of a page, mended if it is a little one. All arrays have shape (n,) for its n blocks.
+    """Return the labels of a page, corrected if it is a small one. All arrays have shape (n,) for its n blocks.
 
-    A fragment, without a page's furniture around it, is main as a whole. So is, of a page of which nothing was main,
-    what stands outside of its furniture. Where there is nothing such, or the page says that it is an error or a wall,
-    nothing is main.
+    A fragment, which has no boilerplate, is main as a whole. If nothing was main, the likely blocks outside of the
+    boilerplate become main. If there are none, or if the page is an error page or a bot wall, nothing is main.
     """
-    furniture, unseen = _furniture(page, at_once=bool(main.any()))
+    boilerplate, unseen = _boilerplate(page, at_once=bool(main.any()))
     chosen = main
-    if not furniture.any():
+    if not boilerplate.any():
         chosen = main | ~unseen
     elif not main.any():
-        outside = ~furniture & ~unseen
+        outside = ~boilerplate & ~unseen
         chosen = outside & (probabilities >= max(LEAST, SHARE * probabilities.max(where=outside, initial=0)))
     if chosen.any() and _without_content(page, chosen, WORDS if probabilities[chosen].max() < SURE else FEW):
         return np.zeros_like(main)
     return chosen
 
 
-def _furniture(page: Page, at_once: bool) -> tuple[Bools, Bools]:
-    """Return which blocks are a page's furniture (menus, header, footer, forms, blocks of links), and which are unseen.
+def _boilerplate(page: Page, at_once: bool) -> tuple[Bools, Bools]:
+    """Return which blocks are boilerplate (menus, header, footer, forms, blocks of links), and which are invisible.
 
-    The header of an article is none, nor is a link that is the only one, such as "Read more". ``at_once``: whether
-    there is any is all that counts, and class names, which take longest, are not looked at where tags say it.
+    The header of an article and a single link, such as "Read more", are not boilerplate. With ``at_once``, the result
+    only needs to show whether there is any boilerplate, so class names, which take the longest, may be skipped.
     """
     tree, blocks = page.tree, page.blocks
     n = len(blocks)
     flags = tree.flags[blocks.context] | tree.flags[blocks.leaf]
-    furniture: Bools = (flags & _FURNITURE != 0) | ((flags & _ENDS != 0) & (flags & _CONTENT == 0))
+    boilerplate: Bools = (flags & _BOILERPLATE != 0) | ((flags & _ENDS != 0) & (flags & _CONTENT == 0))
     linked = 2 * blocks.link_chars >= np.fromiter(map(len, blocks.text), dtype=np.int64, count=n)
-    furniture |= linked & (blocks.links > 1 if linked.sum() == 1 else True)
+    boilerplate |= linked & (blocks.links > 1 if linked.sum() == 1 else True)
     unseen = flags & _UNSEEN != 0
-    if at_once and furniture.any():
-        return furniture, unseen
+    if at_once and boilerplate.any():
+        return boilerplate, unseen
     change = np.zeros(n + 1, dtype=np.int64)
-    named = {name for name in set(tree.names) if name and _furniture_name(name[:512])}
+    named = {name for name in set(tree.names) if name and _boilerplate_name(name[:512])}
     for i, name in enumerate(tree.names):
         if name in named:
             change[int(tree.block_start[i])] += 1
             change[int(tree.block_end[i])] -= 1
-    furniture |= np.cumsum(change)[:n] > 0
-    return furniture, unseen
+    boilerplate |= np.cumsum(change)[:n] > 0
+    return boilerplate, unseen
 
 
 def _without_content(page: Page, chosen: Bools, words: int) -> bool:
-    """Return True if a page, or what was chosen of it, says that it is an error page, a bot wall or a shell.
+    """Return True if the title or the chosen blocks show that the page is an error page, a bot wall or a shell.
 
-    Where more words than these were chosen, it is none.
+    Return False if the chosen blocks have more than ``words`` words.
     """
     tree, blocks = page.tree, page.blocks
     numbers = np.flatnonzero(chosen).tolist()

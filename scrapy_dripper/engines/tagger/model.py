@@ -1,4 +1,4 @@
-"""A tagger's model folder: weights, manifest.json and card; checked at load."""
+"""Load and run a tagger's model folder, which holds the graphs, manifest.json and a model card."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ if TYPE_CHECKING:
     import onnxruntime
 
 FORMAT = 3
-"""Version of the folder's layout that this code reads."""
+"""Supported version of the folder layout."""
 BLOCKS = "blocks.onnx"
-"""The first stage: features of blocks to probabilities."""
+"""The first stage: probabilities from the features of blocks."""
 PAGES = "pages.onnx"
-"""The page stage: what the first stage makes of a page to the probability of each type."""
+"""The page stage: probabilities of the page types from the results of the first stage."""
 CONTEXT = "context.onnx"
-"""The second stage: the page's types, and probabilities around and above a block, to its own, in the mean with the
-first stage's."""
+"""The second stage: probabilities from the page types and the probabilities around a block, averaged with those of the
+first stage."""
 QUALITY = "quality.onnx"
-"""How sure the model is of a page to the word F1 that is to be expected."""
+"""The quality stage: the expected word F1 of a page."""
 GRAPHS = (BLOCKS, PAGES, CONTEXT, QUALITY)
 MANIFEST = files.MANIFEST
 MOST_WEIGHTS = 256 << 20
-"""Bytes of a graph; the bundled ones have 2 million."""
+"""Size limit of a graph in bytes. The bundled ones have 2 million."""
 _RESTORE = "restore the model folder, or train the model again"
 
 
 def bundled() -> Path:
-    """Return the folder of the model that comes with the package."""
+    """Return the folder of the bundled model."""
     return Path(str(resources.files("scrapy_dripper.models"))) / "tagger"
 
 
 def schema_of(batch: Features) -> str:
-    """Return the hash of the features of all the graphs, which any batch has."""
+    """Return the hash of the features of all graphs. It is the same for all batches."""
     blocks, pages = len(batch.size), len(batch.edges) - 1
     p, types = np.zeros(blocks, dtype=np.float32), np.zeros((pages, len(PAGE_TYPES)), dtype=np.float32)
     return schema_hash(
@@ -61,18 +61,18 @@ def schema_of(batch: Features) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What ``manifest.json`` says. Unknown keys beside these are notes for people."""
+    """The content of ``manifest.json``. Other keys are notes for people and are ignored."""
 
     format: int
     engine: str
     feature_schema: str
     weights_sha256: dict[str, str]
-    """Of each of the graphs."""
+    """The hash of each graph, by file name."""
     decoding: Decoding
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
-        """Read a folder's manifest. Raise ModelError if it is missing, damaged or of another kind."""
+        """Read a folder's manifest. Raise ModelError if it is missing, damaged, or for another engine or format."""
         path = folder / MANIFEST
         if not path.is_file():
             raise ModelError(
@@ -95,26 +95,26 @@ class Manifest:
             raise ModelError(f"{path} is damaged ({type(error).__name__}: {error}): {_RESTORE}") from None
 
     def write(self, folder: Path, **notes: Any) -> None:
-        """Write the manifest into a folder, with notes for people behind it."""
+        """Write the manifest to a folder, with additional notes for people."""
         text = json.dumps({**asdict(self), **notes}, indent=2, ensure_ascii=False) + "\n"
         (folder / MANIFEST).write_text(text, encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """What the model says of a batch."""
+    """The model's answer for a batch."""
 
     probabilities: npt.NDArray[np.float32]
-    """Of main, of each block: shape (n,)."""
+    """Probability of each block to be main content: shape (n,)."""
     types: npt.NDArray[np.float32]
-    """Of each of :data:`~scrapy_dripper.engines.tagger.page_stage.PAGE_TYPES`: shape (pages, types)."""
+    """Probabilities of :data:`~scrapy_dripper.engines.tagger.page_stage.PAGE_TYPES`: shape (pages, types)."""
 
 
 class Model:
-    """The weights of a tagger in an ONNX session a graph."""
+    """The ONNX sessions of a tagger, one for each graph."""
 
     def __init__(self, folder: Path, *, device: str = "cpu", threads: int = 1) -> None:
-        """Load a model folder. Raise ModelError, saying what to do, if it cannot be used."""
+        """Load a model folder. Raise ModelError if it cannot be used."""
         self.manifest = Manifest.read(folder)
         files.check(folder, self.manifest.weights_sha256, _RESTORE)
         digests = self.manifest.weights_sha256
@@ -123,7 +123,7 @@ class Model:
         )
 
     def __call__(self, batch: Features) -> Answer:
-        """Return what the model says of the blocks and pages of a batch."""
+        """Run the model on the blocks and pages of a batch."""
         inputs = {"features": batch.matrix, "first": batch.table.first, "last": batch.table.last}
         (first,) = self._blocks.run(["probabilities"], inputs)
         (types,) = self._pages.run(["probabilities"], {"features": page_features(batch, first).matrix})
@@ -131,7 +131,7 @@ class Model:
         return Answer(np.asarray(mean, dtype=np.float32), np.asarray(types, dtype=np.float32))
 
     def quality(self, batch: Features, answer: Answer, main: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
-        """Return the word F1 that is to be expected of each page, 0 to 1, if the blocks in ``main`` are chosen."""
+        """Return the expected word F1 of each page, 0 to 1, if the blocks in ``main`` are chosen."""
         known = quality_features(batch, answer.probabilities, answer.types, main)
         (quality,) = self._quality.run(["quality"], {"features": known.matrix})
         return np.asarray(quality, dtype=np.float32)
@@ -139,13 +139,13 @@ class Model:
 
 def _weights(path: Path) -> Path:
     if path.stat().st_size > MOST_WEIGHTS:
-        raise ModelError(f"{path} has more than {MOST_WEIGHTS:,} bytes, which no tagger has: {_RESTORE}")
+        raise ModelError(f"{path} has more than {MOST_WEIGHTS:,} bytes, too many for a tagger: {_RESTORE}")
     check_external_data(path, {}, _RESTORE)
     return path
 
 
 def _session(path: Path, digest: str, device: str, threads: int) -> onnxruntime.InferenceSession:
-    """Return the session of a graph, which the engines of this process share."""
+    """Return the session of a graph. The engines of this process share it."""
     check_runtime("The tagger")
     import onnxruntime
 
@@ -155,7 +155,8 @@ def _session(path: Path, digest: str, device: str, threads: int) -> onnxruntime.
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # Every batch has a shape of its own: a pattern would be kept for each, and the arena keeps what the largest needed.
+    # Each batch has a different shape. onnxruntime would cache a memory pattern for each of them, and its arena would
+    # keep the memory of the largest one.
     options.enable_mem_pattern = False
     options.enable_cpu_mem_arena = False
 
@@ -164,5 +165,5 @@ def _session(path: Path, digest: str, device: str, threads: int) -> onnxruntime.
 
     try:
         return shared_session((digest, threads), load)
-    except Exception as error:  # onnxruntime raises types of its own for every kind of damage
+    except Exception as error:  # onnxruntime has its own exception types
         raise ModelError(f"onnxruntime cannot load {path} ({error}): {_RESTORE}") from None

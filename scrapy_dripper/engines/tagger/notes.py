@@ -1,6 +1,7 @@
-"""Footnotes go with their marks: one whose mark is main is main, and one whose mark is not is not.
+"""Give each footnote the label of its reference marks.
 
-Only what could be either: the legal notes of a shop and the bibliography of a paper have marks, too, and are unlikely.
+A footnote only becomes main if it is not too unlikely. The legal notes of a shop and the bibliography of a paper also
+have marks, but have low probabilities.
 """
 
 from __future__ import annotations
@@ -15,22 +16,22 @@ from scrapy_dripper.page.tags import TAGS
 Bools = npt.NDArray[np.bool_]
 
 LEAST = 0.2
-"""Mean probability of the blocks of a footnote at least, for it to become main."""
+"""Minimum mean probability of the blocks of a footnote for it to become main."""
 
 _LINK = TAGS["a"]
 
 
 def with_notes(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
-    """Return the labels with each footnote labelled as its marks. All arrays have shape (n,) for the page's n blocks.
+    """Return the labels with each footnote labelled like its marks. All arrays have shape (n,) for the page's n blocks.
 
-    Which links are marks, and where the notes are, is what the Markdown makes of the page.
+    Marks and footnotes are recognised in the same way as for Markdown.
     """
     tree = page.tree
     links = [i for i in np.flatnonzero(tree.tag == _LINK).tolist() if (tree.nodes[i].get("href") or "")[:1] == "#"]
     if not links or not main.any():
         return main
     marks = FootnoteMarks(tree.nodes[0])
-    kept: dict[object, bool] = {}  # by footnote
+    kept: dict[object, bool] = {}  # footnote to whether one of its marks is main
     for i in links:
         note = marks.note(tree.nodes[i], tree.nodes[i].get("href"))
         if note is not None:
@@ -51,7 +52,7 @@ def with_notes(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
 
 
 def _blocks(page: Page, node: int) -> tuple[int, int]:
-    """Return the first block of a footnote and the one behind it. What follows a heading, up to the next, is of it."""
+    """Return the range of blocks of a footnote. If it is a heading, this includes everything up to the next heading."""
     tree = page.tree
     a, b = int(tree.block_start[node]), int(tree.block_end[node])
     if tree.flags[node] & Flag.HEADING and b > a:

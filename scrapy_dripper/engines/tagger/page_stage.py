@@ -1,8 +1,8 @@
-"""What a page is as a whole: the features of the model's page stage, which tells page types apart, and of its quality.
+"""The features of whole pages, from which the model predicts the page type and the quality.
 
-The same shape is main content on one page and furniture on another: cards on a listing and below an article, posts of
-a thread and comments. A page's type cannot be seen from one block. So the page stage looks at what the first stage
-takes for main content and at the rest, each as a mean over its words.
+The same structure can be main content on one page and boilerplate on another: cards on a listing and below an article,
+or posts of a thread and comments. A single block does not show the type of its page. So the page stage uses the mean
+features of the blocks that the first stage takes for main content, and those of the rest, weighted by words.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import numpy.typing as npt
 from scrapy_dripper.engines.tagger.features import TAG_FEATURES, Features, Floats
 
 PAGE_TYPES = ("article", "collection", "documentation", "forum", "listing", "product", "service")
-"""The types that a page can have, in the order of the page stage's answers."""
+"""The page types, in the order of the page stage's output."""
 
 LEAST = 0.3
-"""Words that every block weighs at least."""
+"""Minimum weight of a block in words."""
 SURE = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Probabilities over which the share of a page's words says how sure the model is."""
+"""Thresholds: the share of a page's words with a higher probability shows how sure the model is."""
 _WHOLE = ("page_", "about_")
 _Doubles = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageFeatures:
-    """Features of pages, a row a page."""
+    """Features of pages, one row per page."""
 
     names: tuple[str, ...]
     matrix: Floats
@@ -36,7 +36,7 @@ class PageFeatures:
 
 
 def page_features(batch: Features, probabilities: Floats) -> PageFeatures:
-    """Return what the page stage looks at; ``probabilities``, of shape (n blocks,), come from the first stage."""
+    """Return the features of the page stage. ``probabilities``, of shape (n blocks,), are those of the first stage."""
     p = probabilities.astype(np.float64)
     w = batch.size.astype(np.float64) + LEAST
     starts = batch.edges[:-1]
@@ -56,10 +56,10 @@ def page_features(batch: Features, probabilities: Floats) -> PageFeatures:
 def quality_features(
     batch: Features, probabilities: Floats, types: Floats, main: npt.NDArray[np.bool_]
 ) -> PageFeatures:
-    """Return what the expected word F1 of pages is told from: how sure the model is, and of what.
+    """Return the features of the quality stage, which predicts the expected word F1.
 
-    ``probabilities`` and ``main``, of shape (n blocks,), are the answer of the model and the blocks that were chosen;
-    ``types`` has shape (pages, types).
+    ``probabilities`` and ``main``, of shape (n blocks,), are the model's answer and the chosen blocks. ``types`` are
+    the probabilities of the page types, of shape (pages, types).
     """
     p = probabilities.astype(np.float64)
     w = batch.size.astype(np.float64) + LEAST
@@ -95,12 +95,12 @@ def _own(p: _Doubles, w: _Doubles, starts: npt.NDArray[np.int64]) -> dict[str, _
 
 
 def _joined(*columns: npt.NDArray[np.floating]) -> Floats:
-    """Return matrices and columns of as many rows side by side."""
+    """Join matrices and columns with the same number of rows."""
     return np.column_stack(columns).astype(np.float32)
 
 
 def _means(batch: Features, weights: _Doubles) -> Floats:
-    """Return the weighted means of the features over each page: shape (weights, pages, features).
+    """Return the weighted means of the features over each page, of shape (weights, pages, features).
 
     ``weights`` has shape (weights, n blocks).
     """

@@ -1,8 +1,7 @@
-"""What a person sees once although the page's source has it twice: of such twins, one stays main.
+"""Remove twins: content that is in the source of a page twice, although a reader sees it once.
 
-Text that stands twice on purpose is kept: a refrain, the clause that ends each section, steps, code, quotes in a forum.
-So a text is a twin only by what the page shows of it: one is hidden, both are links of one card, or a whole section is
-there once more.
+Text that is repeated on purpose is kept, such as a refrain, a closing clause, steps, code, or quotes in a forum. A text
+is only a twin if one copy is hidden, if both are links of the same card, or if a whole section is repeated.
 """
 
 from __future__ import annotations
@@ -20,30 +19,30 @@ from scrapy_dripper.page.tags import TAGS
 
 Bools = npt.NDArray[np.bool_]
 Pair = tuple[int, int]
-"""The number of a block that is a twin, and that of the block that stands for both."""
+"""The number of a twin and the number of the block that represents both."""
 
 LEAST_CHARS = 10
-"""Characters from which on a text that is hidden here and shown there is a twin."""
+"""Minimum length of a hidden text that can be a twin, in characters."""
 NEAR = 6
-"""Blocks that the two texts of a card are apart at most."""
+"""Maximum distance between the two texts of a card, in blocks."""
 CARD = 10
-"""Blocks of a card at most."""
+"""Maximum number of blocks in a card."""
 PART = 0.5
-"""Share of the words of one text of a card that the other has at least: titles come with and without their price."""
+"""Minimum share of words that the two texts of a card have in common. Titles occur with and without a price."""
 SECTION = 3
-"""Blocks of a copied section at least, of which two are long."""
+"""Minimum number of blocks in a repeated section, two of which must be long."""
 LONG = 15
-"""Words of a long block."""
+"""Minimum number of words in a long block."""
 COPIES = 3
-"""A section that is there more often is there on purpose."""
+"""A section with more copies than this is repeated on purpose."""
 SHARED = 0.6
-"""Share of the text of an element for some screens that stands elsewhere, at least."""
+"""Minimum share of the text of a screen-specific element that also occurs elsewhere."""
 NESTED = 8
-"""Elements for some screens that are looked at within each other: each is read as a whole."""
+"""Maximum nesting of screen-specific elements to process, since each one is read as a whole."""
 MARGIN = 0.1
-"""The first copy of a section is kept, unless the mean probability of another is higher by more than this."""
+"""The first copy of a section is kept, unless the mean probability of another copy is higher by more than this."""
 
-# Plain integers: the operators of flags are methods in Python, and here they are asked for every block.
+# Plain integers, because the operators of IntFlag are slow Python methods.
 _HEADING = int(Flag.HEADING)
 _UNSEEN = int(Flag.HIDDEN | Flag.NOSCRIPT)
 _PLACED = int(Flag.HEADING | Flag.CODE | Flag.PREFORMATTED | Flag.TABLE | Flag.QUOTE | Flag.DEFINITION)
@@ -68,16 +67,16 @@ _words = re.compile(r"\w+").findall
 
 
 def without_twins(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
-    """Return the labels with one of the two taken out where twins are main; where the hidden one is, the other becomes.
+    """Return the labels without twins. If only the twin was main, the block that represents both becomes main instead.
 
     All arrays have shape (n,) for the n blocks of the page.
     """
     if not main.any():
         return main
     kept, p = main.tolist(), probabilities.tolist()
-    stands_for: dict[int, int] = {}  # by twin
+    stands_for: dict[int, int] = {}  # twin to the block that represents it
     ways = [_cards(page, p, kept)]
-    # On most pages no text of a main block is there twice, and nothing else is to be looked for.
+    # The other searches are only needed if the text of a main block is repeated, which is rare.
     often = Counter(page.blocks.text)
     repeated = [often[text] > 1 for text in page.blocks.text]
     if any(keep and again for keep, again in zip(kept, repeated, strict=True)):
@@ -99,11 +98,11 @@ def _flags(page: Page) -> list[int]:
 
 # ---------------------------------------------------------------------- one is hidden
 def _hidden(page: Page, p: list[float]) -> Iterator[Pair]:
-    """Yield each hidden block whose text is shown elsewhere, and the likeliest block that shows it.
+    """Yield each hidden block whose text is visible elsewhere, with the most likely block that shows it.
 
-    Hidden is what attributes or inline styles hide, what stands in ``<noscript>``, and the clones of a carousel. What
-    a script unfolds (tabs, accordions) has a place of its own, as headings, list items, code, cells, quotes and
-    definitions have: those are twins only as clones, or next to each other.
+    A block is hidden by attributes, by inline styles, in ``<noscript>``, or as a clone in a carousel. Content that a
+    script unfolds (tabs, accordions) has its own place on the page, as have headings, list items, code, cells, quotes
+    and definitions. These are twins only if they are clones or adjacent.
     """
     tree, blocks = page.tree, page.blocks
     flags = _flags(page)
@@ -133,9 +132,9 @@ def _hidden(page: Page, p: list[float]) -> Iterator[Pair]:
 
 
 def _classed(tree: Tree, pattern: Callable[[str], object]) -> list[bool]:
-    """Return which nodes have a class that a pattern finds: an id names what is in the element, as that of a heading.
+    """Return for each node whether a pattern matches its class. Ids do not count, because they describe the content.
 
-    Cells are left out: what is hidden is their column, and it is not there twice.
+    Cells never match: they are hidden together with their column, which is not repeated.
     """
     named = {name for name in set(tree.names) if name and pattern(name[:512]) is not None}
     return [
@@ -145,7 +144,7 @@ def _classed(tree: Tree, pattern: Callable[[str], object]) -> list[bool]:
 
 
 def _within(tree: Tree, marked: list[bool], n: int) -> list[bool]:
-    """Return which of the n blocks stand in a marked node."""
+    """Return for each of the n blocks whether it is inside a marked node."""
     change = [0] * (n + 1)
     for i, mark in enumerate(marked):
         if mark:
@@ -155,17 +154,17 @@ def _within(tree: Tree, marked: list[bool], n: int) -> list[bool]:
 
 
 def _other_screens(page: Page, p: list[float]) -> Iterator[Pair]:
-    """Yield the blocks of an element whose class says for which screens it is, and that say what stands elsewhere."""
+    """Yield the blocks of screen-specific elements, according to their class, whose text also occurs elsewhere."""
     tree, texts = page.tree, page.blocks.text
     named = [i for i, found in enumerate(_classed(tree, _for_screens)) if found]
     if not named:
         return
     heads = [flag & _HEADING != 0 for flag in _flags(page)]
-    places: dict[tuple[str, bool], list[int]] = {}  # a heading is no twin of its line in the table of contents
+    places: dict[tuple[str, bool], list[int]] = {}  # a heading is not a twin of its entry in the table of contents
     for i, key in enumerate(zip(texts, heads, strict=True)):
         places.setdefault(key, []).append(i)
     done = 0
-    around: list[int] = []  # where the elements end that were looked at and hold the next one
+    around: list[int] = []  # the ends of the processed elements around the current one
     for node in named:
         a, b = int(tree.block_start[node]), int(tree.block_end[node])
         while around and around[-1] <= a:
@@ -184,7 +183,7 @@ def _other_screens(page: Page, p: list[float]) -> Iterator[Pair]:
 
 
 def _copies(p: list[float], pairs: Sequence[Pair]) -> Iterator[Pair]:
-    """Yield the blocks of one of two copies, each with its like in the other, which is kept: the first, mostly."""
+    """Yield the blocks of the copy to remove, each with its counterpart in the copy to keep, usually the first one."""
     gain = sum(p[j] - p[i] for i, j in pairs) * (1 if pairs[0][0] < pairs[0][1] else -1)
     later = gain > MARGIN * len(pairs)
     for i, j in pairs:
@@ -193,7 +192,7 @@ def _copies(p: list[float], pairs: Sequence[Pair]) -> Iterator[Pair]:
 
 # ---------------------------------------------------------------------- whole sections
 class _Texts:
-    """Sums over the texts of blocks by which sequences of them are compared in constant time."""
+    """Rolling hashes over the texts of blocks, to compare sequences of blocks in constant time."""
 
     _PRIME, _BASE = (1 << 61) - 1, 1_000_003
 
@@ -206,23 +205,23 @@ class _Texts:
             self._power.append(self._power[-1] * self._BASE % self._PRIME)
 
     def hash(self, a: int, b: int) -> int:
-        """Return a number that is the same for the same texts, in the same order, from block a up to b."""
+        """Return a hash of the texts of the blocks a to b - 1, in order."""
         return (self._sum[b] - self._sum[a] * self._power[b - a]) % self._PRIME
 
 
 def _sections(page: Page, p: list[float], repeated: Sequence[bool]) -> Iterator[Pair]:
-    """Yield the blocks of sections that are there once more, but not as a sibling of the same kind.
+    """Yield the blocks of repeated sections, except siblings of the same kind.
 
-    A section has two long texts at least that are neither code nor quoted nor in a list or table, and is there three
-    times at most: shorter things, and what comes more often, are repeated on purpose. ``repeated`` says of each block
-    if its text is there more than once.
+    A section has at least two long texts that are not code, quotes, list items or cells, and has at most three copies.
+    Shorter sections, and sections with more copies, are repeated on purpose. ``repeated`` holds for each block whether
+    its text occurs more than once.
     """
     tree, texts = page.tree, page.blocks.text
     long = [
         again and not flag & _IN_PLACE and len(_words(text)) >= LONG
         for again, flag, text in zip(repeated, _flags(page), texts, strict=True)
     ]
-    if sum(long) < 4:  # two of each copy
+    if sum(long) < 4:  # two for each copy
         return
     quoted = _within(tree, _classed(tree, _quotes), len(texts))
     many = [0, *accumulate(own and not quote for own, quote in zip(long, quoted, strict=True))]
@@ -249,13 +248,11 @@ def _sections(page: Page, p: list[float], repeated: Sequence[bool]) -> Iterator[
 
 # ---------------------------------------------------------------------- links of one card
 def _cards(page: Page, p: list[float], kept: Sequence[bool]) -> Iterator[Pair]:
-    """Yield the text of a card that its other text holds, or is held by: those of its picture's link and its title's.
+    """Yield pairs of texts of the same card, such as the links of its picture and its title, one containing the other.
 
-    One of them at least is main.
-
-    Both lead to the same place; or one leads somewhere and the other holds no link, and both are in an element of a few
-    blocks. The longer text is kept, so that no word is lost; of equal ones the heading, else the likelier. A heading
-    stays beside a longer text.
+    At least one of them is main. Both link to the same target, or one is a link and the other has no link and both are
+    in an element with few blocks. The longer text is kept, so that no word is lost. Of equal texts, the heading is
+    kept, or else the more likely one. A heading is never removed in favour of a longer text.
     """
     texts = page.blocks.text
     links, chars = page.blocks.links.tolist(), page.blocks.link_chars.tolist()
@@ -280,9 +277,9 @@ def _cards(page: Page, p: list[float], kept: Sequence[bool]) -> Iterator[Pair]:
 
 
 def _says_both(texts: Sequence[str], words: dict[int, int], i: int, j: int) -> bool:
-    """Return True if one of two texts holds the other, from word to word, and that has a good part of its words.
+    """Return True if one of two texts contains the other as whole words, and they have most words in common.
 
-    ``words`` keeps the number of words of each text.
+    ``words`` caches the number of words of each text.
     """
     short, long = sorted((i, j), key=lambda k: len(texts[k]))
     if texts[short] not in texts[long]:
@@ -295,7 +292,7 @@ def _says_both(texts: Sequence[str], words: dict[int, int], i: int, j: int) -> b
 
 
 class _Card:
-    """What decides whether two blocks are of one card."""
+    """Decides whether two blocks belong to the same card."""
 
     def __init__(self, page: Page) -> None:
         self._tree, self._blocks = page.tree, page.blocks
@@ -305,10 +302,9 @@ class _Card:
         return self._flags[block] & _HEADING != 0
 
     def holds(self, i: int, j: int, i_linked: bool, j_linked: bool) -> bool:
-        """Return True if block i and block j before it, one of them a link at least, are of one card.
+        """Return True if block i and an earlier block j, at least one of them a link, belong to the same card.
 
-        Siblings of the same kind are not, nor rows of a list or table, nor links within a page: those of a table of
-        contents.
+        Siblings of the same kind, rows of a list or table, and links within the page (a table of contents) do not.
         """
         tree, context = self._tree, self._blocks.context
         if (self._flags[i] | self._flags[j]) & _IN_ROWS:
@@ -325,7 +321,7 @@ class _Card:
         return bool(few) and int(tree.tag[a]) not in _ROWS
 
     def _target(self, block: int) -> str | None:
-        """Return where the first link of a block leads, or the link that it is in."""
+        """Return the target of the link around a block, or of the first link in it."""
         tree = self._tree
         leaf = node = int(self._blocks.leaf[block])
         while node >= 0 and tree.flags[node] & Flag.LINK:

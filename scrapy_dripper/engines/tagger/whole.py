@@ -1,8 +1,8 @@
-"""Structures that stay whole: the blocks of a list, a table, a code or a call-out get one label.
+"""Keep structures whole: all blocks of a list, a table, a code listing or a call-out get the same label.
 
-A structure is what an author wrote as one thing. Lists and tables that set out a page (menus, cards, threads) are none:
-they hold what running text has not, such as ``<div>``, headings and forms, or are mostly links. A list of links is part
-of a text that leads up to it.
+A structure is something that an author wrote as a unit. Lists and tables used for layout (menus, cards, threads) are
+not structures. They contain elements that running text does not have, such as ``<div>``, headings and forms, or mostly
+links. A list of links is part of the text that introduces it.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ LEAST = {
     "details": 0.4,
     "figure": 0.4,
 }
-"""Mean probability from which on a structure in running text is part of it: the less, the rarer it is anything else."""
+"""Minimum mean probability of a structure in running text to be main. Kinds that are rarely boilerplate need less."""
 LAST = frozenset({"code", "list", "links", "table", "call-out", "quotation"})
-"""What may end a text, with the same probability. Figures behind a text are of the page's furniture."""
+"""Structures that may also end a text, with the same threshold. Figures after a text are boilerplate."""
 ADDED = frozenset({"introduced links", "headed links"})
-"""What becomes main as a whole between main blocks and gets no label otherwise: links have reasons of their own."""
+"""Structures that become main as a whole, between main blocks. Otherwise their blocks are labelled one by one."""
 MOST_BLOCKS = 200
-"""Blocks of a structure at most: what has more is a part of the page."""
+"""Maximum number of blocks in a structure. Anything larger is a section of the page."""
 LINKED = 0.5
-"""Share of the text of a structure that is links, from which on it leads to other pages."""
+"""A structure with a larger share of text in links than this is a list of links to other pages."""
 CELL = 1_500
-"""Characters of a cell of a data table at most, in the mean."""
+"""Maximum mean length of the cells of a data table, in characters."""
 SHAPE = 0.7
-"""Share of the blocks of one shape that are main, from which on the others follow them."""
+"""If at least this share of the blocks of the same shape is main, the others may become main, too."""
 ALIKE = 4
-"""Blocks of one shape at least."""
+"""Minimum number of blocks of the same shape."""
 LIKELY = 0.3
-"""Probability from which on a block follows those of its shape."""
+"""Minimum probability for a block to follow the others of its shape."""
 
 _UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
 _ELSEWHERE = Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG
@@ -77,9 +77,11 @@ _WRITTEN = [
     ).split()
 ]
 _OF_LAYOUTS = frozenset({"list", "table", "definitions", "quotation"})
-"""What pages are set out with, too: then it holds elements that no author writes."""
+"""Structures that are also used for layout. They then contain elements that authors do not write."""
 _CELL, _HEADER, _ROW = TAGS["td"], TAGS["th"], TAGS["tr"]
-_furniture = re.compile(r"copyright|licen[cs]e|author|share|social|relat|tags|meta|nav|pag(?:er|ination)", re.I).search
+_boilerplate = re.compile(
+    r"copyright|licen[cs]e|author|share|social|relat|tags|meta|nav|pag(?:er|ination)", re.I
+).search
 
 
 _sources = re.compile(
@@ -91,19 +93,19 @@ _sources = re.compile(
     r"|関連リンク|出典|참고(?: ?(?:자료|문헌|링크))?|출처)[\W_]*",
     re.I,
 ).fullmatch
-"""Headings of links that belong to a text, unlike "Related articles"."""
+"""Matches headings of link lists that belong to a text, unlike "Related articles"."""
 _teases = re.compile(
     r"(?:you (?:may|might) also|(?:read|see|more|watch) (?:also|more|next|on this|from|about|stories)|also read|related"
     r"|recommended|(?:lesen|lies|sehen) sie auch|mehr (?:zum|zu|dazu)|(?:lire|voir) aussi|à lire|sur le même"
     r"|lee también|te puede|leia (?:também|mais)|veja também|leggi anche|lees ook|czytaj|zobacz|читайте|смотрите)\b",
     re.I,
 ).match
-"""Starts of what stands above links to other pages of a site."""
+"""Matches the start of a line or heading above links to other pages of the site."""
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """A structure of a page: a key of :data:`LEAST`, the number of its element, and its blocks, from a up to b."""
+    """A structure of a page: its kind (a key of :data:`LEAST`), its node, and its blocks a to b - 1."""
 
     kind: str
     node: int
@@ -112,11 +114,11 @@ class Structure:
 
 
 def with_whole(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
-    """Return the labels with one for all blocks of a structure. All arrays have shape (n,) for the page's n blocks.
+    """Return the labels with the same label for all blocks of a structure. All arrays have shape (n,) for n blocks.
 
-    A structure is main if most of its text is, or has a mean probability over one half. In running text, between main
-    blocks of the element that it stands in or at its end, less is enough (:data:`LEAST`). What is hidden does not vote
-    and does not become main, nor does a label or a button in a box of code.
+    A structure is main if most of its text is main, or if its mean probability is above one half. A lower mean is
+    enough (:data:`LEAST`) in running text: between main blocks of the same parent, or after the last one. Hidden blocks
+    do not vote and do not become main; neither do labels and buttons in a code listing.
     """
     if not main.any():
         return main
@@ -138,17 +140,17 @@ def with_whole(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
                 labels[voters] |= between and mean > LEAST[one.kind]
                 continue
             name = page.tree.names[one.node][:LONGEST_CLASS]
-            in_text = between or (last and one.kind in LAST and not _furniture(name))
+            in_text = between or (last and one.kind in LAST and not _boilerplate(name))
             if votes > 0 or in_text:
                 labels[voters] = max(votes, mean) > 0.5 or (in_text and mean > LEAST[one.kind])
     return labels
 
 
 def with_alike(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
-    """Return the labels with those blocks main, too, that are not unlikely and shaped as others, most of them main.
+    """Return the labels with blocks added that have the same shape as others, most of which are main.
 
-    Of one shape are blocks at the same depth whose elements, and the two around them, have the same tags and classes:
-    the posts of a thread, the titles of the cards of a listing.
+    Blocks have the same shape if they have the same depth, and if their elements and the two around them have the same
+    tags and classes. Examples are the posts of a thread and the titles of cards in a listing.
     """
     if not main.any():
         return main
@@ -167,9 +169,9 @@ def with_alike(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
     return labels
 
 
-# ---------------------------------------------------------------------- where structures stand
+# ---------------------------------------------------------------------- the context of structures
 def _around(page: Page, one: Structure) -> int:
-    """Return the innermost element around a structure that holds more than it, -1 if there is none."""
+    """Return the innermost element that holds more than the structure, or -1 if there is none."""
     tree = page.tree
     node = int(tree.parent[one.node])
     while node >= 0 and tree.block_start[node] == one.a and tree.block_end[node] == one.b:
@@ -178,7 +180,7 @@ def _around(page: Page, one: Structure) -> int:
 
 
 def _runs(page: Page, found: Iterator[Structure]) -> Iterator[list[Structure]]:
-    """Yield structures that follow each other in one element together: what is around one is around all."""
+    """Group adjacent structures with the same parent, because they share the text before and after them."""
     run: list[Structure] = []
     around = -1
     for one in found:
@@ -193,7 +195,7 @@ def _runs(page: Page, found: Iterator[Structure]) -> Iterator[list[Structure]]:
 
 
 def _place(page: Page, main: Bools, run: list[Structure]) -> tuple[bool, bool]:
-    """Return if structures stand between main blocks of the element around them, and if behind the last of them."""
+    """Return whether structures are between main blocks of their parent, and whether they are after the last one."""
     around = _around(page, run[0])
     if around < 0:
         return False, False
@@ -204,7 +206,7 @@ def _place(page: Page, main: Bools, run: list[Structure]) -> tuple[bool, bool]:
     return bool(b < end and main[b]), not main[b:end].any()
 
 
-# ---------------------------------------------------------------------- what is one
+# ---------------------------------------------------------------------- finding structures
 def structures(page: Page) -> Iterator[Structure]:
     """Yield the outermost structures of a page, in order."""
     finder = _Finder(page)
@@ -221,7 +223,7 @@ def structures(page: Page) -> Iterator[Structure]:
 
 
 class _Finder:
-    """Sums over the blocks and nodes of a page, by which an element is asked in constant time what it holds."""
+    """Running totals over the blocks and nodes of a page, to query the content of an element in constant time."""
 
     def __init__(self, page: Page) -> None:
         tree, blocks = page.tree, page.blocks
@@ -238,7 +240,7 @@ class _Finder:
         self._cells = _sums(np.isin(tree.tag, (_CELL, _HEADER)))
 
     def candidates(self) -> npt.NDArray[np.int64]:
-        """Return the elements that may be structures by their tag, their class, or the language of their code."""
+        """Return the elements that may be structures, judging by tag, class, or language of code."""
         tree = self._tree
         size = tree.block_end - tree.block_start
         nodes = np.flatnonzero((size > 0) & (size <= MOST_BLOCKS))
@@ -253,7 +255,7 @@ class _Finder:
         return nodes[chosen]
 
     def kind(self, node: int, a: int, b: int) -> str:
-        """Return which structure an element with the blocks from a up to b is; nothing for any other element."""
+        """Return the kind of structure of an element with blocks a to b - 1, or an empty string if it is none."""
         found = _KINDS.get(int(self._tree.tag[node]), "")
         name = (self._tree.nodes[node].get("class") or "")[:LONGEST_CLASS]
         if found != "code" and self._is_code(node, name, a, b):
@@ -269,13 +271,13 @@ class _Finder:
         return found if found != "table" or self._is_data(node, a, b) else ""
 
     def _is_code(self, node: int, name: str, a: int, b: int) -> bool:
-        """Return True for a box of code by its class: with code, and without paragraphs, lists and headings."""
+        """Return True for a code listing, judging by its class. It has code but no paragraphs, lists or headings."""
         if self._code[b] == self._code[a] or self._prose[b] > self._prose[a]:
             return False
         return bool(self._tree.nodes[node].get("data-lang")) or (name != "" and has_code_class(name))
 
     def _kind_of_links(self, a: int) -> str:
-        """Return which structure a list of links is whose first block is a, by the block before it."""
+        """Return the kind of the list of links that starts at block a, judging by the block before it."""
         if not a:
             return ""
         before = self._blocks.text[a - 1]
@@ -289,7 +291,7 @@ class _Finder:
         return "headed links" if is_heading else ""
 
     def _is_data(self, node: int, a: int, b: int) -> bool:
-        """Return True for a table of data: with a header cell, two rows and columns or more, and cells of some size."""
+        """Return True for a data table: it has a header cell, at least two rows and columns, and no very long cells."""
         end = self._tree.end[node]
         rows, cells = self._rows[end] - self._rows[node], self._cells[end] - self._cells[node]
         return bool(

@@ -1,1 +1,1 @@
-"""Code: its blocks, lines and language."""
+"""Code blocks: detection, lines and language."""

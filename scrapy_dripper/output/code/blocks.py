@@ -1,6 +1,6 @@
-"""Blocks of code: where they are, their lines and their language.
+"""Recognise code blocks, and restore the original code.
 
-Highlighters wrap code in tables of line numbers, toolbars and twins for copying. What comes out is what was put in.
+Highlighters wrap code in tables with line numbers, toolbars, and copies for the clipboard.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ if TYPE_CHECKING:
 __all__ = ["CODE_TAGS", "TWIN", "Guess", "code_block", "code_of_lines", "has_code_class"]
 
 Guess = Callable[[str], "str | None"]
-"""Names the language of code by its text, None for unknown: see :mod:`scrapy_dripper.output.code.guess`."""
+"""Returns the language of code, or None if it is unknown. See :mod:`scrapy_dripper.output.code.guess`."""
 
 CODE_TAGS = frozenset({"pre", "listing", "xmp", "plaintext", "table"})
-"""Tags that :func:`code_block` knows by themselves."""
+"""Tags that :func:`code_block` recognises without a class."""
 
 TWIN: Final = CodeBlock("")
-"""Stands for what shows code, or the numbers of its lines, beside the code: to be dropped."""
+"""Returned for an element to drop, which only repeats code or numbers its lines."""
 
 MAX_AROUND = 80
-"""Elements around code, in its wrapper, that are looked at."""
+"""Maximum number of elements to search around code, in its wrapper."""
 
 MAX_TEXTS = 1_000
-"""Texts that are read around code, in its wrapper, to tell the numbers of its lines: they can be one by one."""
+"""Maximum number of texts to read around code, in its wrapper, to detect line numbers. Each can be a text of its
+own."""
 
 MAX_IN_LINE = 200
-"""Elements in a line of code that is no ``<pre>``."""
+"""Maximum number of elements in a line of code without a ``<pre>``."""
 
 _PRE = frozenset({"pre", "listing", "xmp", "plaintext"})
 _PROSE = ("h1", "h2", "h3", "h4", "h5", "h6", "video", "audio", "iframe", "blockquote", "article", "section", "figure")
@@ -51,13 +52,13 @@ _WHOLE = frozenset(
     "syntaxhighlighter crayon-syntax crayon-main dp-highlighter cm-editor cm-content enlighter-default "
     "enlighter-v-standard enlighter codemirror codemirror-code codemirror-lines".split()
 )
-"""Classes of what holds lines of code that are no ``<pre>``."""
+"""Classes of elements with lines of code but without a ``<pre>``."""
 _TABLES = frozenset("highlighttable codehilitetable lntable rouge-table hljs-ln crayon-table processedcode".split())
 _emoji = re.compile(r"emoji|smil", re.IGNORECASE).search
 
 
 def has_code_class(name: str) -> bool:
-    """Return True if :func:`code_block` may find something by this class attribute."""
+    """Return True if :func:`code_block` may recognise an element with this class attribute."""
     return _has_code_class(name[:LONGEST_CLASS])
 
 
@@ -67,10 +68,10 @@ def _has_code_class(name: str) -> bool:
 
 
 def code_block(element: _Element, guess: Guess | None = None) -> CodeBlock | None:
-    """Return the code that an element is, :data:`TWIN` (no text) for one to be dropped, None if it is neither.
+    """Return the code block of an element, :data:`TWIN` (without text) if it is to be dropped, or None.
 
-    To be asked for elements of :data:`CODE_TAGS` and those with :func:`has_code_class`, before what is in them.
-    ``guess`` names the language of code whose page does not.
+    Call this for elements of :data:`CODE_TAGS` and those with :func:`has_code_class`, before their content. ``guess``
+    guesses the language if the page does not name it.
     """
     found = _found(element)
     if found is None or found.text == "" or found.language is not None or guess is None:
@@ -80,13 +81,13 @@ def code_block(element: _Element, guess: Guess | None = None) -> CodeBlock | Non
 
 
 def code_of_lines(runs: Runs) -> CodeBlock | None:
-    """Return the code of a paragraph that is nothing but inline code with line breaks between, None for any other."""
+    """Return the code of a paragraph that only holds inline code and line breaks, or None."""
     lines: list[str] = [""]
     for run in runs:
         if type(run) is LineBreak:
             lines.append("")
         elif type(run) is Code:
-            lines[-1] += run.text.replace("\xa0", " ")  # an indent, where white space collapses
+            lines[-1] += run.text.replace("\xa0", " ")  # used for indentation, since white space collapses
         elif type(run) is not Text or not run.text.isspace():
             return None
     return CodeBlock("\n".join(lines)) if len(lines) > 1 and "".join(lines) else None
@@ -120,10 +121,10 @@ def _block(element: _Element) -> CodeBlock:
 
 
 def _preformatted(element: _Element) -> CodeBlock | None:
-    """Return the code of a ``<pre>``, None if it holds a part of a page rather than code."""
+    """Return the code of a ``<pre>``, or None if it holds a part of the page instead of code."""
     if is_numbers(element) and _stands_beside_code(element):
         return TWIN
-    # One in another that is a part of a page is code, or each of many in each other would be searched to its end.
+    # Inside another <pre>, it always counts as code. Otherwise, each of many nested ones would be searched to its end.
     if next(element.iterancestors(*_PRE), None) is None:
         if next(element.iter(*_PROSE), None) is not None:
             return None
@@ -137,19 +138,19 @@ def _preformatted(element: _Element) -> CodeBlock | None:
 
 
 def _stands_beside_code(element: _Element) -> bool:
-    """Return True for the numbers in a cell of their own, or right before the code."""
+    """Return True for line numbers in a separate cell, or right before the code."""
     parent = element.getparent()
     if parent is None:
         return False
     following = element.getnext()
     if parent.tag in ("td", "th") or (following is not None and following.tag in _PRE):
         return True
-    look = Look(MAX_AROUND)  # each of many siblings asks
+    look = Look(MAX_AROUND)  # bounded, because this is called for each of many siblings
     return is_numbers(parent, look) and look.left >= 0
 
 
 def _loose_code(element: _Element) -> CodeBlock | None:
-    """Return the code of a ``<code>`` without a ``<pre>`` if it has lines."""
+    """Return the code of a ``<code>`` without a ``<pre>`` if it has several lines."""
     if next(element.iterancestors(*_PRE, "code"), None) is not None:
         return None
     if element.find("pre") is not None or element.find("br") is not None or element.find("table") is not None:
@@ -182,7 +183,7 @@ _STATES = frozenset("syntaxhighlighter nogutter notranslate ie collapsed printin
 
 
 def _is_rendered_twin(element: _Element, tokens: frozenset[str]) -> bool:
-    """Return True for what Enlighter draws beside the ``<pre>`` that it hides."""
+    """Return True for the copy of a hidden ``<pre>`` that Enlighter displays."""
     if not any(token.startswith("enlighter-") for token in tokens):
         return False
     return any(
@@ -192,7 +193,7 @@ def _is_rendered_twin(element: _Element, tokens: frozenset[str]) -> bool:
 
 
 def _is_code_table(table: _Element) -> bool:
-    """Return True for a table whose first row shows that it is code with its line numbers."""
+    """Return True for a table of code and line numbers, judging by its first row."""
     tokens = frozenset((table.get("class") or "").lower().split())
     first = next((node for node in islice(table.iter(), 12) if node.tag == "tr"), None)
     if first is None:
@@ -211,7 +212,7 @@ def _is_code_table(table: _Element) -> bool:
 
 
 def _is_gutter(table: _Element) -> bool:
-    """Return True for the table of code that was not kept: it has nothing but the numbers of its lines."""
+    """Return True for a table that only holds line numbers, because its code was not kept."""
     cell = next(table.iter("td", "th"), None)
     return (
         cell is not None and has_number_class(cell.get("class") or "") and is_numbers(cell) and _is_alone(cell, table)
@@ -224,7 +225,7 @@ def _is_alone(cell: _Element, table: _Element) -> bool:
 
 
 def _is_box_of_lines(element: _Element) -> bool:
-    """Return True for code without a ``<pre>``, one element a line, that is said to be code or whose lines are."""
+    """Return True for code without a ``<pre>``, with one element per line, judging by the classes of box or lines."""
     if len(element) < 2 or (element.text and not element.text.isspace()):
         return False
     named = is_named(element)
@@ -244,7 +245,7 @@ def _is_box_of_lines(element: _Element) -> bool:
 
 
 def _sole_code(wrapper: _Element) -> _Element | None:
-    """Return the one block of code in a wrapper that holds nothing else to read, None if there is none or more."""
+    """Return the only code block in a wrapper without other text, or None."""
     found: _Element | None = None
     todo = [wrapper]
     look = Look(MAX_TEXTS)

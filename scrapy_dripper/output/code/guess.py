@@ -1,4 +1,4 @@
-"""The language of code by its text, for pages that do not name it. Needs the extra ``[guess]``."""
+"""Guess the language of code from its text. Needs the extra ``[guess]``."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from scrapy_dripper.output.code.blocks import Guess
 from scrapy_dripper.output.code.language import normalised
 
 MIN_SCORE = 0.8
-"""Probability from which the model is believed."""
+"""Minimum probability of an accepted guess."""
 MIN_CHARS = 40
-"""Shorter code is left without a language: the model learned from files."""
+"""Minimum length of code to guess, in characters. The model was trained on whole files."""
 
 _NO_CODE = frozenset({"txt", "empty", "unknown", "undefined", "directory", "symlink"})
 
 
 @lru_cache(maxsize=1)
 def magika_guess() -> Guess:
-    """Return a guesser by Magika (Fratantonio et al., 2025), a small model on the CPU; some 0.1 s for each text.
+    """Return a guesser that uses Magika (Fratantonio et al., 2025), a small model that takes about 0.1 s per text.
 
-    Raise :exc:`ImportError` that names the extra if Magika is not installed.
+    Raise :exc:`ImportError`, which names the extra, if Magika is not installed.
     """
     try:
         from magika import Magika

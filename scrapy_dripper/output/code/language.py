@@ -1,4 +1,4 @@
-"""What language code is in, as far as the page says it."""
+"""Detect the language of code from the markup of the page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 MAX_ANCESTORS = 8
-"""Elements around code that may say what it is: a table of line numbers has seven."""
+"""Number of ancestors that may name the language. A table with line numbers has seven."""
 
 ALIASES = {
     "js": "javascript", "node": "javascript", "ecmascript": "javascript", "ts": "typescript", "py": "python",
@@ -25,7 +25,7 @@ ALIASES = {
     "vb.net": "vbnet", "make": "makefile", "jscript": "javascript", "actionscript3": "actionscript", "erl": "erlang",
     "clj": "clojure", "terminal": "console", "shell-session": "console", "html-php": "php", "viml": "vim",
 }  # fmt: skip
-"""Names that are well known for others; all other names stay as the page has them."""
+"""Common aliases of languages. Other names are not changed."""
 
 _NO_LANGUAGE = frozenset(
     "plain plaintext text txt none nohighlight no-highlight default auto undefined null unknown raw generic code "
@@ -48,7 +48,8 @@ _KNOWN = frozenset(
 _SHARED = frozenset(
     "basic d c r rest http processing stan fish make node text sh tex latex md csv svg html css".split()
 )
-"""Names of languages that classes of other kinds have too: believed only where a class says that it is code."""
+"""Names of languages that are also common as other classes. They only count if a class says that the element is
+code."""
 _NATURAL = frozenset(
     "en de fr es it pt ru ja jp zh cn ko nl sv da no nb fi el he ar uk hu ro vi th id bg sk sl et lv lt fa hi".split()
 )
@@ -75,9 +76,9 @@ _name = re.compile(r"[A-Za-z][\w+#.-]{0,29}").fullmatch
 
 
 def language_of(element: _Element) -> tuple[str | None, str | None]:
-    """Return the language of code and how it was found: ``class``, ``attribute`` or ``brush``; None twice if unknown.
+    """Return the language of code and its source (``class``, ``attribute`` or ``brush``), or None for both.
 
-    Looked at are the element, a ``<code>`` in it, and what is around it.
+    The function checks the element, a ``<code>`` in it, and its ancestors.
     """
     for node in (element, *_inner(element)):
         found = _of_node(node, near=True)
@@ -93,24 +94,24 @@ def language_of(element: _Element) -> tuple[str | None, str | None]:
 
 
 def is_named(element: _Element) -> bool:
-    """Return True if an element itself says that it holds code, by a language that is well known."""
+    """Return True if an element itself names a well-known language."""
     found = _of_node(element, near=False)
     return found is not None and found[0] in _KNOWN
 
 
 def normalised(name: str) -> str:
-    """Return the name of a language in lower case, ``""`` for one that means that there is none."""
+    """Return the name of a language in lower case, or an empty string for a name that means "no language"."""
     name = name.strip().lower()
     return "" if name in _NO_LANGUAGE else ALIASES.get(name, name)
 
 
 def _inner(element: _Element) -> list[_Element]:
-    """Return the first elements in code that can name its language; the last are those behind the line numbers."""
+    """Return the elements inside code that can name its language. Those after line numbers come last."""
     return [*islice(element.iter("pre", "code"), 4), *islice(element.iter("span"), 1)]
 
 
 def _of_node(node: _Element, near: bool) -> tuple[str, str] | None:
-    """Return the language that a node names, ``""`` if it says that there is none, and how; None if it says nothing."""
+    """Return the language that a node names and its source, or None. The language is empty for "no language"."""
     name = node.get("class") or ""
     parameters = node.get("data-syntaxhighlighter-params") or ""
     if "brush" in name or parameters:

@@ -1,4 +1,4 @@
-"""The lines of code, without the numbers that generators put beside them."""
+"""Read the lines of code, without the line numbers that generators add."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _TOOLS = frozenset(
     "enlighter-toolbar enlighter-toolbar-top enlighter-toolbar-bottom toolbar-item zeroclipboard-container "
     "codemirror-gutters bar tools crayon-info crayon-plain-wrap boring".split()
 )
-"""Classes of what generators put on code, and of the lines that mdBook hides ("boring")."""
+"""Classes of elements that generators add to code, and of lines that mdBook hides ("boring")."""
 
 _PRE = ("pre", "listing", "xmp", "plaintext")
 _BLANKS = " \t\r\f\v\xa0\u200b\ufeff"
-"""What a line without anything to see can hold: some generators put it there, so that the line is not closed up."""
+"""Invisible characters, which some generators put into blank lines to preserve them."""
 
 MAX_AROUND, MAX_NAMED = 16, 4
-"""Elements around one that is said to be numbers, and how many of them are at most: on broken pages all that follows is
-in one that was not closed, and each would be read to its end."""
+"""Number of ancestors to check, and how many of them may be named as line numbers. On broken pages, everything after an
+unclosed element is nested in it, and each level would be read to its end."""
 
 _SKIPPED = -1
 
@@ -53,7 +53,7 @@ _code_mark = re.compile(r"[(){}\[\];=<>]|:$|^(?:(?:import|from|package|use|end|e
 
 
 def has_number_class(name: str) -> bool:
-    """Return True if a class attribute is one of line numbers, or of a block that can have them."""
+    """Return True for the class attribute of line numbers, or of a code block that can have them."""
     return _has_number_class(name[:LONGEST_CLASS])
 
 
@@ -63,17 +63,17 @@ def _has_number_class(name: str) -> bool:
 
 
 class Look:
-    """How many texts may still be read to tell whether elements are numbers of lines; negative where they were more."""
+    """A budget of texts to read for detecting line numbers. It is negative once it was exceeded."""
 
     def __init__(self, texts: int) -> None:
         self.left = texts
 
 
 def is_numbers(element: _Element, look: Look | None = None) -> bool:
-    """Return True for an element with the numbers of lines, one or all of them, and nothing else.
+    """Return True for an element that only holds line numbers, one or all of them.
 
-    ``look`` bounds what is read, for elements that are asked about again and again: where it has come to its end, the
-    answer is of the first texts only.
+    ``look`` limits the texts to read for elements that are checked repeatedly. Once it is used up, the answer is based
+    on the first texts only.
     """
     if not (named := _is_named(element)):
         following = element.getnext()
@@ -98,7 +98,7 @@ def is_numbers(element: _Element, look: Look | None = None) -> bool:
 
 
 def _is_named(element: _Element) -> bool:
-    """Return True for what an attribute says to be numbers of lines."""
+    """Return True if an attribute marks an element as line numbers."""
     name = element.get("class")
     return (
         (bool(name) and has_number_class(name))  # type: ignore[arg-type]
@@ -108,12 +108,12 @@ def _is_named(element: _Element) -> bool:
 
 
 def _leads_line(element: _Element, following: _Element) -> bool:
-    """Return True for a number before the ``<div>`` of its line."""
+    """Return True for a number right before the ``<div>`` of its line."""
     return element.tag == "span" and following.tag == "div" and not element.tail and element.getprevious() is None
 
 
 def is_tool(element: _Element) -> bool:
-    """Return True for buttons and labels that a generator puts on code."""
+    """Return True for buttons and labels that a generator adds to code."""
     if element.tag in _UNSEEN:
         return True
     tokens = (element.get("class") or "").lower().split()
@@ -121,15 +121,12 @@ def is_tool(element: _Element) -> bool:
 
 
 def is_line(element: _Element) -> bool:
-    """Return True for an element that is a line of code by its class."""
+    """Return True for a line of code, judging by its class."""
     return not _LINE_CLASSES.isdisjoint((element.get("class") or "").lower().split())
 
 
 def code_text(root: _Element) -> str:
-    """Return the code in an element: without line numbers, and without blank lines at both ends.
-
-    Takes time linear in the element.
-    """
+    """Return the code in an element, without line numbers and without blank lines at both ends. Takes linear time."""
     preformatted = _is_preformatted(root)
     text = _Lines(root, preformatted).text()
     if "\r" in text:
@@ -148,12 +145,12 @@ def code_text(root: _Element) -> str:
 
 
 def _is_preformatted(root: _Element) -> bool:
-    """Return True for code whose white space is shown as it is written."""
+    """Return True for code whose white space is preserved."""
     return next(root.iter(*_PRE), None) is not None or next(root.iterancestors(*_PRE), None) is not None
 
 
 def _is_at_line_end(br: _Element) -> bool:
-    """Return True for a line break with one of the source before or behind it."""
+    """Return True for a ``<br>`` with a line break of the source before or after it."""
     if (br.tail or "\n").lstrip(" \t")[:1] in ("\r", "\n"):
         return True
     before = br.getprevious()
@@ -167,9 +164,9 @@ def _as_spaces(match: re.Match[str]) -> str:
 
 
 def _leading_numbers(root: _Element) -> frozenset[_Element]:
-    """Return the numbers that are the first element of each line's own, and say nothing of it by their class.
+    """Return the line numbers that are the first element of each line, without a class that says so.
 
-    They count the lines, all lines have one, and what is behind them looks like code.
+    All lines must have one, the numbers must count the lines, and the text after them must look like code.
     """
     numbers: list[_Element] = []
     for span in root.iter("span"):
@@ -193,19 +190,19 @@ def _leading_numbers(root: _Element) -> frozenset[_Element]:
 
 
 class _Lines:
-    """One pass over the nodes of a piece of code."""
+    """Collects the lines of code in one pass over the nodes."""
 
     def __init__(self, root: _Element, preformatted: bool) -> None:
         self._root = root
         self._pieces: list[str] = []
         self._written = 0
-        self._open = False  # there is something in the line
+        self._open = False  # True if the line is not empty
         self._lines: list[
             tuple[int, bool]
         ] = []  # of the elements that are lines: where they begin, if lines are in them
         text = "".join(_texts(root))
         breaks = root.findall(".//br")
-        # A line break of its own beside the one in the text is what an editor made of it.
+        # A <br> beside a line break in the text was added by an editor.
         self._double = len(breaks) > preformatted and all(map(_is_at_line_end, breaks)) and "\n" in text
         self._seen = False  # something in the line, in the text that an editor broke
         self._led = _leading_numbers(root)
@@ -217,7 +214,7 @@ class _Lines:
             if event == "start":
                 if node is not self._root and (is_tool(node) or is_numbers(node) or node in self._led):
                     walk.skip_subtree()
-                    self._lines.append((_SKIPPED, False))  # lxml reports its end all the same
+                    self._lines.append((_SKIPPED, False))  # lxml still reports its end
                     continue
                 self._enter(node)
             elif event == "end":
@@ -292,9 +289,9 @@ class _Lines:
 
 
 def without_numbers(code: str) -> str:
-    """Return code without the numbers that begin each of its lines, if they count them: not those of BASIC.
+    """Remove the numbers at the beginning of lines if they count the lines. Line numbers of BASIC are kept.
 
-    They have to go up by one, and what is behind them has to look like code, for a table of figures can have them too.
+    The numbers must increase by one, and the text after them must look like code, because tables can have them, too.
     """
     lines = code.split("\n")
     if len(lines) < 3 or not lines[0].lstrip()[:1].isdigit():
@@ -320,7 +317,7 @@ def without_numbers(code: str) -> str:
 
 
 def _is_code(rests: list[str]) -> bool:
-    """Return True if lines are rather those of a program than the rows of a table, or of a program that has numbers."""
+    """Return True if lines look like a program, and not like table rows or a program with line numbers of its own."""
     filled = [rest for rest in rests if rest.strip()]
     if not filled or 2 * sum(_basic(rest.strip()) is not None for rest in filled) >= len(filled):
         return False

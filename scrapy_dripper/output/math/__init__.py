@@ -1,1 +1,1 @@
-"""Formulas: finding them, and LaTeX from whatever they are written in."""
+"""Formulas: detection, and conversion to LaTeX."""

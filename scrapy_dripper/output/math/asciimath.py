@@ -1,4 +1,4 @@
-"""AsciiMath to LaTeX, after the grammar of https://asciimath.org."""
+"""Convert AsciiMath to LaTeX, following the grammar of https://asciimath.org."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scrapy_dripper.output.math.tex import argument, group, join, polish, text, 
 from scrapy_dripper.output.math.tex_symbols import FUNCTIONS, LETTERS
 
 MAX_DEPTH = 40
-"""Brackets in each other; what is deeper is text."""
+"""Maximum nesting of brackets. Anything deeper is read as text."""
 
 _COMMANDS = {
     "+-": "pm", "-+": "mp", "*": "cdot", "**": "ast", "***": "star", "//": "/", "\\\\": "backslash", "xx": "times",
@@ -70,19 +70,19 @@ _ESCAPED = {"#": "\\#", "$": "\\$", "%": "\\%", "&": "\\&", "\\": "\\backslash",
 
 
 def latex(source: str) -> str:
-    """Return a formula in AsciiMath as LaTeX without delimiters, with balanced braces. It never raises."""
+    """Convert an AsciiMath formula to LaTeX without delimiters and with balanced braces. Never raises."""
     reader = _Reader(source)
     pieces: list[str] = []
     while reader.kind:
         pieces.append(reader.expression())
-        if reader.kind:  # a bracket that closes nothing
+        if reader.kind:  # an unmatched closing bracket
             pieces += (_ESCAPED.get(char, char) for char in reader.word)
             reader.advance()
     return polish(join(pieces))
 
 
 class _Reader:
-    """A recursive descent over the tokens of one formula."""
+    """A recursive descent parser for one formula."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -92,7 +92,7 @@ class _Reader:
         self.advance()
 
     def advance(self) -> None:
-        """Go to the next token; ``kind`` is empty at the end."""
+        """Read the next token. ``kind`` is empty at the end."""
         found = _token(self._source, self._at)
         if found is None:
             self.kind = self.word = ""
@@ -102,7 +102,7 @@ class _Reader:
         self.word = found[self.kind]
 
     def expression(self, until: str = "") -> str:
-        """Return all up to a closing bracket, or up to a bar where one is open."""
+        """Return everything up to a closing bracket, or up to a bar if one is open."""
         pieces: list[str] = []
         while self.kind and self.word not in _CLOSE and self.word != until:
             word = self.word
@@ -119,7 +119,7 @@ class _Reader:
         return join(pieces)
 
     def _scripted(self, bare: bool = False) -> str:
-        """Return a simple expression with what is below and above it."""
+        """Return a simple expression with its sub- and superscript."""
         base = self._simple()
         below = above = ""
         if self.word == "_" and self.kind:
@@ -187,7 +187,7 @@ class _Reader:
         return _between(left, content, right if closing else "")
 
     def _rows(self, start: int) -> list[str]:
-        """Return the rows if what was in a bracket is a matrix: ``[a, b], [c, d]``."""
+        """Return the rows of a matrix if that is the content of a bracket: ``[a, b], [c, d]``."""
         inner = self._source[start : self._at - len(self.word)].strip()
         if inner[:1] not in ("[", "(") or len(inner) > 2_000:
             return []
@@ -234,19 +234,19 @@ def _cells(row: str) -> list[str]:
 
 
 def _between(left: str, content: str, right: str) -> str:
-    """Return what stands in brackets; they grow with it."""
+    """Put content in brackets, which grow with it."""
     if right and any(command in content for command in _TALL):
         return join([f"\\left{left}", content, f"\\right{right}"])
     return join([left, content, right])
 
 
 def _tight(tex: str) -> str:
-    """Return what is written below or above the line, where there are no spaces."""
+    """Return a sub- or superscript, which has no spaces."""
     return _joints(r"\1", _bare(tex))
 
 
 def _bare(tex: str) -> str:
-    """Return an argument without the brackets that only hold it together."""
+    """Return an argument without brackets that only group it."""
     for opening, closing in (
         ("\\left(", "\\right)"),
         ("\\left\\{", "\\right\\}"),

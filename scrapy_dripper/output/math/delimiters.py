@@ -1,8 +1,8 @@
-"""Formulas that stand as LaTeX in the text of a page, between delimiters that MathJax or KaTeX look for.
+"""Find LaTeX formulas in the text of a page, between the delimiters of MathJax and KaTeX.
 
-``\\(..\\)``, ``\\[..\\]`` and the environments of amsmath say by themselves that they are formulas. Dollars do not:
-most are money, and some are variables of a shell. So without a word from the page (:class:`Notation`) what is between
-two of them has to look like a formula.
+``\\(..\\)``, ``\\[..\\]`` and amsmath environments are unambiguous. Dollar signs are not: most of them are prices, and
+some are shell variables. Unless the page is configured for them (:class:`Notation`), the text between two dollar signs
+must look like a formula.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from scrapy_dripper.output.items import Emphasis, Formula, LineBreak, Run, Runs,
 from scrapy_dripper.output.math import asciimath
 
 MAX_LENGTH = 10_000
-"""Characters of a formula between delimiters."""
+"""Maximum length of a formula between delimiters, in characters."""
 MAX_INLINE = 1_000
-"""The same between single dollars or backticks."""
+"""Maximum length of a formula between single dollar signs or backticks."""
 MAX_OPEN = 10
-"""Opening delimiters before one closing delimiter that are tried as its beginning: the nearest."""
+"""How many of the nearest opening delimiters to try for each closing delimiter."""
 
 Span: TypeAlias = "tuple[int, int, Formula]"
 
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """What the scripts of a page say of how formulas are written in its text."""
+    """The notation of formulas in the text of a page, according to its scripts."""
 
     dollars: bool = False
-    """``$..$`` is a formula."""
+    """True if ``$..$`` is a formula."""
     asciimath: bool = False
-    """Backticks hold AsciiMath."""
+    """True if backticks hold AsciiMath."""
     loaded: bool = False
-    """MathJax or KaTeX is there, whatever it looks for."""
+    """True if the page loads MathJax or KaTeX, with any configuration."""
 
 
 NOTATION = Notation()
@@ -43,7 +43,7 @@ _CLOSING = {
     "\\(": "\\)", "\\[": "\\]", "$$": "$$", "$": "$", "`": "`",
     "[tex]": "[/tex]", "[itex]": "[/itex]", "[latex]": "[/latex]", "[math]": "[/math]",
 }  # fmt: skip
-_OPAQUE = "\ufffc"  # in the place of a run that can be no part of a formula
+_OPAQUE = "\ufffc"  # replaces a run that cannot be part of a formula
 
 _environments = (
     r"(?:equation|align|alignat|gather|multline|flalign|eqnarray|displaymath|math|aligned|gathered|split|dcases|cases"
@@ -75,7 +75,7 @@ _dollar_setting = re.compile(
     r"|left['\"]?\s*:\s*['\"]\$['\"]"
 ).search
 _renderer = re.compile(r"mathjax|katex", re.I).search
-# Scripts that set no spaces: a letter beside a dollar sign is not of the same word.
+# Scripts without spaces, in which a letter beside a dollar sign is not part of the same word.
 _unspaced = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]").match
 _asciimath_setting = re.compile(
     r"AM_(?:HTMLorMML|CHTML|SVG)|asciimath2jax|input/asciimath|ASCIIMathML\.js", re.I
@@ -83,7 +83,7 @@ _asciimath_setting = re.compile(
 
 
 def notation(scripts: Iterable[str]) -> Notation:
-    """Return what scripts, their text and their URLs, say of how the page writes formulas to MathJax or KaTeX."""
+    """Return the notation for which scripts, given by their texts and URLs, configure MathJax or KaTeX."""
     dollars = ascii_math = loaded = False
     for script in scripts:
         loaded = loaded or _renderer(script) is not None
@@ -94,7 +94,7 @@ def notation(scripts: Iterable[str]) -> Notation:
 
 
 def looks_like_formula(tex: str) -> bool:
-    """Return True if this is rather a formula than prose, an amount of money or a variable of a shell."""
+    """Return True if a text is more likely a formula than prose, a price or a shell variable."""
     if _tex(tex):
         return True
     if not _letter(tex) or not tex.isascii() or _amount(tex) or _dangling(tex):
@@ -103,7 +103,7 @@ def looks_like_formula(tex: str) -> bool:
 
 
 def split_delimiters(text: str, notation: Notation = NOTATION) -> list[str | tuple[str, bool]]:
-    """Return a text cut into plain text and formulas, each as its LaTeX and whether it is on display."""
+    """Split a text into plain text and formulas. A formula is a pair of its LaTeX and whether it is on display."""
     parts: list[str | tuple[str, bool]] = []
     end = 0
     for start, stop, formula in spans(text, notation):
@@ -117,10 +117,10 @@ def split_delimiters(text: str, notation: Notation = NOTATION) -> list[str | tup
 
 
 def join_formulas(runs: Runs, notation: Notation = NOTATION) -> Runs:
-    """Return the runs of one line with the formulas that go over several of them.
+    """Find formulas that extend over several runs of a line, and merge their runs.
 
-    A formula on display has line breaks in it, and one that a Markdown converter took for text has lost its
-    underscores to emphasis: they are put back.
+    A display formula may contain line breaks. If a Markdown converter has turned underscores of a formula into
+    emphasis, they are restored.
     """
     if not any(type(run) is Text and _may_begin(run.text) is not None for run in runs):
         return runs
@@ -158,7 +158,7 @@ def join_formulas(runs: Runs, notation: Notation = NOTATION) -> Runs:
 
 
 def _source(run: Run) -> str:
-    """Return what a run can have been in a formula."""
+    """Return the LaTeX source that a run may have had in a formula."""
     if type(run) is Text:
         return run.text
     if type(run) is LineBreak:
@@ -171,7 +171,7 @@ def _source(run: Run) -> str:
 
 
 def spans(text: str, notation: Notation = NOTATION) -> Iterator[Span]:
-    """Yield where the formulas of a text begin and end, with their delimiters, and what they are."""
+    """Yield the start and end of each formula in a text, including its delimiters, and the formula."""
     if _may_begin(text) is None:
         return
     marks = [(found.start(), found.end(), found[0].lower()) for found in _delimiter(text)]
@@ -194,9 +194,9 @@ def spans(text: str, notation: Notation = NOTATION) -> Iterator[Span]:
 
 
 def _next_marks(marks: list[tuple[int, int, str]]) -> list[int]:
-    """Return for each mark the number of the next one that closes it, 0 for none.
+    """Return for each delimiter the index of the next one that closes it, or 0 if there is none.
 
-    Only the nearest marks are closed, :data:`MAX_OPEN` by each: the text between is read for each of them.
+    Each closing delimiter only closes the nearest :data:`MAX_OPEN` ones, because the text between each pair is read.
     """
     following: dict[str, int] = {}
     opened = [0] * len(marks)
@@ -211,7 +211,7 @@ def _next_marks(marks: list[tuple[int, int, str]]) -> list[int]:
 
 
 def _environments_of(marks: list[tuple[int, int, str]]) -> dict[int, int]:
-    """Return which ``\\begin`` belongs to which ``\\end``."""
+    """Match each ``\\begin`` with its ``\\end``."""
     partners: dict[int, int] = {}
     open_: list[tuple[int, str]] = []
     for i, (_, _, mark) in enumerate(marks):
@@ -235,7 +235,7 @@ def _environment_formula(text: str, start: int, stop: int) -> Formula | None:
 
 
 def _formula(text: str, marks: list[tuple[int, int, str]], i: int, j: int, notation: Notation) -> Formula | None:
-    """Return the formula between marks i and j, None if there is none."""
+    """Return the formula between delimiters i and j, or None."""
     mark = marks[i][2]
     begin, end = marks[i][1], marks[j][0]
     if mark in ("$", "`"):
@@ -248,13 +248,13 @@ def _formula(text: str, marks: list[tuple[int, int, str]], i: int, j: int, notat
         return None
     if mark == "$$" and not notation.dollars and not looks_like_formula(inner):
         return None
-    if inner != tex and _prose(inner) and not _tex(inner):  # of regular expressions, or options of a shell
+    if inner != tex and _prose(inner) and not _tex(inner):  # a regular expression or a shell option
         return None
     return Formula(inner, "delimiters", mark in _DISPLAY)
 
 
 def _between_single(text: str, begin: int, end: int, mark: str, notation: Notation) -> Formula | None:
-    """Return what is between two dollars or two backticks as a formula, if it is one."""
+    """Return the formula between two dollar signs or two backticks, or None."""
     tex = text[begin:end]
     inner = tex.strip()
     if not inner or _OPAQUE in inner or "\n\n" in inner:

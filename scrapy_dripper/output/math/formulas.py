@@ -1,8 +1,8 @@
-"""Formulas of a page: where they are, and the LaTeX that they were written as.
+"""Recognise formulas, and find the LaTeX in which they were written.
 
-Generators show a formula two or three times: as MathML, as boxes of a style sheet, as a picture, as a preview while
-scripts load. All but one are twins, and a twin is a :class:`Formula` without LaTeX. The LaTeX is the author's wherever
-a page carries it, in an annotation, an attribute or a script; only else it is made from MathML.
+Generators write each formula two or three times: as MathML, as styled boxes, as an image, or as a preview while scripts
+load. All but one of them are twins, which are represented by a :class:`Formula` without LaTeX. If the page contains the
+author's LaTeX in an annotation, an attribute or a script, it is used. Otherwise, LaTeX is generated from MathML.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 MATH_TAGS = frozenset(
     "math script img mjx-container math-renderer d-math amp-mathml tex-math math-field mjx-assistive-mml".split()
 )
-"""Tags that :func:`formula` knows by themselves."""
+"""Tags that :func:`formula` recognises without a class."""
 
 _marked = re.compile(
     r"math|katex|mathjax|mjx|tex\b|latex|ltx_eq|formula|equation|eqn\b|arithmatex|AMrendered", re.IGNORECASE
@@ -78,7 +78,7 @@ _number = re.compile(r"\s*(?:\(\s*)?([0-9A-Za-z.*']{1,12})\s*(?:\)\s*)?").fullma
 
 
 def has_math_class(name: str) -> bool:
-    """Return True if :func:`formula` may find something by this class attribute."""
+    """Return True if :func:`formula` may recognise an element with this class attribute."""
     return _has_math_class(name[:LONGEST_CLASS])
 
 
@@ -88,10 +88,10 @@ def _has_math_class(name: str) -> bool:
 
 
 def formula(element: _Element) -> Formula | None:
-    """Return the formula that an element is, :data:`TWIN` (no LaTeX) for one to be dropped, None if it is neither.
+    """Return the formula of an element, :data:`TWIN` (without LaTeX) if it is to be dropped, or None.
 
-    To be asked for elements of :data:`MATH_TAGS` and those with :func:`has_math_class`, before what is in them. It
-    never raises, and looks at the element, what is in it and its next siblings only.
+    Call this for elements of :data:`MATH_TAGS` and those with :func:`has_math_class`, before their content. It never
+    raises, and only reads the element, its content and its next siblings.
     """
     by_tag = _BY_TAG.get(element.tag) if isinstance(element.tag, str) else None
     if by_tag is not None:
@@ -143,7 +143,7 @@ def _katex(element: _Element, tokens: frozenset[str]) -> Formula | None:
 
 
 def _flattened(element: _Element) -> str | None:
-    """Return the LaTeX of KaTeX whose MathML lost its tags: it follows the characters that are shown, as on CSDN."""
+    """Return the LaTeX of KaTeX output whose MathML has lost its tags. It follows the visible characters (CSDN)."""
     near = list(islice(element.iter("span"), 6))
     held = next((span for span in near if _has(span, _HELD)), None)
     if held is None or len(held):
@@ -177,7 +177,7 @@ def _mathjax_2(element: _Element, tokens: frozenset[str]) -> Formula | None:
         return TWIN
     display = not _DISPLAYED.isdisjoint(tokens) or any("isplay" in token for token in tokens)
     frame = element
-    for _ in range(2):  # the display, and the frame in it
+    for _ in range(2):  # the display element and the frame in it
         source = frame.get("data-mathml")
         if source:
             math = parsed(source)
@@ -212,7 +212,7 @@ def _mathjax_3(element: _Element) -> Formula | None:
 
 
 def _preview(element: _Element, tokens: frozenset[str]) -> Formula | None:
-    """Return TWIN for what is shown beside a formula; a preview without one is the formula."""
+    """Return TWIN for a preview beside its formula, and the formula for a preview without one."""
     if "katex-html" in tokens:
         before = element.getprevious()
         return TWIN if before is not None and "katex-mathml" in (before.get("class") or "") else None
@@ -223,7 +223,7 @@ def _preview(element: _Element, tokens: frozenset[str]) -> Formula | None:
 
 
 def _siblings_behind(element: _Element) -> list[_Element]:
-    """Return the next three siblings with no text before them."""
+    """Return up to three next siblings without text before them."""
     found: list[_Element] = []
     while len(found) < 3 and not (element.tail or "").strip():
         following = element.getnext()
@@ -247,7 +247,7 @@ def _is_math_script(element: _Element) -> bool:
 
 
 def _script(element: _Element) -> Formula | None:
-    """Return the formula in a script of MathJax 2; TWIN for all other scripts, which nobody sees."""
+    """Return the formula in a script of MathJax 2, or TWIN for other scripts, which are invisible."""
     kind, _, mode = (element.get("type") or "").strip().lower().partition(";")
     source = inner_text(element)
     display = "display" in mode
@@ -277,7 +277,7 @@ def _assistive(element: _Element) -> Formula | None:
 
 
 def _written(element: _Element, tokens: frozenset[str]) -> Formula | None:
-    """Return the formula of an element whose text is LaTeX, as that of Pandoc, Sphinx and many editors."""
+    """Return the formula of an element whose text is LaTeX, as written by Pandoc, Sphinx and many editors."""
     display = not _DISPLAYED.isdisjoint(tokens)
     if "katex-error" in tokens:
         return from_source(inner_text(element), display, "katex")
@@ -300,7 +300,7 @@ def _written(element: _Element, tokens: frozenset[str]) -> Formula | None:
 
 
 def _picture(element: _Element) -> Formula | None:
-    """Return the formula of a division with its picture and its number, as Sphinx has them."""
+    """Return the formula of a ``<div>`` with its image and its number, as written by Sphinx."""
     made: Formula | None = None
     number = ""
     for node in islice(element.iter(), 12):
@@ -319,7 +319,7 @@ def _sphinx(tokens: frozenset[str]) -> bool:
 
 
 def _text_of(element: _Element) -> tuple[str, str, bool] | None:
-    """Return the text of an element, the number of its equation, and whether it is styled; None if there is more."""
+    """Return an element's text, its equation number, and whether it is styled; None if it has other content."""
     pieces = [element.text or ""]
     number = ""
     styled = False
@@ -342,7 +342,7 @@ def _text_of(element: _Element) -> tuple[str, str, bool] | None:
 
 
 def _latexml(element: _Element) -> Formula | None:
-    """Return an equation, or a group of them, that LaTeXML lays out as a table with its number in the last cell."""
+    """Return an equation, or a group of equations, that LaTeXML writes as a table with the number in the last cell."""
     if element.tag != "table":
         return None
     rows: list[str] = []

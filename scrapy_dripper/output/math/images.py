@@ -1,4 +1,4 @@
-"""Formulas that are pictures: their LaTeX is in the text for those who cannot see them, or in the URL."""
+"""Formulas that are images, with LaTeX in the alternative text or in the URL."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _PICTURED = {
     r"i\.upmath\.me/(?:svg|png|svgb)/": r"(?P<raw3>.+)",
     r"/equation_images/": r"(?P<twice>[^?#]+)",
 }
-"""How a URL begins to be one of a service that draws formulas, and how it goes on."""
-# Two steps, because a URL can begin so many times.
+"""URL patterns of services that draw formulas: the beginning, and the rest with the formula."""
+# Matched in two steps, because the beginning can match at many places of a URL.
 _service = re.compile("|".join(_PICTURED), re.IGNORECASE).search
 _service_and_query = re.compile("|".join(map("".join, _PICTURED.items())), re.IGNORECASE).match
 _settings = re.compile(
@@ -42,7 +42,7 @@ _label = re.compile(r"LaTeX:\s*", re.IGNORECASE).match
 
 
 def formula_of_image(element: _Element) -> Formula | None:
-    """Return the formula that an ``<img>`` is a picture of, None if it is one of something else."""
+    """Return the formula that an ``<img>`` shows, or None if it is another image."""
     tokens = (element.get("class") or "").split()
     math = parsed(element.get("data-mathml") or "") if "Wirisformula" in tokens else None
     if math is not None:
@@ -74,7 +74,7 @@ def formula_of_image(element: _Element) -> Formula | None:
 
 
 def _query(url: str) -> re.Match[str] | None:
-    """Return the match of what a URL has for a formula, by the name of a group of :data:`_PICTURED`."""
+    """Return the match of the formula in a URL, with a named group of :data:`_PICTURED`."""
     if not ("?" in url or "upmath" in url or "equation_images" in url):
         return None
     service = _service(url)
@@ -95,7 +95,7 @@ def _is_zhihu(source: str) -> bool:
 
 
 def _in_block(element: _Element) -> bool:
-    """Return True for the picture in ``<div class="math">`` of Sphinx."""
+    """Return True for an image in a ``<div class="math">`` of Sphinx."""
     parent = element.getparent()
     if parent is not None and parent.tag == "p":
         parent = parent.getparent()

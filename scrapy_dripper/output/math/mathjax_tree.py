@@ -1,7 +1,7 @@
-"""MathML of what MathJax 3 and 4 draw, for pages that carry nothing else: boxes (CHTML) or pictures (SVG).
+"""Rebuild MathML from the output of MathJax 3 and 4, boxes (CHTML) or drawings (SVG), if a page has nothing else.
 
-Both have an element for each element of the MathML that they were made of. Characters are code points in class names
-and attributes. The order of scripts is that of MathJax: the upper one first.
+Both have an element for each element of the original MathML. Characters are code points in class names and attributes.
+MathJax writes the superscript before the subscript.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _ELEMENTS = _TOKENS | frozenset(
     "mpadded mphantom menclose merror".split()
 )
 _PARTS = frozenset({"over", "under", "base", "num", "den", "root", "script", "box"})
-"""What CHTML puts around the parts of an element, by their names."""
+"""Names of the CHTML wrappers around the parts of an element."""
 _DRAWN = frozenset({"surd", "spacer", "nstrut", "dstrut", "tstrut", "strut", "line", "assistive-mml", "speech", "defs"})
-"""What is there for the eye only."""
+"""Nodes that only draw something."""
 _SCRIPTS = frozenset({"msub", "msup", "msubsup", "munder", "mover", "munderover"})
 _STRETCHED = {
     **dict.fromkeys(range(0x239B, 0x239E), "("), **dict.fromkeys(range(0x239E, 0x23A1), ")"),
     **dict.fromkeys(range(0x23A1, 0x23A4), "["), **dict.fromkeys(range(0x23A4, 0x23A7), "]"),
     **dict.fromkeys(range(0x23A7, 0x23AA), "{"), **dict.fromkeys(range(0x23AB, 0x23AE), "}"), 0x23AA: "", 0x23D0: "|",
 }  # fmt: skip
-"""Pieces of delimiters that are drawn from several, and the delimiter."""
+"""Pieces from which large delimiters are drawn, and the delimiter."""
 
 _DELIMITERS = frozenset("()[]{}|")
 
@@ -42,7 +42,7 @@ _italic = re.compile("[\U0001d434-\U0001d467\U0001d6e2-\U0001d71b\u210e]").sub
 
 
 def drawn_math(container: _Element, display: bool) -> _Element | None:
-    """Return the ``<math>`` that a ``<mjx-container>`` was drawn from; None if nothing is drawn in it."""
+    """Return the ``<math>`` from which a ``<mjx-container>`` was drawn, or None if it is empty."""
     root = etree.Element("math")
     open_elements: list[tuple[_Element, str, list[str]]] = [(root, "", [])]
     walk = etree.iterwalk(container, events=("start", "end"))
@@ -74,7 +74,7 @@ def drawn_math(container: _Element, display: bool) -> _Element | None:
 
 
 def _name(node: _Element) -> str:
-    """Return the name of the element of MathML, or of the part of one, that a node draws."""
+    """Return the name of the MathML element, or of the part of one, that a node draws."""
     tag = str(node.tag)
     name = tag[4:] if tag.startswith("mjx-") else node.get("data-mml-node") or tag
     return "mrow" if name.lower() == "texatom" else name
@@ -90,7 +90,7 @@ def _text(node: _Element) -> str:
         return _STRETCHED[number]
     if number > 0x10FFFF or 0xD800 <= number < 0xE000 or number < 0x20:
         return ""
-    # Variables are in italics by themselves.
+    # Variables are in italics by default.
     return _italic(lambda match: normalize("NFKC", match[0]), chr(number))
 
 
@@ -115,7 +115,7 @@ def _arrange(element: _Element, tag: str, display: bool) -> None:
 
 
 def _scripts(tag: str, children: list[_Element], parts: dict[str | None, _Element], display: bool) -> list[_Element]:
-    """Return what a script or limit stands at, then the lower and the upper one."""
+    """Return the base, the lower and the upper script or limit, in this order."""
     script = parts.get("script")
     if script is not None:
         first = [child for child in children if child is not script]
@@ -125,10 +125,10 @@ def _scripts(tag: str, children: list[_Element], parts: dict[str | None, _Elemen
     if mark is not None and mark.text and mark.get("part") is None:
         mark.text = _wide(mark.text, tag)
     base, box = parts.get("base"), parts.get("box")
-    if box is not None and len(box) == 1:  # the lower limit is in there, together with the base
+    if box is not None and len(box) == 1:  # the box holds the base and the lower limit
         return [*box[0], *(child for child in children if child is not box)]
     if base is None and len(children) == 3:
-        # In a picture limits come in order, scripts the upper one first. Limits of operators are scripts in a line.
+        # In SVG, limits come in order, but the superscript comes first. Inline, limits of operators are scripts.
         are_scripts = tag == "msubsup" or (not display and children[0].tag == "mo")
         return [children[0], children[2], children[1]] if are_scripts else children
     if base is None:
@@ -140,7 +140,7 @@ def _scripts(tag: str, children: list[_Element], parts: dict[str | None, _Elemen
 
 
 def _wide(text: str, tag: str) -> str:
-    """Return a line or a brace over or under a term as one character: MathJax draws it from pieces of its fonts."""
+    """Return a line or brace above or below a term as a single character. MathJax draws it from several pieces."""
     if _line(text):
         return "\u203e" if tag == "mover" else "_"
     return ("\u23de" if tag == "mover" else "\u23df") if _brace(text) else text

@@ -1,8 +1,8 @@
-"""Presentation MathML to LaTeX, for formulas that do not say what they were written as.
+"""Convert Presentation MathML (MathML 3, chapter 3) to LaTeX, for formulas without their LaTeX source.
 
-What comes out is what an author would write for KaTeX or MathJax with amsmath and amssymb: ``x^2`` rather than
-``{x}^{2}``, ``\\left(`` only around what is tall, ``\\begin{pmatrix}`` for a table in parentheses. Braces are
-balanced, whatever the tree. See MathML 3, chapter 3.
+The result is what an author would write for KaTeX or MathJax with amsmath and amssymb: ``x^2`` instead of
+``{x}^{2}``, ``\\left(`` only around tall content, ``\\begin{pmatrix}`` for a table in parentheses. Braces are always
+balanced.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 MAX_DEPTH = 60
-"""Elements in each other; of what is deeper only the characters are kept. Formulas of real pages have some twenty."""
+"""Maximum nesting of elements. Of deeper ones, only the characters are kept. Real formulas have about twenty levels."""
 
 _ENCLOSED = {
     "box": "boxed", "roundedbox": "boxed", "updiagonalstrike": "cancel", "downdiagonalstrike": "bcancel",
@@ -73,19 +73,19 @@ _accented = re.compile(
 
 
 def latex(math: _Element) -> str:
-    """Return a ``<math>`` element, or any part of one, as LaTeX without delimiters; annotations are not looked at."""
+    """Convert a ``<math>`` element, or any part of one, to LaTeX without delimiters. Annotations are ignored."""
     return polish(_Writer().row(math))
 
 
 class _Writer:
-    """One formula on its way: how deep it is, and whether it is in small print, where there are no spaces."""
+    """Writes a formula. Keeps track of the depth, and of small print, which has no spaces."""
 
     def __init__(self) -> None:
         self._depth = 0
         self._small = 0
 
     def node(self, part: Part | None) -> str:
-        """Return a part of a formula, ``""`` for one that is missing."""
+        """Return a part of a formula, or an empty string if it is missing."""
         if part is None:
             return ""
         if isinstance(part, str):
@@ -98,7 +98,7 @@ class _Writer:
         return written
 
     def small(self, part: Part | None) -> str:
-        """Return a part as it is written below or above the line."""
+        """Return a part as a sub- or superscript."""
         self._small += 1
         written = tidy(self.node(part))
         self._small -= 1
@@ -130,7 +130,7 @@ class _Writer:
     def _stretch(
         self, row: Sequence[Part], operators: list[str | None], delimiters: dict[int, int], pieces: list[str]
     ) -> None:
-        """Let delimiters grow with what is between them, where it is tall or the page says so."""
+        """Make delimiters grow if the content between them is tall, or if the page says so."""
         heights = [0, *accumulate(_tall(piece) is not None for piece in pieces)]
         last = len(row) - 1
         if last and last not in delimiters.values() and (operators[last] in BARS or operators[last] in CLOSING):
@@ -200,7 +200,7 @@ class _Writer:
         return TOKEN_WRITERS[tag_of(element)](element)
 
     def words(self, element: _Element) -> str:
-        """Return text, in which there may be tags of HTML and other formulas."""
+        """Return text, which may contain HTML tags and other formulas."""
         variant = element.get("mathvariant") or ""
         pieces = [words(element.text or "", variant)]
         for child in element:
@@ -212,7 +212,7 @@ class _Writer:
 
     # ------------------------------------------------------------------ scripts
     def _base(self, part: Part | None) -> str:
-        """Return what scripts are attached to, in braces if they would attach to its last piece only."""
+        """Return the base of scripts, in braces if the scripts would otherwise only apply to its last piece."""
         written = tidy(self.node(part))
         if part is None or not written:
             return "{}"
@@ -268,7 +268,7 @@ class _Writer:
         return written + self._rest(rest)
 
     def _over(self, written: str, above: Part) -> str:
-        if tag_of(above) == "mover" and not isinstance(above, str):  # a brace with a label, in one
+        if tag_of(above) == "mover" and not isinstance(above, str):  # a brace together with its label
             brace, label, *_ = *children(above), None, None
             if brace is not None and operator_of(brace) in ("⏞", "︷"):
                 return f"\\overbrace{group(written)}" + self._script("^", label)
@@ -308,7 +308,7 @@ class _Writer:
         return written
 
     def _rest(self, row: Sequence[Part]) -> str:
-        """Return what a broken page has put behind the children that an element can have."""
+        """Return surplus children, which only broken pages have."""
         return self.sequence(row) if row else ""
 
     # ------------------------------------------------------------------ layout
@@ -378,7 +378,7 @@ class _Writer:
         return ""
 
     def table(self, element: _Element, name: str = "") -> str:
-        """Return a table as the environment of that name, or as the one that suits it."""
+        """Return a table as the named environment, or as the best-fitting one."""
         rows: list[list[str]] = []
         labels: list[str] = []
         for row in children(element):
@@ -400,7 +400,7 @@ class _Writer:
 
 
 def _scripted(element: _Element) -> tuple[_Element | None, _Element | None, _Element | None, list[_Element]]:
-    """Return the base of an element, what is below and above it, and what should not be there."""
+    """Return the base, the subscript, the superscript, and surplus children of an element."""
     found = children(element)
     base, first, second, *_ = *found, None, None, None
     tag = tag_of(element)

@@ -1,4 +1,4 @@
-"""Tables of MathML: the environments of LaTeX that they are."""
+"""Choose LaTeX environments for MathML tables."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MATRICES = {
 
 
 def matrix_of(opening: str, closing: str) -> str | None:
-    """Return the name of the environment for a table between two delimiters, None if there is none."""
+    """Return the name of the environment for a table between two delimiters, or None."""
     return _MATRICES.get(opening + closing)
 
 
 def environment(table: _Element, columns: int, labelled: bool) -> tuple[str, str]:
-    """Return the name of the environment for a table without delimiters, and the argument that it takes, in braces."""
+    """Return the name of the environment for a table without delimiters, and its argument in braces."""
     aligned = _alignment(table, columns)
     if labelled:
         return "align", ""
@@ -34,7 +34,7 @@ def environment(table: _Element, columns: int, labelled: bool) -> tuple[str, str
 
 
 def _alignment(table: _Element, columns: int) -> list[str]:
-    """Return how each column is aligned, by its table or by the cells of its first row; ``""`` for unknown."""
+    """Return the alignment of each column, from the table or the cells of its first row; empty if unknown."""
     aligned = (table.get("columnalign") or "").split()
     rows = children(table)
     if not aligned and rows:
@@ -43,7 +43,7 @@ def _alignment(table: _Element, columns: int) -> list[str]:
 
 
 def _by_class(name: str) -> str:
-    """Return the alignment that Temml names in classes."""
+    """Return the alignment from a class of Temml."""
     return "right" if "tml-right" in name else "left" if "tml-left" in name else ""
 
 

@@ -1,4 +1,4 @@
-"""Tokens of MathML to LaTeX: identifiers, numbers, operators, text and spaces (MathML 3, 3.2)."""
+"""Convert MathML tokens to LaTeX: identifiers, numbers, operators, text and spaces (MathML 3, 3.2)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VARIANTS = {
     "sans-serif": "mathsf", "bold-sans-serif": "mathsf", "sans-serif-italic": "mathsf",
     "sans-serif-bold-italic": "mathsf", "monospace": "mathtt", "-tex-calligraphic": "mathcal", "-tex-mathit": "mathit",
 }  # fmt: skip
-"""What MathML and MathJax call a font, and its command."""
+"""Font names of MathML and MathJax, and their LaTeX commands."""
 
 _TEXT_VARIANTS = {"bold": "textbf", "italic": "textit", "monospace": "texttt", "sans-serif": "textsf"}
 _SPACES = ((1.5, "\\qquad "), (0.8, "\\quad "), (0.25, "\\;"), (0.2, "\\:"), (0.1, "\\,"), (-0.05, ""))
@@ -29,7 +29,7 @@ _thousands = re.compile(r"(?<=\d),(?=\d{3}(?!\d))").sub
 
 
 def identifier(element: _Element, function: bool = False) -> str:
-    """Return an ``<mi>``; ``function`` says that it is applied to what follows it."""
+    """Convert an ``<mi>``. ``function`` means that it is applied to what follows."""
     name = token(element)
     if name in BAR_OF:
         return SYMBOLS[BAR_OF[name]]
@@ -49,13 +49,13 @@ def identifier(element: _Element, function: bool = False) -> str:
 
 
 def number(element: _Element) -> str:
-    """Return an ``<mn>``."""
+    """Convert an ``<mn>``."""
     digits = token(element)
     return _in_font(_thousands("{,}", characters(digits)), element.get("mathvariant") or "", digits)
 
 
 def operator(element: _Element) -> str:
-    """Return an ``<mo>``, without the space that it has between two terms."""
+    """Convert an ``<mo>``, without the space around it between two terms."""
     name = token(element)
     if len(name) > 1 and name not in SYMBOLS:
         known = "".join(name.split())
@@ -75,7 +75,7 @@ def operator(element: _Element) -> str:
 
 
 def words(of: str, variant: str) -> str:
-    """Return the text of an ``<mtext>``, or a part of it; a lone symbol becomes one of the formula."""
+    """Convert the text of an ``<mtext>``, or a part of it. A single symbol becomes a symbol of the formula."""
     inner = of.strip()
     if (inner in SYMBOLS and not inner.isalnum() and inner not in TEXT_ESCAPES) or any(
         alphabet(char)[0] for char in inner if char > "\u2000"
@@ -87,12 +87,12 @@ def words(of: str, variant: str) -> str:
 
 
 def string(element: _Element) -> str:
-    """Return an ``<ms>`` in its quotes."""
+    """Convert an ``<ms>``, with its quotes."""
     return text(token(element).join((element.get("lquote") or '"', element.get("rquote") or '"')))
 
 
 def space(element: _Element) -> str:
-    """Return an ``<mspace>``."""
+    """Convert an ``<mspace>``."""
     if element.get("linebreak") == "newline":
         return " \\\\ "
     width = em(element.get("width") or "0")
@@ -100,7 +100,7 @@ def space(element: _Element) -> str:
 
 
 def glyph(element: _Element) -> str:
-    """Return an ``<mglyph>``, a picture, as its text."""
+    """Convert an ``<mglyph>``, which is an image, to its alternative text."""
     return text(element.get("alt") or "")
 
 

@@ -1,4 +1,4 @@
-"""What the parts of a MathML tree are, as far as that shows without writing them."""
+"""Queries on the parts of a MathML tree."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 Part: TypeAlias = "_Element | str"
-"""An element, or the text between two, which is there on broken pages only."""
+"""An element, or text between elements, which only broken pages have."""
 
 SHORT = 200
-"""Nodes, and characters, of what is short."""
+"""Maximum number of nodes, and of characters, in something short."""
 
 NO_DELIMITER = "."
-"""Stands for a delimiter that is not shown, as in LaTeX."""
+"""An invisible delimiter, as in LaTeX."""
 
 TOKENS = frozenset({"mi", "mn", "mo", "mtext", "ms"})
 ROWS = frozenset({"mrow", "mstyle", "mpadded", "math", "mtd"})
 _SCRIPTED = frozenset({"msub", "msup", "msubsup", "munder", "mover", "munderover", "mrow", "mstyle"})
 
 BAR_OF = {"∣": "|", "∥": "‖", "❘": "|", "\uff5c": "|", "||": "‖"}
-"""Characters that are relations or delimiters, and the delimiter."""
+"""Characters that can be relations or delimiters, and the delimiter."""
 
 _UNITS = {"em": 1.0, "rem": 1.0, "ex": 0.43, "px": 1 / 16, "pt": 1 / 12, "mu": 1 / 18, "cm": 2.4, "mm": 0.24, "in": 6.0}
 _SPACES = dict(zip("veryverythin verythin thin medium thick verythick veryverythick".split(), range(1, 8), strict=True))
@@ -37,7 +37,7 @@ _length = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+)\s*([a-z]*)").match
 
 
 def tag_of(part: Part) -> str:
-    """Return the name of an element, without the prefix or the namespace that XML gives it; ``""`` for text."""
+    """Return the name of an element without prefix or namespace, or an empty string for text."""
     if isinstance(part, str):
         return ""
     return str(part.tag).rpartition("}")[2].rpartition(":")[2].lower()
@@ -67,9 +67,9 @@ def inner_text(element: _Element) -> str:
 
 
 def short_text(element: _Element) -> str | None:
-    """Return the characters in an element; None if there are over :data:`SHORT` nodes in it, or characters.
+    """Return the characters in an element, or None if it has more than :data:`SHORT` nodes or characters.
 
-    The time that it takes is bounded by that, so that it may be asked for each of many elements in each other.
+    This also limits the time, so it can be called for each of many nested elements.
     """
     if next(islice(element.iter(), SHORT, None), None) is not None:
         return None
@@ -78,12 +78,12 @@ def short_text(element: _Element) -> str | None:
 
 
 def is_blank(element: _Element) -> bool:
-    """Return True if there is nothing but white space in an element."""
+    """Return True if an element only holds white space."""
     return all(text.isspace() for text in cast("Iterator[str]", element.itertext()))
 
 
 def token(element: _Element) -> str:
-    """Return the characters of a token element, its white space, as XML knows it, collapsed."""
+    """Return the characters of a token element with XML white space collapsed."""
     words = inner_text(element) if len(element) else element.text or ""
     if words.isascii() and words.isalnum():
         return words
@@ -91,7 +91,7 @@ def token(element: _Element) -> str:
 
 
 def sole(part: Part) -> Part:
-    """Return what a part holds if it is a mere group of one."""
+    """Return the only child of a part if the part is just a group, or else the part itself."""
     for _ in range(8):
         if isinstance(part, str) or tag_of(part) not in ("mrow", "mstyle", "mpadded"):
             break
@@ -103,12 +103,12 @@ def sole(part: Part) -> Part:
 
 
 def operator_of(part: Part) -> str | None:
-    """Return the characters of an operator, alone in its group or not; None if the part is none."""
+    """Return the characters of an operator, which may be in a group, or None for other parts."""
     part = sole(part)
     if isinstance(part, str):
         return None
     tag = tag_of(part)
-    if tag == "mi":  # KaTeX writes \\| so
+    if tag == "mi":  # KaTeX writes \\| as an identifier
         return BAR_OF.get(part.text or "")
     if tag != "mo":
         return None
@@ -122,7 +122,7 @@ def operator_of(part: Part) -> str | None:
 
 
 def core(part: Part) -> str | None:
-    """Return the operator that a part is, scripts and accents aside: an arrow with text on it is one too."""
+    """Return the operator of a part, ignoring scripts and accents, such as the text above an arrow."""
     for _ in range(4):
         if isinstance(part, str) or not len(part) or tag_of(part) not in _SCRIPTED:
             break
@@ -131,7 +131,7 @@ def core(part: Part) -> str | None:
 
 
 def joins_terms(operators: list[str | None], i: int) -> bool:
-    """Return True if operator i has something to join on both sides: a minus that is no sign."""
+    """Return True if operator i is binary, such as a minus that is not a sign."""
     if not 0 < i < len(operators) - 1:
         return False
     before = operators[i - 1]
@@ -141,7 +141,7 @@ def joins_terms(operators: list[str | None], i: int) -> bool:
 
 
 def pairs(row: Sequence[Part], operators: list[str | None]) -> dict[int, int]:
-    """Return where in a row delimiters open, and where each of them closes; they are properly nested."""
+    """Match the delimiters in a row: return the index of the closing one for each opening one, properly nested."""
     found: dict[int, int] = {}
     stack: list[int] = []
     for i, name in enumerate(operators):
@@ -165,7 +165,7 @@ def pairs(row: Sequence[Part], operators: list[str | None]) -> dict[int, int]:
 
 
 def _bar(part: Part, i: int, operators: list[str | None], stack: list[int], found: dict[int, int]) -> None:
-    """Take a delimiter that opens as well as closes for one or the other."""
+    """Decide whether a delimiter that can open or close does one or the other."""
     part = sole(part)
     form = "" if isinstance(part, str) else part.get("form") or part.get("data-mjx-texclass")
     if form not in ("prefix", "OPEN") and stack and operators[stack[-1]] in (operators[i], NO_DELIMITER):
@@ -175,17 +175,17 @@ def _bar(part: Part, i: int, operators: list[str | None], stack: list[int], foun
 
 
 def is_stack(part: Part) -> bool:
-    """Return True for a fraction without its bar."""
+    """Return True for a fraction without a bar."""
     return not isinstance(part, str) and tag_of(part) == "mfrac" and em(part.get("linethickness") or "1") == 0
 
 
 def has_lines(table: _Element) -> bool:
-    """Return True if there are lines between the columns of a table."""
+    """Return True if a table has lines between its columns."""
     return any(line in (table.get("columnlines") or "") for line in ("solid", "dashed"))
 
 
 def em(length: str) -> float:
-    """Return a length in em, 1 for what is none."""
+    """Return a length in em, or 1 if it is invalid."""
     name = length.strip()
     sign = -1 if name.startswith("negative") else 1
     name = name.removeprefix("negative").removesuffix("mathspace")

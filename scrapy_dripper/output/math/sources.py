@@ -1,4 +1,4 @@
-"""The LaTeX of a formula from where a page has it: annotations, attributes, alternative text; or made from MathML."""
+"""Get the LaTeX of a formula from annotations, attributes, or alternative text, or generate it from MathML."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 TWIN: Final = Formula("", "twin")
-"""Stands for what shows a formula once more: to be dropped."""
+"""Returned for an element to drop, which only repeats a formula."""
 
 TEX_ATTRIBUTES = ("data-tex", "data-latex", "data-formula", "data-katex", "data-equation-content", "data-math")
-"""Attributes that hold LaTeX on elements whose class says that they are formulas."""
+"""Attributes that hold LaTeX if the class of the element says that it is a formula."""
 MAX_ANNOTATIONS = 8
-"""Annotations with LaTeX of a formula that are looked at: on broken pages, they stand in each other."""
+"""Maximum number of LaTeX annotations to check in a formula. On broken pages, they are nested."""
 
 _tex_encoding = re.compile(r"(?:application|text)?/?(?:x-)?(?:la)?tex\b", re.I).fullmatch
 _WIRIS = str.maketrans({"«": "<", "»": ">", "¨": '"', "§": "&"})
 
 
 def from_math(element: _Element, display: bool, origin: str = "") -> Formula:
-    """Return the formula of a ``<math>`` element; ``origin`` is that of its annotation, if there is a better word."""
+    """Return the formula of a ``<math>`` element. ``origin`` replaces the origin ``annotation``, if it is given."""
     annotations = (one for one in element.iter("{*}annotation") if _tex_encoding((one.get("encoding") or "").strip()))
     for annotation in islice(annotations, MAX_ANNOTATIONS):
         source = inner_text(annotation)
@@ -52,19 +52,19 @@ def _is_latexml(element: _Element) -> bool:
 
 
 def from_source(source: str, display: bool, origin: str) -> Formula:
-    """Return a formula from its source, which may be in delimiters, TWIN if there is nothing in it."""
+    """Return a formula from its source, which may be in delimiters, or TWIN if the source is empty."""
     tex, displayed = undelimited(clean(source, wikipedia=origin == "wikipedia"))
     display = display if displayed is None else displayed
     return Formula(tex, origin, display) if tex else TWIN
 
 
 def first_math(element: _Element) -> _Element | None:
-    """Return the MathML near the beginning of a wrapper."""
+    """Return the MathML at the beginning of a wrapper."""
     return next((node for node in islice(element.iter(), 16) if node.tag == "math"), None)
 
 
 def parsed(source: str) -> _Element | None:
-    """Return the MathML in an attribute or a script; WIRIS writes it with other brackets."""
+    """Return the MathML in an attribute or a script. WIRIS writes it with other brackets."""
     if "«" in source:
         source = source.translate(_WIRIS)
     parser = etree.HTMLParser(recover=True, no_network=True, remove_comments=True)

@@ -1,4 +1,4 @@
-"""Pieces of LaTeX, and how they are put together: whatever goes in, braces stay balanced."""
+"""Compose pieces of LaTeX. Braces always stay balanced."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _braces = re.compile(r"\\.|[{}]", re.DOTALL).finditer
 
 
 def tidy(tex: str) -> str:
-    """Return LaTeX without white space at its ends and without more than one space in a row."""
+    """Strip LaTeX and collapse its spaces."""
     tex = _spaces(" ", tex).strip(" ")
     end = len(tex) - len(tex.rstrip("\\"))
-    return tex[:-1].rstrip(" ") if end % 2 else tex  # a space that was escaped
+    return tex[:-1].rstrip(" ") if end % 2 else tex  # drop the backslash of an escaped space
 
 
 def polish(tex: str) -> str:
-    """Return LaTeX as an author would write it: letters of one font together, arrows with their space."""
+    """Return LaTeX as an author would write it: group letters of the same font, and add spaces around arrows."""
     if "}\\" in tex:
         tex = _runs(
             lambda run: f"\\{run[1]}{{{run[0].replace(f'}}{chr(92)}{run[1]}{{', '')[len(run[1]) + 2 : -1]}}}", tex
@@ -38,7 +38,7 @@ def polish(tex: str) -> str:
 
 
 def join(pieces: Iterable[str]) -> str:
-    """Return pieces of LaTeX as one, with a space where the name of a command would run into a letter."""
+    """Join pieces of LaTeX, with a space between the name of a command and a letter."""
     joined: list[str] = []
     last = ""
     for piece in pieces:
@@ -56,13 +56,13 @@ def group(tex: str) -> str:
 
 
 def argument(tex: str) -> str:
-    """Return LaTeX as what is below or above the line: in braces unless it is a single character."""
+    """Return LaTeX as a sub- or superscript: in braces unless it is a single character."""
     tex = tidy(tex)
     return tex if len(tex) == 1 and tex not in "\\'" else f"{{{tex}}}"
 
 
 def optional(tex: str) -> str:
-    """Return LaTeX as an optional argument, such as the degree of a root; nothing for nothing."""
+    """Return LaTeX as an optional argument, such as the degree of a root, or an empty string if it is empty."""
     tex = tidy(tex)
     if not tex:
         return ""
@@ -70,7 +70,7 @@ def optional(tex: str) -> str:
 
 
 def text(words: str, command: str = "text") -> str:
-    """Return words as LaTeX text, with a space for the white space at either end."""
+    """Return words as LaTeX text. White space at either end becomes a space."""
     inner = " ".join(words.split())
     if not inner:
         return "\\ " if words else ""
@@ -90,12 +90,12 @@ def characters(symbols: str) -> str:
 
 
 def styled(tex: str, command: str) -> str:
-    """Return LaTeX in the font of a command. Greek letters have no other bold than ``boldsymbol``."""
+    """Return LaTeX in the font of a command. For bold Greek letters, only ``boldsymbol`` works."""
     return f"\\{'boldsymbol' if command == 'mathbf' and chr(92) in tex else command}{{{tex}}}"
 
 
 def balanced(tex: str) -> bool:
-    """Return True if each brace has its counterpart; braces after a backslash do not count."""
+    """Return True if braces are balanced, ignoring escaped ones."""
     depth = 0
     for found in _braces(tex):
         if found[0] == "{":

@@ -1,10 +1,10 @@
-"""LaTeX as pages carry it, made fit for Markdown: comments, delimiters and blank lines are taken away."""
+"""Clean the LaTeX of pages for Markdown: remove comments, delimiters and blank lines."""
 
 from __future__ import annotations
 
 import re
 
-# White space before something is read from its beginning only, not from each of its characters on.
+# The lookbehind makes white space match from its beginning only, and not from each of its characters.
 _comment = re.compile(r"(?<!\\)%[^\n]*(?:\n[ \t]*|\Z)").sub
 _cdata = re.compile(r"(?:%\s*|(?<!\s)\s+)?<!\[CDATA\[\s*|(?:(?<!\s)\s+)?(?:%\s*)?\]\]>").sub
 _blank_lines = re.compile(r"(?:(?<![ \t\r])[ \t\r]+)?\n\s*").sub
@@ -16,7 +16,7 @@ _DELIMITED = (
 
 
 def clean(source: str, wikipedia: bool = False) -> str:
-    """Return LaTeX without comments and blank lines; with ``wikipedia`` also without the style that it puts around."""
+    """Return LaTeX without comments and blank lines and, with ``wikipedia``, without the style that Wikipedia adds."""
     tex = source.replace("\r\n", "\n").replace("\xa0", " ").replace("\u200b", "")
     if "<![" in tex:
         tex = _cdata("", tex)
@@ -33,12 +33,12 @@ def clean(source: str, wikipedia: bool = False) -> str:
 
 
 def _last_comment(comment: re.Match[str]) -> str:
-    """Return what stays of a comment: all of it if no line follows, so that a percent sign at the end is one."""
+    """Return the replacement for a comment. Without a following line it is kept, as it may just be a percent sign."""
     return "" if "\n" in comment[0] else comment[0]
 
 
 def without_open_end(tex: str) -> str:
-    """Return LaTeX without a backslash, and so without a space that it escapes, at its end."""
+    """Return LaTeX without a backslash, or an escaped space, at its end."""
     tex = tex.strip()
     while (len(tex) - len(tex.rstrip("\\"))) % 2:
         tex = tex[:-1].rstrip()
@@ -46,7 +46,7 @@ def without_open_end(tex: str) -> str:
 
 
 def undelimited(tex: str) -> tuple[str, bool | None]:
-    """Return LaTeX without delimiters around it, and whether they say that it is on display; None for no delimiters."""
+    """Return LaTeX without its delimiters, and whether they are those of a display formula; None without delimiters."""
     for opening, closing, display in _DELIMITED:
         if tex.startswith(opening) and tex.endswith(closing) and len(tex) >= len(opening) + len(closing):
             inner = tex[len(opening) : -len(closing)]
@@ -57,7 +57,7 @@ def undelimited(tex: str) -> tuple[str, bool | None]:
 
 
 def _whole(tex: str) -> bool:
-    """Return True if the first brace is closed by the last."""
+    """Return True if the last brace closes the first."""
     depth = 0
     escaped = False
     for i, char in enumerate(tex):

@@ -1,4 +1,4 @@
-"""Unicode characters of mathematics and their LaTeX commands, as the packages amsmath and amssymb name them."""
+"""Mathematical Unicode characters and their LaTeX commands, as defined by amsmath and amssymb."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ OPENING = {"(": "(", "[": "[", "{": "\\{", "⟨": "\\langle", "〈": "\\langle",
 CLOSING = {")": ")", "]": "]", "}": "\\}", "⟩": "\\rangle", "〉": "\\rangle", "⌋": "\\rfloor", "⌉": "\\rceil",
            "⟧": "\\rrbracket", "⟯": "\\rgroup", "⎱": "\\rmoustache"}  # fmt: skip
 BARS = {"|": "|", "‖": "\\|", "∥": "\\|", "||": "\\|", "\uff5c": "|", "❘": "|"}
-"""Delimiters that open as well as close."""
+"""Delimiters that can open or close."""
 
 _OTHER = _table(
     "∀ forall ∃ exists ∄ nexists ¬ neg ⊤ top ∠ angle ∡ measuredangle ∢ sphericalangle √ surd □ square ◻ "
@@ -71,13 +71,13 @@ _OTHER = _table(
 
 ESCAPES = {"#": "\\#", "$": "\\$", "%": "\\%", "&": "\\&", "_": "\\_", "{": "\\{", "}": "\\}", "\\": "\\backslash",
            "~": "\\sim", "^": "\\wedge", "\xa0": "~"}  # fmt: skip
-"""Characters that mean something else to LaTeX, in formulas."""
+"""Characters with a special meaning in LaTeX, as written in formulas."""
 
 TEXT_ESCAPES = ESCAPES | {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "\xa0": " "}
-"""The same in text."""
+"""The same, as written in text."""
 
 INVISIBLE = dict.fromkeys("\u2061\u2062\u2063\u2064\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufe0e\ufe0f\u00ad", "")
-"""Characters that show nothing: function application, invisible times, separators, joiners."""
+"""Invisible characters: function application, invisible times, separators, joiners."""
 
 SYMBOLS: dict[str, str] = {
     **ESCAPES, **_OTHER, **LETTERS, **OPENING, **CLOSING, **BARS, **RELATIONS, **BINARY, **LARGE, **INVISIBLE,
@@ -88,19 +88,19 @@ SYMBOLS: dict[str, str] = {
     "\u2004": "\\;", "\u2003": "\\quad ",
     "\u2002": "\\enspace ", "\u202f": "\\,",
 }  # fmt: skip
-"""What a character is in a formula. One that is not here stands for itself."""
+"""LaTeX of characters in a formula. Other characters represent themselves."""
 
 FUNCTIONS = frozenset(
     "arccos arcsin arctan arg cos cosh cot coth csc deg det dim exp gcd hom inf ker lg lim liminf limsup ln "
     "log max min "
     "Pr sec sin sinh sup tan tanh".split()
 )
-"""Names that are commands of their own."""
+"""Names of functions that have a command."""
 
 LIMITS = frozenset({"\\" + name for name in "det gcd inf lim liminf limsup max min Pr sup".split()}) | set(
     LARGE.values()
 )
-"""Commands that have their sub- and superscripts below and above."""
+"""Commands whose sub- and superscripts are written below and above."""
 
 ACCENTS = {
     "^": ("hat", "widehat"), "ˆ": ("hat", "widehat"), "\u0302": ("hat", "widehat"), "~": ("tilde", "widetilde"),
@@ -117,7 +117,7 @@ ACCENTS = {
     "˚": ("mathring", "mathring"), "\u030a": ("mathring", "mathring"),
     "⏞": ("overbrace", "overbrace"), "︷": ("overbrace", "overbrace"), "⏜": ("overparen", "overparen"),
 }  # fmt: skip
-"""What stands above: the command for one character, and that for several."""
+"""Commands for accents: over one character, and over several."""
 
 ACCENTS_BELOW = {
     "_": "underline", "¯": "underline", "―": "underline", "\u0332": "underline", "‾": "underline",
@@ -130,7 +130,7 @@ STRETCHED = {
     "⇒": "\\xRightarrow", "⇐": "\\xLeftarrow", "⇔": "\\xLeftrightarrow", "↦": "\\xmapsto", "↪": "\\xhookrightarrow",
     "↩": "\\xhookleftarrow", "⇌": "\\xrightleftharpoons", "⇋": "\\xleftrightharpoons",
 }  # fmt: skip
-"""Arrows that grow with what is written on them."""
+"""Arrows that grow with the text on them."""
 
 _FONTS = (
     ("BOLD ITALIC", "boldsymbol"), ("BOLD SCRIPT", "mathcal"), ("BOLD FRAKTUR", "mathfrak"), ("BOLD", "mathbf"),
@@ -141,9 +141,10 @@ _FONTS = (
 
 @lru_cache(1_024)
 def alphabet(char: str) -> tuple[str, str]:
-    """Return the command of a character's alphabet and its plain letter: ``("mathbb", "R")``; ``""`` for no command.
+    """Return the command of a character's alphabet and the plain letter, such as ``("mathbb", "R")``.
 
-    This is for the letters of the Unicode blocks Mathematical Alphanumeric Symbols and Letterlike Symbols.
+    This covers the Unicode blocks Mathematical Alphanumeric Symbols and Letterlike Symbols. For other characters, the
+    command is empty.
     """
     if not ("\u2100" <= char <= "\u214f" or "\U0001d400" <= char <= "\U0001d7ff"):
         return "", char

@@ -1,1 +1,1 @@
-"""Tables: their grids, what is a table, and tables that Markdown has no marks for."""
+"""Tables: grids, data tables and layout tables, and tables that Markdown cannot express."""

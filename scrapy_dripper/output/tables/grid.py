@@ -1,4 +1,4 @@
-"""The grid of a table: its cells placed as browsers place them (HTML standard, 4.9.12, "Forming a table")."""
+"""Place the cells of a table in a grid, like browsers (HTML standard, 4.9.12, "Forming a table")."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ MAX_ROWSPAN, MAX_COLSPAN = 65_534, 1_000
 """Largest spans (HTML standard, 4.9.11)."""
 
 MAX_SPANNED = 100_000
-"""Slots of the grid that the spanning cells of a table cover together. A cell that would exceed it spans one slot."""
+"""Maximum number of slots covered by all spanning cells of a table. Further cells span one slot."""
 
 MAX_PADDING, MAX_PADDED = 4, 1_000
-"""Slots of a table for each of its cells, and of a small table in all, up to which short rows are filled up."""
+"""Short rows are padded if the padded table has at most this many slots per cell, or this many slots in total."""
 
 Reader = Callable[[etree._Element], Items]
-"""Gives the items that are in an element."""
+"""Returns the items in an element."""
 
 _WRAPPERS = frozenset({"thead", "tbody", "tfoot", "form", "table"})
 _CELLS = frozenset({"td", "th"})
@@ -33,7 +33,7 @@ _whole_number = re.compile(r"\s*\+?(\d{1,9})").match
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A cell with its place in the grid."""
+    """A cell and its place in the grid."""
 
     items: Items
     header: bool
@@ -45,15 +45,15 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The rows of a table in the order in which they are shown, and what else is in it."""
+    """The rows of a table in display order, and its other content."""
 
     rows: list[list[Placed]]
-    """Each row holds the cells that begin in it."""
+    """Each row holds the cells that start in it."""
     sections: list[str]
-    """For each row the tag of its section, such as ``thead``, or nothing."""
+    """The tag of each row's section, such as ``thead``, or an empty string."""
     caption: Items
     strays: Items
-    """What is in the table but in no cell."""
+    """The content of the table outside of cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +70,16 @@ def read_grid(element: etree._Element, read: Reader) -> Grid:
 
 
 def is_mostly_padding(rows: Sequence[Sequence[object]]) -> bool:
-    """Return True for a table that has few cells beside those that would make all rows as long as the longest.
+    """Return True if padding all rows to the length of the longest one would add far more cells than there are.
 
-    Five thousand rows of one cell, below one of five thousand, would be 25 million cells.
+    For example, 5,000 rows of one cell below a row of 5,000 cells would become 25 million cells.
     """
     slots = len(rows) * max(map(len, rows), default=0)
     return slots > MAX_PADDED and slots > MAX_PADDING * sum(map(len, rows))
 
 
 def _parts(element: etree._Element, read: Reader) -> tuple[list[_Row], list[etree._Element], Items]:
-    """Return rows in the order in which they are shown, captions, and what is in the table but in no cell."""
+    """Return the rows in display order, the captions, and the content outside of cells."""
     body: list[_Row] = []
     foot: list[_Row] = []
     captions: list[etree._Element] = []
@@ -105,7 +105,7 @@ def _parts(element: etree._Element, read: Reader) -> tuple[list[_Row], list[etre
             stray(child.text)
             for cell in child:
                 stray(cell.tail)
-        elif tag in _CELLS:  # a browser puts a row around those that stand side by side
+        elif tag in _CELLS:  # browsers put a row around adjacent cells
             before = child.getprevious()
             if before is not None and before.tag in _CELLS and body and body[-1].cells[-1] is before:
                 body[-1].cells.append(child)
@@ -123,13 +123,13 @@ def _parts(element: etree._Element, read: Reader) -> tuple[list[_Row], list[etre
 
 
 def _place(rows: Sequence[_Row], read: Reader) -> list[Placed]:
-    """Return the cells with their places. Spans end with the section that they begin in."""
+    """Return the cells with their places. A span ends with the section in which it begins."""
     ends = [0] * len(rows)
     for r in range(len(rows) - 1, -1, -1):
         last = r + 1 == len(rows) or rows[r].section is not rows[r + 1].section
         ends[r] = r + 1 if last else ends[r + 1]
     placed: list[Placed] = []
-    free_from: list[int] = []  # for each column, the first row that no cell above covers
+    free_from: list[int] = []  # the first row of each column that no cell above covers
     left = MAX_SPANNED
     for r, row in enumerate(rows):
         column = 0
@@ -160,7 +160,7 @@ def _is_header(cell: etree._Element) -> bool:
 
 
 def _compact(placed: Sequence[Placed], rows: Sequence[_Row]) -> tuple[list[list[Placed]], list[str]]:
-    """Return the cells by row, without rows and columns in which no content begins, and the section of each row."""
+    """Return the cells of each row and the section of each row, without rows and columns that hold no content."""
     width = max((cell.column + cell.colspan for cell in placed), default=0)
     full_rows, full_columns = [0] * len(rows), [0] * width
     for cell in placed:

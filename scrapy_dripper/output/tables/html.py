@@ -1,4 +1,4 @@
-"""Tables that Markdown has no marks for, as HTML: no attributes but spans, links and images."""
+"""Write tables that Markdown cannot express as HTML, with attributes only for spans, links and images."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ _before_blank_line = re.compile(r"[\r\n](?=[ \t]*[\r\n])").sub
 
 
 def table_html(table: Table, links: bool = True, html_left: Allowance | None = None) -> str:
-    """Return a table as HTML without blank lines, for these end HTML in Markdown (CommonMark 4.6).
+    """Return a table as HTML without blank lines, which would end the HTML in Markdown (CommonMark 4.6).
 
-    Formulas are written in dollar signs, as in Markdown; the dollar signs of the text are character references.
-    ``links=False`` leaves the text of links alone. The characters are taken off ``html_left``, if that is given, which
-    raises :exc:`~scrapy_dripper.output.bounds.TooLongError`.
+    Formulas are written in dollar signs, as in Markdown. Dollar signs in text become character references.
+    ``links=False`` only keeps the text of links. If ``html_left`` is given, the characters are spent from it, which may
+    raise :exc:`~scrapy_dripper.output.bounds.TooLongError`.
     """
-    if html_left is not None:  # before it is written; it has a few times as many
+    if html_left is not None:  # before writing, although the HTML will be a few times as long
         weigh(table, Allowance(html_left.form, html_left.left))
     written = _Writer(links).table(table)
     if html_left is not None:
@@ -60,12 +60,12 @@ def table_html(table: Table, links: bool = True, html_left: Allowance | None = N
 
 
 def code_html(code: CodeBlock) -> str:
-    """Return a block of code as HTML without blank lines and without marks of Markdown that could be live."""
+    """Return a code block as HTML without blank lines and without active Markdown syntax."""
     return _Writer(links=True).item(code)
 
 
 class _Writer:
-    """Items to HTML."""
+    """Writes items as HTML."""
 
     def __init__(self, links: bool) -> None:
         self.links = links
@@ -91,7 +91,7 @@ class _Writer:
         return f"<{tag}{colspan}{rowspan}>{self.content(cell.items)}</{tag}>"
 
     def content(self, items: Items) -> str:
-        """Return the content of a cell or a list item: a single paragraph needs no tags."""
+        """Return the content of a cell or a list entry. A single paragraph gets no tags."""
         if len(items) == 1 and isinstance(items[0], Paragraph):
             return self.runs(items[0].runs)
         if len(items) == 1 and isinstance(items[0], (Image, Formula)) and not getattr(items[0], "caption", ()):
@@ -186,10 +186,10 @@ def _text(text: str) -> str:
 
 
 def _value(value: str) -> str:
-    """Return the value of an attribute."""
+    """Escape the value of an attribute."""
     return _inert(escape(value)).replace("\r", "&#13;").replace("\n", "&#10;")
 
 
 def _inert(html: str) -> str:
-    """Return HTML without marks that readers find who read Markdown in HTML, or fences in it."""
+    """Escape Markdown syntax and fences, since some renderers interpret Markdown inside HTML."""
     return _marks(lambda mark: "".join(f"&#{ord(one)};" for one in mark[0]), html)

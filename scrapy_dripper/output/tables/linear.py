@@ -1,4 +1,4 @@
-"""Complex tables as simple ones: a cell that spans others is repeated in them, what is in a cell becomes one line."""
+"""Simplify complex tables: repeat spanning cells in each slot, and write the content of each cell as one line."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from scrapy_dripper.output.items import (
 from scrapy_dripper.output.text import plain_text
 
 MAX_REPEATED, MAX_REPEATED_CHARS = 10_000, 1_000_000
-"""Cells of a table that are repeated, and the characters in them; further ones stand once."""
+"""Limits for the number of repeated cells in a table and for their characters. Further cells are not repeated."""
 
 
 def linear(table: Table) -> Table:
-    """Return a table as a simple one. Of several header rows the first stays one."""
-    above: dict[int, tuple[Cell, int]] = {}  # by column, the cell that spans the row from above, and for how many rows
+    """Return a table as a simple one. Only the first of several header rows stays a header row."""
+    above: dict[int, tuple[Cell, int]] = {}  # column to the cell spanning from above, and its remaining rows
     rows: list[tuple[Cell, ...]] = []
     left, chars_left = MAX_REPEATED, MAX_REPEATED_CHARS
     for row in table.rows:
@@ -57,9 +57,7 @@ def linear(table: Table) -> Table:
 
 
 def _chars(cell: Cell) -> int:
-    """Return the characters of a cell, those of its URLs and formats too; what takes more than a table may repeat is
-    that many.
-    """
+    """Return the number of characters of a cell, including URLs and formats, up to the limit for repeated cells."""
     allowance = Allowance("table", MAX_REPEATED_CHARS)
     try:
         weigh(cell.items, allowance)
@@ -69,7 +67,7 @@ def _chars(cell: Cell) -> int:
 
 
 def _line(items: Items) -> Runs:
-    """Return items as one line."""
+    """Write items as one line."""
     runs: list[Run] = []
     for item in items:
         part: Runs

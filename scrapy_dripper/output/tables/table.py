@@ -1,6 +1,6 @@
-"""Tables: their header rows, and whether they hold data or only set out the page.
+"""Read tables: detect header rows, and tell data tables from layout tables.
 
-All decisions are made on what the cells hold, not on their markup, so each cell is read once.
+All decisions are based on the content of cells and not on their markup, so each cell is read only once.
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ from scrapy_dripper.output.tables.grid import Placed, Reader, is_mostly_padding,
 from scrapy_dripper.output.tables.html import table_html
 
 MAX_NESTING = 4
-"""Data tables in data tables. A table around more of them is layout: each is written once for each table around it."""
+"""Maximum nesting of data tables, since each one is written again for each table around it. An outer table with deeper
+nesting counts as layout."""
 
 MAX_CHARS, MAX_CHARS_UNMARKED = 3_000, 600
-"""Characters in a cell of data, in a table with a header or a caption, and in one without. A longer cell is layout."""
+"""Maximum length of a cell in a data table with a header or caption, and in one without. A table with a longer cell is
+layout."""
 
 _digit = re.compile(r"\d").search
 _list_mark = re.compile(
@@ -53,12 +55,12 @@ _list_mark = re.compile(
 
 
 def table(element: etree._Element, read: Reader, html_left: Allowance | None = None) -> Items:
-    """Return a ``<table>`` as items: one :class:`Table`, or what is in its cells if it only sets out the page.
+    """Return a ``<table>`` as items: one :class:`Table`, or the content of its cells if it is a layout table.
 
-    ``read`` is called once for each cell. Text that stands in the table but in no cell comes first, as in browsers.
-    Rows and columns without content are dropped, and spans shrink with them; ``<tfoot>`` goes to the end. A first row
-    of one cell over all columns, above two rows or more, is the caption of a table that has no other. The HTML of a
-    complex table is taken off ``html_left``, which raises :exc:`~scrapy_dripper.output.bounds.TooLongError`.
+    ``read`` is called once for each cell. Text outside of cells comes first, as in browsers. Rows and columns without
+    content are dropped, and spans shrink accordingly. ``<tfoot>`` goes to the end. If a table has no caption, a first
+    row with one cell across all columns, above at least two rows, becomes the caption. The HTML of a complex table is
+    spent from ``html_left``, which may raise :exc:`~scrapy_dripper.output.bounds.TooLongError`.
     """
     found = read_grid(element, read)
     grid, sections, caption = found.rows, found.sections, _line(found.caption)
@@ -70,9 +72,9 @@ def table(element: etree._Element, read: Reader, html_left: Allowance | None = N
     return (*found.strays, *((Paragraph(caption),) if caption else ()), *_unwrapped(grid))
 
 
-# ---------------------------------------------------------------------- what is what
+# ---------------------------------------------------------------------- classification
 def _header_rows(grid: Sequence[Sequence[Placed]], sections: Sequence[str]) -> int:
-    """Return the number of header rows: those of ``<thead>``, else of header cells only, else one of labels."""
+    """Return the number of header rows: those of ``<thead>``, else rows of header cells, else a row of labels."""
     n = 0
     while n < len(grid) and sections[n] == "thead":
         n += 1
@@ -80,7 +82,7 @@ def _header_rows(grid: Sequence[Sequence[Placed]], sections: Sequence[str]) -> i
         while n < len(grid) and all(cell.header for cell in grid[n] if cell.items):
             n += 1
     if n:
-        if len(grid[0]) > 1:  # a header cell of the first row may reach down beside rows of common cells
+        if len(grid[0]) > 1:  # a header cell of the first row may span rows of ordinary cells
             n = max(n, *(cell.rowspan for cell in grid[0]))
         return n if n < len(grid) else 1
     if len(grid) > 1 and len(grid[0]) > 1 and not any(cell.header for cell in grid[0]):
@@ -89,9 +91,9 @@ def _header_rows(grid: Sequence[Sequence[Placed]], sections: Sequence[str]) -> i
 
 
 def _is_above_numbers(grid: Sequence[Sequence[Placed]]) -> bool:
-    """Return True if the first of three rows or more has no numbers, and a column under it has nothing else.
+    """Return True if the first of at least three rows has no numbers and a column below it only has numbers.
 
-    Of two columns, the first often names what the second says: three are needed.
+    There must be at least three columns, because the first of two columns often holds the names of the values.
     """
     width = len(grid[0])
     if len(grid) < 3 or width < 3 or any(cell.colspan > 1 or cell.rowspan > 1 for row in grid for cell in row):
@@ -123,7 +125,7 @@ def _is_bold(row: Sequence[Placed]) -> bool:
 
 
 def _is_layout(element: etree._Element, grid: Sequence[Sequence[Placed]], header_rows: int, caption: Runs) -> bool:
-    """Return True if a table has no rows and columns of data but sets out what is in it."""
+    """Return True if a table is used for layout and does not hold data."""
     role = element.get("role")
     if role in ("presentation", "none"):
         return True
@@ -133,7 +135,7 @@ def _is_layout(element: etree._Element, grid: Sequence[Sequence[Placed]], header
         return True
     columns = {cell.column for cell in cells}
     if len(grid) == 1 or len(columns) == 1:
-        # A box with a title bar has a header too.
+        # A box with a title bar also has a header.
         return not marked or (len(columns) == 1 and len(cells) < 3)
     limit = MAX_CHARS if marked else MAX_CHARS_UNMARKED
     if any(_exceeds(cell.items, limit) for cell in cells):
@@ -146,7 +148,7 @@ def _is_layout(element: etree._Element, grid: Sequence[Sequence[Placed]], header
 
 
 def _nesting(cells: Iterable[Placed]) -> int:
-    """Return how many data tables are in each other in the cells, at most."""
+    """Return the maximum nesting of data tables in the cells."""
     deepest = 0
     open_items = [(item, 1) for cell in cells for item in cell.items]
     while open_items:
@@ -159,7 +161,7 @@ def _nesting(cells: Iterable[Placed]) -> int:
 
 
 def _texts(items: Items) -> Iterator[str]:
-    """Yield the pieces of text in items, in no order, and a space for each item or run without a text of its own."""
+    """Yield the pieces of text in items, in no particular order, and a space for each item or run without text."""
     open_parts: list[Item | Run] = list(items)
     while open_parts:
         part = open_parts.pop()
@@ -185,16 +187,16 @@ def _has_digit(items: Items) -> bool:
 
 
 def _plain(items: Items) -> str:
-    """Return the text of a cell that is one paragraph of plain text, else nothing."""
+    """Return the text of a cell with a single paragraph of plain text, or an empty string for other cells."""
     if len(items) == 1 and isinstance(items[0], Paragraph) and len(items[0].runs) == 1:
         run = items[0].runs[0]
         return run.text.strip() if isinstance(run, Text) else ""
     return ""
 
 
-# ---------------------------------------------------------------------- what comes out
+# ---------------------------------------------------------------------- output
 def _unwrapped(grid: Sequence[Sequence[Placed]]) -> list[Item]:
-    """Return what is in the cells of a layout table, row by row. A list mark joins the paragraph beside it."""
+    """Return the content of a layout table, row by row. A list marker is joined with the paragraph beside it."""
     items: list[Item] = []
     for row in grid:
         cells = [cell.items for cell in row if cell.items]
@@ -238,7 +240,7 @@ def _fits_a_line(item: Item) -> bool:
 
 
 def _line(items: Sequence[Item]) -> Runs:
-    """Return items as the runs of one paragraph, a line each."""
+    """Return items as the runs of one paragraph, with a line for each item."""
     runs: list[Run] = []
     open_items = list(reversed(items))
     while open_items:
@@ -264,7 +266,7 @@ def _line(items: Sequence[Item]) -> Runs:
 
 
 def _within(item: Item) -> list[Item]:
-    """Return the items that an item holds."""
+    """Return the items in an item."""
     if isinstance(item, List):
         return [one for entry in item.items for one in (*map(Paragraph, filter(None, entry.terms)), *entry.items)]
     if isinstance(item, Table):

@@ -65,9 +65,9 @@ def test_no_folder(tmp_path: Path) -> None:
         (lambda m: m.update(labels={"main": 5, "other": 6}), "its tokenizer writes them"),
         (lambda m: m.update(answer="yaml"), "Unknown answer format 'yaml'"),
         (lambda m: m["files"].pop("tokenizer.json"), r"lists no tokenizer\.json"),
-        (lambda m: m["files"].update({"../secret": "0"}), "no plain file of the folder"),
-        (lambda m: m["files"].update({"/etc/hostname": "0"}), "no plain file of the folder"),
-        (lambda m: m["files"].update({"..": "0"}), "no plain file of the folder"),
+        (lambda m: m["files"].update({"../secret": "0"}), "not a regular file of the folder"),
+        (lambda m: m["files"].update({"/etc/hostname": "0"}), "not a regular file of the folder"),
+        (lambda m: m["files"].update({"..": "0"}), "not a regular file of the folder"),
         (lambda m: m["files"].update({"more.bin": "0"}), r"Cannot read .*more\.bin"),
         (lambda m: m["files"].update({"model.onnx": "0"}), "SHA-256"),
     ],
@@ -111,5 +111,5 @@ def test_a_link_out_of_the_folder(folder: Path, tmp_path: Path) -> None:
     (folder / "model.onnx").rename(outside)
     (folder / "model.onnx").symlink_to(outside)
 
-    with pytest.raises(ModelError, match="no plain file of the folder"):
+    with pytest.raises(ModelError, match="not a regular file of the folder"):
         load_prepared(folder)
