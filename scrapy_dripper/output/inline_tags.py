@@ -126,6 +126,8 @@ def _anchor(reader: Reader, element: etree._Element) -> Leave:
     elif reader.title and _is_self_link(element):
         return skip
     url = reader.resolve(href)
+    if reader.title and reader.leads_here(url):
+        return None  # the headline of a post, which themes link to the page that it is on
     if not url or not reader.line.open(Link, url, unbroken(element.get("title") or "")):
         return None
     return reader.line.close

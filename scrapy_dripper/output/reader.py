@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, TypeAlias
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 from lxml import etree
 
@@ -56,6 +56,11 @@ Enter: TypeAlias = "Callable[[Reader, etree._Element], Leave]"
 
 def skip() -> None:
     """Do nothing: returned by handlers to skip the content of an element."""
+
+
+def _place(url: str) -> str:
+    """Return a URL in the form in which two spellings of it are equal."""
+    return unquote(url[:MAX_BASE_URL].partition("#")[0]).rstrip("/")
 
 
 def resolver(base_url: str, growth: int = UNBOUNDED) -> Callable[[str], str]:
@@ -109,6 +114,7 @@ class Reader:
         self._notation = notation
         self._enter, self._other = enter, other
         self.resolve = resolver(base_url, most // 2)
+        self._here = _place(base_url)
         self.formats = Allowance("content list", most)
         """Limits the formats around paragraphs, because each paragraph repeats all open formats."""
         self.tables = Allowance("content list", most)
@@ -141,6 +147,10 @@ class Reader:
         self.step = 1
         self.checked: bool | None = None
         """Whether the task of the open entry is done; None if it is not a task."""
+
+    def leads_here(self, url: str) -> bool:
+        """Return True if an absolute URL is that of the page, whatever its fragment."""
+        return bool(self._here) and len(url) <= MAX_BASE_URL and _place(url) == self._here
 
     def new_line(self) -> Line:
         """Return an empty line."""

@@ -41,6 +41,12 @@ def line(*runs: Run) -> str:
         ("<h2>Title</h2><p>Text</p>", "## Title\n\nText"),
         ("<p>a<br>b</p>", "a\\\nb"),
         ("<h3>a<br>b</h3>", "### a b"),
+        ("<h1><a href='/a/b#top'>The page itself</a></h1>", "# The page itself"),
+        (
+            "<h2><a href='https://example.org/%61/b/'>The page</a> and <a href='c'>more</a></h2>",
+            "## The page and [more](https://example.org/a/c)",
+        ),
+        ("<p><a href='/a/b'>in a text</a></p>", "[in a text](https://example.org/a/b)"),
         ("<p><b>b</b> <i>i</i> <del>d</del></p>", "**b** *i* ~~d~~"),
         ("<p>H<sub>2</sub>O, x<sup>2</sup></p>", "H<sub>2</sub>O, x<sup>2</sup>"),
         ("<p><a href='/x' title='t \"q\"'>link</a></p>", '[link](https://example.org/x "t \\"q\\"")'),
