@@ -7,6 +7,7 @@ The same :class:`Config` is read from Scrapy settings (``DRIPPER_BATCH_SIZE``), 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,9 @@ CONTENT_TYPES = (
 
 LONGEST = 4_096
 """Characters of a value, as of a path on Linux. No name or number is longer, and values can come from outside."""
+LONGEST_FIELD = 100
+"""Characters of the name of a field."""
+_is_field = re.compile(r"[^\W\d][\w.-]*").fullmatch
 
 
 class ConfigError(ValueError):
@@ -60,7 +64,7 @@ def _boolean(value: Any) -> bool:
 
 def _one_of(*names: str) -> Check:
     def check(value: Any) -> str:
-        if value in names:
+        if isinstance(value, str) and value in names:
             return str(value)
         raise ValueError("one of " + ", ".join(map(repr, names)))
 
@@ -113,19 +117,26 @@ def _text(value: Any) -> str:
     raise ValueError(f"a non-empty string of at most {LONGEST:,} characters")
 
 
+def _field(value: Any) -> str:
+    # Feeds write the names as they are, and those of a request may come from outside.
+    if isinstance(value, str) and len(value) <= LONGEST_FIELD and _is_field(value) and not value.startswith("__"):
+        return value
+    raise ValueError(f"the name of a field: at most {LONGEST_FIELD} letters, digits and '_-.', a letter or '_' first")
+
+
 def _path(value: Any) -> str:
     return _text(str(value) if hasattr(value, "__fspath__") else value)
 
 
 def _fallback(value: Any) -> str | Callable[..., Any]:
-    dotted = isinstance(value, str) and _is_dotted(value)
-    if value in FALLBACKS or dotted or (callable(value) and not isinstance(value, type)):
+    named = isinstance(value, str) and (value in FALLBACKS or _is_dotted(value))
+    if named or (callable(value) and not isinstance(value, type)):
         return value  # type: ignore[no-any-return]
     raise ValueError("one of " + ", ".join(map(repr, FALLBACKS)) + ", a dotted path to a callable or a callable")
 
 
 def _engine(value: Any) -> str:
-    if value in ENGINES or (isinstance(value, str) and _is_dotted(value)):
+    if isinstance(value, str) and (value in ENGINES or _is_dotted(value)):
         return str(value)
     raise ValueError("one of " + ", ".join(map(repr, ENGINES)) + " or a dotted path to a callable")
 
@@ -148,7 +159,7 @@ def _types(value: Any) -> tuple[str, ...]:
 
 
 def _optional(check: Check) -> Check:
-    return lambda value: None if value is None or value == "" else check(value)
+    return lambda value: None if value is None or (isinstance(value, str) and not value) else check(value)
 
 
 def _option(default: Any, check: Check, doc: str, *, per_request: bool = False) -> Any:
@@ -330,27 +341,27 @@ class Config:
         "counts characters.",
     )
     html_field: str | None = _option(
-        "main_html", _optional(_text), "Item field that receives the Main-HTML; None for no field.", per_request=True
+        "main_html", _optional(_field), "Item field that receives the Main-HTML; None for no field.", per_request=True
     )
     markdown_field: str | None = _option(
-        "markdown", _optional(_text), "Item field that receives the Markdown; None for no field.", per_request=True
+        "markdown", _optional(_field), "Item field that receives the Markdown; None for no field.", per_request=True
     )
     content_field: str | None = _option(
         None,
-        _optional(_text),
+        _optional(_field),
         "Item field that receives the content list, as plain JSON values; None for no field.",
         per_request=True,
     )
     chunks_field: str | None = _option(
         None,
-        _optional(_text),
+        _optional(_field),
         "Item field that receives the main content in chunks along its headings, as plain JSON values; None for no "
         "field.",
         per_request=True,
     )
     links_field: str | None = _option(
         None,
-        _optional(_text),
+        _optional(_field),
         "Item field that receives the links of the main content, each with url and text; None for no field.",
         per_request=True,
     )
@@ -362,13 +373,13 @@ class Config:
     )
     metadata_field: str | None = _option(
         None,
-        _optional(_text),
+        _optional(_field),
         "Item field that receives what the page says about itself, which is read then; None for no field.",
         per_request=True,
     )
     meta_field: str | None = _option(
         None,
-        _optional(_text),
+        _optional(_field),
         "Item field that receives a small dict: source, fallback reason, confidence, page type, quality, block counts, "
         "fingerprints, milliseconds.",
         per_request=True,

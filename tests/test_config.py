@@ -88,7 +88,7 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         ("engine", "my engine.load", "DRIPPER_ENGINE must be one of 'tagger', 'qwen3' or a dotted path to a callable"),
         ("fallback", 3, "DRIPPER_FALLBACK must be one of"),
         ("fallback", dict, "DRIPPER_FALLBACK must be one of"),
-        ("html_field", 3, "DRIPPER_HTML_FIELD must be a non-empty string of at most 4,096 characters (got 3)"),
+        ("html_field", 3, "DRIPPER_HTML_FIELD must be the name of a field: at most 100 letters, digits"),
     ],
 )
 def test_a_wrong_value_says_what_was_expected_and_what_came(name: str, value: Any, message: str) -> None:

@@ -198,6 +198,8 @@ class ProcessLane:
                 self._again_alone(batch.jobs)
         elif isinstance(error, StartError):
             self._without_worker(batch, error)
+        elif len(batch.sent) > 1:  # one of the pages cannot be sent
+            self._again_alone(batch.jobs)
         else:
             logger.error("scrapy-dripper failed to ask a worker process", exc_info=error)
             for job in batch.jobs:

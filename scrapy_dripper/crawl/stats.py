@@ -21,7 +21,9 @@ RENDER = (
 PREFIX = "dripper/"
 MOST_TYPES = 40
 """Page types that get a stat of their own. A custom engine might return a different one for each page."""
-OTHER_TYPE = "other"
+MOST_FIELDS = 40
+"""Fields that get a stat and a warning of their own if they cannot be filled. A request can name one of its own."""
+OTHER = "other"
 CASCADE = "tagger"
 """The first engine of a cascade."""
 
@@ -47,7 +49,8 @@ STATS = {
     "workers/memory": "peak memory of a single worker process, in bytes; 0 if the system does not report it",
     "workers/{reason}": "worker processes that were killed because they were stuck (`timeout`) or that died "
     "(`worker_error`)",
-    "field_errors/{class}.{field}": "items whose field is missing or cannot be set",
+    "field_errors/{class}.{field}": "items whose field is missing or cannot be set; those of further fields count as "
+    f"`other` after the first {MOST_FIELDS}",
     "meta_errors": 'options in `meta["dripper"]` that were ignored because they were invalid',
     "warc/records": "responses written to `DRIPPER_WARC`",
     "warc/errors": "responses that could not be written to `DRIPPER_WARC`",
@@ -66,6 +69,7 @@ class CrawlStats:
         self._batches = self._batched = 0
         self._decided: Counter[str] = Counter()
         self._types: set[str] = set()
+        self._bad_fields: set[str] = set()
         self._judged = 0
         self._quality = 0.0
         self._cascade = cascade
@@ -134,7 +138,12 @@ class CrawlStats:
 
     def field_error(self, cls: str, field: str, problem: str) -> None:
         """Count a field that could not be filled, and warn once per class and field."""
-        self._count(f"field_errors/{cls}.{field}")
+        name = f"{cls}.{field}"
+        if name not in self._bad_fields and len(self._bad_fields) >= MOST_FIELDS:
+            self._count(f"field_errors/{OTHER}")
+            return
+        self._bad_fields.add(name)
+        self._count(f"field_errors/{name}")
         self._warn(
             f"{cls}.{field}",
             "%s.%s cannot be filled: %s. Items of this class are passed on without it.",
@@ -160,7 +169,7 @@ class CrawlStats:
         if page_type in self._types:
             return page_type
         if len(self._types) >= MOST_TYPES or not _is_short_name(page_type):
-            return OTHER_TYPE
+            return OTHER
         self._types.add(page_type)
         return page_type
 

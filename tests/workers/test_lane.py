@@ -210,6 +210,21 @@ def test_a_mistake_of_ours_loses_no_page(
     assert "scrapy-dripper failed to ask a worker process" in caplog.text
 
 
+def test_a_page_that_cannot_be_sent_costs_no_other_one_anything() -> None:
+    pool = FakePool([Page(0, 0, True)] * 4)
+    extract = pool.extract
+
+    def refuse(tasks: Sequence[Task], **_: Any) -> list[Extraction]:
+        if any(task.document.url.endswith("/2") for task in tasks):
+            raise TypeError("cannot be packed")
+        return extract(tasks)
+
+    pool.extract = refuse  # type: ignore[method-assign]
+    seen = through(pool, ["x"] * 4, own(batch_size=4, batch_wait=5.0))
+    assert reasons(seen) == [None, None, DEAD, None]
+    assert [page.source for page in seen.pages] == ["engine", "engine", "fallback:none", "engine"]
+
+
 def test_who_stops_workers_is_named(pools: Pools, caplog: pytest.LogCaptureFixture) -> None:
     """Once for a host, with what happens to its next pages."""
     config = own(batch_size=1)
