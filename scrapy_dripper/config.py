@@ -7,8 +7,10 @@ The same :class:`Config` is read from Scrapy settings (``DRIPPER_BATCH_SIZE``), 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,6 +28,9 @@ CONTENT_TYPES = (
 
 LONGEST = 4_096
 """Characters of a value, as of a path on Linux. No name or number is longer, and values can come from outside."""
+
+LONGEST_NAME = 60
+"""Characters of what may be a name that was not typed right."""
 
 
 class ConfigError(ValueError):
@@ -46,6 +51,12 @@ def short(value: object, depth: int = 1) -> str:
     if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and value.bit_length() < 100):
         return repr(value)
     return f"a value of type {kind.__name__[:most]}"
+
+
+def did_you_mean(value: object, names: Iterable[str]) -> str:
+    """Return the end of a message: the name that looks most like what came; empty if none does, or it is no name."""
+    close = get_close_matches(value, names, 1, 0.7) if isinstance(value, str) and len(value) <= LONGEST_NAME else []
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _boolean(value: Any) -> bool:
@@ -398,7 +409,8 @@ class Config:
             if not isinstance(name, str) or not name.startswith(PREFIX):
                 continue
             if name not in known:
-                raise ConfigError(f"{name} is not a setting of scrapy-dripper; the settings are {', '.join(known)}")
+                meant = did_you_mean(name, known) or f"; the settings are {', '.join(known)}"
+                raise ConfigError(f"{name} is not a setting of scrapy-dripper{meant}")
             values[known[name]] = settings[name]
         return cls(**values)
 
@@ -408,16 +420,16 @@ class Config:
         Raise :exc:`ConfigError` for a name that is not an option of a single request, or a wrong value. A request may
         name a fallback of :data:`FALLBACKS` only: its meta can come from outside, and must not choose code to run.
         """
-        config, wrong, problem = self.overridden(values)
+        config, wrong, problems = self.overridden(values)
         if wrong:
-            raise ConfigError(problem)
+            raise ConfigError(problems[0])
         return config
 
-    def overridden(self, values: Mapping[Any, Any]) -> tuple[Config, int, str]:
+    def overridden(self, values: Mapping[Any, Any]) -> tuple[Config, int, list[str]]:
         """Return this configuration with what :meth:`override` takes of a request's ``meta["dripper"]`` applied.
 
-        The second value is how many keys were left out, the third says what is wrong with one of them. The work does
-        not grow with the number of keys: the options are looked up in them.
+        The second value is how many keys were left out, the third says what is wrong: with each option, and with one of
+        the keys that are none. The work does not grow with the number of keys: the options are looked up in them.
         """
         allowed = {option.name: option for option in fields(self) if option.metadata["per_request"]}
         answers = {name: self._requested(allowed[name], values[name]) for name in allowed if name in values}
@@ -425,8 +437,9 @@ class Config:
         problems = [str(answer) for answer in answers.values() if isinstance(answer, ConfigError)]
         if len(values) > len(answers):
             unknown = next((name for name in values if name not in allowed), None)
-            problems.insert(0, f'meta["dripper"] takes the keys {", ".join(allowed)} (got {short(unknown)})')
-        return replace(self, **right), len(values) - len(right), "".join(problems[:1])
+            meant = did_you_mean(unknown, allowed)
+            problems.insert(0, f'meta["dripper"] takes the keys {", ".join(allowed)} (got {short(unknown)}{meant})')
+        return replace(self, **right), len(values) - len(right), problems
 
     def _requested(self, option: Field[Any], value: Any) -> Any:
         """Return what a request sets an option to, or the error that it cannot, whatever the value does."""
@@ -448,4 +461,5 @@ def _checked(option: Field[Any], value: Any) -> Any:
     try:
         return option.metadata["check"](value)
     except ValueError as error:
-        raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error} (got {short(value)})") from None
+        meant = did_you_mean(value, re.findall(r"'(\w+)'", str(error)))
+        raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error} (got {short(value)}{meant})") from None

@@ -7,13 +7,12 @@ Exit codes: 0 every input gave a result, 1 at least one gave none, 2 wrong usage
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
 
-from scrapy_dripper.cli.console import PROGRAM, UsageError, say, why
+from scrapy_dripper.cli.console import PROGRAM, UsageError, drop_output, say, why
 from scrapy_dripper.config import ConfigError
 from scrapy_dripper.engines.base import ModelError
 
@@ -40,8 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The interpreter flushes standard output once more when it exits; that must not complain either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         return 141
     except OSError as error:  # Errors of reading are dealt with where an input is read.
         say(f"cannot write {error.filename or 'the output'}: {why(error)}")

@@ -63,3 +63,10 @@ def _add_option(group: argparse._ArgumentGroup, option: Field[Any]) -> None:
         default=argparse.SUPPRESS,
         help=doc.replace("%", "%%"),
     )
+
+
+def count(value: str) -> int:
+    """Return a number of things, as a type of argparse."""
+    if value.isdecimal() and int(value) > 0:
+        return int(value)
+    raise argparse.ArgumentTypeError(f"expected a whole number of at least 1 (got {value!r})")

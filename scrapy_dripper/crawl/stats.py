@@ -5,16 +5,20 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
+from collections.abc import Sequence
 from weakref import ref
 
 from scrapy.crawler import Crawler
 
+from scrapy_dripper.crawl.undecided import Undecided
 from scrapy_dripper.extraction import Extraction
 
 logger = logging.getLogger(__name__)
 _is_short_name = re.compile(r"[a-z][a-z0-9_-]{0,31}").fullmatch
 
 PREFIX = "dripper/"
+MOST_MISTAKES = 10
+"""Mistakes in ``meta["dripper"]`` that are warned about; each request may bring another one."""
 MOST_TYPES = 40
 """Page types that are counted by their names; an engine of the user's could make up one for each page."""
 OTHER_TYPE = "other"
@@ -65,6 +69,8 @@ class CrawlStats:
         self._judged = 0
         self._quality = 0.0
         self._cascade = cascade
+        self._mistakes: set[str] = set()
+        self._undecided = Undecided()
 
     def waiting(self, pages: int) -> None:
         """Note that so many pages wait or are being worked on."""
@@ -94,6 +100,7 @@ class CrawlStats:
         """Count a page by who decided about it, and by why if that was a fallback."""
         self._count("pages")
         self._count(f"pages/{extraction.source}")
+        self._undecided.add(extraction)
         if extraction.fallback_reason is not None:
             self._count(f"fallback/{extraction.fallback_reason}")
         if extraction.truncated:
@@ -113,6 +120,10 @@ class CrawlStats:
             self._write("set_value", "cascade/threshold", self._cascade)
             self._write("set_value", "cascade/share", round(share, 4))
 
+    def close(self) -> None:
+        """Say what the user should know of the crawl as a whole, if it has not been said."""
+        self._undecided.close()
+
     def cancelled(self, pages: int) -> None:
         """Count pages that were not done before the crawl ended."""
         self._count("cancelled", pages)
@@ -121,10 +132,13 @@ class CrawlStats:
         """Count a page that was not extracted at all."""
         self._count(f"skipped/{reason}")
 
-    def meta_error(self, message: str, parts: int = 1) -> None:
-        """Count parts of a request's ``meta["dripper"]`` that were left out."""
+    def meta_errors(self, messages: Sequence[str], parts: int = 1) -> None:
+        """Count parts of a request's ``meta["dripper"]`` that were left out, and warn of each kind of mistake."""
         self._count("meta_errors", parts)
-        self._warn("meta", '%s; this part of meta["dripper"] is ignored', message)
+        for message in messages:
+            if len(self._mistakes) < MOST_MISTAKES and message not in self._mistakes:
+                self._mistakes.add(message)
+                logger.warning('%s; this part of meta["dripper"] is ignored', message)
 
     def field_error(self, cls: str, field: str, problem: str) -> None:
         """Count a field that could not be filled."""

@@ -259,12 +259,15 @@ def test_one_request_can_differ(
     assert item.get("by", {}).get("source") == source
 
 
+ODD: list[Any] = [{"links": f"odd {number}"} for number in range(20)]
+
+
 def test_mistakes_in_meta_are_warned_about_once(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
     """One warning says what the first mistake is, a stat says how many there were."""
     result = crawl(spider(site.pages(5), meta={"dripper": {"fallbak": "empty"}}))
 
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert "(got 'fallbak')" in warning
+    assert "(got 'fallbak'; did you mean fallback?)" in warning
     assert result.stat("meta_errors") == 5
     assert result.stat("pages/fake") == 5
 
@@ -278,6 +281,22 @@ def test_all_mistakes_in_meta_are_one_warning_and_what_is_right_counts(
     assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 1
     assert result.stat("meta_errors") == 2_000
     assert all("markdown" not in item and "main_html" in item for item in result.items)
+
+
+def test_a_second_mistake_in_meta_is_said_too(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """Of the same request or of another one; what is likely meant is named, and there is an end to it."""
+
+    async def start(self: scrapy.Spider) -> Any:
+        for number, values in enumerate([{"links": "dropp", "favor": "recal"}, {"fallbak": "html"}, *ODD]):
+            yield scrapy.Request(site.url(f"/page/{number}"), meta={"dripper": values})
+
+    crawl(type("Start", (spider([]),), {"start": start}))
+
+    said = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert any("DRIPPER_LINKS must be" in message and "did you mean drop?" in message for message in said)
+    assert any("DRIPPER_FAVOR must be" in message and "did you mean recall?" in message for message in said)
+    assert any("(got 'fallbak'; did you mean fallback?)" in message for message in said)
+    assert len(said) == 10
 
 
 def test_meta_false_is_counted(crawl: Crawls, site: Site, engine: EngineLog) -> None:

@@ -128,10 +128,11 @@ def test_the_work_does_not_grow_with_the_keys() -> None:
     )
 
     for values in (few, many):
-        config, wrong, problem = Config().overridden(values)
+        config, wrong, problems = Config().overridden(values)
         assert (config.max_blocks, config.fallback, config.links) == (7, "trafilatura", "drop")
         assert wrong == len(values) - 2
-        assert "(got 'x0')" in problem
+        assert "(got 'x0')" in problems[0]
+        assert len(problems) == 2
     assert few.asked == many.asked < 100
 
 
