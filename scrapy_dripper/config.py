@@ -13,6 +13,8 @@ from dataclasses import Field, dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from scrapy_dripper.rules import RuleError, Rules, read_rules
+
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
@@ -158,6 +160,25 @@ def _types(value: Any) -> tuple[str, ...]:
     raise ValueError("a list of some of " + ", ".join(map(repr, CONTENT_TYPES)))
 
 
+def _items(value: Any) -> tuple[str, ...]:
+    names = value
+    if isinstance(value, str) and len(value) <= LONGEST:
+        names = value.split(",") if value else []
+    if isinstance(names, (list, tuple, set, frozenset)) and len(names) <= LONGEST:
+        found = [
+            f"{name.__module__}.{name.__qualname__}" if isinstance(name, type) else str(name).strip()
+            for name in names
+            if isinstance(name, (str, type))
+        ]
+        if len(found) == len(names) and all(map(_is_name, found)):
+            return tuple(found)
+    raise ValueError("a list of item classes, or of their names")
+
+
+def _is_name(name: str) -> bool:
+    return len(name) <= LONGEST and all(part.isidentifier() or part == "<locals>" for part in name.split("."))
+
+
 def _optional(check: Check) -> Check:
     return lambda value: None if value is None or value == "" else check(value)
 
@@ -220,6 +241,13 @@ class Config:
         _optional(_share),
         "Expected word F1, 0 to 1, under which a page goes to the fallback, or with DRIPPER_CASCADE to the engine. By "
         "default no page does.",
+        per_request=True,
+    )
+    rules: Rules | None = _option(
+        None,
+        _optional(read_rules),
+        "Rules for the pages of hosts: CSS or XPath of the elements to keep, to drop, or to take as the whole main "
+        "content. A dict, or a TOML or JSON file.",
         per_request=True,
     )
     oversize: str = _option(
@@ -340,11 +368,33 @@ class Config:
         "Path of the tokenizer.json, or of a folder with one, whose tokens DRIPPER_CHUNK_SIZE counts; by default it "
         "counts characters.",
     )
+    absolute_urls: bool = _option(
+        False,
+        _boolean,
+        "Make the URLs in Main-HTML absolute, as those in Markdown are; by default they stay as the page has them.",
+        per_request=True,
+    )
+    items: tuple[str, ...] | None = _option(
+        None,
+        lambda value: None if value is None else _items(value),
+        "Item classes, or their names, whose fields are filled ('dict' for dicts), with their subclasses. By default "
+        "all that have such a field, and a dict if it is the only one of its response.",
+        per_request=True,
+    )
     html_field: str | None = _option(
         "main_html", _optional(_text), "Item field that receives the Main-HTML; None for no field.", per_request=True
     )
     markdown_field: str | None = _option(
         "markdown", _optional(_text), "Item field that receives the Markdown; None for no field.", per_request=True
+    )
+    text_field: str | None = _option(
+        None,
+        _optional(_text),
+        "Item field that receives the main content as plain text; None for no field.",
+        per_request=True,
+    )
+    title_field: str | None = _option(
+        None, _optional(_text), "Item field that receives the page's title; None for no field.", per_request=True
     )
     content_field: str | None = _option(
         None,
@@ -380,8 +430,8 @@ class Config:
     meta_field: str | None = _option(
         None,
         _optional(_text),
-        "Item field that receives a small dict: source, fallback reason, confidence, page type, quality, block counts, "
-        "fingerprints, milliseconds.",
+        "Item field that receives a small dict: source, fallback reason, error, limit, confidence, page type, quality, "
+        "block counts, fingerprints, milliseconds.",
         per_request=True,
     )
     warc: str | None = _option(
@@ -449,9 +499,13 @@ class Config:
                     f'meta["dripper"]["fallback"] must be one of {", ".join(map(repr, FALLBACKS))} '
                     f"(got {short(value)}); a callable is named in the settings"
                 )
+            if option.name == "rules" and value is not None and value is not self.rules:
+                value = read_rules(value, outside=True)
             return _checked(option, value)
         except ConfigError as error:
             return error
+        except RuleError as error:
+            return ConfigError(f'meta["dripper"]["rules"] must be {error}')
         except Exception as error:
             return ConfigError(f"{PREFIX}{option.name.upper()} cannot be {short(value)} ({type(error).__name__})")
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "annotate": "scrapy_dripper.cli.annotate",
     "export": "scrapy_dripper.cli.export",
     "corpus": "scrapy_dripper.cli.corpus",
+    "rules": "scrapy_dripper.cli.rules",
 }
 """The module of each command: its ``add_parser`` takes the action of ``add_subparsers`` and sets ``run``."""
 

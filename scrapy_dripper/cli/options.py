@@ -10,9 +10,9 @@ from typing import Any
 from scrapy_dripper.config import Config
 
 OPTIONS = (
-    *("engine", "model", "threads", "batch_size", "fallback", "favor", "comments", "min_quality", "oversize"),
+    *("engine", "model", "threads", "batch_size", "fallback", "favor", "comments", "min_quality", "rules", "oversize"),
     *("max_blocks", "max_bytes"),
-    *("title", "markdown", "links", "complex_tables", "callouts", "front_matter", "content_types"),
+    *("title", "absolute_urls", "markdown", "links", "complex_tables", "callouts", "front_matter", "content_types"),
     *("chunk_size", "chunk_overlap", "chunk_tokenizer"),
 )
 """The options of :class:`~scrapy_dripper.config.Config` that are flags."""

@@ -35,6 +35,9 @@ STATS = {
     "quality/mean": "their mean quality; to combine several crawls, weight it by `dripper/quality/pages`",
     "skipped/{reason}": "responses that were not extracted at all, although an item or a caller asked for it",
     "truncated": "oversize pages of which only the first part was used",
+    "rules/pages": "pages on which rules of `DRIPPER_RULES` took something",
+    "rules/missed": "pages for which there are rules, none of which found anything: their site may have changed",
+    "rules/{kind}": "blocks that rules took: `whole`, `keep`, `drop`",
     "cancelled": "pages that were not done when the crawl ended",
     "cascade/threshold": "the value of `DRIPPER_CASCADE`, if it is set",
     "cascade/share": "share of the labelled pages, 0 to 1, that kept the tagger's labels under it",
@@ -48,6 +51,7 @@ STATS = {
     "workers/{reason}": "worker processes that were killed because they were stuck (`timeout`) or that died "
     "(`worker_error`)",
     "field_errors/{class}.{field}": "items that have no such field, or did not let it be set",
+    "unfilled": "dicts that were passed on as they are, because their response yielded several: see `DRIPPER_ITEMS`",
     "meta_errors": 'options in `meta["dripper"]` that were left out because they were wrong',
     "warc/records": "responses written to `DRIPPER_WARC`",
     "warc/errors": "responses that could not be written there",
@@ -112,6 +116,10 @@ class CrawlStats:
             self._quality += extraction.quality
             self._count("quality/pages")
             self._write("set_value", "quality/mean", round(self._quality / self._judged, 4))
+        if extraction.rules is not None:
+            self._count("rules/pages" if extraction.rules else "rules/missed")
+            for kind, blocks in extraction.rules.items():
+                self._count(f"rules/{kind}", blocks)
         for name, value in extraction.work.items():
             self._count(f"{extraction.source}/{name}", value)
         if self._cascade is not None and extraction.labels:
@@ -149,6 +157,17 @@ class CrawlStats:
             cls,
             field,
             problem,
+        )
+
+    def unfilled(self, dicts: int, url: str) -> None:
+        """Count dicts of a response that yielded several, none of which stands for the page."""
+        self._count("unfilled", dicts)
+        self._warn(
+            "unfilled",
+            "%s yielded several dicts, which are passed on without its main content: a page of fifty entries would "
+            "be stored fifty times. To fill them all the same, set DRIPPER_ITEMS = ['dict'], or yield items of a class "
+            "that has the fields.",
+            url,
         )
 
     def bug(self, where: str) -> None:

@@ -12,6 +12,7 @@ from lxml import etree
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.output import html2text_output
+from scrapy_dripper.output.absolute import make_absolute
 from scrapy_dripper.output.bounds import LEAST, UNBOUNDED, Allowance, TooLongError, most_chars
 from scrapy_dripper.output.code.guess import magika_guess
 from scrapy_dripper.output.content_list import content_list, only
@@ -78,6 +79,9 @@ def _fitting(
 ) -> Written:
     """Return all forms of a tree; of its first half, or the half of that, if they are too long and it may be cut."""
     most = UNBOUNDED if size is None else most_chars(size, config.max_output)
+    if config.absolute_urls:
+        make_absolute(tree, base_url, most)
+        main_html = None
     elements, form = 0, ""
     while True:
         try:

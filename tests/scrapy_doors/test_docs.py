@@ -22,7 +22,7 @@ OPTIONS = {"DRIPPER_" + option.name.upper(): option for option in fields(Config)
 DOORS = [
     *("../README", "start/five-minutes", "reference/stats"),
     *("guides/addon", "guides/pipeline", "guides/downloader-middleware", "guides/callback", "guides/scrapy-poet"),
-    *("guides/per-spider", "guides/feeds", "guides/rag"),
+    *("guides/per-spider", "guides/feeds", "guides/rag", "guides/rules"),
 ]
 
 

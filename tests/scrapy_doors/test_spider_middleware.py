@@ -109,7 +109,8 @@ def parse_with(item: dict[str, Any]) -> Any:
     [
         ({}, {"main_html", "markdown"}),
         ({"main_html": None, "markdown": ""}, {"main_html", "markdown"}),
-        ({"markdown": "mine"}, {"main_html"}),
+        ({"markdown": "mine"}, set()),  # of another document, perhaps: beside it, this one's would be wrong
+        ({"main_html": "mine", "markdown": ""}, set()),
         ({"main_html": 0, "markdown": False}, set()),
         ({"main_html": "mine", "markdown": "mine"}, set()),
     ],
@@ -151,7 +152,7 @@ def test_items_before_an_error_in_the_callback_are_kept(crawl: Crawls, site: Sit
         yield {"n": 2}
         raise ZeroDivisionError
 
-    result = crawl(spider([site.url("/page/1")], parse))
+    result = crawl(spider([site.url("/page/1")], parse), {"DRIPPER_ITEMS": ["dict"]})
 
     assert [(item["n"], item["markdown"].strip()) for item in result.items] == [(1, MAIN), (2, MAIN)]
     assert result.stats["spider_exceptions/ZeroDivisionError"] == 1
@@ -171,7 +172,7 @@ def test_items_of_a_callback_that_goes_on_do_not_wait_for_its_end(crawl: Crawls,
             await asyncio.sleep(0.01)
             yield {"n": 1}
 
-    result = crawl(spider([site.url("/page/1")], parse))
+    result = crawl(spider([site.url("/page/1")], parse), {"DRIPPER_ITEMS": [dict]})
 
     assert scraped[0]["n"] == 0
     assert {item["markdown"].strip() for item in result.items} == {MAIN}
@@ -306,7 +307,7 @@ def test_meta_false_is_counted(crawl: Crawls, site: Site, engine: EngineLog) -> 
         yield {"n": 1}
         yield {"n": 2}
 
-    result = crawl(spider(site.pages(1), parse, meta={"dripper": False}))
+    result = crawl(spider(site.pages(1), parse, meta={"dripper": False}), {"DRIPPER_ITEMS": "dict"})
 
     assert result.items == [{"n": 1}, {"n": 2}]
     assert result.stat("skipped/disabled") == 1
@@ -335,6 +336,8 @@ def test_the_meta_field_says_who_decided(crawl: Crawls, site: Site) -> None:
     assert item["dripper"] == {
         "source": "fake",
         "fallback_reason": None,
+        "error": None,
+        "limit": None,
         "confidence": 0.9,
         "page_type": None,
         "page_type_probability": None,
