@@ -57,7 +57,7 @@ def short(value: object, depth: int = 1) -> str:
 
 def did_you_mean(value: object, names: Iterable[str]) -> str:
     """Return the end of a message: the name that looks most like what came; empty if none does, or it is no name."""
-    close = get_close_matches(value, names, 1, 0.7) if isinstance(value, str) and len(value) <= LONGEST_NAME else []
+    close = get_close_matches(value, names, 1, 0.75) if isinstance(value, str) and len(value) <= LONGEST_NAME else []
     return f"; did you mean {close[0]}?" if close else ""
 
 
@@ -505,7 +505,7 @@ class Config:
         except ConfigError as error:
             return error
         except RuleError as error:
-            return ConfigError(f'meta["dripper"]["rules"] must be {error}')
+            return ConfigError(f"DRIPPER_RULES of a request must be {error}")
         except Exception as error:
             return ConfigError(f"{PREFIX}{option.name.upper()} cannot be {short(value)} ({type(error).__name__})")
 

@@ -28,7 +28,9 @@ examples:
 
 Every WARC file, or every so many of them with --tasks, is a task with a Parquet file of its own, DIR/00000.parquet and
 so on; a file there is complete. The same command again goes on after an interruption: tasks that were done are not
-done again. The exit code is 1 if a task failed; DIR/logs has the log of each.
+done again. DIR/logs has the log of each.
+
+exit codes: 0 every task was done, 1 a task failed, 2 wrong usage or an output that cannot be written, 130 Ctrl-C
 """
 
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "export": "scrapy_dripper.cli.export",
     "corpus": "scrapy_dripper.cli.corpus",
     "rules": "scrapy_dripper.cli.rules",
+    "doctor": "scrapy_dripper.cli.doctor",
 }
 """The module of each command: its ``add_parser`` takes the action of ``add_subparsers`` and sets ``run``."""
 

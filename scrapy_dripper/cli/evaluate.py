@@ -34,6 +34,8 @@ examples:
   scrapy-dripper evaluate pages/ --peers trafilatura,readability      beside other extractors
   scrapy-dripper evaluate pages/ --predictions held-out.jsonl --report report.html
   scrapy-dripper evaluate pages/ --cache run.jsonl --jobs 4           stop it, start it again: it goes on
+
+exit codes: 0 measured, whatever the figures are, 2 wrong usage or data of another shape (one sentence), 130 Ctrl-C
 """
 
 

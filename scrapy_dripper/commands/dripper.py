@@ -79,7 +79,8 @@ class Command(ScrapyCommand):
             self.complain(response.url, "not an HTML page, or extraction is switched off")
             return
         if form == "json":
-            values = {**asdict(extraction), "main_blocks": extraction.main_blocks, "confidence": extraction.confidence}
+            names = ("main_blocks", "confidence", "limit", "content_hash", "simhash")
+            values = asdict(extraction) | {name: getattr(extraction, name) for name in names}
             text = json.dumps(values, ensure_ascii=False)
         else:
             texts = {"markdown": extraction.markdown, "html": extraction.main_html, "text": extraction.text}

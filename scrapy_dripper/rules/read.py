@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -44,7 +45,7 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
         triples = iter(value)
     else:
         raise RuleError(WANTED)
-    rules = []
+    rules: list[Rule] = []
     for pattern, kind, selector in triples:
         if len(rules) >= (MOST_OUTSIDE if outside else MOST):
             raise RuleError(f"rules, at most {MOST_OUTSIDE if outside else MOST:,} of them")
@@ -69,11 +70,11 @@ def _loaded(path: Path) -> Any:
 
 
 def _toml(text: str) -> Any:
-    try:
+    if sys.version_info >= (3, 11):
         import tomllib
-    except ImportError:  # Python 3.10
-        raise RuleError("a JSON file, because TOML needs Python 3.11 or later") from None
-    return tomllib.loads(text)
+
+        return tomllib.loads(text)
+    raise RuleError("a JSON file, because TOML needs Python 3.11 or later")
 
 
 def _triples(value: Mapping[Any, Any]) -> Iterator[tuple[Any, Any, Any]]:

@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cssselect import SelectorError as CssError
 from cssselect import parse
@@ -117,7 +117,7 @@ def _simple(tree: Any) -> Test:
         elif isinstance(tree, Hash):
             tests.append(_attribute("id", "=", tree.id))
         elif isinstance(tree, Attrib):
-            value = getattr(tree.value, "value", tree.value)
+            value: Any = getattr(tree.value, "value", tree.value)
             tests.append(_attribute(tree.attrib.lower(), tree.operator, value))
         elif isinstance(tree, Negation):
             tests.append(_none_of([_simple(tree.subselector)]))
@@ -181,7 +181,7 @@ def _xpath(selector: str) -> Find:
     def found(nodes: Sequence[HtmlElement], parents: Sequence[int]) -> list[int]:  # noqa: ARG001 (libxml2 knows them)
         numbers = {node: i for i, node in enumerate(nodes)}
         try:
-            selected = path(nodes[0])
+            selected = cast("list[object]", path(nodes[0]))
         except etree.XPathError as error:  # such as a function that there is not: nobody knows before it is reached
             _log_once(selector, str(error))
             return []

@@ -114,7 +114,7 @@ def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
         "quality": _number(extraction.quality),
         "fingerprints": _fingerprints(extraction.fingerprints),
         "rules": _counts(extraction.rules),
-        "work": _counts(extraction.work),
+        "work": {str(name): int(value) for name, value in extraction.work.items()},
         "milliseconds": float(extraction.milliseconds),
         "missing": [text is None for text in texts],
     }
@@ -163,7 +163,7 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
         links=None if no_links else _links(links),
         fingerprints=_fingerprints(values["fingerprints"]),
         rules=_counts(values["rules"]),
-        work=_counts(values["work"]) or {},
+        work={str(name): int(count) for name, count in dict(values["work"]).items()},
         milliseconds=float(values["milliseconds"]),
     )
 
