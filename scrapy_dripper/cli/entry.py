@@ -7,8 +7,10 @@ Exit codes: 0 every input gave a result, 1 at least one gave none, 2 wrong usage
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
 
@@ -16,6 +18,8 @@ from scrapy_dripper.cli.console import PROGRAM, UsageError, drop_output, say, wh
 from scrapy_dripper.config import ConfigError
 from scrapy_dripper.engines.base import ModelError
 
+COMPLETING = "_ARGCOMPLETE"
+"""Variable with which a shell asks for what can follow on the command line."""
 COMMANDS = {
     "extract": "scrapy_dripper.cli.extract",
     "evaluate": "scrapy_dripper.cli.evaluate",
@@ -30,7 +34,13 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code. Raise SystemExit for wrong usage and for ``--help``."""
-    arguments = _parser(sys.argv[1:] if argv is None else argv).parse_args(argv)
+    parser = _parser(sys.argv[1:] if argv is None else argv)
+    if COMPLETING in os.environ:
+        with suppress(ImportError):
+            import argcomplete
+
+            argcomplete.autocomplete(parser)
+    arguments = parser.parse_args(argv)
     try:
         code: int = arguments.run(arguments)
         sys.stdout.flush()

@@ -51,7 +51,10 @@ class Fields:
     def open(self, item: Any, config: Config) -> list[str]:
         """Return the options whose field the item has and has nothing in. Never raises."""
         try:
-            if not ItemAdapter.is_item(item) or not _is_wanted(type(item), config.items):
+            if not ItemAdapter.is_item(item):
+                return []
+            if not _is_wanted(type(item), config.items):
+                self._stats.not_named(type(item).__name__)
                 return []
             adapter = ItemAdapter(item)
             if any(not _is_empty(adapter.get(field)) for option in CONTENT if (field := getattr(config, option))):

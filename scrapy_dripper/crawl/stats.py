@@ -159,6 +159,12 @@ class CrawlStats:
             problem,
         )
 
+    def not_named(self, cls: str) -> None:
+        """Note that items of a class are left as they are because ``DRIPPER_ITEMS`` names others."""
+        if f"not named {cls}" not in self._warned:
+            self._warned.add(f"not named {cls}")
+            logger.info("Items of class %s are passed on as they are: DRIPPER_ITEMS names others", cls)
+
     def unfilled(self, dicts: int, url: str) -> None:
         """Count dicts of a response that yielded several, none of which stands for the page."""
         self._count("unfilled", dicts)

@@ -1,7 +1,7 @@
 """CSS selectors on all elements of a page at once, in time linear in the page, and XPath as libxml2 has it.
 
-libxml2 takes time that grows with the square of a page for ``div p``: a few hundred nested elements around twenty
-thousand others are minutes. So the selectors that cssselect parses are not translated into XPath, but matched here.
+libxml2 takes time that grows with the square of a page for ``div p``, because it compares each hit with all others. So
+the selectors that cssselect parses are not translated into XPath, but matched here.
 """
 
 from __future__ import annotations

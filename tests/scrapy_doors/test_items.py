@@ -110,6 +110,16 @@ def test_items_that_are_named_are_filled_and_no_others(
     assert bool(engine.batches) == bool(filled)
 
 
+def test_a_class_that_is_not_named_is_said_once(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """The name may be a mistake."""
+    caplog.set_level(logging.INFO, "scrapy_dripper")
+
+    crawl(spider(site.pages(3), parse_with(Article(), Article())), {"DRIPPER_ITEMS": ["Artikel"]})
+
+    (message,) = [record.getMessage() for record in caplog.records if "DRIPPER_ITEMS" in record.getMessage()]
+    assert "class Article" in message
+
+
 def test_an_item_with_content_of_its_own_gets_none_of_the_response(crawl: Crawls, site: Site) -> None:
     """An entry of a feed has its own text; the HTML of the feed beside it would be another document's."""
 
