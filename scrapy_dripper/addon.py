@@ -6,6 +6,7 @@ from scrapy.settings import BaseSettings, get_settings_priority
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.batcher import most_waiting
+from scrapy_dripper.crawl.log import DripperLogFormatter, say_errors_in_one_sentence
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
 
@@ -24,10 +25,12 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         """Add the components that the user has not placed or switched off, and suit Scrapy to responses that wait.
 
-        They wait for their batch: there is room for those that may wait, and Scrapy makes fewer tasks for each.
+        They wait for their batch: there is room for those that may wait, and Scrapy makes fewer tasks for each. Its log
+        shows the beginning of long values of items.
 
         Raise :exc:`~scrapy_dripper.config.ConfigError` for a wrong setting.
         """
+        say_errors_in_one_sentence()
         config = Config.from_settings(settings)
         settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", DripperSpiderMiddleware, 25)
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", DripperBackpressureMiddleware, 20)
@@ -35,6 +38,7 @@ class Addon:
         _archive(settings, config)
         if not config.enabled:
             return
+        _suggest(settings, "LOG_FORMATTER", DripperLogFormatter)
         # Pages that wait for a batch count against this limit: with Scrapy's 5 MB, ten large pages stop the downloads
         # before the batch is full.
         size = most_waiting(config) * PAGE_BYTES
@@ -46,7 +50,7 @@ class Addon:
             _suggest(settings, "CONCURRENT_ITEMS", items)
 
 
-def _suggest(settings: BaseSettings, name: str, value: int) -> None:
+def _suggest(settings: BaseSettings, name: str, value: object) -> None:
     """Set what nobody has set, another add-on neither."""
     if (settings.getpriority(name) or 0) < get_settings_priority("addon"):
         settings.set(name, value, "addon")

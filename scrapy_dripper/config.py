@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
+
+from scrapy_dripper.rules import RuleError, Rules, read_rules
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -31,6 +34,9 @@ LONGEST_FIELD = 100
 """Characters of the name of a field."""
 _is_field = re.compile(r"[^\W\d][\w.-]*").fullmatch
 
+LONGEST_NAME = 60
+"""Characters of what may be a name that was not typed right."""
+
 
 class ConfigError(ValueError):
     """An option has a value that it cannot have; the message names the setting, what it takes and what came."""
@@ -50,6 +56,12 @@ def short(value: object, depth: int = 1) -> str:
     if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and value.bit_length() < 100):
         return repr(value)
     return f"a value of type {kind.__name__[:most]}"
+
+
+def did_you_mean(value: object, names: Iterable[str]) -> str:
+    """Return the end of a message: the name that looks most like what came; empty if none does, or it is no name."""
+    close = get_close_matches(value, names, 1, 0.75) if isinstance(value, str) and len(value) <= LONGEST_NAME else []
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _boolean(value: Any) -> bool:
@@ -158,6 +170,25 @@ def _types(value: Any) -> tuple[str, ...]:
     raise ValueError("a list of some of " + ", ".join(map(repr, CONTENT_TYPES)))
 
 
+def _items(value: Any) -> tuple[str, ...]:
+    names = value
+    if isinstance(value, str) and len(value) <= LONGEST:
+        names = value.split(",") if value else []
+    if isinstance(names, (list, tuple, set, frozenset)) and len(names) <= LONGEST:
+        found = [
+            f"{name.__module__}.{name.__qualname__}" if isinstance(name, type) else str(name).strip()
+            for name in names
+            if isinstance(name, (str, type))
+        ]
+        if len(found) == len(names) and all(map(_is_name, found)):
+            return tuple(found)
+    raise ValueError("a list of item classes, or of their names")
+
+
+def _is_name(name: str) -> bool:
+    return len(name) <= LONGEST and all(part.isidentifier() or part == "<locals>" for part in name.split("."))
+
+
 def _optional(check: Check) -> Check:
     return lambda value: None if value is None or (isinstance(value, str) and not value) else check(value)
 
@@ -220,6 +251,13 @@ class Config:
         _optional(_share),
         "Expected word F1, 0 to 1, under which a page goes to the fallback, or with DRIPPER_CASCADE to the engine. By "
         "default no page does.",
+        per_request=True,
+    )
+    rules: Rules | None = _option(
+        None,
+        _optional(read_rules),
+        "Rules for the pages of hosts: CSS or XPath of the elements to keep, to drop, or to take as the whole main "
+        "content. A dict, or a TOML or JSON file.",
         per_request=True,
     )
     oversize: str = _option(
@@ -340,11 +378,33 @@ class Config:
         "Path of the tokenizer.json, or of a folder with one, whose tokens DRIPPER_CHUNK_SIZE counts; by default it "
         "counts characters.",
     )
+    absolute_urls: bool = _option(
+        False,
+        _boolean,
+        "Make the URLs in Main-HTML absolute, as those in Markdown are; by default they stay as the page has them.",
+        per_request=True,
+    )
+    items: tuple[str, ...] | None = _option(
+        None,
+        lambda value: None if value is None else _items(value),
+        "Item classes, or their names, whose fields are filled ('dict' for dicts), with their subclasses. By default "
+        "all that have such a field, and a dict if it is the only one of its response.",
+        per_request=True,
+    )
     html_field: str | None = _option(
         "main_html", _optional(_field), "Item field that receives the Main-HTML; None for no field.", per_request=True
     )
     markdown_field: str | None = _option(
         "markdown", _optional(_field), "Item field that receives the Markdown; None for no field.", per_request=True
+    )
+    text_field: str | None = _option(
+        None,
+        _optional(_field),
+        "Item field that receives the main content as plain text; None for no field.",
+        per_request=True,
+    )
+    title_field: str | None = _option(
+        None, _optional(_field), "Item field that receives the page's title; None for no field.", per_request=True
     )
     content_field: str | None = _option(
         None,
@@ -380,8 +440,8 @@ class Config:
     meta_field: str | None = _option(
         None,
         _optional(_field),
-        "Item field that receives a small dict: source, fallback reason, confidence, page type, quality, block counts, "
-        "fingerprints, milliseconds.",
+        "Item field that receives a small dict: source, fallback reason, error, limit, confidence, page type, quality, "
+        "block counts, fingerprints, milliseconds.",
         per_request=True,
     )
     warc: str | None = _option(
@@ -409,7 +469,8 @@ class Config:
             if not isinstance(name, str) or not name.startswith(PREFIX):
                 continue
             if name not in known:
-                raise ConfigError(f"{name} is not a setting of scrapy-dripper; the settings are {', '.join(known)}")
+                meant = did_you_mean(name, known) or f"; the settings are {', '.join(known)}"
+                raise ConfigError(f"{name} is not a setting of scrapy-dripper{meant}")
             values[known[name]] = settings[name]
         return cls(**values)
 
@@ -419,16 +480,16 @@ class Config:
         Raise :exc:`ConfigError` for a name that is not an option of a single request, or a wrong value. A request may
         name a fallback of :data:`FALLBACKS` only: its meta can come from outside, and must not choose code to run.
         """
-        config, wrong, problem = self.overridden(values)
+        config, wrong, problems = self.overridden(values)
         if wrong:
-            raise ConfigError(problem)
+            raise ConfigError(problems[0])
         return config
 
-    def overridden(self, values: Mapping[Any, Any]) -> tuple[Config, int, str]:
+    def overridden(self, values: Mapping[Any, Any]) -> tuple[Config, int, list[str]]:
         """Return this configuration with what :meth:`override` takes of a request's ``meta["dripper"]`` applied.
 
-        The second value is how many keys were left out, the third says what is wrong with one of them. The work does
-        not grow with the number of keys: the options are looked up in them.
+        The second value is how many keys were left out, the third says what is wrong: with each option, and with one of
+        the keys that are none. The work does not grow with the number of keys: the options are looked up in them.
         """
         allowed = {option.name: option for option in fields(self) if option.metadata["per_request"]}
         answers = {name: self._requested(allowed[name], values[name]) for name in allowed if name in values}
@@ -436,8 +497,9 @@ class Config:
         problems = [str(answer) for answer in answers.values() if isinstance(answer, ConfigError)]
         if len(values) > len(answers):
             unknown = next((name for name in values if name not in allowed), None)
-            problems.insert(0, f'meta["dripper"] takes the keys {", ".join(allowed)} (got {short(unknown)})')
-        return replace(self, **right), len(values) - len(right), "".join(problems[:1])
+            meant = did_you_mean(unknown, allowed)
+            problems.insert(0, f'meta["dripper"] takes the keys {", ".join(allowed)} (got {short(unknown)}{meant})')
+        return replace(self, **right), len(values) - len(right), problems
 
     def _requested(self, option: Field[Any], value: Any) -> Any:
         """Return what a request sets an option to, or the error that it cannot, whatever the value does."""
@@ -447,9 +509,13 @@ class Config:
                     f'meta["dripper"]["fallback"] must be one of {", ".join(map(repr, FALLBACKS))} '
                     f"(got {short(value)}); a callable is named in the settings"
                 )
+            if option.name == "rules" and value is not None and value is not self.rules:
+                value = read_rules(value, outside=True)
             return _checked(option, value)
         except ConfigError as error:
             return error
+        except RuleError as error:
+            return ConfigError(f"DRIPPER_RULES of a request must be {error}")
         except Exception as error:
             return ConfigError(f"{PREFIX}{option.name.upper()} cannot be {short(value)} ({type(error).__name__})")
 
@@ -459,4 +525,5 @@ def _checked(option: Field[Any], value: Any) -> Any:
     try:
         return option.metadata["check"](value)
     except ValueError as error:
-        raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error} (got {short(value)})") from None
+        meant = did_you_mean(value, re.findall(r"'(\w+)'", str(error)))
+        raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error} (got {short(value)}{meant})") from None

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.characters import has_controls, without_controls
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import LONGEST, PREFIX, Config
 
 if TYPE_CHECKING:
     from scrapy_dripper.output.chunks import Chunk
     from scrapy_dripper.output.items import Items
     from scrapy_dripper.output.outlinks import Outlink
+
+
+_setting = re.compile(rf"\b{PREFIX}[A-Z_]+").search
 
 
 class FallbackReason(str, Enum):
@@ -148,6 +152,9 @@ class Extraction:
     """Probability of ``page_type``, 0 to 1."""
     quality: float | None = None
     """Expected word F1 of this extraction, 0 to 1; None if the engine does not predict it, and for fallbacks."""
+    rules: Mapping[str, int] | None = None
+    """Number of blocks decided by ``DRIPPER_RULES``, by kind (``whole``, ``keep``, ``drop``); None if no rules apply to
+    the page, and for fallbacks."""
     work: Mapping[str, int] = field(default_factory=dict)
     """The engine's own counters for this page; see ``docs/reference/stats.md``."""
     milliseconds: float = 0.0
@@ -178,6 +185,13 @@ class Extraction:
         return sum(chosen) / len(chosen)
 
     @property
+    def limit(self) -> str | None:
+        """Name of the setting that the page is over, such as ``DRIPPER_MAX_BLOCKS``; None if it is over none."""
+        limited = self.fallback_reason in (FallbackReason.OVERSIZE, FallbackReason.TIMEOUT, FallbackReason.LOW_QUALITY)
+        named = _setting(self.error[:LONGEST]) if limited and self.error else None
+        return None if named is None else named[0]
+
+    @property
     def content_hash(self) -> str | None:
         """Hash of the text, to detect changes (:func:`~scrapy_dripper.fingerprint.content_hash`)."""
         return self._fingerprint(0)
@@ -201,12 +215,15 @@ class Extraction:
         return {
             "source": self.source,
             "fallback_reason": self.fallback_reason.value if self.fallback_reason else None,
+            "error": self.error,
+            "limit": self.limit,
             "confidence": _rounded(self.confidence),
             "page_type": self.page_type,
             "page_type_probability": _rounded(self.page_type_probability),
             "quality": _rounded(self.quality),
             "blocks": self.blocks,
             "main_blocks": self.main_blocks,
+            "rules": None if self.rules is None else dict(self.rules),
             "truncated": self.truncated,
             "content_hash": self.content_hash,
             "simhash": self.simhash,

@@ -15,6 +15,7 @@ from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, OversizeError
 from scrapy_dripper.engines.comments import with_comments
 from scrapy_dripper.engines.headline import with_headline
+from scrapy_dripper.engines.rules import Marks, marks
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, fill_shell
 from scrapy_dripper.output import NOTHING, write
@@ -207,14 +208,16 @@ class Extractor:
             oversize = isinstance(answer, OversizeError)
             reason = FallbackReason.OVERSIZE if oversize else FallbackReason.ENGINE_ERROR
             return replace(self._fall_back(document, config, reason, str(answer)), blocks=len(page.blocks))
-        better = self._second_opinion(document, config, answer.quality)
+        self._begin(document)
+        ruled = marks(page, config.rules)
+        better = None if ruled.whole else self._second_opinion(document, config, answer.quality)
         if better is not None:
             return replace(better, blocks=len(page.blocks))
         self._begin(document)
         try:
-            main = with_comments(page, answer.probabilities, answer.main, config.comments, answer.page_type)
-            main = with_headline(page, answer.probabilities, main, config.title)
-            return with_retrieval(self._written(document, config, page, answer, main), document, config)
+            main = _decided(page, answer, ruled, config)
+            extraction = self._written(document, config, page, answer, main)
+            return with_retrieval(replace(extraction, rules=ruled.blocks), document, config)
         except PageError as error:
             return replace(self._fall_back(document, config, error.reason, str(error)), blocks=len(page.blocks))
         except MemoryError:
@@ -266,6 +269,19 @@ class Extractor:
         error = f"expected word F1 of {quality:.3f}, under DRIPPER_MIN_QUALITY = {least:g}"
         found = self._fall_back(document, config, FallbackReason.LOW_QUALITY, error)
         return found if config.fallback in NOTHING_MEANT or not found.is_empty else None
+
+
+def _decided(page: Page, answer: Labels, ruled: Marks, config: Config) -> npt.NDArray[np.bool_]:
+    """Return the labels of a page: an engine's, those of rules, and what becomes of comments and the headline.
+
+    What a rule takes as a whole is what it is, unless comments or the headline are to be dropped.
+    """
+    main = said = ruled.on(answer.main)
+    if not ruled.whole or config.comments == "drop":
+        main = with_comments(page, answer.probabilities, main, config.comments, answer.page_type)
+    if not ruled.whole or config.title == "drop":
+        main = with_headline(page, answer.probabilities, main, config.title)
+    return ruled.on_result(said, main)
 
 
 _NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))

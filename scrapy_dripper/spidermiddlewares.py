@@ -9,7 +9,7 @@ from typing import Any
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
-from scrapy.http import Response
+from scrapy.http import HtmlResponse, Response
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.dripper import Dripper
@@ -21,7 +21,9 @@ class DripperSpiderMiddleware:
     """Fill ``main_html`` and ``markdown`` of the items that a callback yields.
 
     Requests go on at once. Items wait for their response's extraction, of which there is one for all of them, and none
-    where no item has a field to fill. Raise :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False.
+    where no item has a field to fill. A dict is filled if its response yields no other, or if ``DRIPPER_ITEMS`` names
+    dicts: which one stands for the page is not known else. Raise :exc:`~scrapy.exceptions.NotConfigured` if
+    ``DRIPPER_ENABLED`` is False.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -39,17 +41,24 @@ class DripperSpiderMiddleware:
         """Yield the requests of a callback as they come, and its items with their fields filled."""
         config = self._dripper.config_for(response)
         waiting: list[tuple[Any, list[str]]] = []
+        one_dict = config.items is None and config.enabled and isinstance(response, HtmlResponse)
+        dicts = 0
         error: Exception | None = None
         try:
             async for entry in result:
-                is_item = entry is not None and not isinstance(entry, Request)
-                options = self._fields.open(entry, config) if is_item else []
-                future = self._begin(response) if options else None
-                if future is None:
-                    yield entry
+                options = self._options(entry, config)
+                if options and one_dict and type(entry) is dict:
+                    waiting.append((entry, options))
+                    dicts += 1
+                    for item in self._let_go(waiting, response) if dicts > 1 else ():
+                        yield item
                     continue
-                waiting.append((entry, options))
-                if future.done():  # A callback may go on for long, even for ever.
+                future = self._begin(response) if options or waiting else None
+                if not options or future is None:
+                    yield entry
+                else:
+                    waiting.append((entry, options))
+                if future is not None and future.done():  # A callback may go on for long, even for ever.
                     for item in await self._filled(response, config, waiting):
                         yield item
         except Exception as raised:  # The items before it were yielded in good order: they are not lost with it.
@@ -59,6 +68,17 @@ class DripperSpiderMiddleware:
                 yield item
         if error is not None:
             raise error
+
+    def _options(self, entry: Any, config: Config) -> list[str]:
+        """Return the options whose fields are to be filled, none for a request."""
+        return [] if entry is None or isinstance(entry, Request) else self._fields.open(entry, config)
+
+    def _let_go(self, waiting: list[tuple[Any, list[str]]], response: Response) -> list[Any]:
+        """Return the dicts that wait, which are several and not to be filled; the others go on waiting."""
+        dicts = [item for item, _ in waiting if type(item) is dict]
+        waiting[:] = [(item, options) for item, options in waiting if type(item) is not dict]
+        self._dripper.stats.unfilled(len(dicts), response.url)
+        return dicts
 
     def _begin(self, response: Response) -> asyncio.Future[Extraction] | None:
         """Begin to extract the response while the callback still runs; return None if it is not to be extracted."""

@@ -33,8 +33,12 @@ KEYS = [
     "main_html",
     "source",
     "fallback_reason",
+    "error",
+    "limit",
+    "confidence",
     "blocks",
     "main_blocks",
+    "truncated",
     "page_type",
     "page_type_probability",
     "quality",
@@ -688,6 +692,63 @@ def test_ctrl_c_ends_without_a_traceback(server: tuple[str, type[Handler]]) -> N
 
     assert process.communicate(timeout=30) == ("", "")
     assert process.returncode == 130
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to a single process")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_among_many_pages_says_how_many_are_done(
+    server: tuple[str, type[Handler]], tmp_path: Path, jobs: int
+) -> None:
+    """They are written, and the JSON is whole."""
+    (tmp_path / "a.html").write_text(page(), encoding="utf-8")
+    address, handler = server
+    inputs = [str(tmp_path / "a.html"), f"{address}/slow"]
+    out = tmp_path / "out.json"
+    process = subprocess.Popen(
+        command("extract", *inputs, "-f", "json", "-o", out, "--batch-size", "1", "--jobs", str(jobs)),
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert handler.waiting.wait(60)
+
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+
+    done = len(json.loads(out.read_text(encoding="utf-8")))
+    assert f"stopped: of 2 inputs, {done} gave a result and 0 gave none" in err
+    assert "Traceback" not in err
+    assert process.returncode == 130
+    assert done == (1 if jobs == 1 else 0)  # with two jobs, the next batches are read before the first is asked for
+
+
+def test_jobs_give_what_one_process_gives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the same order, with the same exit code; what cannot be read is named."""
+    for number in range(7):
+        (tmp_path / f"{number}.html").write_text(page(f"Page {number}"), encoding="utf-8")
+    inputs = [str(tmp_path), str(tmp_path / "missing.html")]
+
+    found = []
+    for jobs in ("1", "2"):
+        code = main(["extract", *inputs, "-f", "jsonl", "--batch-size", "2", "--jobs", jobs])
+        captured = capsys.readouterr()
+        found.append((code, captured.out))
+        assert "missing.html: not found" in captured.err
+
+    assert found[0] == found[1]
+    assert found[0][0] == 1
+    assert len(records(found[0][1])) == 7
+
+
+def test_a_model_that_workers_cannot_load_is_one_sentence(
+    tides: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "b.html").write_text(page(), encoding="utf-8")
+
+    code = main(["extract", str(tides), str(tmp_path / "b.html"), "--jobs", "2", "--model", str(tmp_path / "none")])
+
+    assert code == 2
+    assert "manifest.json is missing" in capsys.readouterr().err
 
 
 def test_help_teaches_by_examples_and_documents_every_option(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ import ast
 import json
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,9 @@ TOWER = (
     '<pre><code class="language-python">def speed(h):\n    return (2 * 9.81 * h) ** 0.5\n</code></pre>'
 )
 """A page whose Markdown the README shows."""
-is_command = re.compile(r"(?:scrapy-dripper (?:extract|evaluate|annotate|export)|python (?:-m |\w+/)|make )").match
+is_command = re.compile(
+    r"(?:scrapy-dripper (?:extract|evaluate|annotate|export|rules|doctor)|python (?:-m |\w+/)|make )"
+).match
 
 
 def fences(document: Path, language: str) -> list[str]:
@@ -110,8 +113,19 @@ def settings() -> list[Any]:
     ]
 
 
+@pytest.fixture
+def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file of rules that the guide shows, in the current folder."""
+    (toml,) = fences(ROOT / "docs" / "guides" / "rules.md", "toml")
+    (tmp_path / "rules.toml").write_text(toml, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("rules")
 @pytest.mark.parametrize("code", settings())
 def test_settings_are_allowed(code: str) -> None:
+    if "rules.toml" in code and sys.version_info < (3, 11):
+        pytest.skip("Python has no tomllib")
     values: dict[str, Any] = {}
     exec(code, values)
 
@@ -130,9 +144,12 @@ def commands() -> list[Any]:
     return [pytest.param(call, id=f"{name}: {call}") for name, call in found]
 
 
+@pytest.mark.usefixtures("rules")
 @pytest.mark.parametrize("command", commands())
 def test_a_command_exists_with_its_options(command: str) -> None:
     """It is read and not run, for it may run for hours."""
+    if "--rules rules.toml" in command and sys.version_info < (3, 11):
+        pytest.skip("Python has no tomllib")
     program, *words = shlex.split(command)
     options = {word.partition("=")[0] for word in words if word.startswith("--")} - {"--help"}
     if program == "scrapy-dripper":

@@ -28,6 +28,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.page import PageError
 
 MAX_BLOCKS = 1_500
+NOT_DONE = "not done yet"
 GIVE_UP = 8  # pages in a row that the endpoint fails for
 
 EXAMPLES = """\
@@ -40,7 +41,9 @@ examples:
 
 With --endpoint the text of the pages is sent there. Pages that are in the file of labels already are left out, so a
 run that was stopped goes on where it was. Labels made this way are training data, never an evaluation set.
-The exit code is 0 only if every page was done.
+
+exit codes: 0 every page was done, 1 at least one was not (standard error says which, or how many people have yet to
+do), 2 wrong usage or an endpoint that gives no answers, 130 Ctrl-C. The labels of what was done are kept in any case.
 """
 
 
@@ -114,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(str(error)) from None
     finally:
         job.summarise()
-    return 1 if job.failed else 0
+    return 1 if job.failed or job.counts.get(NOT_DONE) else 0
 
 
 class _Job:
@@ -185,7 +188,7 @@ class _Job:
                 if isinstance(answer, TaskError):
                     self._fail("", str(answer))
                 elif answer.record is None:
-                    self._count("not done yet")
+                    self._count(NOT_DONE)
                 elif answer.record.sha256 in store.done:
                     self._count("already labelled")
                 else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import urllib.error
@@ -20,6 +21,14 @@ class UsageError(Exception):
 def say(message: str) -> None:
     """Print a message on standard error, above a progress bar if there is one."""
     tqdm.write(f"{PROGRAM}: {printable(message)}", file=sys.stderr)
+
+
+def drop_output() -> None:
+    """Let standard output lead nowhere, because whoever read it has gone.
+
+    The interpreter flushes it once more when it exits; that must not complain either.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def printable(text: str) -> str:

@@ -8,7 +8,6 @@ import json
 import os
 import sys
 from collections import Counter
-from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 from tqdm import tqdm
 
 from scrapy_dripper.cli.console import UsageError, say
-from scrapy_dripper.cli.options import OPTIONS, add_options, configured
+from scrapy_dripper.cli.options import OPTIONS, add_options, configured, count
 from scrapy_dripper.config import Config
 
 WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")
@@ -29,7 +28,9 @@ examples:
 
 Every WARC file, or every so many of them with --tasks, is a task with a Parquet file of its own, DIR/00000.parquet and
 so on; a file there is complete. The same command again goes on after an interruption: tasks that were done are not
-done again. The exit code is 1 if a task failed; DIR/logs has the log of each.
+done again. DIR/logs has the log of each.
+
+exit codes: 0 every task was done, 1 a task failed, 2 wrong usage or an output that cannot be written, 130 Ctrl-C
 """
 
 
@@ -48,11 +49,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     extract.set_defaults(run=run)
     extract.add_argument("inputs", nargs="+", metavar="WARC", help="a WARC file, a folder of them, or a glob")
     extract.add_argument("-o", "--output", metavar="DIR", required=True, help="the folder of the Parquet files")
-    extract.add_argument("--tasks", type=_count, metavar="N", help="at most, and by default, one for each WARC file")
-    extract.add_argument("--workers", type=_count, metavar="N", help="tasks at a time; default: one for each core")
+    extract.add_argument("--tasks", type=count, metavar="N", help="at most, and by default, one for each WARC file")
+    extract.add_argument("--workers", type=count, metavar="N", help="tasks at a time; default: one for each core")
     extract.add_argument(
         "--processes",
-        type=_count,
+        type=count,
         metavar="N",
         default=0,
         help="worker processes of each task, so that a page that hangs or crashes loses only itself; default: none, "
@@ -70,13 +71,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     # Chunks and front matter are for items: a row of the table has its metadata in columns.
     add_options(extract, [name for name in OPTIONS if not name.startswith(("chunk_", "front_"))])
-
-
-def _count(value: str) -> int:
-    with suppress(ValueError):
-        if int(value) >= 1:
-            return int(value)
-    raise argparse.ArgumentTypeError(f"expected a whole number of at least 1 (got {value!r})")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -10,26 +10,37 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
 
-from scrapy_dripper.cli.console import PROGRAM, UsageError, say, why
+from scrapy_dripper.cli.console import PROGRAM, UsageError, drop_output, say, why
 from scrapy_dripper.config import ConfigError
 from scrapy_dripper.engines.base import ModelError
 
+COMPLETING = "_ARGCOMPLETE"
+"""Variable with which a shell asks for what can follow on the command line."""
 COMMANDS = {
     "extract": "scrapy_dripper.cli.extract",
     "evaluate": "scrapy_dripper.cli.evaluate",
     "annotate": "scrapy_dripper.cli.annotate",
     "export": "scrapy_dripper.cli.export",
     "corpus": "scrapy_dripper.cli.corpus",
+    "rules": "scrapy_dripper.cli.rules",
+    "doctor": "scrapy_dripper.cli.doctor",
 }
 """The module of each command: its ``add_parser`` takes the action of ``add_subparsers`` and sets ``run``."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code. Raise SystemExit for wrong usage and for ``--help``."""
-    arguments = _parser(sys.argv[1:] if argv is None else argv).parse_args(argv)
+    parser = _parser(sys.argv[1:] if argv is None else argv)
+    if COMPLETING in os.environ:
+        with suppress(ImportError):
+            import argcomplete
+
+            argcomplete.autocomplete(parser)
+    arguments = parser.parse_args(argv)
     try:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
@@ -40,8 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The interpreter flushes standard output once more when it exits; that must not complain either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         return 141
     except OSError as error:  # Errors of reading are dealt with where an input is read.
         say(f"cannot write {error.filename or 'the output'}: {why(error)}")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.cli.console import PROGRAM, UsageError, say
-from scrapy_dripper.cli.options import add_options, configured
+from scrapy_dripper.cli.options import add_options, configured, count
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
@@ -34,6 +34,8 @@ examples:
   scrapy-dripper evaluate pages/ --peers trafilatura,readability      beside other extractors
   scrapy-dripper evaluate pages/ --predictions held-out.jsonl --report report.html
   scrapy-dripper evaluate pages/ --cache run.jsonl --jobs 4           stop it, start it again: it goes on
+
+exit codes: 0 measured, whatever the figures are, 2 wrong usage or data of another shape (one sentence), 130 Ctrl-C
 """
 
 
@@ -73,16 +75,16 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write one self-contained HTML report there")
     parser.add_argument(
-        "--worst", type=_count, default=25, metavar="N", help="pages shown in the report (default: %(default)s)"
+        "--worst", type=count, default=25, metavar="N", help="pages shown in the report (default: %(default)s)"
     )
     parser.add_argument(
         "--cache", type=Path, metavar="FILE", help="keep each page's results there, and go on from them"
     )
     parser.add_argument(
-        "--jobs", type=_count, default=os.cpu_count() or 1, metavar="N", help="processes (default: %(default)s)"
+        "--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="processes (default: %(default)s)"
     )
     parser.add_argument(
-        "--resamples", type=_count, default=10_000, metavar="N", help="of each interval (default: %(default)s)"
+        "--resamples", type=count, default=10_000, metavar="N", help="of each interval (default: %(default)s)"
     )
     add_options(parser, OPTIONS)
 
@@ -205,9 +207,3 @@ def _stored_texts(path: Path, stored: set[str], ids: set[str]) -> _Ours:
 def _write(path: Path, content: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content, encoding="utf-8", errors="replace", newline="\n")
-
-
-def _count(value: str) -> int:
-    if value.isdecimal() and int(value) > 0:
-        return int(value)
-    raise argparse.ArgumentTypeError(f"expected a whole number of at least 1 (got {value!r})")

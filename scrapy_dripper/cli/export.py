@@ -23,6 +23,9 @@ examples:
   scrapy-dripper export owner/model prepared/ --device cuda --no-validate    a model from the hub, for a GPU
   scrapy-dripper export --check prepared/                                    then, where it will run, without PyTorch
   scrapy-dripper export checkpoint/ prepared/ --device cpu --prompt ask.txt  a checkpoint of your own
+
+exit codes: 0 the folder is there, or passed the check, 2 wrong usage, or why it could not be made (one sentence),
+130 Ctrl-C
 """
 
 

@@ -12,7 +12,7 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from http.client import HTTPException
@@ -23,14 +23,16 @@ from tqdm import tqdm
 
 from scrapy_dripper.cli.console import UsageError, printable, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
-from scrapy_dripper.cli.options import add_options, configured
+from scrapy_dripper.cli.options import add_options, configured, count
+from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction
 
 EXTENSIONS = {"markdown": ".md", "html": ".html", "text": ".txt", "json": ".json", "jsonl": ".jsonl"}
 LONGEST_NAME = 255
 """Bytes of a file's name that file systems allow."""
 RECORD = (
-    *("url", "title", "text", "markdown", "main_html", "source", "fallback_reason", "blocks", "main_blocks"),
+    *("url", "title", "text", "markdown", "main_html", "source", "fallback_reason", "error", "limit"),
+    *("confidence", "blocks", "main_blocks", "truncated"),
     *("page_type", "page_type_probability", "quality", "content_hash", "simhash"),
 )
 MORE = {"content": "content", "metadata": "metadata", "chunks": "chunks", "links": "link_list"}
@@ -43,9 +45,13 @@ examples:
   curl -s URL | scrapy-dripper extract - --url URL          a page from a pipe; links become absolute
   scrapy-dripper extract pages/ -o markdown/                one .md file per page of a folder
   scrapy-dripper extract 'pages/**/*.html.gz' -f jsonl      one JSON object a line
+  scrapy-dripper extract pages/ -o text/ -f text --jobs 4   in four processes
 
-The exit code is 0 only if every input gave a result. What gave none (unreadable, empty, not HTML, no main content
-found by model or fallback) is named on standard error with the reason, and the others go on.
+What gives no result (unreadable, empty, not HTML, no main content found by model or fallback) is named on standard
+error with the reason, and the others go on.
+
+exit codes: 0 every input gave a result, 1 at least one gave none, 2 wrong usage, a model that cannot be loaded or an
+output that cannot be written, 130 Ctrl-C (what was done is written, and counted), 141 whoever read the output has gone
 """
 
 
@@ -79,6 +85,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     extract.add_argument("--chunks", action="store_true", help="add the main content in chunks for search to JSON")
     extract.add_argument("--link-list", action="store_true", help="add the links of the main content to JSON")
     extract.add_argument("--url", help="where the page of a single file or of standard input came from")
+    extract.add_argument(
+        "--jobs",
+        type=count,
+        default=1,
+        metavar="N",
+        help="worker processes, as of a crawl: faster on many pages, and one that hangs or crashes loses only itself "
+        "(default: none, and a sandbox for pages that look dangerous)",
+    )
     add_options(extract)
 
 
@@ -220,59 +234,121 @@ def _output(arguments: argparse.Namespace, sources: Sequence[Source], stack: Exi
 
 # The command
 
+Batch = tuple[list[Source], list[Document]]
+Answered = tuple[list[Source], list[Extraction]]
+
 
 def run(arguments: argparse.Namespace) -> int:
     """Extract the main content of all inputs and return the exit code."""
-    from scrapy_dripper.extractor import Extractor  # Slow to import, and not needed for --help.
-    from scrapy_dripper.fallback import check_fallback
+    from scrapy_dripper.fallback import check_fallback  # Slow to import, and not needed for --help.
 
-    failures = 0
-
-    def fail(name: str, reason: str) -> None:
-        nonlocal failures
-        failures += 1
-        say(f"{name}: {reason}")
-
+    failures = Failures()
     config = configured(arguments)
     asked: dict[str, Any] = {f"{name}_field": name for name in _asked(arguments)}
     config = replace(config, **asked)
     check_fallback(config)
-    sources = find_sources(arguments.inputs, fail)
+    sources = find_sources(arguments.inputs, failures)
     if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
         raise UsageError("--url is for a single file or standard input")
     if not sources:
         return 1
     # Trafilatura reports on documents that this command reports on itself.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-    extractor = Extractor(config)
     with ExitStack() as stack:
-        stack.callback(extractor.close)
+        extract = _extracting(config, min(arguments.jobs, len(sources)), stack)
         output = _output(arguments, sources, stack)
         on_screen = arguments.output is None and sys.stdout.isatty()
         silent = len(sources) == 1 or on_screen or not sys.stderr.isatty()
         bar = stack.enter_context(tqdm(total=len(sources), unit="page", disable=silent, file=sys.stderr))
-        for start in range(0, len(sources), config.batch_size):
-            chunk = sources[start : start + config.batch_size]
-            batch: list[tuple[Source, Document]] = []
-            for source in chunk:
-                try:
-                    document = read_source(source, READ_FACTOR * config.max_bytes)
-                except (OSError, ValueError, EOFError, HTTPException, zlib.error) as error:
-                    fail(source.name, why(error))
-                    continue
-                batch.append((source, replace(document, url=arguments.url) if arguments.url else document))
-            extractions = extractor.extract([document for _, document in batch])
-            for (source, _), extraction in zip(batch, extractions, strict=True):
-                try:
-                    output.write(source, extraction)
-                except UnwritableError as error:
-                    fail(source.name, str(error))
-                    continue
-                if not (extraction.text or extraction.main_html):
-                    reason = str(extraction.fallback_reason or extraction.source)
-                    fail(source.name, "nothing extracted: " + ", ".join(filter(None, [reason, extraction.error])))
-            bar.update(len(chunk))
-        output.close()
-    if failures and len(sources) > 1:
-        say(f"{failures} inputs gave no result" if failures > 1 else "1 input gave no result")
-    return 1 if failures else 0
+        written = 0
+        try:
+            for answered in extract(_batches(sources, config, arguments.url, failures, bar)):
+                for source, extraction in zip(*answered, strict=True):
+                    written += _write(output, source, extraction, failures)
+                    bar.update()
+        except KeyboardInterrupt:
+            if len(sources) > 1:
+                say(f"stopped: of {len(sources):,} inputs, {written:,} gave a result and {failures.count:,} gave none")
+            raise
+        finally:
+            output.close()
+    if failures.count and len(sources) > 1:
+        say(f"{failures.count} inputs gave no result" if failures.count > 1 else "1 input gave no result")
+    return 1 if failures.count else 0
+
+
+class Failures:
+    """Names inputs that give no result, and counts them."""
+
+    count = 0
+
+    def __call__(self, name: str, reason: str) -> None:
+        """Say why an input gives no result."""
+        self.count += 1
+        say(f"{name}: {reason}")
+
+
+def _extracting(config: Config, jobs: int, stack: ExitStack) -> Callable[[Iterator[Batch]], Iterator[Answered]]:
+    """Return what extracts batches, in order: in this process, or in as many worker processes as there are jobs.
+
+    The stack closes it. Raise ConfigError or ModelError if it cannot work as it is configured, UsageError if there are
+    no worker processes to be had.
+    """
+    if jobs == 1:
+        from scrapy_dripper.extractor import Extractor
+
+        extractor = Extractor(config)
+        stack.callback(extractor.close)
+        return lambda batches: ((sources, extractor.extract(documents)) for sources, documents in batches)
+
+    from scrapy_dripper.corpus.processes import Processes
+    from scrapy_dripper.workers import StartError
+
+    def extract(batches: Iterator[Batch]) -> Iterator[Answered]:
+        try:
+            yield from processes.extract(batches)
+        except StartError as error:
+            raise no_worker(error) from None
+
+    def no_worker(error: StartError) -> UsageError:
+        return UsageError(f"no worker process can be started ({error}); without --jobs none is needed")
+
+    try:
+        processes = Processes(config, jobs)
+    except StartError as error:
+        raise no_worker(error) from None
+    stack.callback(processes.close)
+    return extract
+
+
+def _batches(
+    sources: Sequence[Source], config: Config, url: str | None, fail: Failures, bar: tqdm[Any]
+) -> Iterator[Batch]:
+    """Yield the inputs with their documents, a batch at a time; those that cannot be read are counted here."""
+    for start in range(0, len(sources), config.batch_size):
+        batch: Batch = [], []
+        for source in sources[start : start + config.batch_size]:
+            try:
+                document = read_source(source, READ_FACTOR * config.max_bytes)
+            except (OSError, ValueError, EOFError, HTTPException, zlib.error) as error:
+                fail(source.name, why(error))
+                bar.update()
+                continue
+            batch[0].append(source)
+            batch[1].append(replace(document, url=url) if url else document)
+        if batch[0]:
+            yield batch
+
+
+def _write(output: _Folder | _Stream, source: Source, extraction: Extraction, fail: Failures) -> bool:
+    """Write a result; return False, and say why, if there is none."""
+    try:
+        output.write(source, extraction)
+    except UnwritableError as error:
+        fail(source.name, str(error))
+        return False
+    if extraction.text or extraction.main_html:
+        return True
+    reason = str(extraction.fallback_reason or extraction.source)
+    fail(source.name, "nothing extracted: " + ", ".join(filter(None, [reason, extraction.error])))
+    return False

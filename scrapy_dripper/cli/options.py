@@ -10,9 +10,9 @@ from typing import Any
 from scrapy_dripper.config import Config
 
 OPTIONS = (
-    *("engine", "model", "threads", "batch_size", "fallback", "favor", "comments", "min_quality", "oversize"),
+    *("engine", "model", "threads", "batch_size", "fallback", "favor", "comments", "min_quality", "rules", "oversize"),
     *("max_blocks", "max_bytes"),
-    *("title", "markdown", "links", "complex_tables", "callouts", "front_matter", "content_types"),
+    *("title", "absolute_urls", "markdown", "links", "complex_tables", "callouts", "front_matter", "content_types"),
     *("chunk_size", "chunk_overlap", "chunk_tokenizer"),
 )
 """The options of :class:`~scrapy_dripper.config.Config` that are flags."""
@@ -63,3 +63,10 @@ def _add_option(group: argparse._ArgumentGroup, option: Field[Any]) -> None:
         default=argparse.SUPPRESS,
         help=doc.replace("%", "%%"),
     )
+
+
+def count(value: str) -> int:
+    """Return a number of things, as a type of argparse."""
+    if value.isdecimal() and int(value) > 0:
+        return int(value)
+    raise argparse.ArgumentTypeError(f"expected a whole number of at least 1 (got {value!r})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator
@@ -17,11 +18,13 @@ from scrapy.utils.datatypes import SequenceExclude
 from twisted.python.failure import Failure
 from w3lib.url import is_url
 
-from scrapy_dripper.cli.console import printable
+from scrapy_dripper.cli.console import drop_output, printable
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.extraction import Extraction
 
 FORMATS = ("markdown", "html", "text", "json")
+LOUD = ("scrapy.downloadermiddlewares.robotstxt", "scrapy.downloadermiddlewares.retry")
+"""Loggers that tell with tracebacks what the command says in a line: that a page cannot be downloaded."""
 
 
 class Command(ScrapyCommand):
@@ -63,6 +66,8 @@ class Command(ScrapyCommand):
             def no_page(self, failure: Failure) -> None:
                 command.complain(args[0], failure.getErrorMessage())
 
+        for name in LOUD:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         self.crawler_process.crawl(OnePage)
         self.crawler_process.start()
 
@@ -74,10 +79,16 @@ class Command(ScrapyCommand):
             self.complain(response.url, "not an HTML page, or extraction is switched off")
             return
         if form == "json":
-            values = {**asdict(extraction), "main_blocks": extraction.main_blocks, "confidence": extraction.confidence}
-            print(json.dumps(values, ensure_ascii=False))
+            names = ("main_blocks", "confidence", "limit", "content_hash", "simhash")
+            values = asdict(extraction) | {name: getattr(extraction, name) for name in names}
+            text = json.dumps(values, ensure_ascii=False)
         else:
-            print({"markdown": extraction.markdown, "html": extraction.main_html, "text": extraction.text}[form] or "")
+            texts = {"markdown": extraction.markdown, "html": extraction.main_html, "text": extraction.text}
+            text = texts[form] or ""
+        try:
+            print(text, flush=True)
+        except BrokenPipeError:  # `scrapy dripper URL | head`
+            drop_output()
         if extraction.fallback_reason is not None:
             self.complain(response.url, f"{extraction.source}, because of {extraction.fallback_reason}")
         if extraction.main_html and response.status < 400:

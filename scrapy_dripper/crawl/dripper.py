@@ -16,6 +16,7 @@ from w3lib.encoding import http_content_type_encoding
 
 from scrapy_dripper.config import Config, ConfigError, short
 from scrapy_dripper.crawl.batcher import Batcher
+from scrapy_dripper.crawl.log import say_errors_in_one_sentence
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
@@ -34,6 +35,7 @@ class Dripper:
     """
 
     def __init__(self, crawler: Crawler) -> None:
+        say_errors_in_one_sentence()
         self.config = Config.from_settings(crawler.settings)
         self._off = replace(self.config, enabled=False)
         self.stats = CrawlStats(crawler, self.config.cascade if self.config.engine != "tagger" else None)
@@ -121,14 +123,14 @@ class Dripper:
     def _overridden(self, values: Any) -> Config:
         try:
             if isinstance(values, Mapping):
-                config, wrong, problem = self.config.overridden(values)
+                config, wrong, problems = self.config.overridden(values)
             else:
-                problem = f'meta["dripper"] must be True, False or a dict (got {short(values)})'
+                problems = [f'meta["dripper"] must be True, False or a dict (got {short(values)})']
                 config, wrong = self.config, 1
         except Exception as error:  # an object may raise whatever it is asked for, its class included
-            config, wrong, problem = self.config, 1, f'meta["dripper"] cannot be read ({type(error).__name__})'
+            config, wrong, problems = self.config, 1, [f'meta["dripper"] cannot be read ({type(error).__name__})']
         if wrong:
-            self.stats.meta_error(problem, wrong)
+            self.stats.meta_errors(problems, wrong)
         return config
 
     def _takes(self, html: str | bytes, config: Config, is_html: bool = True) -> bool:
@@ -153,6 +155,7 @@ class Dripper:
         return self._batcher.submit(source)
 
     def _spider_closed(self) -> None:
+        self.stats.close()
         if self._batcher is not None:
             self._batcher.stop()
 

@@ -25,6 +25,8 @@ def _content(extraction: Extraction) -> list[dict[str, Any]] | None:
 VALUES: dict[str, Callable[[Extraction], Any]] = {
     "html_field": lambda extraction: extraction.main_html,
     "markdown_field": lambda extraction: extraction.markdown,
+    "text_field": lambda extraction: extraction.text,
+    "title_field": lambda extraction: extraction.title,
     "content_field": _content,
     "chunks_field": lambda extraction: None if extraction.chunks is None else plain_chunks(extraction.chunks),
     "links_field": lambda extraction: None if extraction.links is None else [asdict(link) for link in extraction.links],
@@ -32,10 +34,16 @@ VALUES: dict[str, Callable[[Extraction], Any]] = {
     "meta_field": lambda extraction: dict(extraction.meta()),
 }
 """What goes into the field that an option names."""
+CONTENT = ("html_field", "markdown_field", "text_field", "content_field", "chunks_field", "links_field")
+"""Options whose fields hold the main content, all of them that of one document."""
 
 
 class Fields:
-    """Fills the fields of items. A field that has a value already keeps it."""
+    """Fills the fields of items.
+
+    A field that has a value already keeps it. An item that brings main content of its own, in whichever form, gets
+    none of another document beside it.
+    """
 
     def __init__(self, stats: CrawlStats) -> None:
         self._stats = stats
@@ -45,7 +53,12 @@ class Fields:
         try:
             if not ItemAdapter.is_item(item):
                 return []
+            if not _is_wanted(type(item), config.items):
+                self._stats.not_named(type(item).__name__)
+                return []
             adapter = ItemAdapter(item)
+            if any(not _is_empty(adapter.get(field)) for option in CONTENT if (field := getattr(config, option))):
+                return []
             return [option for option in VALUES if self._is_open(adapter, getattr(config, option))]
         except Exception:
             self._stats.bug("reading an item")
@@ -74,5 +87,15 @@ class Fields:
         if not isinstance(item, dict) and field not in adapter.field_names():
             self._stats.field_error(type(item).__name__, field, "the class has no such field")
             return False
-        value = adapter.get(field)
-        return value is None or (isinstance(value, (str, dict, list)) and not value)
+        return _is_empty(adapter.get(field))
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, (str, dict, list)) and not value)
+
+
+def _is_wanted(cls: type, names: tuple[str, ...] | None) -> bool:
+    """Return True if items of a class are filled: it, or a class that it is made from, has one of the names."""
+    if names is None:
+        return True
+    return any(one.__name__ in names or f"{one.__module__}.{one.__qualname__}" in names for one in cls.__mro__)

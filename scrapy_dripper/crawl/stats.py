@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
+from collections.abc import Sequence
 from weakref import ref
 
 from scrapy.crawler import Crawler
 
+from scrapy_dripper.crawl.undecided import Undecided
 from scrapy_dripper.extraction import Extraction, FallbackReason
 
 logger = logging.getLogger(__name__)
@@ -19,6 +21,8 @@ RENDER = (
     "dripper/fallback/js_shell counts them"
 )
 PREFIX = "dripper/"
+MOST_MISTAKES = 10
+"""Mistakes in ``meta["dripper"]`` that are warned about; each request may bring another one."""
 MOST_TYPES = 40
 """Page types that get a stat of their own. A custom engine might return a different one for each page."""
 MOST_FIELDS = 40
@@ -37,6 +41,9 @@ STATS = {
     "quality/mean": "mean quality of those pages; to combine several crawls, weight it by `dripper/quality/pages`",
     "skipped/{reason}": "responses that were not extracted although an item or a caller asked for it",
     "truncated": "oversize pages of which only the first part was used",
+    "rules/pages": "pages on which rules of `DRIPPER_RULES` took something",
+    "rules/missed": "pages for which there are rules, none of which found anything: their site may have changed",
+    "rules/{kind}": "blocks that rules took: `whole`, `keep`, `drop`",
     "cancelled": "pages that were not extracted because the crawl ended",
     "cascade/threshold": "the value of `DRIPPER_CASCADE`, if it is set",
     "cascade/share": "share of the labelled pages, 0 to 1, that kept the tagger's labels in the cascade",
@@ -51,6 +58,7 @@ STATS = {
     "(`worker_error`)",
     "field_errors/{class}.{field}": "items whose field is missing or cannot be set; those of further fields count as "
     f"`other` after the first {MOST_FIELDS}",
+    "unfilled": "dicts that were passed on as they are, because their response yielded several: see `DRIPPER_ITEMS`",
     "meta_errors": 'options in `meta["dripper"]` that were ignored because they were invalid',
     "warc/records": "responses written to `DRIPPER_WARC`",
     "warc/errors": "responses that could not be written to `DRIPPER_WARC`",
@@ -73,6 +81,8 @@ class CrawlStats:
         self._judged = 0
         self._quality = 0.0
         self._cascade = cascade
+        self._mistakes: set[str] = set()
+        self._undecided = Undecided()
 
     def waiting(self, pages: int) -> None:
         """Record the number of pages that are queued or being processed."""
@@ -102,6 +112,7 @@ class CrawlStats:
         """Count a page by source, fallback reason, page type and quality."""
         self._count("pages")
         self._count(f"pages/{extraction.source}")
+        self._undecided.add(extraction)
         if extraction.fallback_reason is not None:
             self._count(f"fallback/{extraction.fallback_reason}")
             if extraction.fallback_reason is FallbackReason.JS_SHELL and extraction.is_empty:
@@ -115,6 +126,10 @@ class CrawlStats:
             self._quality += extraction.quality
             self._count("quality/pages")
             self._write("set_value", "quality/mean", round(self._quality / self._judged, 4))
+        if extraction.rules is not None:
+            self._count("rules/pages" if extraction.rules else "rules/missed")
+            for kind, blocks in extraction.rules.items():
+                self._count(f"rules/{kind}", blocks)
         for name, value in extraction.work.items():
             self._count(f"{extraction.source}/{name}", value)
         if self._cascade is not None and extraction.labels:
@@ -122,6 +137,10 @@ class CrawlStats:
             share = self._decided[CASCADE] / self._decided.total()
             self._write("set_value", "cascade/threshold", self._cascade)
             self._write("set_value", "cascade/share", round(share, 4))
+
+    def close(self) -> None:
+        """Say what the user should know of the crawl as a whole, if it has not been said."""
+        self._undecided.close()
 
     def cancelled(self, pages: int) -> None:
         """Count pages that were not extracted because the crawl ended."""
@@ -131,10 +150,13 @@ class CrawlStats:
         """Count a page that was not extracted."""
         self._count(f"skipped/{reason}")
 
-    def meta_error(self, message: str, parts: int = 1) -> None:
-        """Count invalid parts of a request's ``meta["dripper"]``, and warn about the first."""
+    def meta_errors(self, messages: Sequence[str], parts: int = 1) -> None:
+        """Count invalid parts of a request's ``meta["dripper"]``, and warn about each kind of mistake."""
         self._count("meta_errors", parts)
-        self._warn("meta", '%s; this part of meta["dripper"] is ignored', message)
+        for message in messages:
+            if len(self._mistakes) < MOST_MISTAKES and message not in self._mistakes:
+                self._mistakes.add(message)
+                logger.warning('%s; this part of meta["dripper"] is ignored', message)
 
     def field_error(self, cls: str, field: str, problem: str) -> None:
         """Count a field that could not be filled, and warn once per class and field."""
@@ -150,6 +172,23 @@ class CrawlStats:
             cls,
             field,
             problem,
+        )
+
+    def not_named(self, cls: str) -> None:
+        """Note that items of a class are left as they are because ``DRIPPER_ITEMS`` names others."""
+        if f"not named {cls}" not in self._warned:
+            self._warned.add(f"not named {cls}")
+            logger.info("Items of class %s are passed on as they are: DRIPPER_ITEMS names others", cls)
+
+    def unfilled(self, dicts: int, url: str) -> None:
+        """Count dicts of a response that yielded several, none of which stands for the page."""
+        self._count("unfilled", dicts)
+        self._warn(
+            "unfilled",
+            "%s yielded several dicts, which are passed on without its main content: a page of fifty entries would "
+            "be stored fifty times. To fill them all the same, set DRIPPER_ITEMS = ['dict'], or yield items of a class "
+            "that has the fields.",
+            url,
         )
 
     def bug(self, where: str) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -182,14 +182,14 @@ def _sample(root: Path, path: Path) -> Sample:
         raise DataError(f"{path} has no page: expected {html}")
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        truth = document.get("ground_truth") or {}
+        truth = _truth(document)
         url = str(document.get("url") or "")
         return Sample(
             id=path.stem,
             url=url,
             host=host_of(url),
             path=html,
-            truth=truth.get("main_content") or "",
+            truth=truth["main_content"] or "",
             with_snippets=tuple(_snippets(truth.get("with"))),
             without_snippets=tuple(_snippets(truth.get("without"))),
             page_type=page_type_of(document),
@@ -198,6 +198,19 @@ def _sample(root: Path, path: Path) -> Sample:
         )
     except (ValueError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is not an annotation: {error}") from None
+
+
+def _truth(document: Any) -> Mapping[str, Any]:
+    """Return what an annotation says of the page. Raise ValueError if it has another shape.
+
+    A text under another name would count as empty, and every extraction as wrong.
+    """
+    truth = document.get("ground_truth") if isinstance(document, dict) else None
+    if isinstance(truth, dict) and isinstance(truth.get("main_content", 0), str | None):
+        return truth
+    keys = ", ".join(map(repr, list(document)[:5])) if isinstance(document, dict) else type(document).__name__
+    inside = f" with {', '.join(map(repr, list(truth)[:5]))} in it" if isinstance(truth, dict) else ""
+    raise ValueError(f'expected {{"ground_truth": {{"main_content": "the text"}}}} (got {keys}{inside})')
 
 
 def _snippets(value: Any) -> Iterator[str]:

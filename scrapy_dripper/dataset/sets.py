@@ -126,6 +126,8 @@ def _records(path: Path) -> Iterator[Mapping[str, Any]]:
                 record = json.loads(line)
                 if not isinstance(record["id"], str):
                     raise TypeError("the id is no text")
+                if not isinstance(record.get("text", ""), str | None):
+                    raise TypeError(f"the text is no string, but {type(record['text']).__name__}")
                 if isinstance(record.get("text"), str) and record.get("kind") != "other":
                     yield record
             except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -12,6 +12,7 @@ from lxml import etree
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.output import html2text_output
+from scrapy_dripper.output.absolute import make_absolute
 from scrapy_dripper.output.bounds import LEAST, UNBOUNDED, Allowance, TooLongError, most_chars
 from scrapy_dripper.output.code.guess import magika_guess
 from scrapy_dripper.output.content_list import content_list, only
@@ -79,6 +80,9 @@ def _fitting(
 ) -> Written:
     """Return all forms of a tree. If one is too long and ``cut`` is set, halve the tree until all of them fit."""
     most = UNBOUNDED if size is None else most_chars(size, config.max_output)
+    if config.absolute_urls:
+        make_absolute(tree, base_url, most)
+        main_html = None
     elements, form = 0, ""
     while True:
         try:

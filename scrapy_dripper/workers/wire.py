@@ -115,6 +115,7 @@ def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
         "page_type_probability": _number(extraction.page_type_probability),
         "quality": _number(extraction.quality),
         "fingerprints": _fingerprints(extraction.fingerprints),
+        "rules": _counts(extraction.rules),
         "work": {str(name): int(value) for name, value in extraction.work.items()},
         "milliseconds": float(extraction.milliseconds),
         "missing": [text is None for text in texts],
@@ -163,6 +164,7 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
         chunks=None if no_chunks else _chunks(chunks),
         links=None if no_links else _links(links),
         fingerprints=_fingerprints(values["fingerprints"]),
+        rules=_counts(values["rules"]),
         work={str(name): int(count) for name, count in dict(values["work"]).items()},
         milliseconds=float(values["milliseconds"]),
     )
@@ -228,6 +230,10 @@ def _fingerprints(values: Any) -> tuple[str, str] | None:
     if not (isinstance(of_content, str) and isinstance(of_words, str)):
         raise TypeError(f"expected two strings (got {type(of_content).__name__} and {type(of_words).__name__})")
     return of_content, of_words
+
+
+def _counts(values: Mapping[str, int] | None) -> dict[str, int] | None:
+    return None if values is None else {str(name): int(count) for name, count in dict(values).items()}
 
 
 def _number(value: Any) -> float | None:

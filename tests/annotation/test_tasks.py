@@ -58,7 +58,7 @@ def test_text_tasks_come_back_as_labels(
     """An edited file is a record as good as a model's; files that nobody has done are counted and left."""
     edit(text_of(tasks, "Tides"), main=tuple(MAIN))
     edit(text_of(tasks, "Moons"))
-    assert annotate("--read-answers", tasks) == 0
+    assert annotate("--read-answers", tasks) == 1
     moons, tides = records(tmp_path)
     assert (moons["labels"], tides["labels"]) == ([], MAIN)
     assert (tides["who"], tides["blocks"], tides["url"]) == ("human", 6, "https://example.com/Tides")

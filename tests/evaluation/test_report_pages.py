@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scrapy_dripper.cli import main
+from scrapy_dripper.dataset.pages import Sample
+from scrapy_dripper.evaluation.report.pages import title_of
 from scrapy_dripper.evaluation.rouge import load_cut
 
 LINES = [f"The {word} crossing of the river takes an hour by the small ferry." for word in ("first", "second", "third")]
@@ -26,6 +29,21 @@ PAGES: dict[str, tuple[bytes, str, str | None]] = {
     "picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8, "A picture", None),
     "menu": (f"<html><body>{LINKS}</body></html>".encode(), "", ""),
 }
+
+
+def test_a_page_is_told_by_its_title_or_what_there_is(tmp_path: Path) -> None:
+    """Annotations mostly have none."""
+    for name, html in (("a", "<title>The  ferry</title>"), ("b", "<p>No title</p>")):
+        (tmp_path / f"{name}.html").write_text(html, encoding="utf-8")
+    titled, bare = (
+        Sample(name, url, "", tmp_path / f"{name}.html", "", (), (), "article", "")
+        for name, url in (("a", "https://e.org/a"), ("b", ""))
+    )
+
+    assert title_of(titled) == "The ferry"
+    assert title_of(replace(titled, title="Mine")) == "Mine"
+    assert title_of(bare) == "b.html"
+    assert title_of(replace(bare, url="https://e.org/b")) == "https://e.org/b"
 
 
 @pytest.fixture

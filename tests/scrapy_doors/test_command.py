@@ -14,6 +14,11 @@ MAIN = "MAIN text of page 1"
 
 def run(*args: str) -> subprocess.CompletedProcess[str]:
     """Run the command outside of any project; the fallback takes the engine's place."""
+    return subprocess.run(command(*args), capture_output=True, text=True, encoding="utf-8")
+
+
+def command(*args: str) -> list[str]:
+    """Return the command line of the command."""
     settings = {
         "COMMANDS_MODULE": "scrapy_dripper.commands",
         "REMOTE_CONTROL_ENABLED": "False",
@@ -26,7 +31,7 @@ def run(*args: str) -> subprocess.CompletedProcess[str]:
         "import sys; from scrapy.cmdline import execute; from scrapy.settings import Settings; "
         f"execute(['scrapy', 'dripper', *sys.argv[1:]], Settings({settings!r}))"
     )
-    return subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, encoding="utf-8")
+    return [sys.executable, "-c", code, *args]
 
 
 @pytest.mark.parametrize(("form", "expected"), [("html", f"<p>{MAIN}"), ("json", '"main_html": "<html>')])
@@ -53,6 +58,26 @@ def test_it_says_why_there_is_nothing(site: Site) -> None:
     assert "not an HTML page" in pdf.stderr
     assert "HTTP 404" in gone.stderr
     assert "http://127.0.0.1:1/: " in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+
+
+def test_a_reader_who_has_seen_enough_is_no_error(site: Site) -> None:
+    """With ``| head -1`` nothing is complained about; the page is larger than what a pipe holds."""
+    paragraphs = "".join(f"<p>Paragraph {number} has a sentence to say.</p>" for number in range(10_000))
+    site.routes["/long"] = ("text/html", f"<html><body>{paragraphs}</body></html>".encode())
+
+    process = subprocess.Popen(command(site.url("/long")), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    first = process.stdout.readline()
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    process.wait(60)
+
+    assert first == "Paragraph 0 has a sentence to say.\n"
+    assert "Traceback" not in err
+    assert "Broken pipe" not in err
 
 
 def test_without_a_url_it_says_how_it_is_used() -> None:

@@ -22,7 +22,7 @@ OPTIONS = {"DRIPPER_" + option.name.upper(): option for option in fields(Config)
 DOORS = [
     *("../README", "start/five-minutes", "reference/stats"),
     *("guides/addon", "guides/pipeline", "guides/downloader-middleware", "guides/callback", "guides/scrapy-poet"),
-    *("guides/per-spider", "guides/feeds", "guides/rag"),
+    *("guides/per-spider", "guides/feeds", "guides/rag", "guides/rules"),
 ]
 
 
@@ -64,7 +64,7 @@ def test_the_snippets_run(
         b'[{"link": "https://example.org/a", "content": "<p>MAIN text of an article.</p>"}]',
     )
     file = tmp_path / "spider.py"
-    file.write_text(code.replace("https://example.com", site.url("")), encoding="utf-8")
+    file.write_text(re.sub(r"https://(example\.com|quotes\.toscrape\.com)", site.url(""), code), encoding="utf-8")
     spec = importlib.util.spec_from_file_location("documented", file)
     assert spec is not None
     assert spec.loader is not None

@@ -222,7 +222,7 @@ def test_p10_a_response_is_extracted_once_for_all_its_items(crawl: Crawls, site:
         for n in range(50):
             yield {"url": response.url, "n": n}
 
-    result = crawl(spider([site.url("/page/1")], parse), {"CONCURRENT_ITEMS": 1})
+    result = crawl(spider([site.url("/page/1")], parse), {"CONCURRENT_ITEMS": 1, "DRIPPER_ITEMS": ["dict"]})
 
     assert len(result.items) == 50
     assert {item["markdown"].strip() for item in result.items} == {text_of("/page/1")}
@@ -484,7 +484,7 @@ def items_of(cls: Any, count: int = 3) -> Any:
 @pytest.mark.parametrize("cls", [dict, Plain, Slots, Attrs, Model, ScrapyItem])
 def test_p16_items_of_every_type_are_filled(crawl: Crawls, site: Site, cls: Any) -> None:
     """What itemadapter knows, the add-on fills."""
-    result = crawl(spider([site.url("/page/1")], items_of(cls)))
+    result = crawl(spider([site.url("/page/1")], items_of(cls)), {"DRIPPER_ITEMS": [cls]})
 
     assert len(result.items) == 3
     for item in result.items:
@@ -531,7 +531,9 @@ def test_p17_every_item_has_its_own_pages_content(crawl: Crawls, site: Site) -> 
 
     urls = site.pages(60)
 
-    result = crawl(spider(urls, parse), {"DRIPPER_BATCH_SIZE": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 32})
+    settings = {"DRIPPER_BATCH_SIZE": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 32, "DRIPPER_ITEMS": ["dict"]}
+
+    result = crawl(spider(urls, parse), settings)
 
     assert_all_right(result.items, urls * 2)
 

@@ -213,6 +213,7 @@ def test_a_crawl_that_cannot_work_stops_at_its_start(
     # Before 2.16, Scrapy's CrawlerProcess does not tell such an end from another.
     assert process.said == ["failed" if scrapy.version_info >= (2, 16) else "finished"]
     assert any(sentence in line for line in process.logged), "\n".join(process.logged)
+    assert not any("Traceback" in line for line in process.logged)
 
 
 WORKER = {"DRIPPER_PROCESSES": 1, "DRIPPER_ENGINE": "door_engines.Truth", "DRIPPER_META_FIELD": "by"}

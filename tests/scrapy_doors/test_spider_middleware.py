@@ -109,7 +109,8 @@ def parse_with(item: dict[str, Any]) -> Any:
     [
         ({}, {"main_html", "markdown"}),
         ({"main_html": None, "markdown": ""}, {"main_html", "markdown"}),
-        ({"markdown": "mine"}, {"main_html"}),
+        ({"markdown": "mine"}, set()),  # of another document, perhaps: beside it, this one's would be wrong
+        ({"main_html": "mine", "markdown": ""}, set()),
         ({"main_html": 0, "markdown": False}, set()),
         ({"main_html": "mine", "markdown": "mine"}, set()),
     ],
@@ -151,7 +152,7 @@ def test_items_before_an_error_in_the_callback_are_kept(crawl: Crawls, site: Sit
         yield {"n": 2}
         raise ZeroDivisionError
 
-    result = crawl(spider([site.url("/page/1")], parse))
+    result = crawl(spider([site.url("/page/1")], parse), {"DRIPPER_ITEMS": ["dict"]})
 
     assert [(item["n"], item["markdown"].strip()) for item in result.items] == [(1, MAIN), (2, MAIN)]
     assert result.stats["spider_exceptions/ZeroDivisionError"] == 1
@@ -171,7 +172,7 @@ def test_items_of_a_callback_that_goes_on_do_not_wait_for_its_end(crawl: Crawls,
             await asyncio.sleep(0.01)
             yield {"n": 1}
 
-    result = crawl(spider([site.url("/page/1")], parse))
+    result = crawl(spider([site.url("/page/1")], parse), {"DRIPPER_ITEMS": [dict]})
 
     assert scraped[0]["n"] == 0
     assert {item["markdown"].strip() for item in result.items} == {MAIN}
@@ -259,12 +260,15 @@ def test_one_request_can_differ(
     assert item.get("by", {}).get("source") == source
 
 
+ODD: list[Any] = [{"links": f"odd {number}"} for number in range(20)]
+
+
 def test_mistakes_in_meta_are_warned_about_once(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
     """One warning says what the first mistake is, a stat says how many there were."""
     result = crawl(spider(site.pages(5), meta={"dripper": {"fallbak": "empty"}}))
 
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert "(got 'fallbak')" in warning
+    assert "(got 'fallbak'; did you mean fallback?)" in warning
     assert result.stat("meta_errors") == 5
     assert result.stat("pages/fake") == 5
 
@@ -297,6 +301,22 @@ def test_objects_in_meta_that_raise_cost_no_item(crawl: Crawls, site: Site, opti
     assert result.stat("bugs") == 0
 
 
+def test_a_second_mistake_in_meta_is_said_too(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """Of the same request or of another one; what is likely meant is named, and there is an end to it."""
+
+    async def start(self: scrapy.Spider) -> Any:
+        for number, values in enumerate([{"links": "dropp", "favor": "recal"}, {"fallbak": "html"}, *ODD]):
+            yield scrapy.Request(site.url(f"/page/{number}"), meta={"dripper": values})
+
+    crawl(type("Start", (spider([]),), {"start": start}))
+
+    said = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert any("DRIPPER_LINKS must be" in message and "did you mean drop?" in message for message in said)
+    assert any("DRIPPER_FAVOR must be" in message and "did you mean recall?" in message for message in said)
+    assert any("(got 'fallbak'; did you mean fallback?)" in message for message in said)
+    assert len(said) == 10
+
+
 def test_meta_false_is_counted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """A page that a request has excluded is skipped, once however many items it has."""
 
@@ -304,7 +324,7 @@ def test_meta_false_is_counted(crawl: Crawls, site: Site, engine: EngineLog) -> 
         yield {"n": 1}
         yield {"n": 2}
 
-    result = crawl(spider(site.pages(1), parse, meta={"dripper": False}))
+    result = crawl(spider(site.pages(1), parse, meta={"dripper": False}), {"DRIPPER_ITEMS": "dict"})
 
     assert result.items == [{"n": 1}, {"n": 2}]
     assert result.stat("skipped/disabled") == 1
@@ -333,6 +353,8 @@ def test_the_meta_field_says_who_decided(crawl: Crawls, site: Site) -> None:
     assert item["dripper"] == {
         "source": "fake",
         "fallback_reason": None,
+        "error": None,
+        "limit": None,
         "confidence": 0.9,
         "page_type": None,
         "page_type_probability": None,

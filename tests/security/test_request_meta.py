@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError, short
+from scrapy_dripper.rules import Rules
 
 ALLOWED = [option.name for option in fields(Config) if option.metadata["per_request"]]
 FORBIDDEN = [option.name for option in fields(Config) if not option.metadata["per_request"]]
@@ -30,6 +31,8 @@ def test_what_decides_about_files_code_and_the_machine_is_no_part_of_a_request()
         "favor",
         "comments",
         "min_quality",
+        "rules",  # a dict with CSS selectors
+        "items",  # names, of which nothing is imported
         "oversize",
         "title",
         "markdown",
@@ -97,7 +100,7 @@ def test_any_value_is_taken_or_refused_with_one_error(name: str) -> None:
         except ValueError as error:
             assert name.upper() in str(error) or "fallback" in str(error) or "ambiguous" in str(error)  # noqa: PT017
         if config is not None:
-            assert type(getattr(config, name)) in (str, int, bool, float, tuple, type(None))
+            assert type(getattr(config, name)) in (str, int, bool, float, tuple, Rules, type(None))
             pickle.dumps(config)  # a page goes on with its options
 
 
@@ -128,10 +131,11 @@ def test_the_work_does_not_grow_with_the_keys() -> None:
     )
 
     for values in (few, many):
-        config, wrong, problem = Config().overridden(values)
+        config, wrong, problems = Config().overridden(values)
         assert (config.max_blocks, config.fallback, config.links) == (7, "trafilatura", "drop")
         assert wrong == len(values) - 2
-        assert "(got 'x0')" in problem
+        assert "(got 'x0')" in problems[0]
+        assert len(problems) == 2
     assert few.asked == many.asked < 100
 
 

@@ -28,7 +28,7 @@ PAGES: dict[str, dict[str, Any]] = {
         "sure": 0.6,
     },
     "0001": {"url": "http://example.com:8080/a", "_internal": {}, "ground_truth": {"main_content": None}},
-    "X10": {"ground_truth": {}},
+    "X10": {"ground_truth": {"main_content": ""}},
 }
 
 
@@ -86,6 +86,22 @@ def test_an_annotation_without_its_page_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "html" / "X10.html").unlink()
     with pytest.raises(DataError, match=r"expected .*X10\.html"):
         load_pages(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "got"),
+    [
+        ({"main_content": "The text."}, "got 'main_content'"),
+        ({"ground_truth": {"text": "The text."}}, "got 'ground_truth' with 'text' in it"),
+        ({"ground_truth": {"main_content": ["The text."]}}, "got 'ground_truth' with 'main_content' in it"),
+        ({"ground_truth": "The text."}, "got 'ground_truth'"),
+    ],
+)
+def test_a_truth_of_another_shape_is_an_error(tmp_path: Path, annotation: dict[str, Any], got: str) -> None:
+    """It would count as empty, and every extraction as wrong."""
+    with pytest.raises(DataError, match=r"expected .*main_content") as caught:
+        load_pages(write(tmp_path, {"p": annotation}))
+    assert got in str(caught.value)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '"text"', '{"sure": "very"}', '{"ground_truth": ["text"]}'])

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.dataset.neutral import page_title
 from scrapy_dripper.dataset.pages import Sample
 from scrapy_dripper.evaluation.blocks import BlockResult
 from scrapy_dripper.evaluation.figures import Evaluation
@@ -50,8 +51,9 @@ def page_section(evaluation: Evaluation, sample: Sample, config: Config, anchor:
 
 
 def title_of(sample: Sample) -> str:
-    """Return the page's title, or what else there is to tell it by."""
-    return " ".join(sample.title.split())[:200] or sample.url or "(no title)"
+    """Return the title that the annotation has of the page, its own, or what else there is to tell it by."""
+    title = sample.title or page_title(sample.path.read_bytes()) or sample.url or sample.path.name
+    return " ".join(title.split())[:200]
 
 
 def _blocks(sample: Sample, config: Config, result: BlockResult | None) -> Markup:

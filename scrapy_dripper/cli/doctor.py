@@ -1,0 +1,315 @@
+"""``scrapy-dripper doctor``: what is installed, whether it works, and what a project's settings come to."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import fields, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy_dripper.cli.console import PROGRAM, printable
+from scrapy_dripper.config import PREFIX, Config, ConfigError, did_you_mean, short
+from scrapy_dripper.engines.base import ModelError
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+EXAMPLES = """\
+examples:
+  scrapy-dripper doctor        in the folder of a Scrapy project: its settings too, and those of its spiders
+
+It changes nothing and needs no network. With DRIPPER_ENGINE = 'qwen3' in the project, that model is loaded.
+
+exit codes: 0 ready, 1 something is wrong (each line that begins with "wrong" says what to do), 2 wrong usage,
+130 Ctrl-C
+"""
+PACKAGES = (
+    "scrapy",
+    "lxml",
+    "numpy",
+    "trafilatura",
+    "resiliparse",
+    "html2text",
+    "itemadapter",
+    "cssselect",
+    "tokenizers",
+)
+EXTRAS = {
+    "poet": ("scrapy-poet",),
+    "playwright": ("scrapy-playwright",),
+    "corpus": ("datatrove", "fastwarc", "pyarrow"),
+    "evaluate": ("jieba", "apted", "rapidfuzz"),
+    "guess": ("magika",),
+    "train": ("lightgbm", "onnx", "onnxmltools", "torch"),
+}
+"""What each extra stands for, as far as it tells whether it is installed."""
+ADDON = ("scrapy_dripper.Addon", "scrapy_dripper.addon.Addon")
+REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+SAMPLE = """<!doctype html><html lang="en"><head><title>The tide</title></head><body>
+<nav><a href="/">Home</a> <a href="/shop">Shop</a> <a href="/about">About us</a></nav>
+<article><h1>The tide</h1><p>Twice a day the sea comes up to the old wall, stays there for the time that it takes to
+drink a cup of tea, and goes out again over the sand.</p><p>The table in the harbour office says when, and in a hundred
+years it has been wrong only once, in the winter of the great storm.</p></article>
+<footer><a href="/privacy">Privacy</a> <a href="/terms">Terms</a></footer></body></html>"""
+"""A page that whatever labels pages has to find something on."""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "doctor",
+        help="say what is installed, whether it works, and what is wrong with a project's settings",
+        description="Say what is installed, whether it works, and what is wrong with a project's settings.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+
+
+class _Report:
+    """Lines on standard output, and a count of what is wrong."""
+
+    def __init__(self) -> None:
+        self.wrong = 0
+
+    def part(self, title: str) -> None:
+        print(f"\n{title}", flush=True)
+
+    def say(self, line: str, mark: str = "") -> None:
+        print(f"  {mark:<7}{printable(line)}" if mark else f"  {printable(line)}", flush=True)
+
+    def complain(self, line: str) -> None:
+        self.wrong += 1
+        self.say(line, "wrong")
+
+
+def run(arguments: argparse.Namespace) -> int:  # noqa: ARG001 (there are no options)
+    """Print all there is to say, and return the exit code."""
+    report = _Report()
+    _versions(report)
+    config = _project(report)
+    if config is not None and config.enabled:
+        _engine(report, config)
+    things = "1 thing is" if report.wrong == 1 else f"{report.wrong} things are"
+    print(f"\nnot ready: {things} wrong" if report.wrong else "\nready")
+    return 1 if report.wrong else 0
+
+
+def _versions(report: _Report) -> None:
+    print(f"{PROGRAM} {version(PROGRAM)}, Python {platform.python_version()}, {platform.platform()}")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    print(f"{cores} cores, {sys.executable}")
+    report.part("packages")
+    report.say(", ".join(f"{name} {_version(name) or 'missing'}" for name in PACKAGES))
+    for extra, names in EXTRAS.items():
+        found = {name: _version(name) for name in names}
+        if all(found.values()):
+            report.say(f"[{extra}] " + ", ".join(f"{name} {number}" for name, number in found.items()))
+        else:
+            report.say(f"[{extra}] is not installed: pip install '{PROGRAM}[{extra}]'")
+    _runtime(report)
+
+
+def _runtime(report: _Report) -> None:
+    from scrapy_dripper.engines.runtime import check_runtime
+
+    try:
+        check_runtime("The engine")
+    except ModelError as error:
+        report.complain(str(error))
+        return
+    import onnxruntime
+
+    providers = ", ".join(name.removesuffix("ExecutionProvider") for name in onnxruntime.get_available_providers())
+    report.say(f"onnxruntime {onnxruntime.__version__}: {providers}")
+
+
+def _version(name: str) -> str | None:
+    with suppress(PackageNotFoundError):
+        return version(name)
+    return None
+
+
+# A project
+
+
+def _project(report: _Report) -> Config | None:
+    """Return the options of the project in the current folder, the defaults without one; None if they are wrong."""
+    from scrapy.utils.project import get_project_settings, inside_project
+
+    report.part("project")
+    try:
+        if not inside_project():
+            report.say("none in this folder: what follows holds for the defaults")
+            return Config()
+        settings = get_project_settings()
+    except Exception as error:  # whatever the module of the settings raises
+        report.complain(f"its settings cannot be imported: {type(error).__name__}: {error}")
+        return None
+    report.say(f"{settings['BOT_NAME']}, settings in {os.environ.get('SCRAPY_SETTINGS_MODULE', 'no module')}")
+    wrong = report.wrong
+    _components(report, settings)
+    own = {name: settings[name] for name in settings if isinstance(name, str) and name.startswith(PREFIX)}
+    for name in settings:
+        if isinstance(name, str) and name.startswith("DRIP") and name not in own:
+            meant = did_you_mean(name, _known())
+            report.complain(f"{name} is not a setting of {PROGRAM}{meant or f': they begin with {PREFIX}'}")
+    for problem in _problems(own):
+        report.complain(problem)
+    for name, value in own.items():
+        report.say(f"{name} = {short(value)} ({_origin(settings, name)})")
+    if not own:
+        report.say("all settings have their defaults")
+    broken = report.wrong > wrong
+    _spiders(report, settings)
+    with suppress(ConfigError):
+        return None if broken else Config.from_settings(settings)
+    return None
+
+
+def _known() -> list[str]:
+    return [PREFIX + option.name.upper() for option in fields(Config)]
+
+
+def _problems(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with settings, each by itself."""
+    from scrapy.settings import Settings
+
+    for name, value in values.items():
+        if problem := _problem(Settings({name: value})):
+            yield problem
+
+
+def _problem(settings: BaseSettings) -> str:
+    try:
+        Config.from_settings(settings)
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+def _origin(settings: BaseSettings, name: str) -> str:
+    from scrapy.settings import SETTINGS_PRIORITIES
+
+    priorities = {value: key for key, value in SETTINGS_PRIORITIES.items()}
+    return priorities.get(settings.getpriority(name) or 0, "set")
+
+
+def _components(report: _Report, settings: BaseSettings) -> None:
+    """Say which doors the project has, and whether Scrapy is set up for them."""
+    addons = [
+        name if isinstance(name, str) else f"{name.__module__}.{name.__qualname__}" for name in settings["ADDONS"]
+    ]
+    if any(name in ADDON for name in addons):
+        report.say("the add-on is installed", "ok")
+    else:
+        report.say('the add-on is not installed: ADDONS = {"scrapy_dripper.Addon": 500} fills the items', "note")
+    if settings.getbool("TWISTED_REACTOR_ENABLED", True) and settings["TWISTED_REACTOR"] not in (REACTOR, None):
+        report.complain(f"TWISTED_REACTOR must be {REACTOR!r}, Scrapy's default (got {settings['TWISTED_REACTOR']!r})")
+
+
+def _spiders(report: _Report, settings: BaseSettings) -> None:
+    """Say what is wrong with the settings of spiders."""
+    from scrapy.spiderloader import SpiderLoader
+
+    try:
+        loader = SpiderLoader.from_settings(settings)
+        names = loader.list()
+    except Exception as error:  # whatever a module of a spider raises
+        report.complain(f"the spiders cannot be imported: {type(error).__name__}: {error}")
+        return
+    for name in names:
+        own = {key: value for key, value in (loader.load(name).custom_settings or {}).items() if PREFIX in str(key)}
+        for problem in _problems(own):
+            report.complain(f"spider {name}: {problem}")
+        if own:
+            report.say(f"spider {name}: " + ", ".join(f"{key} = {short(value)}" for key, value in own.items()))
+
+
+# The engine
+
+
+def _engine(report: _Report, config: Config) -> None:
+    from scrapy_dripper.extraction import Document
+    from scrapy_dripper.extractor import Extractor
+
+    report.part("engine")
+    if config.engine == "tagger":
+        _figures(report, config)
+    else:
+        report.say(config.engine)
+    document = Document(SAMPLE, "https://example.org/tide")
+    try:
+        extractor = Extractor(config)
+        try:
+            (page,) = extractor.extract([document])
+        finally:
+            extractor.close()
+    except (ModelError, ConfigError) as error:
+        report.complain(str(error))
+        return
+    except Exception as error:  # an engine of the user's
+        report.complain(f"{type(error).__name__}: {error}")
+        return
+    if page.is_empty or page.fallback_reason is not None:
+        report.complain(f"a sample page came out wrong: {page.fallback_reason or page.source}, {page.error or 'empty'}")
+    else:
+        report.say(f"a sample page was extracted in {page.milliseconds:.0f} ms, by {page.source}", "ok")
+    _workers(report, config, document)
+
+
+def _figures(report: _Report, config: Config) -> None:
+    """Say which model it is, and what its manifest says of its worth."""
+    from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
+
+    folder = Path(config.model) if config.model else bundled()
+    which = "bundled with the package" if config.model is None else str(folder)
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # loading it says what is wrong
+        manifest = {}
+    report.say(f"tagger, {which}")
+    f1 = manifest.get("set_f1") if isinstance(manifest.get("set_f1"), dict) else {}
+    rows = {"WCXB development pages": manifest.get("word_f1"), "mean of sets": f1.get("mean of sets")}
+    figures = [f"{value:.3f} ({name})" for name, value in rows.items() if isinstance(value, float)]
+    if figures:
+        report.say(f"word F1 on pages of sites that it does not know: {', '.join(figures)}")
+    if isinstance(manifest.get("pages"), int):
+        report.say(f"learnt from {manifest['pages']:,} pages")
+
+
+def _workers(report: _Report, config: Config, document: Any) -> None:
+    """Start one worker process, as a crawl does, and ask it."""
+    from scrapy_dripper.workers import StartError, Task, WorkerError, processes, shared_pool
+
+    if not processes(config):
+        report.say("a crawl extracts in a thread (DRIPPER_PROCESSES = 0): one page can hold it up", "note")
+        return
+    try:
+        shared = shared_pool(replace(config, processes=1))
+        try:
+            (page,) = shared.pool.extract([Task(document, config)])
+        finally:
+            shared.close()
+    except StartError as error:
+        line = f"no worker process can be started: {error}"
+        if config.processes is not None:
+            report.complain(f"{line}; DRIPPER_PROCESSES = 0 does without")
+        else:
+            report.say(f"{line}; a crawl will extract in a thread", "note")
+        return
+    except (ModelError, ConfigError, WorkerError) as error:
+        report.complain(f"in a worker process: {error}")
+        return
+    if page.is_empty:
+        report.complain(f"a sample page came out empty of a worker process: {page.error or page.fallback_reason}")
+    else:
+        report.say(f"a worker process was started and asked; a crawl has up to {processes(config)}", "ok")

@@ -1,0 +1,97 @@
+"""``scrapy-dripper rules check FILE PAGE...``: which rule takes which blocks of which page."""
+
+from __future__ import annotations
+
+import argparse
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from http.client import HTTPException
+
+from scrapy_dripper.cli.console import UsageError, printable, say, why
+from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
+from scrapy_dripper.config import Config
+
+EXAMPLES = """\
+examples:
+  scrapy-dripper rules check rules.toml https://example.com/news/1 https://example.com/news/2
+  scrapy-dripper rules check rules.toml page.html --url https://example.com/news/1
+
+No model runs: rules go before whatever one says. A rule of which no element is found on a page says "nothing".
+
+exit codes: 0 every rule for a page took something there, 1 a rule took nothing, there is no rule for a page, or it
+cannot be read, 2 wrong usage or a wrong rule (one sentence says which), 130 Ctrl-C
+"""
+SHOWN = 5
+"""Blocks of a rule that are shown."""
+LONGEST = 70
+"""Characters of a block that are shown."""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    rules = commands.add_parser("rules", help="try rules for the pages of a site", allow_abbrev=False)
+    parts = rules.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    check = parts.add_parser(
+        "check",
+        help="show which rule takes which blocks of a page",
+        description="Show which rule of DRIPPER_RULES takes which blocks of pages.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    check.set_defaults(run=run)
+    check.add_argument("rules", metavar="FILE", help="the rules, TOML or JSON")
+    check.add_argument("pages", nargs="+", metavar="PAGE", help="pages, as for extract")
+    check.add_argument("--url", help="where the page of a single file or of standard input came from")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show what the rules do and return the exit code."""
+    config = Config(rules=arguments.rules)
+    failed = False
+
+    def fail(name: str, reason: str) -> None:
+        nonlocal failed
+        failed = True
+        say(f"{name}: {reason}")
+
+    sources = find_sources(arguments.pages, fail)
+    if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
+        raise UsageError("--url is for a single file or standard input")
+    for source in sources:
+        try:
+            lines = list(_lines(source, arguments.url, config))
+        except (OSError, ValueError, EOFError, HTTPException, zlib.error) as error:
+            fail(source.name, why(error))
+            continue
+        if not lines:
+            fail(source.name, "no rule is for this page; its URL decides, and for a file, --url says what it is")
+            continue
+        print(printable(source.name))
+        for line, takes in lines:
+            print(printable(f"  {line}"))
+            failed |= not takes
+    return 1 if failed else 0
+
+
+def _lines(source: Source, url: str | None, config: Config) -> Iterator[tuple[str, bool]]:
+    """Yield a line for each rule of a page, and whether it takes something. Raise what reading the page raises."""
+    from scrapy_dripper.engines.rules import found  # Slow to import, and not needed for --help.
+    from scrapy_dripper.page import PageError, read
+
+    document = read_source(source, READ_FACTOR * config.max_bytes)
+    try:
+        page = read(replace(document, url=url) if url else document, config)
+    except PageError as error:
+        raise ValueError(f"{error.reason}: {error}") from None
+    for one in found(page, config.rules):
+        texts = [" ".join(page.blocks.text[block].split()) for block in one.blocks[:SHOWN]]
+        shown = ", ".join(f'"{text[:LONGEST]}{"..." if len(text) > LONGEST else ""}"' for text in texts)
+        more = ", ..." if len(one.blocks) > SHOWN else ""
+        takes = "nothing"
+        if one.blocks:
+            takes = f"{len(one.blocks)} {'block' if len(one.blocks) == 1 else 'blocks'}: {shown}{more}"
+        elif one.nodes:
+            takes = "nothing: what it selects is inside of blocks, which are kept or dropped as a whole"
+        yield f"{one.rule.kind:<5}  {one.rule.pattern}  {one.rule.selector}  {takes}", bool(one.blocks)

@@ -1,0 +1,10 @@
+"""Rules where a model errs: which elements of a site's pages are main content, and which are not.
+
+Read from a file or a dict, checked as a whole before the first page, and looked up by the URL of a page.
+"""
+
+from scrapy_dripper.rules.read import KINDS, RuleError, read_rules
+from scrapy_dripper.rules.ruleset import Rule, Rules
+from scrapy_dripper.rules.selectors import find
+
+__all__ = ["KINDS", "Rule", "RuleError", "Rules", "find", "read_rules"]

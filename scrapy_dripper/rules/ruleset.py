@@ -1,0 +1,81 @@
+"""Rules by the URLs of pages."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+LONGEST_URL = 10_000
+EVERY = "*"
+"""Pattern of all pages, those without URL too."""
+
+
+class Rule(NamedTuple):
+    """What becomes of the elements that a selector selects, on the pages whose URLs have a pattern."""
+
+    pattern: str
+    """``*``; a host, which stands for its subdomains too; or a host and a path in which ``*`` stands for anything."""
+    kind: str
+    """``whole``, ``keep`` or ``drop``."""
+    selector: str
+
+
+class Rules(tuple[Rule, ...]):
+    """Rules that have been checked."""
+
+    __slots__ = ()
+
+    def of(self, url: str) -> list[Rule]:
+        """Return the rules of a page, in the order in which they were written."""
+        host, path = _parts(url)
+        by_host = _by_host(self)
+        labels = host.split(".")
+        hosts = [".".join(labels[i:]) for i in range(len(labels))] if host else []
+        found = [entry for name in (EVERY, *hosts) for entry in by_host.get(name, ())]
+        return [rule for _, rule in sorted(found) if _has_path(rule.pattern, path)]
+
+
+def host_of(pattern: str) -> str:
+    """Return the host of a pattern: ``*`` for every one."""
+    return pattern.partition("/")[0]
+
+
+@lru_cache(maxsize=16)
+def _by_host(rules: Rules) -> dict[str, list[tuple[int, Rule]]]:
+    found: dict[str, list[tuple[int, Rule]]] = defaultdict(list)
+    for number, rule in enumerate(rules):
+        found[host_of(rule.pattern)].append((number, rule))
+    return dict(found)
+
+
+def _parts(url: str) -> tuple[str, str]:
+    """Return the host of a URL without ``www.``, and its path with the query."""
+    try:
+        parts = urlsplit(url[:LONGEST_URL].strip())
+        host = parts.hostname or ""
+    except ValueError:  # such as an unclosed bracket
+        return "", ""
+    query = f"?{parts.query}" if parts.query else ""
+    return host.rstrip(".").removeprefix("www."), (parts.path or "/") + query
+
+
+def _has_path(pattern: str, path: str) -> bool:
+    """Return True if a path is one of a pattern's, in time linear in the path."""
+    _, slash, wanted = pattern.partition("/")
+    if not slash:
+        return True
+    first, *others = f"/{wanted}".split("*")
+    if not others:
+        return path == first
+    if not path.startswith(first):
+        return False
+    at = len(first)
+    *middle, last = others
+    for part in middle:
+        at = path.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return path.endswith(last) and len(path) - len(last) >= at

@@ -1,0 +1,196 @@
+"""CSS selectors on all elements of a page at once, in time linear in the page, and XPath as libxml2 has it.
+
+libxml2 takes time that grows with the square of a page for ``div p``, because it compares each hit with all others. So
+the selectors that cssselect parses are not translated into XPath, but matched here.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+from cssselect import SelectorError as CssError
+from cssselect import parse
+from cssselect.parser import Attrib, Class, CombinedSelector, Element, Hash, Matching, Negation
+from lxml import etree
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+Test = Callable[["HtmlElement"], bool]
+Find = Callable[[Sequence["HtmlElement"], Sequence[int]], list[int]]
+"""Takes the elements of a page in document order and the number of each one's parent, -1 for the root; returns the
+numbers of those that a selector selects, in order."""
+
+logger = logging.getLogger(__name__)
+
+LONGEST = 1_000
+"""Characters of a selector."""
+_literals = re.compile(r"\"[^\"]*\"|'[^']*'").sub
+
+
+class SelectorError(ValueError):
+    """A selector cannot be used; the message says why."""
+
+
+def is_xpath(selector: str) -> bool:
+    """Return True for XPath: no CSS begins like that."""
+    return selector.lstrip().startswith(("/", "(", "./"))
+
+
+@lru_cache(maxsize=1_000)
+def find(selector: str) -> Find:
+    """Return what finds the elements that a selector selects. Raise :exc:`SelectorError` if it is none."""
+    if not 0 < len(selector.strip()) <= LONGEST:
+        raise SelectorError(f"expected from 1 to {LONGEST:,} characters")
+    return _xpath(selector) if is_xpath(selector) else _css(selector)
+
+
+def _css(selector: str) -> Find:
+    try:
+        chains = [_Chain(one.parsed_tree, one.pseudo_element) for one in parse(selector)]
+    except (CssError, RecursionError) as error:
+        raise SelectorError(str(error) or type(error).__name__) from None
+
+    def found(nodes: Sequence[HtmlElement], parents: Sequence[int]) -> list[int]:
+        return sorted({i for chain in chains for i in chain.find(nodes, parents)})
+
+    return found
+
+
+class _Chain:
+    """Simple selectors with the combinators between them: ``article > p .note``.
+
+    An element is matched by prefixes of the chain, as bits of a number: bit j is set if the first j + 1 simple
+    selectors can end there. One pass in document order is enough, for what comes before an element, above it or
+    beside it, has been looked at.
+    """
+
+    def __init__(self, tree: Any, pseudo_element: object) -> None:
+        if pseudo_element is not None:
+            raise SelectorError(f"pseudo-elements are no elements (got ::{pseudo_element})")
+        parts: list[tuple[str, Test]] = []
+        while isinstance(tree, CombinedSelector):
+            parts.append((tree.combinator, _simple(tree.subselector)))
+            tree = tree.selector
+        parts.append(("", _simple(tree)))
+        parts.reverse()
+        self._tests = [test for _, test in parts]
+        self._inside, self._child, self._after, self._next = (
+            sum(1 << j for j, (combinator, _) in enumerate(parts) if combinator == one) for one in (" ", ">", "~", "+")
+        )
+
+    def find(self, nodes: Sequence[HtmlElement], parents: Sequence[int]) -> list[int]:
+        """Return the numbers of the elements that the whole chain matches."""
+        last = 1 << (len(self._tests) - 1)
+        own = [0] * len(nodes)
+        above, before, previous = list(own), list(own), list(own)  # of ancestors; of earlier children, of the last one
+        found = []
+        for i, (node, parent) in enumerate(zip(nodes, parents, strict=True)):
+            possible = 1
+            if parent >= 0:
+                above[i] = above[parent] | own[parent]
+                possible |= (above[i] << 1) & self._inside | (own[parent] << 1) & self._child
+                possible |= (before[parent] << 1) & self._after | (previous[parent] << 1) & self._next
+            bits = 0
+            for j, test in enumerate(self._tests):
+                if possible >> j & 1 and test(node):
+                    bits |= 1 << j
+            own[i] = bits
+            if parent >= 0:
+                before[parent] |= bits
+                previous[parent] = bits
+            if bits & last:
+                found.append(i)
+        return found
+
+
+def _simple(tree: Any) -> Test:
+    """Return the test of one simple selector: a tag with classes, an id, attributes, and what it must not be."""
+    tests: list[Test] = []
+    while not isinstance(tree, Element):
+        if isinstance(tree, Class):
+            tests.append(_has_class(tree.class_name))
+        elif isinstance(tree, Hash):
+            tests.append(_attribute("id", "=", tree.id))
+        elif isinstance(tree, Attrib):
+            value: Any = getattr(tree.value, "value", tree.value)
+            tests.append(_attribute(tree.attrib.lower(), tree.operator, value))
+        elif isinstance(tree, Negation):
+            tests.append(_none_of([_simple(tree.subselector)]))
+        elif isinstance(tree, Matching):
+            tests.append(_any_of([_simple(one) for one in tree.selector_list]))
+        else:
+            raise SelectorError(
+                "selectors of tags, classes, ids and attributes, with ':not' and ':is', are known "
+                f"(got {type(tree).__name__}: {getattr(tree, 'ident', getattr(tree, 'name', ''))})"
+            )
+        tree = tree.selector
+    if tree.element:
+        tests.append(_is_tag(tree.element.lower()))
+    tests.reverse()  # the tag first: it is the cheapest
+    return lambda node: all(test(node) for test in tests)
+
+
+def _is_tag(tag: str) -> Test:
+    return lambda node: node.tag == tag
+
+
+def _has_class(name: str) -> Test:
+    return lambda node: name in (node.get("class") or "").split()
+
+
+def _none_of(tests: Sequence[Test]) -> Test:
+    return lambda node: not any(test(node) for test in tests)
+
+
+def _any_of(tests: Sequence[Test]) -> Test:
+    return lambda node: any(test(node) for test in tests)
+
+
+def _attribute(name: str, operator: str, value: str | None) -> Test:
+    if operator == "exists" or value is None:
+        return lambda node: node.get(name) is not None
+    compared: dict[str, Callable[[str], bool]] = {
+        "=": lambda has: has == value,
+        "~=": lambda has: value in has.split(),
+        "|=": lambda has: has == value or has.startswith(f"{value}-"),
+        "^=": lambda has: bool(value) and has.startswith(value),
+        "$=": lambda has: bool(value) and has.endswith(value),
+        "*=": lambda has: bool(value) and value in has,
+    }
+    if operator not in compared:
+        raise SelectorError(f"an attribute is compared with one of {' '.join(compared)} (got {operator})")
+    compare = compared[operator]
+    return lambda node: (has := node.get(name)) is not None and compare(has)
+
+
+def _xpath(selector: str) -> Find:
+    if "$" in _literals("", selector):
+        raise SelectorError("variables are not known here")
+    try:
+        path = etree.XPath(selector)
+        if not isinstance(path(etree.Element("html")), list):
+            raise SelectorError("expected XPath that selects elements, not a number, a string or a truth value")
+    except (etree.XPathError, RecursionError) as error:
+        raise SelectorError(str(error)) from None
+
+    def found(nodes: Sequence[HtmlElement], parents: Sequence[int]) -> list[int]:  # noqa: ARG001 (libxml2 knows them)
+        numbers = {node: i for i, node in enumerate(nodes)}
+        try:
+            selected = cast("list[object]", path(nodes[0]))
+        except etree.XPathError as error:  # such as a function that there is not: nobody knows before it is reached
+            _log_once(selector, str(error))
+            return []
+        return sorted(numbers[node] for node in selected if isinstance(node, etree._Element) and node in numbers)
+
+    return found
+
+
+@lru_cache(maxsize=1_000)
+def _log_once(selector: str, error: str) -> None:
+    words = {"selector": selector, "error": error}
+    logger.warning("The selector %(selector)r of a rule selects nothing: %(error)s", words)

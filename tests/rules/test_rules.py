@@ -1,0 +1,183 @@
+"""Rules: from dicts and files, by URL, and onto the labels of a page."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scrapy_dripper import Config, ConfigError, Document, Extractor
+from scrapy_dripper.engines.base import Labels, Limits
+from scrapy_dripper.engines.rules import marks
+from scrapy_dripper.page import read
+from scrapy_dripper.rules import Rule, read_rules
+
+HTML = """<html><head><title>A title</title></head><body><nav><a href=/>Home</a></nav><main><h1>Title</h1>
+<p>One <span class=x>inline</span> text.</p><div class=rel><p>Related one</p><p class=good>Related two</p></div></main>
+<footer><p>Foot</p></footer></body></html>"""
+URL = "https://www.example.com/news/1?p=2"
+
+
+def test_a_file_of_toml_or_json_is_a_dict(tmp_path: Path) -> None:
+    """In the order in which it is written; one selector needs no list."""
+    rules = {"example.com": {"drop": [".a", "//b"], "whole": "main"}, "*": {"keep": ["h1"]}}
+    (tmp_path / "rules.json").write_text(json.dumps(rules), encoding="utf-8")
+    (tmp_path / "rules.toml").write_text(
+        '["example.com"]\ndrop = [".a", "//b"]\nwhole = "main"\n\n["*"]\nkeep = ["h1"]\n', encoding="utf-8"
+    )
+    expected = [
+        Rule("example.com", "drop", ".a"),
+        Rule("example.com", "drop", "//b"),
+        Rule("example.com", "whole", "main"),
+        Rule("*", "keep", "h1"),
+    ]
+
+    assert list(Config(rules=rules).rules or ()) == expected
+    assert list(Config(rules=tmp_path / "rules.json").rules or ()) == expected
+    if sys.version_info >= (3, 11):
+        assert list(Config(rules=str(tmp_path / "rules.toml")).rules or ()) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "url", "applies"),
+    [
+        ("*", "", True),
+        ("example.com", URL, True),
+        ("https://www.Example.com", URL, True),
+        ("*.example.com", URL, True),
+        ("example.com", "http://news.example.com:8080/", True),
+        ("ample.com", URL, False),
+        ("news.example.com", URL, False),
+        ("example.com/news/*", URL, True),
+        ("example.com/*p=2", URL, True),
+        ("example.com/news/*?q=*", URL, False),
+        ("example.com/news", URL, False),
+        ("example.com/n*s/*1*2", URL, True),
+        ("example.com/*11*1", URL, False),
+        ("example.com/", "https://example.com", True),
+        ("example.com", "", False),
+        ("example.com", "http://[", False),
+    ],
+)
+def test_the_url_of_a_page_decides(pattern: str, url: str, applies: bool) -> None:
+    assert bool(read_rules({pattern: {"drop": "p"}}).of(url)) == applies
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        ({"drop": ".rel"}, "0 0 0 -1 -1 0"),
+        ({"keep": ".rel", "drop": ".good"}, "0 0 0 1 -1 0"),
+        ({"drop": ".rel", "keep": ".good"}, "0 0 0 -1 1 0"),
+        ({"drop": "main", "keep": "main"}, "0 -1 -1 -1 -1 0"),
+        ({"whole": "main"}, "-1 1 1 1 1 -1"),
+        ({"whole": "main", "drop": ".rel", "keep": "//footer"}, "-1 1 1 -1 -1 1"),
+        ({"whole": [".not-there", ".good"]}, "-1 -1 -1 -1 1 -1"),
+        ({"whole": ".not-there"}, "0 0 0 0 0 0"),
+        ({"drop": ".x"}, "0 0 0 0 0 0"),  # inside of a block, the rest of which stays
+        ({"keep": ".x"}, "0 0 1 0 0 0"),
+    ],
+)
+def test_the_innermost_element_counts(rules: dict[str, Any], expected: str) -> None:
+    config = Config(rules={"example.com": rules})
+
+    found = marks(read(Document(HTML, URL), config), config.rules)
+
+    assert " ".join(map(str, found.says)) == expected
+
+
+class Fixed:
+    """Calls the first paragraph of the related ones main, and nothing else."""
+
+    name, profile, limits = "fixed", "native", Limits()
+
+    def label(self, pages: Any) -> list[Labels]:
+        mains = [np.array([text == "Related one" for text in page.blocks.text]) for page in pages]
+        return [Labels(np.where(main, 0.9, 0.1).astype(np.float32), main, quality=0.1) for main in mains]
+
+    def close(self) -> None:
+        pass
+
+
+def extracted(rules: dict[str, Any] | None, **options: Any) -> Any:
+    """Return the extraction of the page."""
+    config = Config(rules=None if rules is None else {"example.com": rules}, **options)
+    (page,) = Extractor(config, Fixed()).extract([Document(HTML, URL)])
+    return page
+
+
+def test_rules_go_before_the_engine() -> None:
+    """What comes out is a subtree of the page, and says how many blocks rules took."""
+    page = extracted({"keep": "footer", "drop": ".rel"}, title="drop")
+
+    assert page.text == "Foot"
+    assert "".join(page.main_html.split()) == "<html><body><footer><p>Foot</p></footer></body></html>"
+    assert page.rules == {"drop": 2, "keep": 1}
+    assert page.meta()["rules"] == {"drop": 2, "keep": 1}
+    assert page.source == "fixed"
+
+
+def test_a_whole_is_taken_as_it_is() -> None:
+    """No headline is added from elsewhere, none of it is left out, and no fallback is asked how good it is."""
+    assert extracted({"whole": ".rel"}, min_quality=0.5).text == "Related one\nRelated two"
+    assert extracted({"whole": "main"}, title="drop").text == "One inline text.\nRelated one\nRelated two"
+
+
+def test_rules_that_find_nothing_say_so() -> None:
+    """The site may have changed. Without rules for the page there is nothing to say."""
+    assert extracted({"drop": ".gone"}).rules == {}
+    assert extracted(None).rules is None
+
+
+def test_dropping_all_is_an_answer() -> None:
+    page = extracted({"drop": "body"})
+
+    assert page.fallback_reason == "no_main"
+    assert page.is_empty
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({"e.org": {"drp": "x"}}, "rules of the kinds 'whole', 'keep', 'drop'"),
+        ({"e.org": {"drop": "div >"}}, "'div >' of 'e.org' is not CSS that can be used"),
+        ({"e.org": {"drop": "//a["}}, "'//a\\[' of 'e.org' is not XPath that can be used"),
+        ({"e.org": "p"}, "a dict, or a TOML or JSON file"),
+        ({"e.org": {"drop": 5}}, "a dict, or a TOML or JSON file"),
+        ({"e.org": {"drop": [5]}}, "selectors are strings"),
+        ({"e o": {"drop": "p"}}, "rules for hosts"),
+        ({5: {"drop": "p"}}, "rules for hosts"),
+        (5, "a dict, or a TOML or JSON file"),
+        ("not-there.toml", "not-there.toml cannot be read: No such file"),
+    ],
+)
+def test_a_wrong_rule_is_one_sentence(rules: Any, words: str) -> None:
+    with pytest.raises(ConfigError, match=f"^DRIPPER_RULES must be .*{words}"):
+        Config(rules=rules)
+
+
+@pytest.mark.parametrize("name", ["broken.json", "broken.toml"])
+def test_a_broken_file_is_one_sentence(tmp_path: Path, name: str) -> None:
+    if name.endswith("toml") and sys.version_info < (3, 11):
+        pytest.skip("no TOML there")
+    (tmp_path / name).write_text('{"a": ', encoding="utf-8")
+
+    with pytest.raises(ConfigError, match=r"is not well-formed: "):
+        Config(rules=tmp_path / name)
+
+
+def test_a_request_brings_few_rules_and_no_xpath_and_no_file(tmp_path: Path) -> None:
+    """It may come from somebody else, and their time is linear."""
+    (tmp_path / "rules.json").write_text('{"*": {"drop": "p"}}', encoding="utf-8")
+    config = Config(rules={"*": {"drop": "//p"}})
+
+    for rules in ({"*": {"drop": "//p"}}, str(tmp_path / "rules.json"), {"*": {"drop": ["p"] * 21}}, 5):
+        with pytest.raises(ConfigError, match=r"DRIPPER_RULES of a request must be "):
+            config.override({"rules": rules})
+    assert list(config.override({"rules": {"*": {"drop": ".a"}}}).rules or ()) == [Rule("*", "drop", ".a")]
+    assert config.override({"rules": None}).rules is None
+    assert config.override({"links": "drop"}).rules == config.rules

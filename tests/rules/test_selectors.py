@@ -1,0 +1,110 @@
+"""CSS selectors: they select what lxml's do, and take time that grows with the page alone."""
+
+from __future__ import annotations
+
+import lxml.html
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_dripper.rules.selectors import SelectorError, find
+
+TAGS = ("div", "p", "a")
+elements = st.recursive(
+    st.builds(
+        lambda tag, attributes: f"<{tag}{attributes}></{tag}>",
+        st.sampled_from(TAGS),
+        st.sampled_from(["", " class='x'", " class='x y'", " id='i'", " title='one two'", " lang='en-GB'"]),
+    ),
+    lambda inner: st.builds(
+        lambda tag, attributes, children: f"<{tag}{attributes}>{''.join(children)}</{tag}>",
+        st.sampled_from(["div", "section"]),
+        st.sampled_from(["", " class='x'", " class='y'", " id='i'"]),
+        st.lists(inner, max_size=4),
+    ),
+    max_leaves=15,
+)
+simple = st.sampled_from(
+    "div p a section * .x .y p.x #i div.x.y [title] [title~=two] [lang|=en] [title^=one] [title$=two] [title*=ne] "
+    "p:not(.x) :is(p,a) [class=x] :not([title])".split()
+)
+chains = st.builds(
+    lambda first, rest: first + "".join(f"{combinator}{one}" for combinator, one in rest),
+    simple,
+    st.lists(st.tuples(st.sampled_from([" ", " > ", " + ", " ~ "]), simple), max_size=3),
+)
+
+
+def selected(html: str, selector: str) -> list[int]:
+    """Return the numbers of the elements of a document that a selector selects."""
+    nodes = list(lxml.html.document_fromstring(html).iter())
+    parents = [-1 if (up := node.getparent()) is None else nodes.index(up) for node in nodes]
+    return find(selector)(nodes, parents)
+
+
+@given(elements, st.lists(chains, min_size=1, max_size=2))
+@settings(max_examples=200)
+def test_it_selects_what_lxml_selects(html: str, alternatives: list[str]) -> None:
+    selector = ", ".join(alternatives)
+    root = lxml.html.document_fromstring(f"<html><body>{html}</body></html>")
+    nodes = list(root.iter())
+
+    expected = [nodes.index(node) for node in root.cssselect(selector)]
+
+    assert selected(f"<html><body>{html}</body></html>", selector) == sorted(expected)
+
+
+def test_xpath_selects_elements_only() -> None:
+    """Text and attributes are none."""
+    html = "<html><body><p id=a>One<b>two</b></p></body></html>"
+
+    assert selected(html, "//p | //p/@id | //p/text()") == [2]
+    assert selected(html, "(//p//b)[1]") == [3]
+
+
+def test_xpath_that_fails_on_a_page_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
+    """Whether a function is there shows when it is reached."""
+    for _ in range(2):
+        assert selected("<html><body><p>One</p></body></html>", "//p[no-such-function()]") == []
+    (record,) = caplog.records
+    assert "//p[no-such-function()]" in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    ("selector", "why"),
+    [
+        ("div >", "Expected selector"),
+        ("p::before", "pseudo-elements"),
+        ("p:hover", "got Pseudo: hover"),
+        ("li:nth-child(2)", "got Function"),
+        ("//p[", "Invalid expression"),
+        ("(count(//p))", "not a number"),
+        ("//p[$x]", "variables are not known"),
+        ("", "expected from 1 to 1,000"),
+        ("a" * 1_001, "expected from 1 to 1,000"),
+    ],
+)
+def test_what_cannot_be_used_says_why(selector: str, why: str) -> None:
+    with pytest.raises(SelectorError, match=why):
+        find(selector)
+
+
+@pytest.mark.parametrize("selector", ["div div p", "div p ~ p", ".x .x .x .y", "div > div + p, p:not(.a) ~ p"])
+def test_each_element_is_looked_at_once(selector: str) -> None:
+    """However they are nested: libxml2 compares every hit with every other one."""
+    asked = 0
+
+    class Node:
+        tag = "div"
+
+        def get(self, name: str) -> str:
+            nonlocal asked
+            asked += 1
+            return "x"
+
+    for n in (200, 2_000):
+        asked = 0
+        nodes = [Node() for _ in range(n)]
+        found = find(selector)
+        found(nodes, list(range(-1, n - 1)))  # type: ignore[arg-type]
+        assert asked <= 8 * n

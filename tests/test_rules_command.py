@@ -1,0 +1,74 @@
+"""``scrapy-dripper rules check``, and rules on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scrapy_dripper.cli import main
+
+PAGE = """<html><body><h1>Prices</h1><p class=newsletter>Our best stories, every Friday</p>
+<p class=price>Adults <b class=sum>12</b></p><p class=price>Children \x1b[31m8</p></body></html>"""
+URL = "https://example.com/prices"
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> str:
+    (tmp_path / "page.html").write_text(PAGE, encoding="utf-8")
+    return str(tmp_path / "page.html")
+
+
+def rules(folder: Path, **kinds: object) -> str:
+    """Write rules for example.com and return the path of the file."""
+    (folder / "rules.json").write_text(json.dumps({"example.com": kinds}), encoding="utf-8")
+    return str(folder / "rules.json")
+
+
+def test_it_shows_which_rule_takes_which_blocks(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a terminal would obey is not shown."""
+    code = main(["rules", "check", rules(tmp_path, drop=".newsletter", keep="p.price"), page, "--url", URL])
+
+    out = capsys.readouterr().out.splitlines()
+    assert out == [
+        page,
+        '  drop   example.com  .newsletter  1 block: "Our best stories, every Friday"',
+        '  keep   example.com  p.price  2 blocks: "Adults 12", "Children \ufffd[31m8"',
+    ]
+    assert code == 0
+
+
+@pytest.mark.parametrize(
+    ("selector", "url", "words"),
+    [
+        (".gone", URL, "drop   example.com  .gone  nothing"),
+        (".sum", URL, "nothing: what it selects is inside of blocks"),
+        ("p", "https://other.example/", "no rule is for this page"),
+    ],
+)
+def test_a_rule_that_takes_nothing_is_a_failure(
+    page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], selector: str, url: str, words: str
+) -> None:
+    assert main(["rules", "check", rules(tmp_path, drop=selector), page, "--url", url]) == 1
+    assert words in "".join(capsys.readouterr())
+
+
+def test_a_page_that_cannot_be_read_is_named(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty.html").write_text("", encoding="utf-8")
+
+    assert main(["rules", "check", rules(tmp_path, drop="p"), str(tmp_path / "empty.html")]) == 1
+    assert "empty.html: empty_body" in capsys.readouterr().err
+
+
+def test_a_wrong_rule_is_one_sentence(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """For this command and for extract, with the exit code of wrong usage."""
+    assert main(["rules", "check", rules(tmp_path, drop="p >"), page]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "'p >' of 'example.com' is not CSS" in line
+
+
+def test_extract_takes_rules(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["extract", page, "-f", "text", "--url", URL, "--rules", rules(tmp_path, whole=".newsletter")])
+
+    assert (code, capsys.readouterr().out) == (0, "Our best stories, every Friday\n")
