@@ -60,12 +60,24 @@ class Document:
 
     ``html`` is text if it has been decoded already, bytes otherwise. ``charset`` is the charset of the Content-Type
     header, if there is one; it is only used for bytes. ``config`` replaces the extractor's options for this document.
+    Other buffers become bytes, and a URL of any type becomes text. Raise TypeError if ``html`` is neither.
     """
 
     html: str | bytes
     url: str = ""
     charset: str | None = None
     config: Config | None = None
+
+    def __post_init__(self) -> None:
+        # What reaches a worker is plain data; somewhere else on the way, a wrong type would have no page to blame.
+        if isinstance(self.html, (bytearray, memoryview)):
+            object.__setattr__(self, "html", bytes(self.html))
+        elif not isinstance(self.html, (str, bytes)):
+            raise TypeError(f"html must be text or bytes (got a value of type {type(self.html).__name__})")
+        if not isinstance(self.url, str):
+            object.__setattr__(self, "url", "" if self.url is None else str(self.url))
+        if not isinstance(self.charset, str):
+            object.__setattr__(self, "charset", None)
 
 
 @dataclass(frozen=True, slots=True)

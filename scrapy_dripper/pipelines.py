@@ -42,7 +42,11 @@ class DripperPipeline:
     async def _fill(self, item: Any) -> None:
         adapter = ItemAdapter(item)
         html = adapter.get("html")
+        if isinstance(html, (bytearray, memoryview)):
+            html = bytes(html)
         if not isinstance(html, (str, bytes)):
+            if html is not None:
+                self._dripper.stats.not_text(html)
             return
         config = self._dripper.config
         options = self._fields.open(item, config)

@@ -224,6 +224,8 @@ def test_extractions_are_plain_data() -> None:
     assert found.meta() == {
         "source": "fake",
         "fallback_reason": None,
+        "error": None,
+        "limit": None,
         "confidence": 0.9,
         "page_type": None,
         "page_type_probability": None,
@@ -231,6 +233,7 @@ def test_extractions_are_plain_data() -> None:
         "blocks": 2,
         "main_blocks": 2,
         "truncated": False,
+        "rules": None,
         "content_hash": content_hash(found.text or ""),
         "simhash": simhash(found.text or ""),
         "milliseconds": round(found.milliseconds, 2),
@@ -339,3 +342,23 @@ def test_formulas_without_text_are_a_page(body: str, markdown: str) -> None:
     assert (pages[0].source, pages[0].fallback_reason, pages[0].confidence) == ("tagger", None, None)
     assert len(pages[1].labels) == pages[1].blocks == 3
     assert pages[2].fallback_reason is FallbackReason.NO_BLOCKS
+
+
+class Url:
+    """A URL of another library, as ``web_poet.ResponseUrl``."""
+
+    def __str__(self) -> str:
+        return "https://example.com/a"
+
+
+@pytest.mark.parametrize(("url", "text"), [(Url(), "https://example.com/a"), (None, ""), (5, "5"), (b"x", "b'x'")])
+def test_a_document_is_plain_data(url: Any, text: str) -> None:
+    assert Document("<p>x</p>", url).url == text
+    assert Document(bytearray(b"<p>x</p>")).html == Document(memoryview(b"<p>x</p>")).html == b"<p>x</p>"  # type: ignore[arg-type]
+    assert Document("x", charset=5).charset is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("html", [None, 5, ["<p>x</p>"], object()])
+def test_a_document_of_something_else_says_so_at_once(html: Any) -> None:
+    with pytest.raises(TypeError, match="html must be text or bytes"):
+        Document(html)

@@ -123,7 +123,12 @@ class ProcessLane:
             self._send(Batch([self._waiting.popleft() for _ in range(count)], aside=False))
 
     def _send(self, batch: Batch) -> None:
-        tasks = [self._task(job) for job in batch.sent]
+        try:
+            tasks = [self._task(job) for job in batch.sent]
+        except Exception as error:  # the jobs are in no queue any more: nobody else would settle them
+            self._batches.add(batch)
+            self._loop.call_soon(self._failed, batch, error)
+            return
         thread = threading.Thread(target=self._run, args=(batch, tasks), name="scrapy-dripper", daemon=True)
         self._batches.add(batch)
         try:
@@ -256,5 +261,5 @@ class ProcessLane:
 def _host(job: Job) -> str:
     try:
         return urlsplit(job.source.url).hostname or ""
-    except ValueError:
+    except Exception:  # ValueError; and a subclass of str may raise anything
         return ""

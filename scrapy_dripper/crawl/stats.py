@@ -10,6 +10,7 @@ from weakref import ref
 
 from scrapy.crawler import Crawler
 
+from scrapy_dripper.config import short
 from scrapy_dripper.crawl.undecided import Undecided
 from scrapy_dripper.extraction import Extraction, FallbackReason
 
@@ -149,6 +150,16 @@ class CrawlStats:
     def skipped(self, reason: str) -> None:
         """Count a page that was not extracted."""
         self._count(f"skipped/{reason}")
+
+    def not_text(self, html: object) -> None:
+        """Count an item whose ``html`` is neither text nor bytes, and warn about the first."""
+        self.skipped("not_text")
+        self._warn(
+            "not_text",
+            "The field html of items must be text or bytes (got %s): such items are passed on without main content. "
+            "With an ItemLoader, use TakeFirst() or Join().",
+            short(html),
+        )
 
     def meta_errors(self, messages: Sequence[str], parts: int = 1) -> None:
         """Count invalid parts of a request's ``meta["dripper"]``, and warn about each kind of mistake."""

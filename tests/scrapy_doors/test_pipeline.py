@@ -152,3 +152,23 @@ def test_it_can_be_switched_off(crawl: Crawls, engine: EngineLog) -> None:
     """``DRIPPER_ENABLED = False`` takes it out, too."""
     assert crawl(items({"html": page(1)}), {**PIPELINE, "DRIPPER_ENABLED": False}).items == [{"html": page(1)}]
     assert engine.engines == []
+
+
+@pytest.mark.parametrize("html", [["<p>x</p>"], {"p": 1}, 5, object()])
+def test_html_that_is_no_text_is_said_once_and_counted(
+    crawl: Crawls, caplog: pytest.LogCaptureFixture, html: object
+) -> None:
+    """An ItemLoader without ``TakeFirst()`` makes lists."""
+    result = crawl(items({"html": html}, {"html": html}), PIPELINE)
+
+    assert [set(item) for item in result.items] == [{"html"}] * 2
+    assert result.stat("skipped/not_text") == 2
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert "use TakeFirst()" in warning
+    assert result.stat("bugs") == 0
+
+
+@pytest.mark.parametrize("cls", [bytearray, memoryview])
+def test_other_buffers_are_bytes(crawl: Crawls, cls: type) -> None:
+    (item,) = crawl(items({"html": cls(page("x").encode())}), PIPELINE).items
+    assert item["main_html"]

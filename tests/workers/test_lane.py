@@ -225,6 +225,20 @@ def test_a_page_that_cannot_be_sent_costs_no_other_one_anything() -> None:
     assert [page.source for page in seen.pages] == ["engine", "engine", "fallback:none", "engine"]
 
 
+def test_a_page_for_which_there_is_no_task_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the queue and the worker no other code would settle it."""
+    task = ProcessLane._task
+
+    def refuse(lane: ProcessLane, job: Job) -> Task:
+        if job.source.url.endswith("/2"):
+            raise AttributeError("no task")
+        return task(lane, job)
+
+    monkeypatch.setattr(ProcessLane, "_task", refuse)
+    seen = through(FakePool([Page(0, 0, True)] * 5), ["x"] * 5, own(batch_size=4, batch_wait=0.1))
+    assert reasons(seen) == [None, None, DEAD, None, None]
+
+
 def test_who_stops_workers_is_named(pools: Pools, caplog: pytest.LogCaptureFixture) -> None:
     """Once for a host, with what happens to its next pages."""
     config = own(batch_size=1)
