@@ -50,7 +50,7 @@ _COMMON: dict[str, Any] = {
     "num_threads": 1,
     "verbose": -1,
 }
-TREES: dict[str, Any] = {**_COMMON, "learning_rate": 0.08, "num_leaves": 48, "num_iterations": 200}
+TREES: dict[str, Any] = {**_COMMON, "learning_rate": 0.055, "num_leaves": 48, "num_iterations": 300}
 CONTEXT: dict[str, Any] = {**_COMMON, "learning_rate": 0.05, "num_leaves": 24, "num_iterations": 150}
 _PAGES: dict[str, Any] = {
     "feature_fraction": 0.2,
