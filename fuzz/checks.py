@@ -31,7 +31,7 @@ from scrapy_dripper.page.simplify import simplify
 
 EXPECTED = {
     FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML, FallbackReason.OVERSIZE, FallbackReason.TRUNCATED_PARSE,
-    FallbackReason.NO_BLOCKS, FallbackReason.NO_MAIN,
+    FallbackReason.NO_BLOCKS, FallbackReason.NO_MAIN, FallbackReason.JS_SHELL,
 }  # fmt: skip
 """Reasons that a document itself can be the cause of. All others are defects, unless the engine was made to fail."""
 
@@ -162,6 +162,8 @@ def _errors(case: Case, found: Extraction) -> None:
 
 def _shape(case: Case, found: Extraction, page: Page | None) -> None:
     decided = found.fallback_reason in (None, FallbackReason.NO_MAIN)
+    if found.fallback_reason is FallbackReason.JS_SHELL:
+        decided = not found.source.startswith("fallback:")
     formulas = found.fallback_reason is None and not found.blocks and "<script" in (found.main_html or "")
     if decided != (len(found.labels) > 0 or formulas) or (decided and len(found.labels) != found.blocks):
         raise BrokenError(

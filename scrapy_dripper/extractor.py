@@ -233,6 +233,8 @@ class Extractor:
         # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
         written = NOTHING if nothing else write(page, main, config, len(document.html))
+        if not len(page.blocks) and not (written.text or written.markdown):
+            raise PageError(FallbackReason.NO_BLOCKS, "no visible text, and formulas that cannot be read")
         shell = self._shell(document, config) if nothing else None
         if shell is not None and not shell.is_empty:
             return replace(shell, blocks=len(main))
