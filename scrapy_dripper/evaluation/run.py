@@ -205,9 +205,7 @@ _measurer: Measurer | None = None
 
 def _start(setup: Setup) -> None:
     global _measurer
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # The parent process handles Ctrl-C and lets this one finish its page.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent handles Ctrl-C and lets this process finish its page.
     _measurer = Measurer(setup)
 
 
