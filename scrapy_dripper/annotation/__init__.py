@@ -1,1 +1,1 @@
-"""Label pages by reading them: what ``scrapy-dripper annotate`` is made of. See docs/guides/annotation.md."""
+"""Label pages by models or people: the parts of ``scrapy-dripper annotate``. See docs/guides/annotation.md."""

@@ -1,4 +1,4 @@
-"""The strict reading of answers, from models and from people: every id exactly once, or an error that names the ids."""
+"""Parse answers of models and people strictly: every id must occur exactly once, or an error names the ids."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _fence = re.compile(r"```(?:json)?[ \t]*\n(.*)```", re.DOTALL | re.IGNORECASE).f
 
 
 class AnswerError(ValueError):
-    """An answer is not what was asked for; the message says what was expected and what came."""
+    """An answer is invalid. The message says what was expected and what was received."""
 
 
 class Pairs(list[tuple[str, Any]]):
-    """A JSON object as it was written: in order, and with the keys that came twice."""
+    """A JSON object as written: in order, and with duplicate keys."""
 
     def unique(self) -> dict[str, Any]:
-        """Return the object as a dict. Raise :exc:`AnswerError` if a key came twice."""
+        """Return the object as a dict. Raise :exc:`AnswerError` if a key occurs twice."""
         twice = [key for key, count in Counter(key for key, _ in self).items() if count > 1]
         if twice:
             raise AnswerError(f"expected each key once (got twice: {_names(map(_short, twice))})")
@@ -32,7 +32,7 @@ class Pairs(list[tuple[str, Any]]):
 def read_answer(text: str, n: int) -> list[int]:
     """Return the ids of the main blocks, in order, from a model's answer about a page of n blocks.
 
-    A code fence around the JSON object is allowed, nothing else is. Raise :exc:`AnswerError` for all other answers.
+    Only a code fence is allowed around the JSON object. Raise :exc:`AnswerError` for all other answers.
     """
     text = text.strip()
     fenced = _fence(text)
@@ -40,7 +40,7 @@ def read_answer(text: str, n: int) -> list[int]:
 
 
 def read_object(text: str) -> Pairs:
-    """Return the JSON object that a text is. Raise :exc:`AnswerError` if it is something else."""
+    """Parse a text that is a JSON object. Raise :exc:`AnswerError` if it is something else."""
     try:
         value = json.loads(text, object_pairs_hook=Pairs)
     except (ValueError, RecursionError):
@@ -51,7 +51,7 @@ def read_object(text: str) -> Pairs:
 
 
 def check(pairs: Iterable[tuple[str, Any]], n: int) -> list[int]:
-    """Return the ids that are main, in order. Raise :exc:`AnswerError` unless each id from 1 to n has one label."""
+    """Return the ids of main blocks, in order. Raise :exc:`AnswerError` unless each id from 1 to n has one label."""
     expected = {str(i): i for i in range(1, n + 1)}
     counts: Counter[str] = Counter()
     main: list[int] = []

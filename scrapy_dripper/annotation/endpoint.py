@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint: one request, with its retries, and many of them at a time."""
+"""A client for OpenAI-compatible endpoints, with retries and concurrent requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 
 class EndpointError(Exception):
-    """The endpoint gave no answer. ``refused`` is True where it would refuse any other request as well."""
+    """The endpoint gave no answer. ``refused`` is True if it would refuse other requests as well."""
 
     def __init__(self, message: str, refused: bool = False) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class EndpointError(Exception):
 
 
 class _RetryError(Exception):
-    """A request may succeed later; ``wait`` is how many seconds the endpoint asks for, 0 if it does not say."""
+    """A request may succeed later. ``wait`` is the delay in seconds that the endpoint asks for, or 0."""
 
     def __init__(self, message: str, wait: float = 0.0) -> None:
         super().__init__(message)
@@ -44,17 +44,17 @@ class _RetryError(Exception):
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirected request would take the key along to another host."""
+    """Rejects redirects, which would send the key to another host."""
 
     def redirect_request(self, *_args: Any, **_named: Any) -> None:
         return None
 
 
 class Endpoint:
-    """A model behind ``POST {url}/chat/completions``. Serves any number of threads.
+    """A model behind ``POST {url}/chat/completions``. Thread-safe.
 
-    Construction raises ValueError, with what was expected, for a URL or a key that cannot be used. The key is sent to
-    this endpoint, and is in no message.
+    The constructor raises ValueError for an invalid URL or key, with a message that says what was expected. The key is
+    only sent to this endpoint and is never part of a message.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Endpoint:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def complete(self, messages: Sequence[dict[str, str]]) -> str:
-        """Return the model's answer. Raise :exc:`EndpointError`, or AnswerError if it was cut off, if there is none."""
+        """Return the model's answer. Raise :exc:`EndpointError` if there is none, and AnswerError if it was cut off."""
         body = json.dumps({"model": self.model, "messages": messages, "temperature": 0}).encode()
         for attempt in range(1, ATTEMPTS + 1):
             answer = self._try(body)
@@ -105,7 +105,7 @@ class Endpoint:
             with self._opener.open(request, timeout=self.timeout) as response:
                 parts: list[bytes] = []
                 size = 0
-                # In pieces: the timeout of a socket starts anew with each byte that comes.
+                # Read in pieces, because the timeout of a socket restarts with each byte received.
                 while part := response.read1(65_536):
                     parts.append(part)
                     size += len(part)
@@ -127,7 +127,7 @@ class Endpoint:
             raise _RetryError(f"{self.host} broke off: {type(error).__name__}") from None
 
     def _refusal(self, error: urllib.error.HTTPError) -> Exception:
-        """Return the error that an HTTP status stands for."""
+        """Return the error for an HTTP status."""
         said = f"{self.host} answered HTTP {error.code}"
         if 300 <= error.code < 400:
             where = self._clean(error.headers.get("Location") or "nowhere")
@@ -158,7 +158,7 @@ class Endpoint:
         return content or ""
 
     def _clean(self, text: str) -> str:
-        """Return the beginning of what a server said, on one line and without the key."""
+        """Return the beginning of a server's message, on one line and without the key."""
         if self._key:
             text = text.replace(self._key, "***")
         text = "".join(c if c.isprintable() else " " for c in text)
@@ -166,7 +166,7 @@ class Endpoint:
 
 
 def _message(text: str) -> str:
-    """Return the message of an error in the form that OpenAI gave it, or the text itself."""
+    """Return the message of an error in OpenAI's format, or the text itself."""
     try:
         error: Any = json.loads(text)["error"]
         return str(error["message"] if isinstance(error, dict) else error)
@@ -182,9 +182,9 @@ def _seconds(header: str | None) -> float:
 
 
 def in_threads(function: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[tuple[T, R | Exception]]:
-    """Yield each item with its result, or what it raised, as they come; no more items are taken than are under way.
+    """Yield each item with its result or exception, in order of completion. Items are consumed lazily.
 
-    The threads are daemons: whoever stops asking does not wait for requests that hang.
+    The threads are daemons, so a caller that stops early does not wait for requests that hang.
     """
     todo: queue.SimpleQueue[tuple[T] | None] = queue.SimpleQueue()
     done: queue.SimpleQueue[tuple[T, R | Exception]] = queue.SimpleQueue()

@@ -1,4 +1,4 @@
-"""Labels and their pages to a folder that the training reads: ``html/ID.html`` beside ``ground-truth/ID.json``."""
+"""Write labelled pages to a folder for training: ``html/ID.html`` and ``ground-truth/ID.json``."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from scrapy_dripper.output.text import text
 from scrapy_dripper.page import PageError, read
 
 SURE = 0.5
-"""Confidence in a model's labels where nothing else is said; a person's are 1."""
+"""Default confidence of a model's labels. That of a person's labels is 1."""
 
 
 class ExportError(ValueError):
-    """The labels do not belong to the page as it is now."""
+    """The labels do not match the current page."""
 
 
 def write_page(folder: Path, record: Record, sheet: Sheet, sure: float = SURE) -> None:
-    """Write a page and its labels below a folder. Raise :exc:`ExportError` if the labels are not for these blocks."""
+    """Write a page and its labels to a folder. Raise :exc:`ExportError` if the labels do not match the blocks."""
     if record.profile != PROFILE:
         raise ExportError(f"labelled in the profile {record.profile!r}, expected {PROFILE!r}; label it again")
     if record.sha256 != sheet.sha256:

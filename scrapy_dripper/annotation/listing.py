@@ -1,4 +1,4 @@
-"""The blocks of a page as a reader gets them: one line each, whatever their text is."""
+"""List the blocks of a page for an annotator, with exactly one line per block."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from scrapy_dripper.page.page import Flag, Page
 
 MAX_CHARS = 400
-"""Most characters of a block that are shown, unless something else is asked for."""
+"""Default number of characters to show of a block."""
 LEAST_CHARS = 40
 
 _LEVELS = 4  # ancestors in a path
 _NAME = 24  # characters of a class name
-# No flag is called like a label.
+# Flags must not have the name of a label.
 FLAGS = {
     Flag.NAV: "nav",
     Flag.HEADER: "header",
@@ -28,27 +28,27 @@ FLAGS = {
     Flag.HIDDEN: "hidden",
     Flag.NOSCRIPT: "noscript",
 }
-"""What a reader is told of where a block stands."""
+"""Names of the flags that are shown to annotators."""
 _JOINERS = "\u200c\u200d"
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What is shown of one block. No field holds a line break or a control character."""
+    """The line of a block. No field holds line breaks or control characters."""
 
     id: int
     path: str
-    """The block's element and those around it, each with its first class: ``div.post>p``."""
+    """The block's element and its ancestors, each with its first class: ``div.post>p``."""
     flags: tuple[str, ...]
     linked: int
-    """Per cent of the text that is links."""
+    """Percentage of the text in links."""
     same_as: int
-    """Id of the first block with the same text, 0 if this is it."""
+    """Id of the first block with the same text, or 0 if this is the first."""
     text: str
 
 
 def listing(page: Page, max_chars: int = MAX_CHARS) -> list[Line]:
-    """Return one line per block, in document order; a text over ``max_chars`` is shortened in the middle."""
+    """Return one line per block, in document order. Texts over ``max_chars`` are shortened in the middle."""
     blocks, tree = page.blocks, page.tree
     seen: dict[str, int] = {}
     lines = []
@@ -72,14 +72,14 @@ def listing(page: Page, max_chars: int = MAX_CHARS) -> list[Line]:
 
 def one_line(text: str) -> str:
     """Return the text on one line, without control and other invisible characters."""
-    text = " ".join(text.split())  # every character that any reader takes for the end of a line is white space here
+    text = " ".join(text.split())  # all characters that can end a line count as white space here
     if text.isascii() and text.isprintable():
         return text
     return " ".join("".join(c for c in text if _visible(c)).split())
 
 
 def shorten(text: str, most: int) -> str:
-    """Return the text, or its beginning and end with the number of characters that were left out between them."""
+    """Return the text, or its beginning and end with the number of omitted characters between them."""
     if len(text) <= most:
         return text
     head = most * 2 // 3

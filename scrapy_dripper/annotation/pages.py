@@ -1,4 +1,4 @@
-"""Documents to sheets: pages cut into blocks, with all that identifies what was labelled."""
+"""Prepare documents for labelling: cut them into blocks, and record what identifies them."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ PROFILE = "native"
 _BOM = b"\xef\xbb\xbf"
 _STEM = 80  # characters of an input's name in an id
 
-_unsafe = re.compile(r"[^\w.+,=@()-]+")  # what is not for file names, on any system
+_unsafe = re.compile(r"[^\w.+,=@()-]+")  # not portable in file names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sheet:
-    """One page to label."""
+    """A page to label."""
 
     id: str
-    """Name of the input and the first 8 digits of its hash: the same in every run, another for another page."""
+    """Name of the input and the first 8 digits of its hash: stable across runs and unique for each page."""
     name: str
-    """The input, as it was given."""
+    """The input as given."""
     url: str
-    """Where the page came from, or says that it belongs; empty if neither is known."""
+    """The URL of the page, or its canonical URL; empty if both are unknown."""
     title: str
     sha256: str
-    """Of the bytes of the document, unzipped."""
+    """Hash of the uncompressed document."""
     cut: str
-    """SHA-256 of the texts of the blocks: labels mean something for these blocks only."""
+    """SHA-256 of the texts of the blocks, because labels are only valid for these blocks."""
     document: Document
     page: Page
 
@@ -44,7 +44,7 @@ class Sheet:
         return len(self.page.blocks)
 
     def utf8(self) -> bytes:
-        """Return the document in UTF-8, with a byte order mark where it came in something else."""
+        """Return the document in UTF-8, with a byte order mark if it was in another encoding."""
         data = self.document.html
         if isinstance(data, str):
             return _BOM + data.encode("utf-8", "replace")
@@ -71,7 +71,7 @@ def sheet(document: Document, name: str, stem: str) -> Sheet:
 
 
 def _address(document: Document) -> str:
-    """Return the URL that a document gives as its own, empty if it gives none: training keeps hosts apart by it."""
+    """Return the URL that a document declares as its own, or an empty string. Training needs it to separate hosts."""
     html = document.html if isinstance(document.html, str) else decode(document.html, document.charset)
     root = parse(html)
     links = (n.get("href", "") for n in root.iter("link") if "canonical" in (n.get("rel") or "").lower().split())

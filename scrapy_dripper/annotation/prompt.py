@@ -1,4 +1,4 @@
-"""What a reader is told: the rules, for models and for people alike, and the prompt around them."""
+"""The annotation rules, for models and people, and the prompt around them."""
 
 from __future__ import annotations
 
@@ -59,21 +59,21 @@ _AGAIN = "\n\nYour last answer to this could not be used: {error}. Give the whol
 
 
 def prompt_hash(max_chars: int) -> str:
-    """Return 12 hexadecimal digits that change with the rules, the form of the prompt and the length of texts."""
+    """Return a hash of 12 hexadecimal digits over the rules, the form of the prompt and the length of texts."""
     example = Line(1, "div.post>p", ("nav",), 50, 1, "text")
     whole = "\0".join((SYSTEM, _FRAME, _AGAIN, _line(example), *FLAGS.values(), str(max_chars)))
     return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
 
 def question(sheet: Sheet, lines: Sequence[Line]) -> str:
-    """Return what a model is asked about a page. Each block is on a line of its own, and cannot leave it."""
+    """Return the question to a model about a page. Each block is on one line, which its text cannot break."""
     head = _json({"url": sheet.url[:500], "title": sheet.title[:500], "blocks": len(lines)})
     return _FRAME.format(head=head, lines="\n".join(map(_line, lines)), n=len(lines))
 
 
 def messages(question: str, error: Exception | None = None) -> list[dict[str, str]]:
-    """Return the messages of a request; ``error`` is what was wrong with the answer to the first one."""
-    # In the same message: not every chat template takes two of a user in a row.
+    """Return the messages of a request. ``error`` is the error in the first answer, if this is a retry."""
+    # All in one message, because some chat templates do not accept two user messages in a row.
     again = "" if error is None else _AGAIN.format(error=str(error).replace("<", "\\u003c"))
     return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": question + again}]
 
@@ -90,5 +90,5 @@ def _line(line: Line) -> str:
 
 
 def _json(value: dict[str, object]) -> str:
-    # Without "<", no text of a page can hold a special token of a chat template, such as <|im_end|>.
+    # "<" is escaped, so that text of a page cannot contain special tokens of a chat template, such as <|im_end|>.
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")

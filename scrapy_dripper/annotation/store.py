@@ -1,4 +1,4 @@
-"""Labels on disk: JSON Lines, one record a page, appended as they come."""
+"""Store labels as JSON Lines, with one record per page."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ _HEX = frozenset("0123456789abcdef")
 
 
 class StoreError(ValueError):
-    """A file does not hold labels; the message names the place and what to do."""
+    """A file does not hold labels. The message names the place and says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The labels of one page, with all that is needed to see that they still belong to it."""
+    """The labels of a page, with everything needed to check that they still match it."""
 
     id: str
     url: str
     title: str
     sha256: str
-    """Of the document's bytes, unzipped."""
+    """Hash of the uncompressed document."""
     profile: str
-    """The rules that the page was cut by."""
+    """The profile by which the page was cut."""
     blocks: int
     cut: str
     """SHA-256 of the blocks' texts."""
     labels: tuple[int, ...]
-    """The ids of the main blocks, in order; ids start at 1."""
+    """The ids of the main blocks, in order. Ids start at 1."""
     who: str
-    """The name of a model, or ``human``."""
+    """The name of the model, or ``human``."""
     prompt: str
-    """Which version of the rules and the prompt was read."""
+    """Hash of the rules and the prompt."""
     date: str
 
     @classmethod
     def of(cls, value: Any) -> Record:
-        """Return the record that a JSON value is. Raise ValueError, with what was expected, if it is none."""
+        """Return the record for a JSON value. Raise ValueError, saying what was expected, if it is invalid."""
         types = {field.name: field.type for field in fields(cls)}
         if not isinstance(value, dict) or set(value) != set(types):
             raise ValueError(f"an object with the keys {', '.join(types)}")
@@ -61,24 +61,25 @@ class Record:
 
 
 def task_of(sheet: Sheet, prompt: str) -> dict[str, Any]:
-    """Return what a record says about the page before anybody has labelled it."""
+    """Return the part of a record that is known before labelling."""
     names = ("id", "url", "title", "sha256", "blocks", "cut")
     return {name: getattr(sheet, name) for name in names} | {"profile": PROFILE, "prompt": prompt}
 
 
 def record_of(task: dict[str, Any], labels: list[int], who: str) -> Record:
-    """Return the record of a task that has been done now. Raise ValueError if it is no task."""
+    """Return the record of a completed task, with the current time. Raise ValueError if the task is invalid."""
     date = datetime.now(timezone.utc).isoformat(timespec="seconds")
     return Record.of({**task, "labels": labels, "who": who, "date": date})
 
 
 def safe_name(name: str) -> bool:
-    """Return True if a name is that of a file, in whatever folder it is put."""
+    """Return True if a name is a plain file name without a path."""
     return bool(name) and name not in (".", "..") and name.isprintable() and not set(name) & set('/\\:*?"<>|')
 
 
 def load(path: Path) -> list[Record]:
-    """Return the records of a file. Raise :exc:`StoreError`, with the line, if one is broken; OSError if not there."""
+    """Return the records of a file. Raise :exc:`StoreError`, naming the line, for an invalid one; OSError if
+    missing."""
     data = path.read_bytes()
     records = []
     for number, line in enumerate(data.split(b"\n"), start=1):
@@ -93,12 +94,12 @@ def load(path: Path) -> list[Record]:
 
 
 class Store:
-    """A file of labels that is added to, each page once."""
+    """A file of labels to append to, with each page once."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, which need not exist. Raise :exc:`StoreError` if it holds something else than labels.
+        """Open the file, or create it. Raise :exc:`StoreError` if it holds something other than labels.
 
-        What a killed run left of its last line is taken away.
+        An incomplete last line, left by a killed run, is removed.
         """
         self.path = path
         if path.exists():
@@ -109,7 +110,7 @@ class Store:
         self._file = path.open("a", encoding="utf-8", errors="replace", newline="\n")
 
     def add(self, record: Record) -> None:
-        """Append the labels of a page; they are in the file when this returns."""
+        """Append the labels of a page, and flush them to the file."""
         self._file.write(json.dumps(asdict(record), ensure_ascii=False) + "\n")
         self._file.flush()
         self.done.add(record.sha256)
@@ -127,7 +128,7 @@ def _drop_torn_line(path: Path) -> None:
     try:
         Record.of(json.loads(data[start:]))
     except ValueError:
-        # Only what can be the beginning of a record: another file is not to lose its end.
+        # Only remove what can be the beginning of a record, in case this is another kind of file.
         if not data[start:].startswith(b'{"id": "'[: len(data) - start]):
             return
         with path.open("r+b") as file:

@@ -1,4 +1,4 @@
-"""Tasks for people: a text file to edit, or a page to click in a browser, and the reading of what comes back."""
+"""Tasks for people: write a text file to edit or a page to click in a browser, and read the answers."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _label = re.compile(r"\s*([^\s|]+)\s*\|\s*(?:([^\s|]+)\s*)?\|").match
 
 
 class TaskError(ValueError):
-    """A folder does not hold what tasks are; the message names the file and what to do."""
+    """A folder does not hold valid tasks. The message names the file and says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was read from one file of a folder of tasks."""
+    """The content of a file in a folder of tasks."""
 
     path: Path
     task: dict[str, Any]
     record: Record | None
-    """None where nobody has done the task yet."""
+    """None if the task has not been completed."""
 
 
 def write_task(folder: Path, task: dict[str, Any], lines: Sequence[Line]) -> bool:
-    """Write the two files of a task. Return False, and leave them, if this page's are there already.
+    """Write the two files of a task. If they exist for this page, keep them and return False.
 
-    Raise :exc:`TaskError` if the text file is there but is another page's, or none.
+    Raise :exc:`TaskError` if the text file exists but is not a task for this page.
     """
     path = folder / (task["id"] + TASK)
     if path.exists():
@@ -50,7 +50,7 @@ def write_task(folder: Path, task: dict[str, Any], lines: Sequence[Line]) -> boo
         except (AnswerError, ValueError):
             known = None
         if known != task["sha256"]:
-            raise TaskError(f"{path} is there and is no task for this page; move it away")
+            raise TaskError(f"{path} exists but is not a task for this page; move it away")
         return False
     (folder / (task["id"] + WEB_TASK)).write_text(web_task(task, lines), encoding="utf-8", errors="replace")
     path.write_text(_text(task, lines), encoding="utf-8", errors="replace")
@@ -58,7 +58,7 @@ def write_task(folder: Path, task: dict[str, Any], lines: Sequence[Line]) -> boo
 
 
 def read_answers(folder: Path) -> list[Answer | TaskError]:
-    """Return what each file of a folder says, or what is wrong with it, in order of name; a page once.
+    """Return the answer or error of each file in a folder, sorted by name, with each page once.
 
     Raise :exc:`TaskError` if there are no tasks.
     """
@@ -79,13 +79,13 @@ def read_answers(folder: Path) -> list[Answer | TaskError]:
                 answers.append(TaskError(f"{path}: the page was answered in {first.name} as well; remove one of them"))
                 continue
         answers.append(answer)
-    # A page that was clicked has an untouched text file beside its answer.
+    # A page that was labelled in the browser has an unchanged text file beside its answer.
     return [a for a in answers if isinstance(a, TaskError) or a.record or a.task["sha256"] not in done]
 
 
 def read_task(path: Path) -> Answer:
-    """Return what one file says. Raise AnswerError, ValueError or OSError if it is not as it should be."""
-    text = path.read_text(encoding="utf-8-sig")  # some editors add the mark
+    """Return the answer in a file. Raise AnswerError, ValueError or OSError if it is invalid."""
+    text = path.read_text(encoding="utf-8-sig")  # some editors add a byte order mark
     found = _read_text(text) if path.name.endswith(TASK) else _read_json(text)
     record = None
     n = found.task.get("blocks")
@@ -112,7 +112,7 @@ def _text(task: dict[str, Any], lines: Sequence[Line]) -> str:
     width = len(str(len(lines)))
     rows = (
         f"{line.id:>{width}} | other | {line.path} | {_hints(line)} | {line.text}"
-        for line in lines  # none of these fields can hold a line break
+        for line in lines  # no field can hold a line break
     )
     return f"{comment}\n\ntask: {json.dumps(task)}\ndone: no\n\n" + "\n".join(rows) + "\n"
 

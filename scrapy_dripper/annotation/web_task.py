@@ -1,4 +1,4 @@
-"""A task as one web page without any outside part: click what is main, save the answer as a file."""
+"""Write a task as a self-contained web page, in which a person clicks main blocks and saves the answer as a file."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ count();
 
 
 def web_task(task: dict[str, Any], lines: Sequence[Line]) -> str:
-    """Return the page. Whatever the labelled page holds is text in it; only our script and style may run."""
+    """Return the page. The labelled page's content is only text in it, and only our script and style are allowed."""
     policy = f"default-src 'none'; script-src '{_hash(_SCRIPT)}'; style-src '{_hash(_STYLE)}'; base-uri 'none'; "
     policy += "form-action 'none'"
     title = escape(task["title"] or task["id"])
-    # Neither a closing tag nor the beginning of a comment can be written without "<".
+    # "<" is escaped, so the text cannot contain a closing tag or the beginning of a comment.
     data = json.dumps(task).replace("<", "\\u003c")
     return f"""<!doctype html>
 <html lang="en">

@@ -13,17 +13,17 @@ def main() -> None:
     """Serve requests on standard input until it ends."""
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # The crawl handles Ctrl-C and then ends this process.
-    terms = json.loads(sys.stdin.buffer.readline() or b"{}")
-    _end_with_the_crawl(terms.get("life"))
-    _limit(terms.get("memory"))
-    sys.path[:] = terms.get("path", sys.path)
+    startup = json.loads(sys.stdin.buffer.readline() or b"{}")
+    _end_with_the_crawl(startup.get("life"))
+    _limit(startup.get("memory"))
+    sys.path[:] = startup.get("path", sys.path)
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)  # keep what libraries print out of the answers
 
     from scrapy_dripper.child.server import serve
 
-    serve(sys.stdin.buffer, answers, terms, ready=lambda: os.dup2(nowhere, 2))
+    serve(sys.stdin.buffer, answers, startup, ready=lambda: os.dup2(nowhere, 2))
 
 
 def _end_with_the_crawl(life: int | None) -> None:

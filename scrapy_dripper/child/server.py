@@ -169,15 +169,15 @@ class Pages:
         self._port.say({"say": "step", "task": number})
 
 
-def serve(requests: BinaryIO, answers: BinaryIO, terms: dict[str, Any], ready: Callable[[], object]) -> None:
+def serve(requests: BinaryIO, answers: BinaryIO, startup: dict[str, Any], ready: Callable[[], object]) -> None:
     """Answer requests until the stream ends."""
     port = Port(requests, answers)
-    _forward_logs(port, terms["logging"])
+    _forward_logs(port, startup["logging"])
     process.in_worker = lambda: _refuse(port)
     serves: Server
     try:
-        config = Config(**terms["config"])
-        if terms["role"] == "model":
+        config = Config(**startup["config"])
+        if startup["role"] == "model":
             from scrapy_dripper.engines.qwen3.remote import ModelServer
 
             serves = ModelServer(config, port.say)
@@ -185,7 +185,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, terms: dict[str, Any], ready: C
             serves = Pages(config, port)
         serves.load()
     except (ModelError, ConfigError) as error:
-        if not terms["again"] or terms["role"] == "model":
+        if not startup["again"] or startup["role"] == "model":
             port.say({"failed": type(error).__name__, "message": str(error)})
             return
         serves.missing = str(error)

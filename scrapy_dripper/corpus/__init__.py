@@ -1,6 +1,7 @@
-"""Archives of pages: WARC in, documents out, on the engines that others have built for many machines.
+"""Extract the pages of WARC archives.
 
-:mod:`~scrapy_dripper.corpus.reader` and :mod:`~scrapy_dripper.corpus.step` are steps for datatrove,
-:mod:`~scrapy_dripper.corpus.archive` and :mod:`~scrapy_dripper.corpus.replay` write a crawl as WARC and read it back.
-All of it needs the extra ``[corpus]``, the last two only FastWARC of it.
+:mod:`~scrapy_dripper.corpus.reader` and :mod:`~scrapy_dripper.corpus.step` are pipeline steps for datatrove.
+:mod:`~scrapy_dripper.corpus.archive` writes the responses of a crawl to a WARC file, and
+:mod:`~scrapy_dripper.corpus.replay` runs a crawl again from such files. The package needs the extra ``[corpus]``; the
+last two modules only need FastWARC.
 """

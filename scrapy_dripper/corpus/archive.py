@@ -1,4 +1,4 @@
-"""The responses of a crawl as a WARC file (``DRIPPER_WARC``, ISO 28500, WARC 1.1)."""
+"""Write the responses of a crawl to a WARC file (``DRIPPER_WARC``, ISO 28500, WARC 1.1)."""
 
 from __future__ import annotations
 
@@ -28,21 +28,20 @@ from scrapy_dripper.config import Config, ConfigError
 logger = logging.getLogger(__name__)
 
 FINGERPRINT = "Scrapy-Fingerprint"
-"""The request's fingerprint: what tells a replay which request the response belongs to."""
+"""The request's fingerprint, by which a replay finds the response to a request."""
 ENCODING = "Scrapy-Encoding"
-"""The encoding that whoever made the response named, as browsers do; it counts more than the Content-Type."""
+"""The explicit encoding of a response, if it has one. It takes precedence over the Content-Type."""
 MOST_WAITING = 64 << 20
-"""Bytes of bodies that may wait to be written; from then on, responses wait."""
+"""Bytes of bodies that may be queued for writing before backpressure sets in."""
 LEVEL = 6
 
 
 class WarcMiddleware:
-    """Write all responses of a crawl as they came, before any downloader middleware has decoded them.
+    """Write all responses of a crawl as they were received, before any downloader middleware decodes them.
 
-    Records are made, compressed and written in a thread. A file that is there already is never written to: the next
-    free name is taken, ``crawl-2.warc.gz``. A disk that is full ends the archive, not the crawl: an error is logged,
-    and each response that is missing is counted.
-    Raise :exc:`~scrapy_dripper.config.ConfigError` if no file can be made.
+    Records are created, compressed and written in a thread. An existing file is never overwritten: the next free name
+    is used, such as ``crawl-2.warc.gz``. If the disk is full, an error is logged, and each missing response is counted,
+    but the crawl goes on. Raise :exc:`~scrapy_dripper.config.ConfigError` if no file can be created.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -66,7 +65,7 @@ class WarcMiddleware:
         return cls(crawler)
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        """Return the response at once, unless too much waits to be written."""
+        """Return the response, and wait if too much is queued for writing."""
         if request.url.startswith(("http://", "https://")):
             assert self._crawler.request_fingerprinter is not None
             fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
@@ -83,13 +82,13 @@ class WarcMiddleware:
             self._crawler.stats.inc_value("dripper/warc/records" if written else "dripper/warc/errors")
 
     def _add(self, response: Response, fingerprint: bytes) -> bool:
-        """Write a response, in the thread; return False if that was not possible."""
+        """Write a response. Runs in the thread. Return False if that fails."""
         if self._broken:
             return False
         try:
             self._write(response_record(response, {FINGERPRINT: fingerprint.hex()}))
         except Exception as error:
-            self._broken = isinstance(error, OSError)  # A part of a record may be in the file: nothing can follow it.
+            self._broken = isinstance(error, OSError)  # The file may end in a partial record, which nothing can follow.
             logger.error(
                 "%(url)s cannot be written to %(path)s%(end)s: %(error)s",
                 {
@@ -104,7 +103,7 @@ class WarcMiddleware:
 
     def _write(self, record: bytes) -> None:
         self._file.write(gzip.compress(record, LEVEL, mtime=0) if self._compressed else record)
-        self._file.flush()  # A crawl that is killed loses what waits, and no more.
+        self._file.flush()  # A crawl that is killed only loses the queued responses.
 
     async def _spider_closed(self) -> None:
         await asyncio.get_running_loop().run_in_executor(None, self._close)
@@ -118,7 +117,7 @@ class WarcMiddleware:
 
 
 def check_reactor(crawler: Crawler, name: str) -> None:
-    """Raise :exc:`~scrapy_dripper.config.ConfigError` if a crawl runs on another reactor than asyncio's."""
+    """Raise :exc:`~scrapy_dripper.config.ConfigError` if a crawl does not use the asyncio reactor."""
     if not is_asyncio_available():
         raise ConfigError(
             "TWISTED_REACTOR must be 'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default, "
@@ -127,7 +126,7 @@ def check_reactor(crawler: Crawler, name: str) -> None:
 
 
 def response_record(response: Response, fields: Mapping[str, str]) -> bytes:
-    """Return a response as a record, uncompressed; ``fields`` come to those that every record has."""
+    """Return a response as an uncompressed record with additional header ``fields``."""
     record = _record(WarcRecordType.response)
     record.headers["WARC-Target-URI"] = response.url
     if response.ip_address is not None:
@@ -143,7 +142,7 @@ def response_record(response: Response, fields: Mapping[str, str]) -> bytes:
 
 
 def _head(response: Response) -> bytes:
-    """Return the status line and the header, as they came but for the chunks that the downloader has joined."""
+    """Return the status line and the header as received, except that the downloader has joined the chunks."""
     try:
         phrase = HTTPStatus(response.status).phrase
     except ValueError:
@@ -180,7 +179,7 @@ def _written(record: WarcRecord, payload_digest: bytes | None = None) -> bytes:
 
 
 def _new_file(path: Path) -> tuple[BinaryIO, Path]:
-    """Create a file under the first free name: ``crawl.warc.gz``, ``crawl-2.warc.gz``, ..."""
+    """Create a file with the first free name: ``crawl.warc.gz``, ``crawl-2.warc.gz``, ..."""
     stem, dot, extensions = path.name.partition(".")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Batches of documents through the worker processes of a crawl, without a crawl."""
+"""Extract batches of documents in worker processes, without a crawl."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from scrapy_dripper.workers import Pool, Task, WorkerError, shared_pool
 T = TypeVar("T")
 
 AHEAD = 4
-"""Batches under way or done for each worker: so many may wait behind a slow one, whose answer comes first."""
+"""Batches in flight or finished for each worker. This many can queue behind a slow one, because results are ordered."""
 
 
 class Processes:
-    """So many worker processes for one configuration. A page that stops one of them loses only itself."""
+    """Worker processes for one configuration. A page that stops a worker does not affect other pages."""
 
     def __init__(self, config: Config, count: int) -> None:
-        """Start the first worker. Raises what :func:`~scrapy_dripper.workers.shared_pool` raises."""
+        """Start the first worker. Raises the same errors as :func:`~scrapy_dripper.workers.shared_pool`."""
         self._config, self._count = config, count
         self._shared = shared_pool(replace(config, processes=count))
         self._threads = ThreadPoolExecutor(count, "scrapy-dripper-corpus")
 
     def extract(self, batches: Iterable[tuple[list[T], list[Document]]]) -> Iterator[tuple[list[T], list[Extraction]]]:
-        """Yield each batch with its extractions, in order; what comes with the documents stays in this process.
+        """Yield each batch with its extractions, in order. The values beside the documents stay in this process.
 
         Raise :exc:`~scrapy_dripper.workers.StartError` if there is no worker and none can be started.
         """
@@ -51,7 +51,7 @@ class Processes:
 
 
 def answers(pool: Pool, tasks: list[Task]) -> list[Extraction]:
-    """Return one extraction per task, in order, whatever the pages do to the workers."""
+    """Return one extraction per task, in order, even if pages stop workers."""
     done: dict[int, Extraction] = {}
     left = list(range(len(tasks)))
     alone = False
@@ -61,7 +61,7 @@ def answers(pool: Pool, tasks: list[Task]) -> list[Extraction]:
             found = pool.extract([tasks[number] for number in batch])
         except WorkerError as error:
             at = 0 if len(batch) == 1 else error.task
-            if at is None:  # nobody knows which page it was
+            if at is None:  # the page that failed is unknown
                 alone = True
                 continue
             done[batch[at]] = _blamed(pool, tasks[batch[at]], error)
@@ -73,10 +73,10 @@ def answers(pool: Pool, tasks: list[Task]) -> list[Extraction]:
 
 
 def _blamed(pool: Pool, task: Task, error: WorkerError) -> Extraction:
-    """Return what becomes of a page that stopped a worker: one that died may be tried again, then it falls back."""
+    """Retry a page that stopped a worker, if the worker died, and otherwise return its fallback."""
     document = task.document
     try:
-        if error.reason is not FallbackReason.TIMEOUT:  # somebody else may have killed it: the system, for its memory
+        if error.reason is not FallbackReason.TIMEOUT:  # the page may not be the cause: the system may be out of memory
             return pool.extract([task])[0]
     except WorkerError as again:
         error = again

@@ -1,7 +1,7 @@
-"""An executor for datatrove on one machine, whose ranks can be killed.
+"""A local datatrove executor that survives killed ranks.
 
-``LocalPipelineExecutor`` of datatrove 0.10 waits for ever when one of its processes is killed, as Linux does when
-memory runs out. Here each rank is a fresh process, and one that dies is started again.
+``LocalPipelineExecutor`` of datatrove 0.10 waits for ever if one of its processes is killed, for example because memory
+runs out. Here, each rank is a fresh process, and a rank that dies is started again.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from datatrove.executor.base import DistributedEnvVars, PipelineExecutor
 logger = logging.getLogger(__name__)
 
 TRIES = 2
-"""Times that a rank is started in one run."""
+"""How often a rank is started in one run."""
 TICK = 0.1
-"""Seconds between two looks at the ranks."""
+"""Seconds between two checks of the ranks."""
 
 
 class RanksFailedError(RuntimeError):
-    """Ranks did not get to their end; ``ranks`` says which. The next run begins them again, and no other."""
+    """Some ranks failed; ``ranks`` holds their numbers. The next run only starts these again."""
 
     def __init__(self, ranks: Sequence[int], tasks: int, logs: str) -> None:
         named = ", ".join(map(str, ranks[:10])) + (", ..." if len(ranks) > 10 else "")
@@ -35,15 +35,15 @@ class RanksFailedError(RuntimeError):
 
 
 class RankProcesses(PipelineExecutor):  # type: ignore[misc]
-    """Run a pipeline of datatrove on this machine, each rank in a process of its own.
+    """Run a datatrove pipeline on this machine, with each rank in its own process.
 
-    A rank that has finished is never run again: that is datatrove's rule, whose logs, stats and marks are used
-    (``logging_dir``). One that dies or fails is started once more; what it had written is written anew. When this
-    process ends, however it ends, its ranks end.
+    Like other datatrove executors, it uses the logs, stats and completion marks in ``logging_dir``, and never runs a
+    completed rank again. A rank that dies or fails is started once more and rewrites its output. When this process
+    ends, for any reason, its ranks end as well.
     """
 
     def __init__(self, pipeline: list[Any], tasks: int, workers: int, logging_dir: str) -> None:
-        """``tasks`` is the number of ranks, ``workers`` how many of them run at a time."""
+        """``tasks`` is the number of ranks; ``workers`` is how many of them run at the same time."""
         super().__init__(pipeline, logging_dir)
         self.tasks, self.workers = tasks, workers
 
@@ -53,15 +53,15 @@ class RankProcesses(PipelineExecutor):  # type: ignore[misc]
         return self.tasks
 
     def get_distributed_env(self, node_rank: int = -1) -> DistributedEnvVars:  # noqa: ARG002
-        """Return what datatrove wants to know of a cluster: that there is none."""
+        """Return the cluster environment for datatrove: there is no cluster."""
         unknown = dict.fromkeys(("cpus_per_task", "mem_per_cpu", "gpus_on_node"), "-1")
         values = {"node_ips": "localhost", "executor": "LOCAL", **unknown}
         return DistributedEnvVars(**{f"datatrove_{name}": value for name, value in values.items()})
 
     def run(self, finished: Callable[[int], None] | None = None) -> None:
-        """Run all ranks that have not finished, and call ``finished`` with each that has, those of earlier runs first.
+        """Run all ranks that are not complete. Call ``finished`` with each complete rank, starting with earlier runs.
 
-        Raise :exc:`RanksFailedError` when all others are done.
+        If ranks fail, raise :exc:`RanksFailedError` after all others are done.
         """
         waiting = deque(self.get_incomplete_ranks())
         for rank in sorted(set(range(self.tasks)) - set(waiting)):
@@ -101,7 +101,7 @@ class RankProcesses(PipelineExecutor):  # type: ignore[misc]
             raise RanksFailedError(sorted(failed), self.tasks, self.logging_dir.resolve_paths("logs"))
 
     def _start(self, rank: int, program: bytes) -> subprocess.Popen[bytes]:
-        with self.logging_dir.open(f"logs/task_{rank:05d}.stderr", "wb") as errors:  # what comes before its log is open
+        with self.logging_dir.open(f"logs/task_{rank:05d}.stderr", "wb") as errors:  # errors before its log is open
             process = subprocess.Popen(
                 [sys.executable, "-m", "scrapy_dripper.corpus.rank", str(rank)],
                 stdin=subprocess.PIPE,
@@ -111,8 +111,8 @@ class RankProcesses(PipelineExecutor):  # type: ignore[misc]
         try:
             assert process.stdin is not None
             process.stdin.write(len(program).to_bytes(8, "big") + program)
-            process.stdin.flush()  # and it stays open: its end tells the rank that nobody waits for it any more
-        except OSError:  # It is gone already.
+            process.stdin.flush()  # it stays open, so that the rank notices when this process ends
+        except OSError:  # The rank has already ended.
             logger.debug("rank %(rank)d did not start", {"rank": rank}, exc_info=True)
         return process
 

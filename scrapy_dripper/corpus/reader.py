@@ -1,4 +1,4 @@
-"""A reader for datatrove: the HTML pages of WARC files."""
+"""A datatrove reader for the HTML pages of WARC files."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from scrapy_dripper.corpus.records import Recorded, Skip, pages
 from scrapy_dripper.page.decode import decode
 
 MOST_BYTES = 100_000_000
-"""Bytes of a record over which it is not read, nor decompressed: ten times ``DRIPPER_MAX_BYTES``."""
+"""Size limit of a record in bytes, before and after decompression: ten times ``DRIPPER_MAX_BYTES``."""
 
 
 class FastWarcReader(BaseDiskReader):  # type: ignore[misc]
-    """Read the HTML pages of WARC files with FastWARC, gzip, zstd and lz4 alike.
+    """Read the HTML pages of WARC files, uncompressed or compressed with gzip, zstd or lz4, with FastWARC.
 
     The text of a document is the page's HTML, decoded as in a crawl (:mod:`scrapy_dripper.page.decode`). Its metadata
-    are ``url``, ``date``, ``digest`` (SHA-1 of the body as it was sent), ``truncated`` (why the archive has a part of
-    the page only; None if it has all) and ``file_path``. Its id is that of the record.
+    are ``url``, ``date``, ``digest`` (SHA-1 of the body as it was sent), ``truncated`` (why the archive only holds a
+    part of the page; None if it is complete) and ``file_path``. Its id is that of the record.
 
-    What is no page is counted as ``skipped/REASON`` (:class:`~scrapy_dripper.corpus.records.Skip`); pages are counted
-    as ``pages``, those that are truncated or whose digest is wrong as ``truncated`` and ``wrong_digest`` as well.
+    Pages are counted as ``pages``, and also as ``truncated`` or ``wrong_digest`` if they are. Other records are counted
+    as ``skipped/REASON`` (:class:`~scrapy_dripper.corpus.records.Skip`).
     """
 
     name = "FastWARC"
@@ -32,7 +32,7 @@ class FastWarcReader(BaseDiskReader):  # type: ignore[misc]
     def __init__(
         self, data_folder: Any, paths_file: Any = None, *, max_bytes: int = MOST_BYTES, **options: Any
     ) -> None:
-        """``max_bytes`` is the most bytes of a record that are read; other options are those of datatrove's readers."""
+        """``max_bytes`` is the size limit of a record. Other options are those of datatrove's readers."""
         super().__init__(data_folder, paths_file, **options)
         self.max_bytes = max_bytes
 

@@ -1,4 +1,4 @@
-"""The responses of a WARC file, as they were sent and as HTML pages (ISO 28500, WARC 1.1)."""
+"""Read the responses of a WARC file, raw or as HTML pages (ISO 28500, WARC 1.1)."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ _chunk_size = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]{0,1000})?\r?
 
 
 class Skip(str, Enum):
-    """Why a record is no page. Each is counted."""
+    """Why a record is not a page. Each reason is counted."""
 
     REVISIT = "revisit"
-    """The record says that the page had not changed since an earlier record."""
+    """The page has not changed since an earlier record."""
     CONTINUATION = "continuation"
-    """A further segment of a record; its first segment is the page, and truncated."""
+    """A further segment of a record. The first segment counts as a truncated page."""
     CUT_OFF = "cut_off"
-    """The archive ends within the record, as after a crawl that was killed."""
+    """The archive ends within the record, for example because the crawl was killed."""
     BROKEN = "broken_archive"
-    """The archive cannot be read from here on; what follows in it is lost."""
+    """The archive cannot be read from here on. The rest of it is lost."""
     OVERSIZE = "oversize"
-    """More bytes than are read, before or after decompression."""
+    """The record exceeds the size limit, before or after decompression."""
     NOT_HTTP = "not_http"
-    """No HTTP response: ``dns:``, ``ftp:``, or one whose header cannot be read."""
+    """Not an HTTP response (``dns:``, ``ftp:``), or one with an invalid header."""
     STATUS = "status"
     """The status is not 2xx: an error, a redirect."""
     NOT_HTML = "not_html"
-    """The type is another one than HTML."""
+    """The media type is not HTML."""
     EMPTY = "empty"
-    """The body is empty, or white space only."""
+    """The body is empty or holds only white space."""
     ENCODING = "encoding"
-    """The body is compressed in a way that nobody here can undo, or damaged."""
+    """The compression of the body is unknown, or the body is damaged."""
 
     def __str__(self) -> str:
         return self.value
@@ -57,7 +57,7 @@ class Skip(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An HTTP response as an archive has it: the body may be chunked and compressed."""
+    """An HTTP response of an archive. The body may be chunked and compressed."""
 
     url: str
     id: str
@@ -66,20 +66,21 @@ class Recorded:
     headers: tuple[tuple[bytes, bytes], ...]
     body: bytes
     offset: int
-    """Where the record begins in the archive, in bytes: in a compressed one, where its member begins."""
+    """Byte offset of the record in the archive, or of its member in a compressed archive."""
     truncated: str | None
-    """Why the crawler stored a part of the response only (``length``, ``time``, ``disconnect``, ...), None if all."""
+    """Why the crawler only stored a part of the response (``length``, ``time``, ``disconnect``, ...); None if
+    complete."""
     digest: str
-    """SHA-1 of the body, ``sha1:`` and base 32."""
+    """SHA-1 of the body: ``sha1:`` and base 32."""
     is_intact: bool
-    """False if the digest in the archive is another one."""
+    """False if the digest in the archive is different."""
     payload_type: str
-    """What the crawler took the body for, whatever its header says; empty if it does not say."""
+    """The media type that the crawler has detected; empty if it is not recorded."""
     extension: tuple[tuple[str, str], ...]
-    """Fields of the record that begin with ``Scrapy-``."""
+    """The record's header fields that begin with ``Scrapy-``."""
 
     def header(self, name: bytes) -> str:
-        """Return the last value of an HTTP header, empty if there is none."""
+        """Return the last value of an HTTP header, or an empty string."""
         values = [value for key, value in self.headers if key.lower() == name]
         return values[-1].decode("latin-1") if values else ""
 
@@ -97,10 +98,10 @@ class Recorded:
 def responses(
     stream: BinaryIO, limit: int, skip: Callable[[Skip], None], name: str = "the archive"
 ) -> Iterator[Recorded]:
-    """Yield the HTTP responses of an archive, whatever their status and type.
+    """Yield the HTTP responses of an archive, with any status and type.
 
-    ``limit`` is the most bytes of a record that are read; ``skip`` is told what is left out. Raise OSError if the
-    stream cannot be read; an archive that is damaged is read up to there.
+    ``limit`` is the size limit of a record in bytes. ``skip`` is called with the reason for each skipped record. A
+    damaged archive is read up to the damage. Raise OSError if the stream cannot be read.
     """
     records = ArchiveIterator(stream, record_types=_RECORDS, parse_http=False)
     while True:
@@ -108,7 +109,7 @@ def responses(
             record = next(records, None)
             found = None if record is None else _recorded(record, limit)
         except OSError as error:
-            if error.errno is not None:  # FastWARC's own have none: the disk or the network has failed, not the archive
+            if error.errno is not None:  # FastWARC's own errors have none, so the disk or the network has failed
                 raise
             logger.error("%(name)s cannot be read any further: %(error)s", {"name": name, "error": error})
             skip(Skip.BROKEN)
@@ -122,7 +123,7 @@ def responses(
 
 
 def pages(stream: BinaryIO, limit: int, skip: Callable[[Skip], None], name: str = "the archive") -> Iterator[Recorded]:
-    """Yield the HTML pages of an archive, their bodies neither chunked nor compressed any more. See `responses`."""
+    """Yield the HTML pages of an archive, with decoded bodies. The parameters are those of :func:`responses`."""
     for recorded in responses(stream, limit, skip, name):
         page = as_page(recorded, limit)
         if isinstance(page, Skip):
@@ -132,9 +133,9 @@ def pages(stream: BinaryIO, limit: int, skip: Callable[[Skip], None], name: str 
 
 
 def as_page(recorded: Recorded, limit: int) -> Recorded | Skip:
-    """Return a response as a page whose body is that of the document, or why it is none.
+    """Return a response as a page with a decoded body, or the reason why it is not a page.
 
-    It is HTML if the crawler or the server took it for that, or if nobody says and it begins with a tag.
+    It is HTML if the crawler or the server says so, or if neither gives a type and it begins with a tag.
     """
     if not 200 <= recorded.status < 300:
         return Skip.STATUS
@@ -155,7 +156,7 @@ def as_page(recorded: Recorded, limit: int) -> Recorded | Skip:
 
 
 def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip:
-    """Return what a record holds, or why it is not read."""
+    """Return the response of a record, or the reason why it is skipped."""
     if record.record_type != WarcRecordType.response:
         return Skip.REVISIT if record.record_type == WarcRecordType.revisit else Skip.CONTINUATION
     url = (record.headers.get("WARC-Target-URI") or "").strip("<> ")
@@ -196,10 +197,10 @@ def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip:
 
 
 def _is_intact(record: WarcRecord, block: bytes, body: bytes, sha1: bytes) -> bool:
-    """Return False if a digest of a known kind says that the bytes are others than those that were written.
+    """Return False if a digest of a known kind shows that the bytes have changed.
 
-    The digest of the body is asked first, because its SHA-1 is known. Where the body is chunked or compressed it is
-    that of the whole record: archives differ in what they took the other one of.
+    The digest of the body is checked first, because its SHA-1 is known. If the body is chunked or compressed, the
+    digest of the whole record is checked instead, because archives differ in how they compute that of the body.
     """
     asked = [("WARC-Block-Digest", block)]
     if not _encoded(block[: len(block) - len(body)]):
@@ -215,7 +216,7 @@ def _is_intact(record: WarcRecord, block: bytes, body: bytes, sha1: bytes) -> bo
 
 
 def _unchunked(body: bytes) -> bytes:
-    """Return a body without its chunks' sizes; one that has none, whatever its header says, as it is."""
+    """Join the chunks of a body. A body without chunks is returned unchanged, even if its header says otherwise."""
     parts, at = [], 0
     while (size := _chunk_size(body, at)) is not None:
         begin = size.end()
@@ -228,7 +229,7 @@ def _unchunked(body: bytes) -> bytes:
 
 
 def _inflated(body: bytes, encodings: str, limit: int) -> bytes | Skip:
-    """Return a body decompressed. Archives that store it decompressed often keep the header: that is no error."""
+    """Decompress a body. An uncompressed body is no error, because archives often keep the original header."""
     found = [name.strip().lower().removeprefix("x-") for name in encodings.split(",")]
     for name in reversed([name for name in found if name not in ("", "identity")]):
         try:
@@ -244,8 +245,8 @@ def _inflated(body: bytes, encodings: str, limit: int) -> bytes | Skip:
 
 
 def _once_inflated(body: bytes, name: str, limit: int) -> bytes:
-    """Return at most one byte more than the limit. Raise OSError if that is no such compression."""
-    if name == "deflate" and body[:1] != b"\x78":  # raw, which no standard allows and some servers send
+    """Decompress a body, up to one byte more than the limit. Raise OSError if it is not compressed this way."""
+    if name == "deflate" and body[:1] != b"\x78":  # raw deflate, which some servers send against the standard
         try:
             return zlib.decompressobj(-zlib.MAX_WBITS).decompress(body, limit + 1)
         except zlib.error as error:

@@ -1,4 +1,4 @@
-"""A crawl again, from the WARC files that it has written (``DRIPPER_REPLAY``); nothing is downloaded."""
+"""Run a crawl again from its WARC files, without downloading anything (``DRIPPER_REPLAY``)."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from scrapy_dripper.corpus.records import HTML, Recorded, Skip, responses
 logger = logging.getLogger(__name__)
 
 MOST_BYTES = 1 << 30
-"""Bytes of a record over which it is not read: what Scrapy downloads at most by default (``DOWNLOAD_MAXSIZE``)."""
+"""Size limit of a record in bytes: Scrapy's default download limit (``DOWNLOAD_MAXSIZE``)."""
 META_KEY = "dripper_record"
-"""Key of a request's meta: the file and the offset of the record that answers it."""
+"""Key of a request's meta with the file and the offset of the record that answers it."""
 
 
 def archives(settings: BaseSettings) -> list[str]:
-    """Return the files that ``DRIPPER_REPLAY`` names. Raise :exc:`~scrapy_dripper.config.ConfigError` for none."""
+    """Return the files of ``DRIPPER_REPLAY``. Raise :exc:`~scrapy_dripper.config.ConfigError` if there are none."""
     pattern = Config.from_settings(settings).replay
     found = sorted(glob.glob(pattern, recursive=True)) if pattern else []
     if not found:
-        raise ConfigError(f"DRIPPER_REPLAY must be the path of a WARC file that is there, or a glob (got {pattern!r})")
+        raise ConfigError(f"DRIPPER_REPLAY must be the path of an existing WARC file, or a glob (got {pattern!r})")
     return found
 
 
 def recorded(path: str) -> Iterator[Recorded]:
-    """Yield the responses of an archive; what cannot be read is logged."""
+    """Yield the responses of an archive. Log records that cannot be read."""
 
     def skip(reason: Skip) -> None:
         logger.warning("%(path)s has a record that cannot be replayed: %(reason)s", {"path": path, "reason": reason})
@@ -49,11 +49,11 @@ def recorded(path: str) -> Iterator[Recorded]:
 
 
 class ReplayHandler(BaseDownloadHandler):
-    """Answer requests with the responses that an archive has for them.
+    """Answer requests with the responses in an archive.
 
-    They are found by the request's fingerprint, or in the archives of others by the URL. A request that was made
-    several times gets its responses in their order, and the last one from then on. One that the archive does not have
-    is ignored and counted. Raise :exc:`~scrapy_dripper.config.ConfigError` if there is no archive.
+    Responses are found by the request's fingerprint or, in archives of other tools, by the URL. If a request is made
+    several times, it gets its responses in order, and then the last one again. A request without a response is ignored
+    and counted. Raise :exc:`~scrapy_dripper.config.ConfigError` if there is no archive.
     """
 
     lazy = False
@@ -78,7 +78,9 @@ class ReplayHandler(BaseDownloadHandler):
             stream.seek(offset)
             found = next(responses(stream, MOST_BYTES, skipped.append, path), None)
         if found is None:
-            raise IgnoreRequest(f"{path} has no response at byte {offset:,}: is each record compressed by itself?")
+            raise IgnoreRequest(
+                f"{path} has no response at byte {offset:,}: check that each record is compressed separately"
+            )
         return _response(found)
 
     def _next_place(self, request: Request) -> tuple[str, int] | None:
@@ -90,7 +92,7 @@ class ReplayHandler(BaseDownloadHandler):
         return places[0] if places else None
 
     def _index(self) -> dict[str, list[tuple[str, int]]]:
-        """Return where the responses to each request are, by fingerprint."""
+        """Return the places of all responses by the fingerprint of their request."""
         places: dict[str, list[tuple[str, int]]] = {}
         for path in self._paths:
             for one in recorded(path):
@@ -106,7 +108,7 @@ class ReplayHandler(BaseDownloadHandler):
 class ReplaySpider(scrapy.Spider):
     """Yield an item with the ``url`` of each HTML page of ``DRIPPER_REPLAY``; the add-on fills in its content.
 
-    A spider of your own can be replayed as it is: with ``DRIPPER_REPLAY`` set, its requests are answered from the
+    Your own spiders can be replayed without changes: with ``DRIPPER_REPLAY``, their requests are answered from the
     archive.
     """
 
@@ -139,7 +141,7 @@ def _field(one: Recorded, name: str) -> str | None:
 
 
 def _response(one: Recorded) -> Response:
-    """Return a response as the downloader had it."""
+    """Return a response as the downloader would."""
     headers = Headers()
     for name, value in one.headers:
         headers.appendlist(name, value)

@@ -1,4 +1,4 @@
-"""A step for datatrove: HTML in, main content out."""
+"""A datatrove step that extracts main content from HTML."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 
 OUTPUTS = ("markdown", "text", "main_html")
-"""What the text of a document can become."""
+"""Forms of the main content for the text of a document."""
 ON_ERROR = ("keep", "drop")
 
 Batch = tuple[list[Row], list[Document]]
 
 
 class DripperExtractor(PipelineStep):  # type: ignore[misc]
-    """Put the main content of pages into the text of documents that hold HTML.
+    """Replace the HTML in the text of documents by its main content.
 
-    The id stays, and so does the metadata, to which come ``title``, ``main_html``, ``page_type``, ``quality``,
-    ``source``, ``reason`` (of a fallback, None without) and ``error``; where asked, ``content``, the content list as
-    JSON, and ``page``, what the page says about itself as JSON. The URL is that in the metadata (``url``).
+    The id and the metadata are kept, and these keys are added to the metadata: ``title``, ``main_html``, ``page_type``,
+    ``quality``, ``source``, ``reason`` (the fallback reason or None) and ``error``; optionally also ``content`` (the
+    content list as JSON) and ``page`` (the page's metadata as JSON). The URL is taken from the metadata (``url``).
 
-    A page without any content stays as a document without text (``on_error="keep"``), or is left out (``"drop"``).
-    Stats say what became of each: ``pages``, ``source/NAME``, ``reason/NAME``, ``page_type/NAME``, and ``empty``,
-    ``dropped`` and ``extracted``, of which the first two are parts of ``pages`` less ``extracted``.
+    A page without content is kept as a document without text (``on_error="keep"``) or dropped (``"drop"``). Stats count
+    the results: ``pages``, ``source/NAME``, ``reason/NAME``, ``page_type/NAME``, ``extracted``, ``empty`` and
+    ``dropped``. Pages that are not counted as ``extracted`` are ``empty``, and possibly ``dropped``.
 
-    The engine is loaded once a rank. Pages are extracted in this process, dangerous ones in a sandbox; or, with
-    ``processes``, in so many worker processes, and then a page that hangs, crashes or takes all memory loses only
-    itself.
+    The engine is loaded once per rank. Pages are extracted in this process, and dangerous ones in a sandbox. With
+    ``processes``, pages are extracted in that many worker processes, so that a page that hangs, crashes or exhausts
+    memory does not affect others.
     """
 
     type = "EXTRAC"
@@ -53,7 +53,7 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
         on_error: str = "keep",
         processes: int = 0,
     ) -> None:
-        """Raise :exc:`~scrapy_dripper.config.ConfigError` for a value that is not allowed."""
+        """Raise :exc:`~scrapy_dripper.config.ConfigError` for an invalid value."""
         super().__init__()
         if output not in OUTPUTS:
             raise ConfigError(f"output must be one of {', '.join(map(repr, OUTPUTS))} (got {output!r})")
@@ -66,7 +66,7 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
 
     def run(self, data: Iterable[Row], rank: int = 0, world_size: int = 1) -> Iterator[Row]:  # noqa: ARG002
         """Yield the documents in order, with their main content."""
-        # Trafilatura reports on documents whose reason is in the metadata.
+        # Silences Trafilatura, because the metadata hold the reasons.
         logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
         door = Processes(self.config, self.processes) if self.processes else _Here(self.config, self.track_time)
         with closing(door):
@@ -79,7 +79,7 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
             yield batch, [Document(row.text, str(row.metadata.get("url") or "")) for row in batch]
 
     def _fill(self, row: Row, extraction: Extraction) -> bool:
-        """Write an extraction into its document and count it; return False if the document is to be dropped."""
+        """Write an extraction into its document and count it. Return False if the document is to be dropped."""
         text = getattr(extraction, self.output) or ""
         reason = extraction.fallback_reason
         self.stat_update("pages", f"source/{extraction.source}")
@@ -123,7 +123,7 @@ class _Here:
             yield rows, extractions
 
     def close(self) -> None:
-        """Give back what the extractor holds."""
+        """Close the extractor."""
         self._extractor.close()
 
 

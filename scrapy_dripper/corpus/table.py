@@ -1,4 +1,4 @@
-"""Documents as rows of Parquet, with one schema whatever is in them."""
+"""Write documents as Parquet rows with a fixed schema."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from datatrove.data import Document
 from datatrove.pipeline.base import PipelineStep
 from datatrove.pipeline.writers.parquet import ParquetWriter
 
-# A batch of large pages can have more characters than the offsets of a plain string column can count (2 GiB).
+# A batch of large pages can exceed the offsets of a plain string column (2 GiB).
 _LONG = pa.large_string()
 _COLUMNS = {
     "id": pa.string(),
@@ -34,11 +34,11 @@ _COLUMNS = {
 }
 _OPTIONAL = ("main_html", "content", "page")
 ROWS_TOGETHER = 256
-"""Rows that are in memory until they are written."""
+"""Number of rows to hold in memory before they are written."""
 
 
 def schema(optional: Iterable[str] = ()) -> pa.Schema:
-    """Return the columns of a document; ``main_html``, ``content`` and ``page`` only where they are asked for."""
+    """Return the columns of a document. ``main_html``, ``content`` and ``page`` are optional."""
     left_out = set(_OPTIONAL) - set(optional)
     return pa.schema([(name, kind) for name, kind in _COLUMNS.items() if name not in left_out])
 
@@ -52,7 +52,7 @@ class RowWriter(ParquetWriter):  # type: ignore[misc]
             compression="zstd",
             adapter=_row,
             batch_size=ROWS_TOGETHER,
-            max_file_size=-1,  # one file a rank
+            max_file_size=-1,  # one file per rank
             schema=columns,
         )
 
@@ -63,9 +63,9 @@ def _row(writer: RowWriter, document: Document) -> dict[str, Any]:
 
 
 class Publish(PipelineStep):  # type: ignore[misc]
-    """Move what a rank has written to its place, once it is complete: a file there is never part of one.
+    """Move the file of a rank to the output folder once it is complete, so that the folder never holds partial files.
 
-    A Parquet file that nobody closed cannot be read at all.
+    A Parquet file that was not closed cannot be read at all.
     """
 
     type = "WRITER"
@@ -76,9 +76,9 @@ class Publish(PipelineStep):  # type: ignore[misc]
         self.folder = Path(folder)
 
     def run(self, data: Iterable[Document], rank: int = 0, world_size: int = 1) -> Iterator[Document]:  # noqa: ARG002
-        """Yield the documents, whose writers close their files at the end, and move the rank's."""
+        """Yield the documents, close the files of their writers, and move the file of this rank."""
         yield from data
         name = f"{rank:05d}.parquet"
         written = self.folder / "unfinished" / name
-        if written.exists():  # A rank that keeps no page writes none.
+        if written.exists():  # a rank without pages writes no file
             written.replace(self.folder / name)

@@ -165,10 +165,10 @@ _drippers: WeakKeyDictionary[Crawler, Dripper] = WeakKeyDictionary()
 
 def _is_binary(html: str | bytes) -> bool:
     """Return True if a document starts like a PDF, an image or another binary file."""
-    head = html[:1_024]
-    if isinstance(head, bytes) and (b"<\0" in head or b"\0<" in head):
+    prefix = html[:1_024]
+    if isinstance(prefix, bytes) and (b"<\0" in prefix or b"\0<" in prefix):
         return False  # UTF-16, whose bytes look like control characters before decoding.
-    return looks_binary(head) is not None
+    return looks_binary(prefix) is not None
 
 
 async def _result(future: asyncio.Future[Extraction] | None) -> Extraction | None:

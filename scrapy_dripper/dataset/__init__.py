@@ -1,1 +1,1 @@
-"""Pages with known main content, and what an extraction of them is worth: what training and evaluation share."""
+"""Pages with ground truth, and metrics for extractions: shared by training and evaluation."""

@@ -1,8 +1,8 @@
-"""Which blocks of a page are in its ground truth: the labels that the tagger learns from.
+"""Align the blocks of a page with its ground truth, to get the labels for training the tagger.
 
-The ground truth is plain text without positions, so every block is looked up in it. A page repeats itself, in menus
-and teasers and copies for small screens, so the blocks are matched as a chain that runs through the page and the
-ground truth in the same order; only then are blocks placed out of order, and last by their words alone.
+The ground truth is plain text without positions, so every block is searched in it. Pages repeat text in menus, teasers
+and copies for small screens. So blocks are first matched as a chain that has the same order in the page and in the
+ground truth. The remaining blocks are then placed out of order, and finally by their words alone.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
 MAIN_COVERAGE = 0.5
-"""Share of a block's words that the ground truth must hold for the block to be main."""
+"""A block is main if the ground truth holds at least this share of its words."""
 DUPLICATE_WEIGHT = 0.1
-"""Weight of a block that is not main although another block with the same words is."""
+"""Weight of a block that is not main while another block with the same words is."""
 
-# Scripts that write no spaces between words: kana, Han, and the letters of Thai, Lao, Burmese and Khmer.
+# Scripts without spaces between words: kana, Han, Thai, Lao, Burmese and Khmer.
 _UNSPACED = (
     "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46\u0e81-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec6\u1000-\u102a\u103f\u1050-\u1055"
     "\u1780-\u17b3\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
@@ -34,15 +34,15 @@ _UNSPACED = (
 )
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 
-_GRAM = 3  # Longer blocks are found by their 3-grams, the others by all their words.
-_MAX_HITS = 60  # places looked at for one 3-gram, or for one short block
-_MAX_RUNS = 12  # places looked at for one longer block
-_DIAGONAL_GAP = 8  # words that may be missing or extra between two parts of a run
-_NEAR_CHAIN = 6  # blocks: how far from the chain a short block may be placed out of order
-_NEAR_BAG = 2  # the same where it is placed by its words alone
-_BAG_WORDS = 6  # a block with as many words may be anywhere
-_CONTINUES = 0.8  # weight of going on exactly where a block shortly before ended
-_PASSES = 4  # A block placed out of order brings its neighbours near.
+_GRAM = 3  # longer blocks are found by their 3-grams, shorter ones by all their words
+_MAX_HITS = 60  # places to consider for a 3-gram, or for a short block
+_MAX_RUNS = 12  # places to consider for a longer block
+_DIAGONAL_GAP = 8  # words that may be missing or added between two parts of a run
+_NEAR_CHAIN = 6  # maximum distance from the chain, in blocks, of a short block placed out of order
+_NEAR_BAG = 2  # the same for a block placed by its words alone
+_BAG_WORDS = 6  # a block with at least this many words may be anywhere
+_CONTINUES = 0.8  # bonus for starting exactly where a recent block ended
+_PASSES = 4  # several passes, because a block placed out of order allows its neighbours to be placed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,29 +50,29 @@ class Alignment:
     """The labels of a page of n blocks."""
 
     main: Bools
-    """True where the block is in the ground truth."""
+    """True if the block is in the ground truth."""
     coverage: Floats
-    """Share of the block's words that were found in the ground truth, 0 where the block was not placed in it."""
+    """Share of the block's words that were found in the ground truth, or 0 if the block was not placed."""
     duplicate: Bools
-    """True where the block is not main but another block with the same words is: either could have been chosen."""
+    """True if the block is not main but another block with the same words is. Either could have been chosen."""
     words: Longs
-    """Number of words of the block, each Han or kana character counted as one."""
+    """Number of words of the block. Each Han or kana character counts as a word."""
 
     @property
     def weight(self) -> Floats:
-        """Trust in each label: 1, or :data:`DUPLICATE_WEIGHT` for a duplicate."""
+        """Weight of each label: 1, or :data:`DUPLICATE_WEIGHT` for a duplicate."""
         return np.where(self.duplicate, DUPLICATE_WEIGHT, 1.0)
 
 
 def tokens(text: str) -> list[str]:
-    """Return the lower-case words of a text; each character of a script without spaces is a word of its own."""
+    """Return the lower-case words of a text. Each character of a script without spaces is a word."""
     return _TOKEN.findall(text.lower())
 
 
 def align(block_texts: Sequence[str], truth: str) -> Alignment:
-    """Return which blocks, given in document order, make up the ground truth.
+    """Return which blocks, given in document order, are in the ground truth.
 
-    The result depends on words only: not on case, white space or punctuation.
+    The result only depends on words, and not on case, white space or punctuation.
     """
     words = [tokens(text) for text in block_texts]
     match = _Match(words, tokens(truth))
@@ -88,7 +88,7 @@ def align(block_texts: Sequence[str], truth: str) -> Alignment:
 
 
 class _Run(NamedTuple):
-    """A place in the ground truth where a block may stand: ``matched`` of its words lie in ``start:end``."""
+    """A candidate place of a block in the ground truth. ``matched`` of its words are in ``start:end``."""
 
     block: int
     start: int
@@ -98,7 +98,7 @@ class _Run(NamedTuple):
 
 
 class _Hits(NamedTuple):
-    """Columns: ``size`` words from word ``at`` of a block are those from ``place`` of the ground truth."""
+    """Columns of matches: ``size`` words from word ``at`` of a block equal those from ``place`` of the ground truth."""
 
     block: Longs
     at: Longs
@@ -115,7 +115,7 @@ class _Hits(NamedTuple):
 
 
 class _Match:
-    """The state of one page's alignment: what is placed so far, and which words of the ground truth that took."""
+    """The state of an alignment: the blocks placed so far, and the words of the ground truth that they claim."""
 
     def __init__(self, blocks: list[list[str]], truth: list[str]) -> None:
         vocabulary = {word: i for i, word in enumerate(dict.fromkeys(truth))}
@@ -128,7 +128,7 @@ class _Match:
         self.hits = self._find_hits() if blocks else _Hits(*np.zeros((4, 0), dtype=np.int64))
         self.runs = self._find_runs()
 
-    # ------------------------------------------------------------------ where a block may stand
+    # ------------------------------------------------------------------ candidate places
     def _find_hits(self) -> _Hits:
         flat = np.concatenate(self.blocks)
         block = np.repeat(np.arange(len(self.blocks)), self.sizes)
@@ -145,7 +145,7 @@ class _Match:
         return _Hits(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def _find_runs(self) -> list[list[_Run]]:
-        """Return the candidate places of each block, those with most words first."""
+        """Return the candidate places of each block, those with the most words first."""
         runs: list[list[_Run]] = [[] for _ in self.blocks]
         if not len(self.hits.block):
             return runs
@@ -170,7 +170,7 @@ class _Match:
 
     # ------------------------------------------------------------------ placing
     def claim_chain(self) -> None:
-        """Place the heaviest chain of blocks that stand in the same order in the page and in the ground truth."""
+        """Place the heaviest chain of blocks that have the same order in the page and in the ground truth."""
         chain = _heaviest_chain(self.runs, self.sizes.tolist())
         for run in chain:
             self._claim(run)
@@ -180,7 +180,7 @@ class _Match:
             self._complete(run, low, high)
 
     def claim_leftovers(self) -> None:
-        """Place blocks that stand out of order, the longest first, where the ground truth is still unclaimed."""
+        """Place further blocks out of order, the longest first, in unclaimed parts of the ground truth."""
         for _ in range(_PASSES):
             placed = self._placed()
             again = False
@@ -197,7 +197,7 @@ class _Match:
                 return
 
     def claim_by_words(self) -> None:
-        """Place blocks whose words are among the unclaimed ones of the ground truth, in whatever order."""
+        """Place blocks whose words are among the unclaimed ones of the ground truth, in any order."""
         bag = np.bincount(self.truth[self.free], minlength=self.vocabulary)
         placed = self._placed()
         for block in np.flatnonzero((self.found == 0) & (self.sizes > 0)).tolist():
@@ -220,7 +220,7 @@ class _Match:
             self.free[place : place + size] = False
 
     def _complete(self, run: _Run, low: int, high: int) -> None:
-        """Add the words of a placed block that the ground truth has close by, between the block's neighbours."""
+        """Claim further words of a placed block nearby in the ground truth, between the neighbouring blocks."""
         block = self.blocks[run.block]
         if run.matched == len(block):
             return
@@ -238,10 +238,10 @@ class _Match:
 
 
 def _groups(block: Longs, diagonal: Longs, size: Longs) -> tuple[Longs, Longs]:
-    """Return first and one past the last hit of each run of hits; hits are in order of block and diagonal.
+    """Group hits, sorted by block and diagonal, to runs. Return the first and one past the last hit of each run.
 
-    Hits of a block on nearly the same diagonal belong together: a word more or less shifts what follows. Where rows
-    repeat, many diagonals form one such run; its strongest parts are then runs as well.
+    Hits of a block on nearly the same diagonal belong to the same run, because an added or missing word shifts the
+    rest. If rows repeat, many diagonals form a single run; its strongest parts are then returned as runs as well.
     """
     gap = np.where(size <= _GRAM, -1, np.clip(size // 3, 1, _DIAGONAL_GAP))
     new = np.ones(len(block), dtype=np.bool_)
@@ -266,14 +266,14 @@ def _groups(block: Longs, diagonal: Longs, size: Longs) -> tuple[Longs, Longs]:
 
 
 def _spread(first: Longs, last: Longs) -> tuple[Longs, Longs]:
-    """Return the indices of all slices one after another, and the number of the slice of each."""
+    """Return the indices in all slices, concatenated, and the slice number of each index."""
     size = last - first
     owner = np.repeat(np.arange(len(first)), size)
     return np.arange(len(owner)) - np.repeat(np.cumsum(size) - size - first, size), owner
 
 
 def _codes(flat: Longs, first: Longs, n: int, base: int) -> Longs:
-    """Return one number per n-gram of ``flat`` that starts at ``first``, -1 where a word is unknown."""
+    """Return a number for each n-gram of ``flat`` that starts at ``first``, or -1 if it has an unknown word."""
     code = np.zeros(len(first), dtype=np.int64)
     known = np.ones(len(first), dtype=np.bool_)
     for i in range(n):
@@ -286,8 +286,8 @@ def _codes(flat: Longs, first: Longs, n: int, base: int) -> Longs:
 def _occurrences(wanted: Longs, codes: Longs) -> tuple[Longs, Longs]:
     """Return the pairs (i, j) with ``wanted[i] == codes[j]``, at most :data:`_MAX_HITS` for each i.
 
-    What occurs more often than that is looked for where it is likely: of 300 equal blocks in a page, the middle one
-    near the middle one of the 500 in the ground truth.
+    If there are more, the most likely ones are used: of 300 equal blocks on a page, the middle one is matched near the
+    middle one of 500 in the ground truth.
     """
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
@@ -305,7 +305,7 @@ def _occurrences(wanted: Longs, codes: Longs) -> tuple[Longs, Longs]:
 
 
 def _covered(run: Longs, at: Longs, size: Longs, n: int) -> Longs:
-    """Return how many different words of its block each run's hits cover."""
+    """Return for each run how many different words of its block the hits cover."""
     order = np.lexsort((at, run))
     run, at, size = run[order], at[order], size[order]
     gain = size.copy()
@@ -315,7 +315,7 @@ def _covered(run: Longs, at: Longs, size: Longs, n: int) -> Longs:
 
 
 def _distance(anchors: Longs, block: int) -> int:
-    """Return how many blocks away the nearest anchor is."""
+    """Return the distance to the nearest anchor, in blocks."""
     return int(np.abs(anchors - block).min()) if len(anchors) else 1 << 30
 
 
@@ -327,16 +327,16 @@ def _weight(run: _Run, size: int) -> float:
 
 
 def _heaviest_chain(runs: Iterable[Sequence[_Run]], sizes: Sequence[int]) -> list[_Run]:
-    """Return the runs, one per block at most, that neither cross nor overlap and weigh most together.
+    """Return the runs with the maximum total weight that neither cross nor overlap, at most one per block.
 
-    A run that goes on exactly where one of the three blocks before ended weighs a little more.
+    A run gets a bonus if it starts exactly where one of the three previous blocks ended.
     """
-    # The best chain to each end in the ground truth, kept where it beats all that end earlier: a prefix maximum.
+    # The best chain for each end in the ground truth, kept only if it beats all chains with an earlier end.
     ends: list[int] = []
     scores: list[float] = []
     best: list[int] = []
-    chain: list[tuple[_Run, int]] = []  # (run, index of the one before or -1)
-    recent: dict[int, tuple[int, float, int]] = {}  # end -> (block, score, index), the latest block's
+    chain: list[tuple[_Run, int]] = []  # (run, index of the previous one or -1)
+    recent: dict[int, tuple[int, float, int]] = {}  # end to (block, score, index) of the latest block
     for block, candidates in enumerate(runs):
         found = []
         for run in candidates:

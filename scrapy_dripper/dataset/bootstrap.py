@@ -1,4 +1,4 @@
-"""How far a mean over pages can be trusted: percentile bootstrap, resampling pages with replacement."""
+"""Confidence intervals for means over pages: percentile bootstrap, resampling pages with replacement."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Interval(NamedTuple):
 
 
 def mean_interval(values: Sequence[float] | npt.NDArray[np.float64], n: int = 10_000, seed: int = 0) -> Interval:
-    """Return the mean of one number per page with its interval from n resamples. Raise ValueError without numbers."""
+    """Return the mean of one number per page and its interval from n resamples. Raise ValueError without numbers."""
     data = np.asarray(values, dtype=np.float64)
     if data.ndim != 1 or not len(data) or n < 1:
         raise ValueError(f"expected numbers and at least one resample (got shape {data.shape} and n={n})")
@@ -43,5 +43,5 @@ def mean_interval(values: Sequence[float] | npt.NDArray[np.float64], n: int = 10
 
 
 def paired_interval(deltas: Sequence[float] | npt.NDArray[np.float64], n: int = 10_000, seed: int = 0) -> Interval:
-    """Return the mean difference of two systems with its interval, given the difference on each page."""
+    """Return the mean difference of two systems and its interval, given the difference on each page."""
     return mean_interval(deltas, n, seed)

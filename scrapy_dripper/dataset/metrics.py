@@ -1,4 +1,4 @@
-"""How close an extracted text is to the ground truth, by the definitions of WCXB's own evaluation."""
+"""Compare extracted text with the ground truth, as defined by WCXB's own evaluation."""
 
 from __future__ import annotations
 
@@ -31,51 +31,51 @@ class ScoreRow:
     recall: float
     f1: float
     with_rate: float | None
-    """Share of the wanted snippets that are there, None if the page names none."""
+    """Share of the wanted snippets that were found, or None if there are none."""
     without_rate: float | None
-    """Share of the unwanted snippets that are there, None if the page names none."""
+    """Share of the unwanted snippets that were found, or None if there are none."""
     empty: bool
-    """True if the prediction has no word."""
+    """True if the prediction has no words."""
     empty_truth: bool
-    """True if the ground truth has no word."""
+    """True if the ground truth has no words."""
     neutral: PRF
-    """With the title neutral, and characters of scripts without spaces as words."""
+    """Score with a neutral title, and with characters of scripts without spaces as words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Unweighted means over pages, so that ``f1`` is not the harmonic mean of ``precision`` and ``recall``."""
+    """Unweighted means over pages. ``f1`` is therefore not the harmonic mean of ``precision`` and ``recall``."""
 
     pages: int
     precision: float
     recall: float
     f1: float
     with_rate: float
-    """As WCXB has it: a page that names no snippet counts as 1."""
+    """As defined by WCXB: a page without snippets counts as 1."""
     without_rate: float
-    """As WCXB has it: a page that names no snippet counts as 1, although 1 is the worst here."""
+    """As defined by WCXB: a page without snippets counts as 1, although 1 is the worst value here."""
     named_with_rate: float
-    """Over the pages that name a snippet; NaN if none does."""
+    """Mean over the pages with snippets; NaN if there are none."""
     named_without_rate: float
-    """Over the pages that name a snippet; NaN if none does."""
+    """Mean over the pages with snippets; NaN if there are none."""
     poor: float
-    """Share of pages with an F1 under :data:`POOR`."""
+    """Share of pages with an F1 below :data:`POOR`."""
     empty: int
-    """Pages without a word in the prediction."""
+    """Number of pages with an empty prediction."""
     wrongly_empty: int
-    """Those of them whose ground truth has one."""
+    """Number of pages with an empty prediction whose ground truth is not empty."""
 
 
 def word_prf(prediction: str, truth: str) -> PRF:
-    """Return how well the bags of lower-case words agree.
+    """Compare the bags of lower-case words.
 
-    All three are 1 where both are empty and 0 where one is.
+    All three values are 1 if both texts are empty, and 0 if one of them is.
     """
     return bag_prf(Counter(_words(prediction.lower())), Counter(_words(truth.lower())))
 
 
 def snippet_rate(prediction: str, snippets: Sequence[str]) -> float | None:
-    """Return the share of snippets in a text, ignoring case but not white space; None if there is no snippet."""
+    """Return the share of snippets found in a text, ignoring case but not white space; None without snippets."""
     if not snippets:
         return None
     text = prediction.lower()
@@ -91,7 +91,7 @@ def score(
     without_snippets: Sequence[str] = (),
     titles: Sequence[str] = (),
 ) -> ScoreRow:
-    """Return the score of one page; ``titles`` are those that do not count in the neutral score."""
+    """Return the score of one page. ``titles`` are the titles that do not count in the neutral score."""
     return ScoreRow(
         id,
         page_type,
@@ -105,7 +105,7 @@ def score(
 
 
 def summarize(rows: Sequence[ScoreRow]) -> Summary:
-    """Return the means over pages, NaN where there is no page."""
+    """Return the means over pages, or NaN without pages."""
     return Summary(
         pages=len(rows),
         precision=_mean(row.precision for row in rows),
@@ -122,7 +122,8 @@ def summarize(rows: Sequence[ScoreRow]) -> Summary:
 
 
 def summaries(rows: Sequence[ScoreRow]) -> dict[str, Summary]:
-    """Return the summary of all pages under :data:`ALL`, then of each page type: WCXB's in its order, then others."""
+    """Return the summary of all pages as :data:`ALL`, and those of the page types: first WCXB's in order, then
+    others."""
     by_type: dict[str, list[ScoreRow]] = {}
     for row in rows:
         by_type.setdefault(row.page_type, []).append(row)

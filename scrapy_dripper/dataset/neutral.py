@@ -1,8 +1,8 @@
-"""Word F1 for sets of pages whose conventions and languages differ.
+"""Word F1 for sets of pages with different conventions and languages.
 
-Some ground truths begin with the headline and some leave it out, so it is neutral where the truth has it not: the best
-of the scores with and without it counts. Han characters and kana are words, because Chinese and Japanese put no spaces
-between theirs.
+Some ground truths begin with the headline, and some leave it out. If the ground truth leaves it out, the headline is
+neutral: the better score, with or without it, counts. Each Han character or kana is a word, because Chinese and
+Japanese have no spaces between words.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from scrapy_dripper.dataset.prf import PRF, bag_prf
 from scrapy_dripper.page.decode import decode
 
 TITLE_LINES = 3
-"""The title is looked for in so many lines at the beginning of a text."""
+"""Number of lines at the beginning of a text in which to search for the title."""
 TITLE_SHARE = 0.6
-"""A line with so much of the title, and nothing else, is the title: sites add their name to it."""
+"""A line with at least this share of the title's words, and no others, is the title. Sites add their name to titles."""
 
 _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 _title = re.compile(r"<title\b[^>]{0,500}>(.{0,900}?)</title", re.I | re.S).search
@@ -30,11 +30,11 @@ def words(text: str) -> list[str]:
 
 
 def neutral_prf(prediction: str, truth: str, titles: Iterable[str] = ()) -> PRF:
-    """Return how well the bags of words agree, best over the prediction with and without a title.
+    """Compare the bags of words, and return the best score over the prediction with and without a title.
 
-    Titles are what the annotation and the page itself say; the truth is also tried with the first of them in front. A
-    headline that the truth has is missed by a prediction without it. All three figures are 1 where both texts are empty
-    and 0 where one is.
+    ``titles`` are those of the annotation and of the page itself. The truth is also tried with the first title in
+    front. If the truth has a headline, a prediction without it loses recall. All three values are 1 if both texts are
+    empty, and 0 if one of them is.
     """
     names = [title for title in titles if title]
     predictions = {prediction, *(without_title(prediction, name) for name in names)}
@@ -44,7 +44,7 @@ def neutral_prf(prediction: str, truth: str, titles: Iterable[str] = ()) -> PRF:
 
 
 def without_title(text: str, title: str) -> str:
-    """Return a text without the first of its first lines that is the title, or most of it."""
+    """Return a text without the first of its leading lines that is the title, or most of it."""
     lines, want = text.split("\n"), Counter(words(title))
     for i, line in enumerate(lines[:TITLE_LINES]):
         if is_title(Counter(words(line)), want):
@@ -53,11 +53,11 @@ def without_title(text: str, title: str) -> str:
 
 
 def is_title(have: Counter[str], want: Counter[str], share: float = TITLE_SHARE) -> bool:
-    """Return True if some words are the title's, or at least a share of them, and no others."""
+    """Return True if words are those of the title, or at least a share of them, and no others."""
     return bool(have) and have.total() >= share * want.total() and have <= want
 
 
 def page_title(html: bytes) -> str:
-    """Return what the ``title`` element of a page says, empty if there is none."""
+    """Return the text of the ``title`` element of a page, or an empty string."""
     match = _title(decode(html, None))
     return " ".join(unescape(match[1]).split()) if match else ""

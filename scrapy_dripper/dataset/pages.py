@@ -1,4 +1,4 @@
-"""Pages with known main content, as WCXB lays them out: ``html/ID.html`` beside ``ground-truth/ID.json``."""
+"""Load pages with ground truth in the layout of WCXB: ``html/ID.html`` and ``ground-truth/ID.json``."""
 
 from __future__ import annotations
 
@@ -20,65 +20,65 @@ _HTML, _TRUTH = "html", "ground-truth"
 
 
 class DataError(ValueError):
-    """The data are not there, or not in the expected layout; the message says what to do."""
+    """The data are missing or not in the expected layout. The message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One page and its ground truth. The HTML is read when asked for."""
+    """A page and its ground truth. The HTML is read on demand."""
 
     id: str
     url: str
     host: str
-    """Host of the URL without ``www.``, empty if unknown."""
+    """Host of the URL without ``www.``; empty if unknown."""
     path: Path
     """The HTML file."""
     truth: str
-    """The main content as plain text; empty where the page has none."""
+    """The main content as plain text; empty if the page has none."""
     with_snippets: tuple[str, ...]
     without_snippets: tuple[str, ...]
     page_type: str
     title: str
     sure: float = 1.0
-    """Confidence of whoever labelled the page, 0 to 1; 1 where the labels were reviewed."""
+    """Confidence of the annotator, 0 to 1; 1 if the labels were reviewed."""
     part: str = ""
-    """The row of the table of sets in which the page is measured."""
+    """The row of the set table to which the page belongs."""
     language: str = ""
-    """ISO 639-1 code, empty if nobody says."""
+    """ISO 639-1 code; empty if unknown."""
     learn: bool = True
-    """True if a model may be fitted on the page."""
+    """True if the page may be used for training."""
     measure: bool = True
-    """True if figures may be read off the page."""
+    """True if the page may be used for measurements."""
     weight: float = 1.0
-    """What the page counts in training beside others."""
+    """Weight of the page in training."""
     copy_of: str = ""
-    """Id of the page that this one is a changed copy of; empty for a real page."""
+    """Id of the original if this is a changed copy; empty for a real page."""
     title_apart: bool = False
-    """True if the truth leaves out a headline by convention, so that it is neither right nor wrong."""
+    """True if the truth leaves out the headline by convention, so that a headline is neither right nor wrong."""
 
     def read_html(self) -> str:
-        """Return the text of the page, which is UTF-8; a byte that is not becomes U+FFFD."""
+        """Return the page decoded as UTF-8. Invalid bytes become U+FFFD."""
         return self.path.read_text(encoding="utf-8", errors="replace")
 
 
 def load_pages(folder: str | PathLike[str]) -> list[Sample]:
-    """Return the pages of a folder in order of their ids. Raise :exc:`DataError` if there are none or one is broken."""
+    """Return the pages of a folder, sorted by id. Raise :exc:`DataError` if there are none or one is invalid."""
     root = _checked(folder)
     return [_sample(root, path) for path in sorted((root / _TRUTH).glob("*.json"))]
 
 
 def data_hash(folder: str | PathLike[str]) -> str:
-    """Return a SHA-256 in hexadecimal over the names and contents of all pages and ground truths of a folder.
+    """Return the SHA-256, in hexadecimal, over the names and contents of all pages and ground truths of a folder.
 
-    It depends on nothing else: not on where the folder is, the order of its files or their times. Raise
-    :exc:`DataError` if there are no data.
+    It does not depend on the location of the folder, the order of its files or their times. Raise :exc:`DataError` if
+    there are no data.
     """
     root = _checked(folder)
     return files_hash(root, [*(root / _HTML).glob("*.html"), *(root / _TRUTH).glob("*.json")])
 
 
 def files_hash(root: Path, paths: Iterable[Path]) -> str:
-    """Return a SHA-256 in hexadecimal over the contents of files and their names under a folder."""
+    """Return the SHA-256, in hexadecimal, over the contents of files and their names relative to a folder."""
     whole = hashlib.sha256()
     for name, path in sorted((path.relative_to(root).as_posix(), path) for path in paths):
         whole.update(f"{page_hash(path)} {name}\n".encode())
@@ -91,7 +91,7 @@ def page_hash(path: Path) -> str:
 
 
 def host_of(url: str) -> str:
-    """Return the lower-case host of a URL without ``www.``, empty if there is none."""
+    """Return the lower-case host of a URL without ``www.``, or an empty string."""
     try:
         host = urlsplit(url.strip()).hostname or ""
     except ValueError:  # such as an unclosed bracket
@@ -100,7 +100,7 @@ def host_of(url: str) -> str:
 
 
 def page_type_of(document: dict[str, Any]) -> str:
-    """Return the page type of an annotation: ``article`` where it has none, ``collection`` for ``category``."""
+    """Return the page type of an annotation. The default is ``article``; ``category`` becomes ``collection``."""
     value: Any = (document.get("_internal") or {}).get("page_type", {})
     if isinstance(value, dict):
         value = value.get("primary", "article")
@@ -110,11 +110,11 @@ def page_type_of(document: dict[str, Any]) -> str:
 
 
 def grouped_folds(hosts: Sequence[str], types: Sequence[str], k: int = 5, seed: int = 0) -> npt.NDArray[np.int64]:
-    """Return the fold, 0 to k - 1, of each page, so that no host is in two folds and the folds are alike.
+    """Return the fold of each page, 0 to k - 1. No host is in two folds, and the folds are balanced.
 
-    Folds are balanced in pages and in page types as far as the hosts allow. ``www.`` does not make another host; a page
-    without host stands for itself. The same arguments give the same folds. Raise ValueError if k is less than 2 or
-    more than the number of hosts.
+    Folds are balanced in the number of pages and in page types as far as the hosts allow. ``www.`` is ignored; a page
+    without a host is treated as a host of its own. The same arguments give the same folds. Raise ValueError if k is
+    less than 2 or more than the number of hosts.
     """
     if len(hosts) != len(types):
         raise ValueError(f"expected as many hosts as types (got {len(hosts)} and {len(types)})")
@@ -126,7 +126,7 @@ def grouped_folds(hosts: Sequence[str], types: Sequence[str], k: int = 5, seed: 
 
     order = list(groups.values())
     random.Random(seed).shuffle(order)
-    order.sort(key=len, reverse=True)  # Small hosts last: they even out what the large ones did.
+    order.sort(key=len, reverse=True)  # small hosts come last, to even out the folds
     totals = Counter(types)
     sizes = [0] * k
     mixes: list[Counter[str]] = [Counter() for _ in range(k)]
@@ -135,7 +135,7 @@ def grouped_folds(hosts: Sequence[str], types: Sequence[str], k: int = 5, seed: 
         mix = Counter(types[page] for page in pages)
 
         def cost(fold: int, mix: Counter[str] = mix) -> tuple[float, int, int]:
-            # How full the fold is of what comes, as shares of all pages of the type and of all pages.
+            # How full the fold is of these page types, as shares of all pages of the type and of all pages.
             by_type = sum(n * mixes[fold][kind] / totals[kind] for kind, n in mix.items()) / mix.total()
             return by_type + sizes[fold] / len(hosts), sizes[fold], fold
 
@@ -147,9 +147,9 @@ def grouped_folds(hosts: Sequence[str], types: Sequence[str], k: int = 5, seed: 
 
 
 def related_hosts(hosts: Sequence[str]) -> list[str]:
-    """Return, for each host, the shortest of these hosts that it is, or is a subdomain of.
+    """Return for each host the shortest of these hosts that equals it or is a parent domain of it.
 
-    So ``edition.news.example`` of one set and ``news.example`` of another are one host for :func:`grouped_folds`.
+    So ``edition.news.example`` of one set and ``news.example`` of another are the same host for :func:`grouped_folds`.
     """
     known = {_bare(host) for host in hosts}
 

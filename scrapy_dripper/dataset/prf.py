@@ -15,7 +15,7 @@ class PRF(NamedTuple):
 
 
 def bag_prf(predicted: Counter[str], wanted: Counter[str]) -> PRF:
-    """Return how well two bags of words agree. All three are 1 where both are empty and 0 where one is."""
+    """Compare two bags of words. All three values are 1 if both are empty, and 0 if one of them is."""
     if not predicted or not wanted:
         same = float(not predicted and not wanted)
         return PRF(same, same, same)

@@ -1,12 +1,12 @@
-"""Sets of pages with known main content, read into one form from either of two layouts.
+"""Load sets of pages with ground truth from two layouts.
 
-* WCXB's: ``html/ID.html`` beside ``ground-truth/ID.json``, see :mod:`scrapy_dripper.dataset.pages`.
-* One file for all: ``html/ID.html`` beside ``pages.jsonl``, a page a line. A line has ``id`` and ``text``, the main
-  content; a line without it, or with ``"kind": "other"``, is left out. It may have ``url``, ``host``, ``language``,
-  ``title``, ``title_in_text``, ``kind``, ``generator``, ``train`` and ``site``.
+* That of WCXB: ``html/ID.html`` and ``ground-truth/ID.json``, see :mod:`scrapy_dripper.dataset.pages`.
+* A single file: ``html/ID.html`` and ``pages.jsonl``, with one page per line. A line has an ``id`` and ``text``, the
+  main content. Lines without text, or with ``"kind": "other"``, are skipped. A line may also have ``url``, ``host``,
+  ``language``, ``title``, ``title_in_text``, ``kind``, ``generator``, ``train`` and ``site``.
 
-Whether a page of the second layout may be learnt from is decided here and nowhere else: ``"train": true`` says so; of
-pages with a ``site``, :data:`SITE_PAGES` of each site are drawn. All others are only measured.
+This module also decides which pages of the second layout are used for training: those with ``"train": true``, and
+:data:`SITE_PAGES` random pages of each ``site``. All others are only measured.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from scrapy_dripper.dataset.pages import DataError, Sample, data_hash, files_has
 
 PAGES = "pages.jsonl"
 TRAINING_PAGES = "training_pages"
-"""Key of a model's manifest: by set, the SHA-256 of each page that the model was fitted on."""
+"""Key of a model's manifest: the SHA-256 of each page that the model was trained on, by set."""
 SITE_PAGES = 3
-"""Pages of a site that are learnt from: more of them say little that is new."""
-_SITE_SEED = 0  # The draw belongs to the data, not to a run: seeds of a training can be compared.
+"""Number of pages of a site to train on. More of them add little information."""
+_SITE_SEED = 0  # fixed, so that training runs with different seeds can be compared
 
 _MANUALS = frozenset(
     ("mkdocs", "mdbook", "docusaurus", "gitbook", "vuepress", "bookdown", "quarto", "jupyter-book", "sphinx")
@@ -38,37 +38,37 @@ _KINDS = frozenset(("forum", "product", "service", "listing", "collection", "doc
 
 @dataclass(frozen=True, slots=True)
 class PageSet:
-    """Pages that come from one folder."""
+    """The pages of one folder."""
 
     name: str
     folder: Path
     sha256: str
-    """Of all the files of the folder that count."""
+    """Hash of all relevant files of the folder."""
     samples: tuple[Sample, ...]
 
     @property
     def learnt(self) -> list[Sample]:
-        """The pages that a model is fitted on."""
+        """The pages to train on."""
         return [sample for sample in self.samples if sample.learn]
 
 
 @dataclass(frozen=True, slots=True)
 class SetChoice:
-    """What a command line says of a set: ``[NAME=]FOLDER[:WEIGHT]``."""
+    """A set as given on a command line: ``[NAME=]FOLDER[:WEIGHT]``."""
 
     folder: Path
     name: str = ""
     weight: float = 1.0
-    """What a page counts in training; at 0 the set is only measured."""
+    """Weight of each page in training. With 0, the set is only measured."""
 
     @classmethod
     def parse(cls, text: str) -> SetChoice:
-        """Read a choice. Raise ValueError if the weight is negative or there is no folder."""
-        named = "=" in text and not Path(text).is_dir()  # the name of a folder may hold the sign as well
+        """Parse a set. Raise ValueError if the weight is negative or there is no folder."""
+        named = "=" in text and not Path(text).is_dir()  # the folder's name may contain the sign
         name, _, rest = text.partition("=") if named else ("", "", text)
         folder, weight = rest, 1.0
         before, colon, number = rest.rpartition(":")
-        with contextlib.suppress(ValueError):  # a colon of the folder's own
+        with contextlib.suppress(ValueError):  # the colon belongs to the folder's name
             folder, weight = (before, float(number)) if colon else (rest, 1.0)
         if not folder or not 0 <= weight < 1e6:
             raise ValueError(f"expected [NAME=]FOLDER[:WEIGHT] with a weight of at least 0 (got {text!r})")
@@ -76,9 +76,9 @@ class SetChoice:
 
 
 def load_set(choice: SetChoice, *, measure: bool = True) -> PageSet:
-    """Return the pages of a folder, in either layout, in order of their ids.
+    """Return the pages of a folder in either layout, sorted by id.
 
-    Pages of ``measure=False`` are never measured. Raise :exc:`DataError` if there are none or one is broken.
+    With ``measure=False``, they are never measured. Raise :exc:`DataError` if there are none or one is invalid.
     """
     folder, name = choice.folder, choice.name or choice.folder.resolve().name
     if (folder / PAGES).is_file():
@@ -95,15 +95,15 @@ def load_set(choice: SetChoice, *, measure: bool = True) -> PageSet:
 
 
 def load_sets(choices: Iterable[SetChoice], learn_only: Iterable[SetChoice] = ()) -> list[PageSet]:
-    """Return several sets. Raise :exc:`DataError` if two share a name, or two pages share an id."""
+    """Return several sets. Raise :exc:`DataError` if two sets have the same name, or two pages the same id."""
     sets = [load_set(choice) for choice in choices] + [load_set(choice, measure=False) for choice in learn_only]
     owner: dict[str, str] = {}
     for one in sets:
         if [other.name for other in sets].count(one.name) > 1:
-            raise DataError(f"two sets are named {one.name!r}: name one of them otherwise, as NAME=FOLDER")
+            raise DataError(f"two sets are named {one.name!r}: give one of them another name, with NAME=FOLDER")
         same = [sample.id for sample in one.samples if sample.id in owner]
         if same:
-            raise DataError(f"{one.folder} has pages with the ids of others: {', '.join(sorted(same)[:5])}")
+            raise DataError(f"{one.folder} has page ids that other sets also have: {', '.join(sorted(same)[:5])}")
         owner |= {sample.id: one.name for sample in one.samples}
     return sets
 
@@ -111,13 +111,13 @@ def load_sets(choices: Iterable[SetChoice], learn_only: Iterable[SetChoice] = ()
 def _listed(folder: Path, name: str) -> list[Sample]:
     records = sorted(_records(folder / PAGES), key=lambda record: str(record["id"]))
     if not records:
-        raise DataError(f"{folder / PAGES} names no page with a text")
+        raise DataError(f"{folder / PAGES} has no pages with text")
     drawn = _drawn(records)
     return [_sample(folder, name, record, drawn) for record in records]
 
 
 def _records(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the lines of pages with known main content."""
+    """Yield the records of pages with ground truth."""
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
@@ -125,9 +125,9 @@ def _records(path: Path) -> Iterator[Mapping[str, Any]]:
             try:
                 record = json.loads(line)
                 if not isinstance(record["id"], str):
-                    raise TypeError("the id is no text")
+                    raise TypeError("the id is not a string")
                 if not isinstance(record.get("text", ""), str | None):
-                    raise TypeError(f"the text is no string, but {type(record['text']).__name__}")
+                    raise TypeError(f"the text is not a string, but {type(record['text']).__name__}")
                 if isinstance(record.get("text"), str) and record.get("kind") != "other":
                     yield record
             except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -136,7 +136,7 @@ def _records(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _drawn(records: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Return the ids of the pages of sites that are learnt from; a site's draw does not depend on other sites."""
+    """Draw the pages of each site to train on, and return their ids. The draw of a site does not depend on others."""
     sites: dict[str, list[str]] = defaultdict(list)
     for record in records:
         if "site" in record:
@@ -151,7 +151,7 @@ def _drawn(records: Sequence[Mapping[str, Any]]) -> set[str]:
 def _sample(folder: Path, name: str, record: Mapping[str, Any], drawn: set[str]) -> Sample:
     path = folder / "html" / f"{record['id']}.html"
     if not path.is_file():
-        raise DataError(f"{folder / PAGES} has a page that is not there: expected {path}")
+        raise DataError(f"{folder / PAGES} names a page that does not exist: expected {path}")
     url, title, text = str(record.get("url") or ""), str(record.get("title") or ""), str(record["text"])
     learn = record["id"] in drawn if "site" in record else record.get("train") is True
     return Sample(
@@ -172,7 +172,8 @@ def _sample(folder: Path, name: str, record: Mapping[str, Any], drawn: set[str])
 
 
 def _part(name: str, record: Mapping[str, Any]) -> str:
-    """Return the row of the table for a page: a set's forums, its articles and the like, or what is only measured."""
+    """Return the row of the set table for a page: a set's forums, its articles, and so on, or its measured-only
+    pages."""
     if "train" not in record:
         return name
     if record["train"] is not True:

@@ -1,4 +1,4 @@
-"""Tables as text: for a terminal, and as Markdown."""
+"""Format tables as aligned text or as Markdown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def aligned(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """Return a table with its first column to the left and the others to the right."""
+    """Return a table with the first column left-aligned and the others right-aligned."""
     lines = [head, *body]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -15,7 +15,7 @@ def aligned(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
 
 
 def markdown_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table with its first column to the left and the others to the right."""
+    """Return a Markdown table with the first column left-aligned and the others right-aligned."""
     rule = "|".join(["---"] + ["---:"] * (len(head) - 1))
     first, *rest = (f"| {' | '.join(line)} |" for line in [head, *body])
     return "\n".join([first, f"|{rule}|", *rest])

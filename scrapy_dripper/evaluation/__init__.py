@@ -1,1 +1,1 @@
-"""Metrics and runs against ground truth."""
+"""Measure extractions against ground truth."""

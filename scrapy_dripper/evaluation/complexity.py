@@ -1,7 +1,7 @@
-"""How difficult a page is, by the complexity score of the Dripper paper (A.5).
+"""The difficulty of a page, following the complexity score of the Dripper paper (A.5).
 
-The paper names four measures, says that they are normalized and summed with weights, and cuts at the 30th and 70th
-percentiles; it gives no formulas and no weights. This is our reading of it: see ``docs/guides/evaluation.md``.
+The paper names four measures, which are normalized and summed with weights, and cuts at the 30th and 70th percentiles.
+It does not give formulas or weights. This is our interpretation: see ``docs/guides/evaluation.md``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LEVELS = ("simple", "mid", "hard")
 CUTS = (30.0, 70.0)
-"""Percentiles of the score over the pages of a run, between the levels."""
+"""Percentiles of the score, over the pages of a run, that separate the levels."""
 
 _UNSEEN = ("script", "style", "noscript", "template", "svg", "head")
 _RICH = {
@@ -45,23 +45,23 @@ _latex = re.compile(r"\$\$|\\\[|\\\(|\\begin\{").search
 
 @dataclass(frozen=True, slots=True)
 class Complexity:
-    """The four measures of one page, before they are normalized over a set of pages."""
+    """The four measures of a page, before they are normalized over a set of pages."""
 
     structure: float
-    """Logarithm of depth times width: the deepest element, and the most elements at one depth."""
+    """Logarithm of depth times width: the maximum depth, and the maximum number of elements at the same depth."""
     sparsity: float
-    """Share of steps through the tree, in document order, that lead from text to something else or back."""
+    """Share of steps through the tree, in document order, from text to something else or back."""
     diversity: float
-    """Kinds of rich content that occur: table, code, formula, image, video, audio, list, quotation, form."""
+    """Number of kinds of rich content: table, code, formula, image, video, audio, list, quotation, form."""
     links: float
-    """Share of the characters of the page's text that stand in a link."""
+    """Share of the text's characters that are in links."""
 
 
 def complexity(root: HtmlElement) -> Complexity:
-    """Return the measures of a parsed page. Scripts, styles and the like are taken out of it."""
+    """Return the measures of a parsed page. Scripts, styles and the like are removed from the tree."""
     etree.strip_elements(root, *_UNSEEN, etree.Comment, etree.ProcessingInstruction, etree.Entity, with_tail=False)
     widths: dict[int, int] = {}
-    depth = inside = 0  # `inside` counts the links that are open
+    depth = inside = 0  # `inside` counts the open links
     chars = linked = 0
     steps: list[bool] = []
     rich: set[str] = set()
@@ -101,7 +101,7 @@ def complexity(root: HtmlElement) -> Complexity:
 
 
 def scores(measures: Sequence[Complexity]) -> list[float]:
-    """Return the score of each page, 0 to 1: the mean of its measures, each scaled to 0 to 1 over these pages."""
+    """Return the score of each page, 0 to 1: the mean of its measures, scaled to 0 to 1 over these pages."""
     if not measures:
         return []
     table = np.array([astuple(one) for one in measures])

@@ -1,4 +1,5 @@
-"""Results of pages to figures: means by group with intervals, paired differences, blocks, calibration."""
+"""Compute figures from the results of pages: group means with intervals, paired differences, block scores,
+calibration."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ GROUPINGS = ("type", "level", "length")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Pages of one kind, by one system."""
+    """The results of a system on a group of pages."""
 
     summary: Summary
     f1: Interval
@@ -34,7 +35,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Ours less a peer, on the same pages."""
+    """The difference between our result and a peer's on the same pages."""
 
     peer: str
     metric: str
@@ -48,50 +49,50 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class BlockFigures:
-    """How well our blocks are labelled."""
+    """Scores of our block labels."""
 
     by_type: dict[str, PRF]
-    """Means over pages, of all and of each type."""
+    """Means over pages: for all pages and for each type."""
     pages: dict[str, int]
     pooled: PRF
-    """Over all blocks together, so that a long page counts for more."""
+    """Score over all blocks together, so that long pages count more."""
     inferred: int
-    """Pages whose labels were read off the text."""
+    """Number of pages whose labels were inferred from the text."""
     blocks: Reliability | None
     words: Reliability | None
-    """Calibration, each block counted once or by its words; None without probabilities."""
+    """Calibration, with blocks weighted equally or by their words; None without probabilities."""
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One system, over all pages and by groups."""
+    """The results of a system on all pages and by group."""
 
     name: str
     label: str
     results: Mapping[str, Result]
     whole: Group
     groups: Mapping[str, Mapping[str, Group]]
-    """By grouping, of :data:`GROUPINGS`, then by the group's name."""
+    """Groups by grouping (:data:`GROUPINGS`), and then by name."""
     errors: int
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """All that a run found out."""
+    """The results of a run."""
 
     data: str
-    """Names of the sets."""
+    """The names of the sets."""
     data_sha256: str
     samples: Sequence[Sample]
     words: Mapping[str, int]
     levels: Mapping[str, str]
     systems: Sequence[System]
-    """Ours is the first."""
+    """The systems, ours first."""
     differences: Sequence[Difference]
     blocks: BlockFigures | None
     sets: SetTable
     notes: Sequence[str]
-    """What a reader must know before believing a figure."""
+    """Caveats that readers must know."""
 
     @property
     def ours(self) -> System:
@@ -99,12 +100,12 @@ class Evaluation:
         return self.systems[0]
 
     def worst(self, n: int) -> list[Sample]:
-        """Return the n pages with our lowest F1, the ones with more true words first among equals."""
+        """Return the n pages with our lowest F1. Among equals, pages with more true words come first."""
         rows = self.ours.results
         return sorted(self.samples, key=lambda s: (rows[s.id].row.f1, -self.words[s.id], s.id))[:n]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the figures as what JSON can hold; what is not a number is None."""
+        """Return the figures as JSON values. NaN becomes None."""
         systems = [
             {
                 "name": system.name,
@@ -146,7 +147,7 @@ def evaluate(
     notes: Sequence[str],
     resamples: int,
 ) -> Evaluation:
-    """Return the figures of a run; ``labels`` names the systems for people, ours first."""
+    """Return the figures of a run. ``labels`` are the display names of the systems, ours first."""
     words = {sample.id: truth_words(sample) for sample in samples}
     measures = [one for sample in samples if isinstance(one := found[PAGE][sample.id], Complexity)]
     level = dict(zip((sample.id for sample in samples), levels(measures), strict=True))
@@ -180,12 +181,12 @@ def evaluate(
 
 
 def length_of(words: int) -> str:
-    """Return the name of the group of pages with so many true words."""
+    """Return the name of the group for a page with this number of true words."""
     return next((name for most, name in LENGTHS if words <= most), LONGEST)
 
 
 def _members(samples: Sequence[Sample], kind: Callable[[Sample], str], order: Sequence[str]) -> dict[str, list[str]]:
-    """Return the ids of each kind: those of the order first, then others; none that is empty."""
+    """Return the ids of each kind: first the kinds in ``order``, then others. Empty kinds are left out."""
     found: dict[str, list[str]] = {}
     for sample in samples:
         found.setdefault(kind(sample), []).append(sample.id)

@@ -1,4 +1,4 @@
-"""One page at a time: run the systems, score what they say. What comes out is plain and goes into the cache."""
+"""Run the systems on a page and score their output. The results are plain values, which can be cached."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 
 OURS = "ours"
 PAGE = "page"
-"""Name in the cache of what is known of a page whoever extracts it."""
+"""Cache key for the properties of a page that do not depend on a system."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a system made of a page."""
+    """The result of a system on a page."""
 
     row: ScoreRow
     rouge: PRF | None = None
     error: str | None = None
-    """The exception that the system raised; the text then counts as empty."""
+    """The exception that the system raised. The text then counts as empty."""
     source: str | None = None
-    """Of our own extraction: who decided, with the fallback reason if there is one."""
+    """The source of our own extraction, with the fallback reason if there is one."""
     blocks: BlockResult | None = None
-    """Of our own extraction; None for a page without blocks."""
+    """The block labels of our own extraction; None for a page without blocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A text that was extracted before, and the labels and probabilities behind it if they were stored with it."""
+    """A stored extraction: the text, and the labels and probabilities if they were stored as well."""
 
     text: str
     labels: tuple[bool, ...] = ()
@@ -52,7 +52,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What has to be measured of one page."""
+    """The measurements to make on a page."""
 
     sample: Sample
     systems: tuple[str, ...]
@@ -61,16 +61,16 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a process needs to know to measure pages."""
+    """The configuration for measuring pages in a process."""
 
     config: Config
     model: bool
-    """True if our model runs, False if stored texts stand for it."""
+    """True to run our model, False to use stored texts instead."""
     rouge: bool
 
 
 class Measurer:
-    """Measures pages; loads models and peers when it first needs them."""
+    """Measures pages. Models and peers are loaded on first use."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -80,7 +80,7 @@ class Measurer:
         quiet()
 
     def __call__(self, task: Task) -> dict[str, Result | Complexity]:
-        """Return what each system of a task made of the page. Never raises for what a system does."""
+        """Return the result of each system in a task. Errors of systems do not make this raise."""
         html = task.sample.path.read_bytes()
         found: dict[str, Result | Complexity] = {}
         for name in task.systems:
@@ -93,7 +93,7 @@ class Measurer:
         return found
 
     def close(self) -> None:
-        """Give back the model."""
+        """Close the model."""
         if self._extractor is not None:
             self._extractor.close()
 
@@ -127,7 +127,7 @@ class Measurer:
             if name not in self._peers:
                 self._peers[name] = PEERS[name].load()
             text = self._peers[name](html)
-        except Exception as error:  # What a peer raises for a page is part of what it is worth.
+        except Exception as error:  # errors of a peer are part of its result
             return replace(self._scored(sample, html, ""), error=f"{type(error).__name__}: {error}"[:300])
         return self._scored(sample, html, text)
 
@@ -144,9 +144,9 @@ def scored(sample: Sample, text: str, html: bytes) -> ScoreRow:
 
 
 def block_result(document: Document, config: Config, sample: Sample, stored: Stored) -> BlockResult | None:
-    """Return the decisions about a page's blocks beside the truth, None for a page without blocks.
+    """Return the labels and the truth of a page's blocks, or None for a page without blocks.
 
-    Decisions that do not belong to the page's blocks, or are not there, are read off the text.
+    Labels that are missing, or do not fit the page's blocks, are inferred from the text.
     """
     try:
         page = read(document, config)
@@ -167,12 +167,12 @@ def block_result(document: Document, config: Config, sample: Sample, stored: Sto
 
 
 def truth_words(sample: Sample) -> int:
-    """Return the number of words of the true text, each character of a script without spaces counted as one."""
+    """Return the number of words in the true text. Each character of a script without spaces counts as a word."""
     return len(tokens(sample.truth))
 
 
 def to_json(result: Result | Complexity) -> dict[str, Any]:
-    """Return a result as what JSON can hold; masks are strings of 0 and 1."""
+    """Return a result as JSON values. Masks become strings of 0 and 1."""
     if isinstance(result, Complexity):
         return {name: getattr(result, name) for name in Complexity.__slots__}
     values: dict[str, Any] = {name: getattr(result.row, name) for name in ScoreRow.__slots__}
@@ -188,7 +188,8 @@ def to_json(result: Result | Complexity) -> dict[str, Any]:
 
 
 def from_json(system: str, values: Mapping[str, Any]) -> Result | Complexity:
-    """Return what :func:`to_json` was given. Raise KeyError, TypeError or ValueError if it is something else."""
+    """Return the result for the values of :func:`to_json`. Raise KeyError, TypeError or ValueError if they are
+    invalid."""
     if system == PAGE:
         return Complexity(**values)
     blocks = values.get("blocks")

@@ -1,4 +1,4 @@
-"""Other extractors, to be measured beside ours: each takes the bytes of a page and returns its text."""
+"""Other extractors to compare with. Each takes the bytes of a page and returns text."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from scrapy_dripper.page.decode import decode
 
 
 class PeerError(Exception):
-    """A peer is not known or not installed; the message is one sentence that says what to do."""
+    """A peer is unknown or not installed. The message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """One extractor: where it comes from, and how it is called with its defaults."""
+    """An extractor: its distribution, and how to call it with its default options."""
 
     distribution: str
     module: str
     call: Callable[[ModuleType, bytes], str | None]
 
     def load(self) -> Callable[[bytes], str]:
-        """Return the function that extracts."""
+        """Return the extraction function."""
         module = import_module(self.module)
         return lambda html: self.call(module, html) or ""
 
 
 def _readability(module: ModuleType, html: bytes) -> str:
-    # It returns HTML only; the text is made by a library that we need anyway.
+    # readability only returns HTML, which is converted to text with one of our dependencies.
     plain = import_module("resiliparse.extract.html2text").extract_plain_text
     return str(plain(module.Document(_text(html)).summary(html_partial=True)))
 
@@ -59,7 +59,7 @@ PEERS: dict[str, Peer] = {
         "resiliparse.extract.html2text",
         lambda m, html: m.extract_plain_text(_text(html), main_content=True),
     ),
-    # Better than the defaults where the truth leaves out what readers wrote below an article.
+    # Better than the defaults if the truth leaves out readers' comments.
     "trafilatura-no-comments": Peer(
         "trafilatura", "trafilatura", lambda m, html: m.extract(html, include_comments=False)
     ),
@@ -74,7 +74,7 @@ PEERS: dict[str, Peer] = {
 
 
 def installed_peers(names: Sequence[str]) -> dict[str, str]:
-    """Return the versions, by name, of those of some known peers that are installed."""
+    """Return the versions of those of the named peers that are installed."""
     versions: dict[str, str] = {}
     for name in names:
         with suppress(PeerError):
@@ -83,7 +83,7 @@ def installed_peers(names: Sequence[str]) -> dict[str, str]:
 
 
 def check_peers(names: list[str]) -> dict[str, str]:
-    """Return the versions of peers by name. Raise :exc:`PeerError` for one that is unknown or not installed."""
+    """Return the versions of peers by name. Raise :exc:`PeerError` if one is unknown or not installed."""
     versions = {}
     for name in names:
         if name not in PEERS:
@@ -101,6 +101,6 @@ def check_peers(names: list[str]) -> dict[str, str]:
 
 
 def quiet() -> None:
-    """Let the peers not log what this command counts itself."""
+    """Silence the peers' logs, because errors are counted anyway."""
     for peer in PEERS.values():
         logging.getLogger(peer.module.split(".")[0]).setLevel(logging.CRITICAL)

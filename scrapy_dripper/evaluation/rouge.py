@@ -1,4 +1,4 @@
-"""ROUGE-N as the Dripper paper has it: clipped n-grams of jieba's tokens."""
+"""ROUGE-N as in the Dripper paper: clipped n-grams of jieba's tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Cut = Callable[[str], Sequence[str]]
 
 
 def load_cut() -> Cut:
-    """Return jieba's tokenizer. Raise ImportError, saying what to install, if it is not there."""
+    """Return jieba's tokenizer. Raise ImportError, with advice, if it is not installed."""
     try:
         import jieba  # type: ignore[import-untyped]
     except ImportError:
@@ -24,10 +24,10 @@ def load_cut() -> Cut:
 
 
 def rouge(prediction: str, truth: str, cut: Cut, n: int = N) -> PRF:
-    """Return how well the n-grams of two texts agree, each counted as often as it occurs.
+    """Compare the n-grams of two texts, each counted as often as it occurs.
 
-    The texts are taken as they are: case, white space and punctuation count. All three are 1 where both texts are
-    blank; a text of fewer than n tokens has no n-gram and so scores 0 even against itself.
+    The texts are not normalised: case, white space and punctuation count. All three values are 1 if both texts are
+    blank. A text with fewer than n tokens has no n-grams and scores 0, even against itself.
     """
     if not prediction.strip() and not truth.strip():
         return PRF(1.0, 1.0, 1.0)

@@ -1,4 +1,4 @@
-"""All pages through all systems: in processes, with a progress bar, and from where an earlier run stopped."""
+"""Measure all pages with all systems: in several processes, with a progress bar, resuming an earlier run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from scrapy_dripper.evaluation.complexity import Complexity
 from scrapy_dripper.evaluation.measure import OURS, Measurer, Result, Setup, Stored, Task, from_json, to_json
 
 Found = dict[str, dict[str, Result | Complexity]]
-"""By system, then by page."""
+"""Results by system, and then by page."""
 
 _SCORING = (
     "evaluation/measure.py",
@@ -37,20 +37,20 @@ _OURS = ("engines", "extractor.py", "fallback", "output")
 
 
 class RunError(Exception):
-    """The run cannot go on; the message is one sentence that says what to do."""
+    """The run cannot continue. The message says what to do."""
 
 
 class Cache:
-    """Results as JSON Lines, one for each page and system, that count only for the same data and version.
+    """Cached results as JSON Lines, one for each page and system, valid only for the same data and version.
 
-    A line that is damaged, such as the last one of a run that was killed, counts as missing.
+    A damaged line, such as the last one of a killed run, counts as missing.
     """
 
     def __init__(self, path: Path | None, data: str, versions: Mapping[str, str]) -> None:
         self.path, self._data, self._versions = path, data, versions
 
     def load(self, rouge: bool) -> Found:
-        """Return what there is; results without ROUGE are left out if it is wanted."""
+        """Return the cached results. If ROUGE is wanted, results without it are left out."""
         found: Found = {name: {} for name in self._versions}
         if self.path is None or not self.path.exists():
             return found
@@ -70,7 +70,7 @@ class Cache:
         return found
 
     def writer(self) -> _Writer:
-        """Return what appends to the file."""
+        """Return a writer that appends to the file."""
         return _Writer(self.path, self._data, self._versions)
 
 
@@ -81,7 +81,7 @@ class _Writer:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open(path, "a+b")  # noqa: SIM115 (closed by close())
             if self._file.tell() and (self._file.seek(-1, 2), self._file.read(1))[1] != b"\n":
-                self._file.write(b"\n")  # A killed run left half a line.
+                self._file.write(b"\n")  # a killed run has left half a line
 
     def write(self, id_: str, results: Mapping[str, Result | Complexity]) -> None:
         if self._file is None:
@@ -98,7 +98,7 @@ class _Writer:
 
 
 def read_stored(path: Path) -> dict[str, Stored]:
-    """Return the texts of a JSON Lines file by id. Raise :exc:`DataError` if it is not one."""
+    """Return the texts of a JSON Lines file by id. Raise :exc:`DataError` if the file is invalid."""
     stored: dict[str, Stored] = {}
     number = 0
     try:
@@ -127,9 +127,9 @@ def _stored(entry: Mapping[str, Any]) -> tuple[str, Stored]:
 
 
 def versions_of(setup: Setup, peers: Mapping[str, str], weights: str) -> dict[str, str]:
-    """Return what the results of each system depend on beside the data, in a word: versions, options and code.
+    """Return a version string for each system, which covers everything but the data: versions, options and code.
 
-    ``weights`` stands for the model, or for the stored texts.
+    ``weights`` identifies the model, or the stored texts.
     """
     config = setup.config
     options = [str(getattr(config, name)) for name in ("fallback", "oversize", "max_blocks", "max_bytes")]
@@ -140,7 +140,7 @@ def versions_of(setup: Setup, peers: Mapping[str, str], weights: str) -> dict[st
 
 
 def _code(paths: Sequence[str]) -> str:
-    """Return a digest of source files, so that a changed program does not find the results of the old one."""
+    """Return a digest of source files, so that results of an older program are not reused."""
     root = Path(scrapy_dripper.__file__).parent
     files = sorted(
         file for path in paths for file in ((root / path).rglob("*.py") if "." not in path else [root / path])
@@ -185,7 +185,7 @@ def _measured(
             for task in tasks:
                 yield task.sample.id, measurer(task)
         return
-    # Spawned, for a fork would share the threads of the model's runtime, which do not survive it.
+    # Spawned, because the threads of the model's runtime do not survive a fork.
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _start, (setup,))
     try:
         waiting = {pool.submit(_measure, task): task.sample.id for task in tasks}
@@ -194,7 +194,7 @@ def _measured(
     except BrokenProcessPool:
         kept = f"; what was measured is in {cache}" if cache else ""
         raise RunError(
-            f"a process died, for want of memory or in the code of a peer: try a smaller --jobs or fewer --peers{kept}"
+            f"a process died, out of memory or in the code of a peer: try a smaller --jobs or fewer --peers{kept}"
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)
@@ -205,9 +205,7 @@ _measurer: Measurer | None = None
 
 def _start(setup: Setup) -> None:
     global _measurer
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C is for the process that asked; it lets this one finish a page.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent handles Ctrl-C and lets this process finish its page.
     _measurer = Measurer(setup)
 
 

@@ -1,4 +1,4 @@
-"""One table of several sets of pages: by set, by language and by length of the truth, for all systems side by side."""
+"""A table that compares all systems on several sets of pages: by set, by language, and by length of the truth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scrapy_dripper.dataset.text_table import aligned, markdown_table
 LENGTHS = ((150, "under 150 words"), (300, "150 to 299"), (600, "300 to 599"))
 LONGEST = "600 words or more"
 FEW = 10
-"""Languages of fewer pages are one row together."""
+"""Languages with fewer pages than this share a row."""
 MEAN = "mean of sets"
 OTHERS, UNKNOWN = "other languages", "not declared"
 
@@ -27,25 +27,25 @@ _lang = re.compile(rb"<html\b[^<>]{0,900}?\blang\s{0,9}=\s{0,9}[\"']?([a-zA-Z]{2
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One system on one group of pages: means over the pages, 0 to 1."""
+    """The means of a system over a group of pages, 0 to 1."""
 
     neutral: PRF
-    """The title is neutral, and characters of scripts without spaces are words."""
+    """Score with a neutral title, and with characters of scripts without spaces as words."""
     word_f1: float
-    """As WCXB's own evaluation has it."""
+    """Word F1 as in WCXB's own evaluation."""
     poor: float
-    """Share of pages whose neutral F1 is under :data:`POOR`."""
+    """Share of pages with a neutral F1 below :data:`POOR`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One group of pages."""
+    """A group of pages."""
 
     name: str
     pages: int
     systems: Mapping[str, Line]
     difference: Interval | None
-    """Ours less the first peer, of the neutral F1 paired by page; None without peers."""
+    """Paired difference in neutral F1 between ours and the first peer; None without peers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ class SetTable:
 
 
 Scores = Mapping[str, Mapping[str, ScoreRow]]
-"""By system, ours first, then by the page's id."""
+"""Scores by system, ours first, and then by the page's id."""
 
 
 def set_table(samples: Sequence[Sample], scores: Scores, resamples: int = 2_000) -> SetTable:
-    """Return the table of pages that every system has a score of."""
+    """Return the table over the pages for which every system has a score."""
     languages = {sample.id: sample.language or declared_language(sample) for sample in samples}
     counts = Counter(languages.values())
 
@@ -82,14 +82,14 @@ def set_table(samples: Sequence[Sample], scores: Scores, resamples: int = 2_000)
 
 
 def declared_language(sample: Sample) -> str:
-    """Return the language that the page's ``html`` element names."""
+    """Return the language declared by the page's ``html`` element."""
     with sample.path.open("rb") as file:
         match = _lang(file.read(_HEAD))
     return match[1].decode().lower() if match else UNKNOWN
 
 
 def length_of(n: int) -> str:
-    """Return the name of the group of pages with so many true words."""
+    """Return the name of the group for a page with this number of true words."""
     return next((name for end, name in LENGTHS if n < end), LONGEST)
 
 
@@ -117,7 +117,7 @@ def _row(name: str, ids: Sequence[str], scores: Scores, resamples: int) -> Row:
 
 
 def _mean(rows: Sequence[Row]) -> Row:
-    """Return the row in which every set counts the same."""
+    """Return the mean row, in which all sets have the same weight."""
     systems = {}
     for system in rows[0].systems:
         lines = [row.systems[system] for row in rows]

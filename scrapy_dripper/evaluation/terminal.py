@@ -1,4 +1,4 @@
-"""The figures as lines of text."""
+"""Print the figures of an evaluation as text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from scrapy_dripper.dataset.text_table import aligned
 from scrapy_dripper.evaluation.blocks import Reliability
 from scrapy_dripper.evaluation.figures import Evaluation, Group
 
-_command = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").sub  # or its beginning, to a terminal
+_command = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").sub  # control characters, which can begin terminal commands
 
 
 def text(evaluation: Evaluation) -> str:
-    """Return the tables of an evaluation, without what a terminal would obey: names are those of files and pages."""
+    """Return the tables of an evaluation, without control characters, which names of files and pages may contain."""
     parts = [f"{len(evaluation.samples):,} pages of {evaluation.data}", _systems(evaluation)]
     for kind, title in (("type", "Word F1 by page type"), ("level", "Word F1 by difficulty")):
         parts.append(f"{title}\n{_groups(evaluation, kind)}")
@@ -31,13 +31,13 @@ def text(evaluation: Evaluation) -> str:
 
 
 def system_head(rouge: bool) -> list[str]:
-    """Return the columns of the table of systems."""
+    """Return the column titles of the table of systems."""
     more = ["ROUGE-5", "R-5 P", "R-5 R"] if rouge else []
     return ["F1", "95 %", "P", "R", *more, "with", "without", f"F1 < {POOR}", "empty"]
 
 
 def system_cells(group: Group, rouge: bool) -> list[str]:
-    """Return one line of the table of systems."""
+    """Return a row of the table of systems."""
     s, i = group.summary, group.f1
     scores = (group.rouge.f1, group.rouge.precision, group.rouge.recall) if rouge and group.rouge else ()
     return [

@@ -18,7 +18,7 @@ MAX_DAMAGE = 0.01
 MAX_DAMAGE_NON_ASCII = 0.1
 """The same among the non-ASCII characters. Markup can hide a wrong guess from the first limit."""
 
-_HEAD = 4_096
+_PREFIX = 4_096
 _LAST_RESORT = "cp1252"
 _NOT_FOR_TEXT = frozenset({"undefined", "unicode-escape", "raw-unicode-escape", "idna", "punycode", "mbcs", "oem"})
 _c1 = re.compile("[\x80-\x9f]").findall
@@ -55,7 +55,7 @@ def decode(body: bytes, charset: str | None = None) -> str:
 
 def _wide_or_escaped(body: bytes) -> bool:
     """Return True if the bytes look like UTF-16, UTF-32 or ISO 2022, even if they are valid UTF-8."""
-    return body.find(b"\0", 0, _HEAD) >= 0 or (body.find(b"\x1b", 0, 16 * _HEAD) >= 0 and body.isascii())
+    return body.find(b"\0", 0, _PREFIX) >= 0 or (body.find(b"\x1b", 0, 16 * _PREFIX) >= 0 and body.isascii())
 
 
 def _utf8(body: bytes) -> str | None:
@@ -73,7 +73,7 @@ def _candidates(body: bytes, marked: str | None, charset: str | None) -> Iterato
     wide = _wide(body)
     yield wide
     header = _codec(charset)
-    declared = _codec(html_body_declared_encoding(body[:_HEAD]))
+    declared = _codec(html_body_declared_encoding(body[:_PREFIX]))
     if body.isascii():
         yield from (name for name in (header, declared) if name and name.startswith("iso2022"))
         if b"\x1b" in body:
@@ -89,11 +89,11 @@ def _candidates(body: bytes, marked: str | None, charset: str | None) -> Iterato
 
 def _wide(body: bytes) -> str | None:
     """Return the UTF-16 or UTF-32 codec that the positions of zero bytes indicate, if any."""
-    head = body[:_HEAD]
-    quarter = len(head) // 4
+    prefix = body[:_PREFIX]
+    quarter = len(prefix) // 4
     if quarter == 0:
         return None
-    mostly_zero = "".join("0" if head[i::4].count(0) > 0.4 * quarter else "x" for i in range(4))
+    mostly_zero = "".join("0" if prefix[i::4].count(0) > 0.4 * quarter else "x" for i in range(4))
     return {"x000": "utf-32-le", "000x": "utf-32-be", "x0x0": "utf-16-le", "0x0x": "utf-16-be"}.get(mostly_zero)
 
 

@@ -17,7 +17,7 @@ from scrapy_dripper.page.streamed import has_parts, mark, put_in_place
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-_HEAD = 1_024
+_PREFIX = 1_024
 MAX_CONTROLS = 0.05
 """Maximum share of control characters, except NUL and white space, at the beginning of an HTML document."""
 
@@ -50,13 +50,14 @@ _MAGIC: tuple[tuple[Callable[[str], re.Match[str] | None], str], ...] = tuple(
 )
 
 
-def looks_binary(head: str | bytes) -> str | None:
+def looks_binary(document: str | bytes) -> str | None:
     """Return the file type that the first 1,024 characters or bytes indicate, such as ``a PDF``; None for text."""
-    head = head[:_HEAD] if isinstance(head, str) else head[:_HEAD].decode("latin-1")
+    prefix = document[:_PREFIX]
+    text = prefix if isinstance(prefix, str) else prefix.decode("latin-1")
     for magic, kind in _MAGIC:
-        if magic(head):
+        if magic(text):
             return kind
-    if len(_controls(head)) > max(8, MAX_CONTROLS * len(head)):
+    if len(_controls(text)) > max(8, MAX_CONTROLS * len(text)):
         return "binary data"
     return None
 

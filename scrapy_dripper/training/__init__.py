@@ -1,1 +1,1 @@
-"""How the tagger is made. Needs the extra ``[train]``."""
+"""Train the tagger. Needs the extra ``[train]``."""

@@ -17,13 +17,13 @@ from scrapy_dripper.engines.tagger.decode import Decoding
 from scrapy_dripper.training.augment import KINDS, make_copies
 
 NETWORKS = 3
-"""Networks of a model, each from another seed."""
+"""Number of networks in a model, each with a different seed."""
 
 LIBRARIES = ("lightgbm", "lxml", "numpy", "onnx", "onnxmltools", "onnxruntime", "trafilatura")
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line of the training."""
+    """Return the command-line parser."""
     top = argparse.ArgumentParser(
         prog="python -m scrapy_dripper.training",
         description="Train the tagger on pages with known main content: measure the recipe on folds grouped by host, "
@@ -40,8 +40,8 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="[NAME=]FOLDER[:WEIGHT]",
-        help="another set of pages, as often as wanted; what a page of it counts in training is 1 if nothing is said, "
-        "and at 0 the set is only measured",
+        help="another set of pages; can be repeated. WEIGHT is that of its pages in training (default: 1); with 0, "
+        "the set is only measured",
     )
     top.add_argument(
         "--extra",
@@ -49,14 +49,14 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="[NAME=]FOLDER[:WEIGHT]",
-        help="a set to learn from but never to measure on",
+        help="a set to train on but never to measure on",
     )
     top.add_argument(
         "--copies",
         type=_kinds,
         default=list(KINDS),
         metavar="KINDS",
-        help="learn from these kinds of changed copies of pages as well, with commas between them, or from 'none' "
+        help="also train on these kinds of changed copies of pages, separated by commas, or on 'none' "
         f"(default: {','.join(KINDS)})",
     )
     top.add_argument("--out", type=Path, default=Path("models/tagger"), help="the model folder (default: %(default)s)")
@@ -64,14 +64,14 @@ def parser() -> argparse.ArgumentParser:
         "--folds", type=int, default=5, help="folds of the second stage and of the measurement (default: %(default)s)"
     )
     top.add_argument("--no-measure", action="store_true", help="skip the measurement; the model stays the same")
-    top.add_argument("--seed", type=int, default=0, help="of the trees and networks (default: %(default)s)")
+    top.add_argument("--seed", type=int, default=0, help="seed of the trees and networks (default: %(default)s)")
     top.add_argument(
         "--networks",
         type=int,
         default=NETWORKS,
-        help="networks beside the trees; they need torch (default: %(default)s)",
+        help="number of networks in addition to the trees; they need torch (default: %(default)s)",
     )
-    top.add_argument("--jobs", type=int, default=2, help="processes (default: %(default)s)")
+    top.add_argument("--jobs", type=int, default=2, help="number of processes (default: %(default)s)")
     top.add_argument(
         "--predictions", type=Path, metavar="FILE", help="write the held-out texts here, as JSON Lines for 'evaluate'"
     )
@@ -99,7 +99,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def train(arguments: argparse.Namespace) -> None:
-    """Measure, fit and write the model. Raise DataError if there are no data."""
+    """Measure, train and write the model. Raise DataError if there are no data."""
     from scrapy_dripper.training.card import card
     from scrapy_dripper.training.crossvalidate import splits
     from scrapy_dripper.training.export import export
@@ -111,7 +111,7 @@ def train(arguments: argparse.Namespace) -> None:
     started = time.monotonic()
     sets = load_sets([arguments.data, *arguments.sets], arguments.extra)
     samples = {sample.id: sample for one in sets for sample in one.samples}
-    # Whether the folds can be made is better said before the work.
+    # Check the number of folds before the work begins.
     folds, whole = splits(list(samples.values()), (), arguments.folds)
     learnt = [sample for one in sets for sample in one.learnt]
     with TemporaryDirectory() as folder:
@@ -121,12 +121,12 @@ def train(arguments: argparse.Namespace) -> None:
         examples = prepare([*learnt, *copies], arguments.jobs)
     folds, whole = splits(list(samples.values()), examples, arguments.folds)
     if not all(split.held for split in folds):
-        raise DataError(f"no page has visible text, or too few may be learnt from, for {arguments.folds} folds")
+        raise DataError(f"there are too few pages with visible text to train on, for {arguments.folds} folds")
     probe = examples[whole.seen[0]]
     names = probe.features.names
     blocks = sum(len(e.main) for e in examples.values())
     print(
-        f"{len(learnt)} pages to learn from and {len(copies)} copies, {blocks:,} blocks, {len(names)} features",
+        f"{len(learnt)} pages to train on and {len(copies)} copies, {blocks:,} blocks, {len(names)} features",
         flush=True,
     )
     stack = fit_stack(examples, folds, whole, networks=arguments.networks, seed=arguments.seed, jobs=arguments.jobs)

@@ -1,8 +1,8 @@
-"""Pages made harder on purpose: changed copies of pages, with what a crawl meets and the sets have too little of.
+"""Data augmentation: changed copies of pages, with features that are common in crawls but rare in the sets.
 
-A copy is fitted on and never measured. It belongs to the host of its page, and what is put into it comes from pages of
-the same fold, so that nothing of a fold is in a copy that its model sees. Every copy is drawn by itself: the same page,
-kind and donors give the same copy.
+Copies are used for training and never measured. A copy belongs to the host of its page, and foreign content in it comes
+from pages of the same fold, so that no content of a fold leaks into the training data of its model. Copies are
+deterministic: the same page, kind and donors give the same copy.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from scrapy_dripper.page import PageError, plant
 from scrapy_dripper.page.blocks import cut
 
 SHARE = 0.7
-"""Share of the pages of its types that a kind of copy is made of."""
-_SEED = 0  # The copies belong to the data, not to a run: seeds of a training can be compared.
+"""Share of the pages of suitable types to copy, for each kind."""
+_SEED = 0  # fixed, so that training runs with different seeds can be compared
 MOST_BYTES = 1_000_000
 """Larger pages are not copied."""
 
@@ -48,18 +48,18 @@ _FRAMES = frozenset(("article", "main", "section"))
 
 @dataclass(frozen=True, slots=True)
 class Donor:
-    """What a page gives to the copies of others."""
+    """Content of a page for the copies of others."""
 
     id: str
     page_type: str
     title: str
     lines: tuple[str, ...]
-    """Lines of its main content, of which the first is the lead."""
+    """Lines of its main content. The first one is the lead."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A page to be copied."""
+    """A page to copy."""
 
     sample: Sample
     root: HtmlElement
@@ -70,13 +70,13 @@ class _Job:
 
 
 def donor(sample: Sample) -> Donor:
-    """Return what a page can give: its title, and lines of its main content that are sentences."""
+    """Return the title of a page, and lines of its main content that are sentences."""
     lines = [line.strip() for line in sample.truth.split("\n") if len(line.strip()) >= 40]
     return Donor(sample.id, sample.page_type, sample.title or (lines[0][:70] if lines else ""), tuple(lines[:40]))
 
 
 def make_copies(groups: Sequence[Sequence[Sample]], kinds: Sequence[str], folder: Path, jobs: int) -> list[Sample]:
-    """Write copies of pages into a folder and return them; the pages of a group are those of one fold."""
+    """Write copies of pages to a folder and return them. Each group holds the pages of a fold."""
     folder.mkdir(parents=True, exist_ok=True)
     tasks = []
     for group in groups:
@@ -106,7 +106,7 @@ def _copy(task: tuple[Sample, str, list[Donor]], folder: Path) -> Sample | None:
         return None
     if not len(page.blocks):
         return None
-    # Cutting takes elements out of its tree: the copy is made of another one, in which they have the same numbers.
+    # cut() removes elements from its tree, so the copy is made from another tree, in which they have the same numbers.
     place = {element: i for i, element in enumerate(elements)}
     fresh, _ = plant(document, Config())
     same = list(fresh.iter())
@@ -132,7 +132,7 @@ def _copy(task: tuple[Sample, str, list[Donor]], folder: Path) -> Sample | None:
 
 # ---------------------------------------------------------------------------------------------------- kinds of copies
 def _cards_around(job: _Job) -> str | None:
-    """Teasers of other pages around the content, and comments below it; none of them is main."""
+    """Add teasers of other pages around the content, and comments below it. None of them is main."""
     if not job.main:
         return None
     for _ in range(1 if job.rng.random() < 0.7 else 2):
@@ -146,7 +146,7 @@ def _cards_around(job: _Job) -> str | None:
 
 
 def _other_names(job: _Job) -> str | None:
-    """Class names and ids away or as a build tool makes them; containers without a meaning."""
+    """Remove class names and ids, or replace them by generated ones; make containers meaningless."""
     how = job.rng.choices(("away", "hashed", "kept"), (0.4, 0.4, 0.2))[0]
     plain = how == "kept" or job.rng.random() < 0.5
     known: dict[str, str] = {}
@@ -167,7 +167,7 @@ def _other_names(job: _Job) -> str | None:
 
 
 def _little(job: _Job) -> str | None:
-    """A page of one paragraph, of a heading and a few sentences, of a list or a table: what feeds and APIs hold."""
+    """Reduce the page to a paragraph, a heading with a few sentences, a list or a table, as in feeds and APIs."""
     rng = job.rng
     lines = [line for line in (x.strip() for x in job.sample.truth.split("\n")) if 20 <= len(line) <= 600]
     if len(lines) < 3:
@@ -202,7 +202,7 @@ def _little(job: _Job) -> str | None:
 
 
 def _intro(job: _Job) -> str | None:
-    """An introduction above a listing, which is main as well, and cards of other kinds far from it, which are not."""
+    """Add an introduction above a listing, which is main as well, and cards of other kinds, which are not."""
     if not job.main:
         return None
     one = job.rng.choice(job.donors)
@@ -218,10 +218,10 @@ def _intro(job: _Job) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of copy: how it is made, of which page types."""
+    """A kind of copy: how to make it, and for which page types."""
 
     change: Callable[[_Job], str | None]
-    """Changes the tree and returns the true text, None if the page does not allow it."""
+    """Changes the tree and returns the true text, or None if the page is unsuitable."""
     types: frozenset[str]
 
 
@@ -298,7 +298,7 @@ def _before(job: _Job, new: HtmlElement) -> None:
 
 
 def _block(element: HtmlElement) -> HtmlElement:
-    """Return the element, or the one around it beside which a container may stand."""
+    """Return the element, or its nearest ancestor that can have a container as a sibling."""
     while element.tag in _BELOW and element.getparent() is not None:
         element = element.getparent()
     return element

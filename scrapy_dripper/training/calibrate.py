@@ -1,4 +1,4 @@
-"""Probabilities that mean what they say: of the blocks given 0.7, 70 % are main."""
+"""Calibrate probabilities: 70 % of the blocks with a probability of 0.7 should be main."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Platt scaling (Platt 1999): a line over the log-odds. The ranking of the blocks does not change."""
+    """Platt scaling (Platt 1999): a linear function of the log-odds. It keeps the ranking of the blocks."""
 
     slope: float = 1.0
     intercept: float = 0.0
     edge: float = 1e-4
-    """Probabilities are first kept this far from 0 and 1."""
+    """Probabilities are first clipped to this distance from 0 and 1."""
 
     def __call__(self, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the calibrated probabilities."""
@@ -29,7 +29,7 @@ class Calibration:
 
 
 def calibrate(probabilities: npt.NDArray[np.float64], main: npt.NDArray[np.bool_]) -> Calibration:
-    """Return the line that makes held-out probabilities most likely, by Newton's method; all arrays have shape (n,)."""
+    """Fit the scaling to held-out labels by maximum likelihood, with Newton's method. All arrays have shape (n,)."""
     odds = Calibration()._odds(probabilities)
     x = np.stack([odds, np.ones_like(odds)], axis=1)
     line = np.array([1.0, 0.0])

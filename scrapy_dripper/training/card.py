@@ -1,4 +1,4 @@
-"""The model card: what a model was made from, what it is worth and what it is bad at."""
+"""Write the model card: training data, figures and limitations of a model."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _KNOWN = {
         "each site were learnt from, and all are measured."
     ),
 }
-"""What is known of data, by their hash."""
+"""Descriptions of known data, by hash."""
 
 
 def _about(one: PageSet) -> str:
@@ -85,7 +85,7 @@ def _copies(counts: Mapping[str, int]) -> list[str]:
 
 
 def card(sets: Sequence[PageSet], measured: Measured | None, notes: Mapping[str, Any]) -> str:
-    """Return the model card as Markdown; without figures it says that the model was not measured."""
+    """Return the model card as Markdown. Without figures, it says that the model was not measured."""
     figures, weak = "Not measured: trained with `--no-measure`.\n", "* Not measured."
     pages = "Not measured."
     if measured:

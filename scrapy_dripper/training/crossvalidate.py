@@ -1,4 +1,4 @@
-"""What a model of this recipe is worth on pages of hosts that it has not seen, beside others on the same pages."""
+"""Cross-validate the training recipe on pages of unseen hosts, and run other extractors on the same pages."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ BATCH = 32
 
 
 def splits(samples: Sequence[Sample], known: Container[str], folds: int) -> tuple[list[Split], Split]:
-    """Return the folds, grouped by host across all sets, and the split that holds nothing back.
+    """Return the folds, grouped by host across all sets, and the split that trains on all pages.
 
-    Every fold measures its own pages, and sees of the others those that may be learnt from and whose hosts are not its
-    own; a copy goes where its page goes. Pages that are not in ``known`` have no blocks to learn from. The folds depend
-    on the measured pages alone, neither on weights nor on what is learnt from, so that seeds and recipes can be
-    compared. Raise :exc:`DataError` for a number of folds that the hosts do not allow.
+    Every fold measures its own pages. It trains on those of the others that may be used for training and whose hosts
+    are not in the fold. A copy belongs to the fold of its page. Pages that are not in ``known`` have no blocks to train
+    on. The folds only depend on the measured pages, and not on weights or training pages, so that seeds and recipes can
+    be compared. Raise :exc:`DataError` if the hosts do not allow this number of folds.
     """
     hosts = dict(zip((s.id for s in samples), related_hosts([s.host for s in samples]), strict=True))
     measured = [s for s in samples if s.measure]
@@ -60,10 +60,10 @@ def splits(samples: Sequence[Sample], known: Container[str], folds: int) -> tupl
 def out_of_fold(
     samples: Mapping[str, Sample], examples: Mapping[str, Example], folds: Sequence[Split], stack: Stack
 ) -> Iterator[tuple[Sample, Extraction]]:
-    """Yield each measured sample with what the whole way, from its bytes to its text, makes of it.
+    """Yield each measured sample with its complete extraction, from bytes to text.
 
-    The model has not seen the sample's host. Each fold's model is exported and loaded like any other; pages that cannot
-    go through it take the default fallback, as in a crawl.
+    The model has not seen the sample's host. The model of each fold is exported and loaded like any other. Pages that
+    it cannot process go to the default fallback, as in a crawl.
     """
     bar = tqdm(total=sum(len(split.measured) for split in folds), desc=f"{len(folds)} folds", unit="page")
     for split, fitted in zip(folds, stack.folds, strict=True):
@@ -81,9 +81,9 @@ def out_of_fold(
 
 
 def peer_texts(sets: Sequence[PageSet], peer: str, version: str, cache: Path, jobs: int) -> dict[str, str]:
-    """Return what another extractor, with its defaults, makes of each measured page.
+    """Return the text that another extractor, with its default options, extracts from each measured page.
 
-    Texts of the same version and the same data are taken from the cache. A page on which it raises has an empty text.
+    Texts for the same version and the same data are cached. If the extractor raises, the text is empty.
     """
     files = {one.name: cache / f"{peer}-{one.sha256[:16]}.json" for one in sets}
     texts: dict[str, str] = {}
@@ -109,5 +109,5 @@ def _peer_text(peer: str, path: Path) -> str:
     quiet()
     try:
         return PEERS[peer].load()(path.read_bytes())
-    except Exception:  # What a peer raises for a page is part of what it is worth.
+    except Exception:  # errors of a peer are part of its result
         return ""

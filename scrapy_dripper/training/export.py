@@ -1,4 +1,4 @@
-"""A fitted tagger to a model folder."""
+"""Export a trained tagger to a model folder."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from scrapy_dripper.training.graphs import blocks_graph, context_graph, pages_gr
 from scrapy_dripper.training.prepare import Example
 
 TOLERANCE = 0.02
-"""Most that the exported model may differ: a float32 threshold can send a row down another branch of a tree."""
+"""Maximum difference of the exported model. A float32 threshold can send a row to another branch of a tree."""
 
 
 def export(
     fitted: Fitted, names: Sequence[str], folder: Path, decoding: Decoding, probe: Example, **notes: Any
 ) -> None:
-    """Write a tagger as a model folder, and check on a page that the ONNX model answers as the fitted one does.
+    """Write a tagger as a model folder, and check on a page that the ONNX model agrees with the trained one.
 
     Raise RuntimeError if it does not.
     """

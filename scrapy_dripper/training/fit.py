@@ -1,10 +1,10 @@
-"""How the parts of a tagger are fitted on examples.
+"""Fit the parts of a tagger on examples.
 
-The first stage is the mean of gradient-boosted trees and small networks. The second stage are trees over what the
-first says of a page as a whole; they are fitted on probabilities of pages that the first stage had not seen, because
-those of seen pages are too sure of themselves (stacked generalisation: Wolpert 1992). Between the two stand trees that
-tell page types apart. A line over the log-odds then makes probabilities of the mean of both stages, and trees over
-these tell what word F1 is to be expected of a page.
+The first stage is the mean of gradient-boosted trees and small networks. The second stage consists of trees over the
+first stage's probabilities on the whole page. It is fitted on pages that the first stage has not seen, because
+probabilities on seen pages are overconfident (stacked generalisation: Wolpert 1992). Between the two stages, other
+trees predict the page type. The mean of both stages is calibrated by a linear function of the log-odds. From the
+result, further trees predict the expected word F1 of a page.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float32]
 
 NETWORK_SHARE = 0.4
-"""Weight of the networks beside the trees in the first stage."""
+"""Weight of the networks in the first stage. The rest is that of the trees."""
 CONTEXT_SEEDS = 3
-"""Boosters of the second stage."""
+"""Number of boosters in the second stage."""
 CONTEXT_SHARE = 0.5
-"""Weight of the second stage beside the first in the answer: their mean is better than either."""
+"""Weight of the second stage in the answer. The mean of both stages is better than either."""
 
 _COMMON: dict[str, Any] = {
     "objective": "binary",
@@ -88,7 +88,7 @@ class Stage:
     networks: tuple[Network, ...]
 
     def __call__(self, example: Example) -> Floats:
-        """Return the probability of main of each block."""
+        """Return the probability of each block to be main."""
         p = np.asarray(self.trees.predict(example.matrix, num_threads=1))
         if self.networks:
             q = np.mean([predict_network(network, example) for network in self.networks], axis=0)
@@ -107,13 +107,13 @@ class Fitted:
     quality: lightgbm.Booster
 
     def __call__(self, example: Example) -> npt.NDArray[np.float64]:
-        """Return the probability of main of each block, as the exported model does."""
+        """Return the probability of each block to be main, as the exported model does."""
         first = self.stage(example)
         return self.calibration(predict(self.context, example, first, predict_types(self.types, example, first)))
 
 
 def fit_trees(examples: Sequence[Example], seed: int = 0) -> lightgbm.Booster:
-    """Return gradient-boosted trees fitted on examples; the same seed and data give the same trees."""
+    """Fit gradient-boosted trees on examples. The same seed and data give the same trees."""
     data = lightgbm.Dataset(
         np.concatenate([e.matrix for e in examples]),
         np.concatenate([e.main for e in examples]),
@@ -134,9 +134,9 @@ def predict_network(network: Network, example: Example) -> Floats:
 
 
 def fit_types(examples: Sequence[Example], probabilities: Mapping[str, Floats], seed: int = 0) -> lightgbm.Booster:
-    """Return what tells page types apart; the probabilities come from first stages that had not seen the examples.
+    """Fit the page stage. The probabilities are those of first stages that have not seen the examples.
 
-    Pages whose type is none of the known ones are left out.
+    Pages of unknown types are left out.
     """
     known = [e for e in examples if e.page_type in PAGE_TYPES]
     data = lightgbm.Dataset(
@@ -159,9 +159,9 @@ def fit_quality(
     types: Mapping[str, Floats],
     seed: int = 0,
 ) -> lightgbm.Booster:
-    """Return what tells the word F1 that is to be expected of a page, fitted on that of held-out pages.
+    """Fit the quality stage on the word F1 of held-out pages.
 
-    The probabilities are calibrated. Copies are no pages that a crawl meets, and left out.
+    The probabilities are calibrated. Copies are left out, because they are not real pages.
     """
     decoding, rows, f1 = Decoding(), [], []
     for e in examples:
@@ -178,7 +178,8 @@ def fit_quality(
 def fit_context(
     examples: Sequence[Example], probabilities: Mapping[str, Floats], types: Mapping[str, Floats], seed: int = 0
 ) -> tuple[lightgbm.Booster, ...]:
-    """Return the second stage; probabilities and types, by the examples' ids, are of stages that had not seen them."""
+    """Fit the second stage. Probabilities and types, by example id, are those of stages that have not seen the
+    example."""
     data = lightgbm.Dataset(
         np.concatenate([context(e.features, probabilities[e.id], types[e.id]).matrix() for e in examples]),
         np.concatenate([e.main for e in examples]),
@@ -193,7 +194,7 @@ def fit_context(
 def predict(
     boosters: Sequence[lightgbm.Booster], example: Example, probabilities: Floats, types: Floats
 ) -> npt.NDArray[np.float64]:
-    """Return the mean of the second stage's probabilities and the first's, before calibration."""
+    """Return the mean of the probabilities of both stages, before calibration."""
     matrix = context(example.features, probabilities, types).matrix()
     second = np.mean([b.predict(matrix, num_threads=1) for b in boosters], axis=0)
     mean: npt.NDArray[np.float64] = CONTEXT_SHARE * second + (1 - CONTEXT_SHARE) * probabilities
@@ -201,6 +202,6 @@ def predict(
 
 
 def fit_calibration(examples: Sequence[Example], probabilities: Mapping[str, npt.NDArray[np.float64]]) -> Calibration:
-    """Return the calibration of held-out probabilities of both stages; each block counts the same."""
+    """Fit the calibration on held-out probabilities of both stages. All blocks have the same weight."""
     p = np.concatenate([probabilities[e.id] for e in examples])
     return calibrate(p, np.concatenate([e.main for e in examples]))

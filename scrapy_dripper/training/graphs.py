@@ -1,8 +1,10 @@
-"""The fitted parts of a tagger as two ONNX graphs, written by hand: a few operators each, nothing traced.
+"""Write the parts of a tagger as ONNX graphs. They are built from a few operators each, without tracing.
 
-``blocks.onnx``: the features of n blocks, with the bounds of their pages, to the mean of the trees' and the networks'
-probabilities. ``pages.onnx``: the features of pages to the probabilities of their types. ``context.onnx``: the features
-of the second stage to calibrated probabilities. ``quality.onnx``: features of labelled pages to their expected word F1.
+* ``blocks.onnx`` maps the features of n blocks, with the bounds of their pages, to the mean probability of trees and
+  networks.
+* ``pages.onnx`` maps the features of pages to the probabilities of their types.
+* ``context.onnx`` maps the features of the second stage to calibrated probabilities.
+* ``quality.onnx`` maps the features of labelled pages to their expected word F1.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 OPSET = 17
 IR_VERSION = 10
-"""Newest that every supported onnxruntime reads."""
+"""The newest version that every supported onnxruntime reads."""
 
 
 class _Graph:
@@ -49,7 +51,7 @@ class _Graph:
 
     def add(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
         key = (operator, inputs, tuple(sorted(attributes.items())))
-        if not output and key in self._known:  # such as the scaling of the features, the same in every network
+        if not output and key in self._known:  # for example the feature scaling, which all networks share
             return self._known[key]
         output = output or self.name()
         self.nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
@@ -61,11 +63,11 @@ class _Graph:
         return self.add("Add", product, self.weight(layer.bias.detach().numpy()))
 
     def trees(self, booster: lightgbm.Booster, x: str, features: int) -> str:
-        """Add the nodes of a binary booster; return its probabilities, of shape (n,)."""
+        """Add the nodes of a binary booster. Return its probabilities, of shape (n,)."""
         return self.add("Gather", self.boosted(booster, x, features, 1), self.weight(1, np.int64), axis=1)
 
     def boosted(self, booster: lightgbm.Booster, x: str, features: int, output: int) -> str:
-        """Add the nodes of a booster; return the name of one of its outputs."""
+        """Add the nodes of a booster. Return the name of one of its outputs."""
         model = convert_lightgbm(
             booster, initial_types=[("x", FloatTensorType([None, features]))], zipmap=False, target_opset=15
         )
@@ -84,7 +86,7 @@ class _Graph:
         return f"{prefix}_{model.graph.output[output].name}"
 
     def network(self, network: Network, x: str, places: _Places) -> str:
-        """Add the nodes of a network; return its probabilities, of shape (n,)."""
+        """Add the nodes of a network. Return its probabilities, of shape (n,)."""
         width = network.mix.weight.shape[0]
         numbers = self.add("Gather", x, self.weight(network.numbers, np.int64), axis=1)
         numbers = self.add("Sub", numbers, self.weight(network.mean.numpy()))
@@ -127,7 +129,7 @@ class _Graph:
 
 
 class _Places:
-    """Where the neighbours of the blocks are, worked out once for all networks of a graph."""
+    """The indexes of the blocks' neighbours, computed once for all networks of a graph."""
 
     def __init__(self, graph: _Graph) -> None:
         self.graph = graph
@@ -141,7 +143,7 @@ class _Places:
         self._around: dict[int, tuple[str, str]] = {}
 
     def around(self, reach: int) -> tuple[str, str]:
-        """Return the numbers of the blocks so far before and after, n where that is another page."""
+        """Return the indexes of the blocks at distance ``reach`` before and after, or n beyond the edge of the page."""
         if reach not in self._around:
             g, far = self.graph, self.graph.weight(reach, np.int64)
             before, after = g.add("Sub", self.place, far), g.add("Add", self.place, far)
@@ -153,7 +155,7 @@ class _Places:
 
 
 def blocks_graph(trees: Sequence[lightgbm.Booster], networks: Sequence[Network], share: float, features: int) -> bytes:
-    """Return the first stage: ``share`` is the networks' part of the mean, 0 to 1."""
+    """Return the first stage. ``share`` is the weight of the networks in the mean, 0 to 1."""
     g = _Graph()
     share = share if networks else 0.0
     parts = [(g.trees(booster, "features", features), (1 - share) / len(trees)) for booster in trees]
@@ -172,7 +174,7 @@ def blocks_graph(trees: Sequence[lightgbm.Booster], networks: Sequence[Network],
 
 
 def pages_graph(trees: lightgbm.Booster, features: int) -> bytes:
-    """Return the page stage: probabilities of shape (pages, types)."""
+    """Return the page stage, with probabilities of shape (pages, types)."""
     g = _Graph()
     g.add("Identity", g.boosted(trees, "features", features, 1), output="probabilities")
     told = helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", features])
@@ -180,7 +182,7 @@ def pages_graph(trees: lightgbm.Booster, features: int) -> bytes:
 
 
 def quality_graph(trees: lightgbm.Booster, features: int) -> bytes:
-    """Return the expected word F1, of shape (pages,)."""
+    """Return the quality stage, with the expected word F1 of shape (pages,)."""
     g = _Graph()
     g.add("Reshape", g.boosted(trees, "features", features, 0), g.weight([-1], np.int64), output="quality")
     return g.model([helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", features])], "quality")
@@ -189,9 +191,9 @@ def quality_graph(trees: lightgbm.Booster, features: int) -> bytes:
 def context_graph(
     trees: Sequence[lightgbm.Booster], share: float, calibration: Calibration, names: Sequence[str]
 ) -> bytes:
-    """Return the second stage in its mean with the first, calibrated; ``share`` is its part of the mean, 0 to 1.
+    """Return the second stage, averaged with the first one and calibrated. ``share`` is its weight, 0 to 1.
 
-    ``names`` are those of its features, of which ``p`` is what the first stage says.
+    ``names`` are the names of its features. The feature ``p`` is the probability of the first stage.
     """
     g = _Graph()
     first = g.add("Gather", "features", g.weight(names.index("p"), np.int64), axis=1)

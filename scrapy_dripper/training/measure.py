@@ -1,4 +1,4 @@
-"""The figures of a recipe: what models of folds, and other extractors, make of the measured pages of all sets."""
+"""Measure a training recipe: the models of the folds, and other extractors, on the measured pages of all sets."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from scrapy_dripper.training.stack import Split, Stack
 
 CACHE = Path(".cache")
 PEERS = ("trafilatura", "trafilatura-no-comments", "readability", "resiliparse")
-"""Measured beside the model where they are installed."""
+"""Other extractors to measure if they are installed."""
 TRAFILATURA = PEERS[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Scores of the measured pages of all sets."""
+    """The scores on the measured pages of all sets."""
 
     samples: Sequence[Sample]
     scores: Mapping[str, Mapping[str, ScoreRow]]
-    """By system, ours first, then by the page's id."""
+    """Scores by system, ours first, and then by the page's id."""
     versions: Mapping[str, str]
-    """Of the other extractors."""
+    """The versions of the other extractors."""
     reasons: Mapping[str, Sequence[str]]
-    """The ids of the pages that have no answer of the model, by the reason."""
+    """The ids of the pages without an answer of the model, by reason."""
     table: SetTable
     pages: PageFigures
     lines: Sequence[str]
-    """What was extracted, as JSON Lines for ``scrapy-dripper evaluate --predictions``."""
+    """The extracted texts, as JSON Lines for ``scrapy-dripper evaluate --predictions``."""
 
     @property
     def main_part(self) -> str:
-        """The row of the first set's first page: page types are known there."""
+        """The row of the first set's first page, for which page types are known."""
         return self.samples[0].part
 
     def rows(self, system: str) -> list[ScoreRow]:
@@ -71,7 +71,7 @@ class Measured:
         return f"{name}: {len(ids)} pages, word F1 {mine:.4f}, Trafilatura {theirs:.4f}"
 
     def notes(self) -> dict[str, Any]:
-        """Return the figures that stand in a manifest."""
+        """Return the figures for the manifest."""
         return {
             "word_f1": round(float(np.mean([row.f1 for row in self.rows(OURS)])), 4),
             "trafilatura_word_f1": round(float(np.mean([row.f1 for row in self.rows(TRAFILATURA)])), 4),
@@ -85,7 +85,7 @@ class Measured:
 def measure(
     sets: Sequence[PageSet], examples: Mapping[str, Example], folds: Sequence[Split], stack: Stack, jobs: int
 ) -> Measured:
-    """Return the figures of the folds' models on the pages that they have not seen."""
+    """Measure the models of the folds on pages that they have not seen."""
     samples = {sample.id: sample for one in sets for sample in one.samples if sample.measure}
     scores: dict[str, dict[str, ScoreRow]] = {OURS: {}}
     reasons: dict[str, list[str]] = {}

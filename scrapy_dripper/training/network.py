@@ -1,7 +1,7 @@
-"""A small network over the sequence of a page's blocks: it sees no text, only the features, and what is around.
+"""A small network over the sequence of a page's blocks. Its input is the features, not the text.
 
-Trees look at one block at a time; the network reads the page as a sequence, by convolutions whose reach doubles from
-layer to layer and by the mean of the page. The mean of both is better than either. Strong regularisation matters more
+Trees look at one block at a time. The network reads the page as a sequence, with convolutions whose reach doubles with
+each layer and with the mean over the page. The mean of both is better than either. Strong regularisation matters more
 than size: features of class names and words are dropped for blocks and for whole pages, and blocks are left out.
 """
 
@@ -23,36 +23,37 @@ from scrapy_dripper.training.prepare import Example
 WIDTH = 64
 LAYERS = 5
 TAG_WIDTH = 6
-"""Numbers that a tag becomes."""
+"""Size of a tag's embedding."""
 LAST_WIDTH = 64
 CLIP = 5.0
-"""Standard deviations from the mean at which a feature is cut off."""
+"""Features are clipped at this many standard deviations from the mean."""
 EPOCHS = 6
 PAGES_TOGETHER = 12
 MOST_BLOCKS = 500
-"""A longer page is cropped, at another place each time."""
+"""A longer page is cropped, at a random place."""
 RATE = 2e-3
 WARM_UP = 0.12
 """Share of the steps over which the learning rate rises."""
 DECAY = 0.01
 DROPOUT, INPUT_DROPOUT, BLOCK_DROPOUT, NAME_DROPOUT, PAGE_NAME_DROPOUT = 0.35, 0.1, 0.15, 0.3, 0.1
 F1_LOSS = 0.5
-"""Weight of the page's soft F1 beside the cross-entropy of its blocks."""
+"""Weight of the page's soft F1 in the loss, in addition to the cross-entropy of its blocks."""
 SMOOTH_WORDS = 10.0
-"""Words added to both sides of the soft F1, so that pages with little main content do not shout."""
+"""Words added to numerator and denominator of the soft F1, to reduce the influence of pages with little main
+content."""
 
 TAG_COUNT = len(TAGS) + 2
-"""Tags, no tag, and a neighbour beyond the edge of the page."""
+"""Number of tags, including "no tag" and "beyond the edge of the page"."""
 
 
 def tag_columns(names: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Return the places of the features that are numbers, and of those that are tags."""
+    """Return the indexes of the numeric features, and of those that are tags."""
     tags = [i for i, name in enumerate(names) if name in TAG_FEATURES]
     return [i for i in range(len(names)) if i not in set(tags)], tags
 
 
 class Network(nn.Module):
-    """Features of n blocks, laid end to end, to n logits of main."""
+    """Maps the features of n concatenated blocks to n logits."""
 
     def __init__(self, names: Sequence[str], mean: np.ndarray, deviation: np.ndarray) -> None:
         super().__init__()
@@ -71,13 +72,13 @@ class Network(nn.Module):
         self.dropout, self.input_dropout = nn.Dropout(DROPOUT), nn.Dropout(INPUT_DROPOUT)
 
     def split(self, matrix: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Return a matrix of features as scaled numbers and as tags; a neighbour that is not there becomes tag 0."""
+        """Split a matrix of features into scaled numbers and tags. A missing neighbour becomes tag 0."""
         x = torch.from_numpy(np.ascontiguousarray(matrix[:, self.numbers]))
         tags = torch.from_numpy(matrix[:, self.tags].astype(np.int64) + 1)
         return ((x - self.mean) / self.deviation).clamp(-CLIP, CLIP), tags
 
     def forward(self, x: Tensor, tags: Tensor, first: Tensor, last: Tensor) -> Tensor:
-        """Return the logits; ``first`` and ``last`` say for each block where its page begins and ends."""
+        """Return the logits. ``first`` and ``last`` are the bounds of each block's page."""
         n = len(x)
         place = torch.arange(n)
         entered = torch.cat([self.input_dropout(x), self.embedding(tags).flatten(1)], dim=-1)
@@ -99,7 +100,7 @@ class Network(nn.Module):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Page:
-    """An example as tensors of n rows."""
+    """An example as tensors with n rows."""
 
     x: Tensor
     tags: Tensor
@@ -110,7 +111,7 @@ class _Page:
 
 
 def fit_network(examples: Sequence[Example], *, seed: int = 0) -> Network:
-    """Return a network fitted on examples, in one thread; the same seed and data give the same network."""
+    """Fit a network on examples, in one thread. The same seed and data give the same network."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -160,7 +161,8 @@ def _page(network: Network, example: Example) -> _Page:
 
 
 def _part(page: _Page, rng: np.random.Generator, dropped: Sequence[Tensor]) -> _Page:
-    """Return a page cropped, with blocks left out and with features of names and words set to their mean."""
+    """Return a random part of a page: cropped, with blocks left out, and features of names and words set to their
+    mean."""
     n = len(page.x)
     start = int(rng.integers(0, n - MOST_BLOCKS + 1)) if n > MOST_BLOCKS else 0
     kept = torch.from_numpy(np.flatnonzero(rng.random(min(n, MOST_BLOCKS)) > BLOCK_DROPOUT) + start)

@@ -1,4 +1,4 @@
-"""What a model says of pages as a whole, measured: page types, and quality beside the F1 that it foretells."""
+"""Measure a model's predictions for whole pages: page types, and quality compared with the actual F1."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ from scrapy_dripper.dataset.text_table import aligned, markdown_table
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
 
 EDGES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
-"""Of the bins of quality."""
+"""Edges of the quality bins."""
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
-"""Of quality, under which a page goes to the other extractor."""
+"""Quality thresholds below which a page goes to the other extractor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the model said of a page, and what is true."""
+    """The predictions of the model for a page, and the truth."""
 
     part: str
     page_type: str
     true_type: str
     quality: float
     f1: float
-    """Title neutral, 0 to 1."""
+    """F1 with a neutral title, 0 to 1."""
     other_f1: float
-    """That of the extractor that pages of low quality would go to."""
+    """F1 of the extractor to which pages of low quality would go."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageFigures:
-    """Figures of pages that the model answered for."""
+    """Figures over the pages with an answer of the model."""
 
     pages: Sequence[Told]
 
     @property
     def correlation(self) -> float:
-        """Pearson's correlation of quality and F1; 0 where one of them does not vary."""
+        """Pearson's correlation of quality and F1; 0 if one of them is constant."""
         quality, f1 = (np.array([getattr(page, name) for page in self.pages]) for name in ("quality", "f1"))
         varies = len(self.pages) > 1 and quality.std() > 0 and f1.std() > 0
         return float(np.corrcoef(quality, f1)[0, 1]) if varies else 0.0
 
     @property
     def accuracy(self) -> float:
-        """Share of the pages of known types whose type is right; 0 without any."""
+        """Share of correct types among the pages of known types; 0 without any."""
         known = [page.page_type == page.true_type for page in self.pages if page.true_type in PAGE_TYPES]
         return float(np.mean(known)) if known else 0.0
 
     def text(self, other: str, *, markdown: bool = False) -> str:
-        """Return all tables, as aligned text or as Markdown; ``other`` names the other extractor."""
+        """Return all tables as aligned text or as Markdown. ``other`` is the name of the other extractor."""
         table = markdown_table if markdown else aligned
         return "\n\n".join(
             [

@@ -1,4 +1,4 @@
-"""Samples to what a booster is fitted on: features, labels and weights of their blocks."""
+"""Prepare samples for training: compute the features, labels and weights of their blocks."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import Flag
 
 HEAVIEST = 2.0
-"""Most weight of a block for its words, in units of its page's main content."""
+"""Maximum weight of a block for its words, in units of its page's main content."""
 SITE_TITLE_SHARE = 1 / 3
-"""A heading with so much of the title in the page's head is the headline; the rest is the name of the site."""
+"""A heading with at least this share of ``<title>`` is the headline. The rest is the name of the site."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Example:
-    """The n blocks of one page."""
+    """The n blocks of a page."""
 
     id: str
     features: Features
     main: npt.NDArray[np.bool_]
     weight: npt.NDArray[np.float32]
     words: npt.NDArray[np.float32]
-    """Words of each block, less where its label is in doubt."""
+    """Words of each block, reduced if its label is doubtful."""
     share: float = 1.0
-    """What the page counts beside others; the blocks' weights hold it already."""
+    """Weight of the page. The weights of the blocks already include it."""
     page_type: str = ""
     copy: bool = False
     """True for a changed copy of a page."""
     texts: tuple[str, ...] = ()
-    """Of the blocks."""
+    """The texts of the blocks."""
     truth: str = ""
     title: str = ""
 
@@ -56,9 +56,9 @@ class Example:
 def example(sample: Sample) -> Example | None:
     """Return the example of a sample, or None for a page without blocks.
 
-    A block weighs what it can add to the word F1 of its page (its words over those of the ground truth), plus a share
-    that every block has, so that short blocks and pages without main content count as well; all of it times the
-    sample's weight. A headline that the truth leaves out by convention weighs nothing.
+    The weight of a block is its possible contribution to the word F1 of its page (its words divided by those of the
+    ground truth), plus a constant, so that short blocks and pages without main content count as well, multiplied by the
+    weight of the sample. If the truth leaves out the headline by convention, its weight is 0.
     """
     try:
         page = read(Document(sample.path.read_bytes(), sample.url), Config())
@@ -87,9 +87,9 @@ def example(sample: Sample) -> Example | None:
 
 
 def headlines(page: Page, title: str) -> list[int]:
-    """Return the blocks that are a heading and say the title.
+    """Return the blocks that are headings with the words of the title.
 
-    Where the title is not known, it is that of the page's head, in which other words may stand beside the headline.
+    If the title is unknown, ``<title>`` is used, which may have other words in addition to the headline.
     """
     want = Counter(tokens(title or page.title or ""))
     found = []
@@ -102,7 +102,7 @@ def headlines(page: Page, title: str) -> list[int]:
 
 
 def prepare(samples: Sequence[Sample], jobs: int) -> dict[str, Example]:
-    """Return the examples of samples by id, worked out in ``jobs`` processes; pages without blocks are left out."""
+    """Return the examples of samples by id, using ``jobs`` processes. Pages without blocks are left out."""
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         found: Iterable[Example | None] = pool.map(example, samples, chunksize=8)
         found = tqdm(found, total=len(samples), desc="features", unit="page")

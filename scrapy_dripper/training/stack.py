@@ -1,4 +1,4 @@
-"""The order in which the parts of a tagger are fitted, on all the pages and on the folds that measure the recipe."""
+"""Fit the parts of a tagger in order, on all pages and on the folds that measure the recipe."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from scrapy_dripper.training.prepare import Example
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """What one model may see, and what it is then asked about, by the ids of the pages."""
+    """The ids of the pages for training and testing a model."""
 
     seen: tuple[str, ...]
-    """What it is fitted on."""
+    """Pages to train on."""
     held: tuple[str, ...]
-    """Examples that it has not seen: the second stages of others are fitted on what it says of them."""
+    """Held-out pages. The second stages of other folds are fitted on this model's probabilities for them."""
     measured: tuple[str, ...] = ()
-    """Pages that it is measured on: those held, and those that nothing may be fitted on."""
+    """Pages to measure on: the held-out pages, and those that are never used for training."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stack:
-    """The models of the folds, and the model of all the pages."""
+    """The models of the folds, and the model trained on all pages."""
 
     folds: tuple[Fitted, ...]
     whole: Fitted
@@ -55,11 +55,11 @@ class Stack:
 def fit_stack(
     examples: Mapping[str, Example], folds: Sequence[Split], whole: Split, *, networks: int, seed: int, jobs: int
 ) -> Stack:
-    """Return the fitted models.
+    """Fit and return the models.
 
-    The held pages of the folds have a probability from a first stage that has not seen them. On those of all folds
-    but one, the second stage of that fold is fitted, so that nothing of a fold's pages is in its model but through the
-    first stages of the other folds.
+    Each held-out page has probabilities from a first stage that has not seen it. The second stage of a fold is fitted
+    on the held-out pages of all other folds. So a fold's pages can only influence its model through the first stages of
+    the other folds.
     """
     stages = _first_stages(examples, [*folds, whole], networks, seed, jobs)
     first: dict[str, Floats] = {
@@ -101,14 +101,14 @@ def fit_stack(
 def _first_stages(
     examples: Mapping[str, Example], splits: Sequence[Split], networks: int, seed: int, jobs: int
 ) -> list[Stage]:
-    """Fit the first stages in processes; each part of each stage is a task of its own."""
+    """Fit the first stages in several processes. Each part of each stage is a separate task."""
     tasks = [(i, part) for i in range(len(splits)) for part in range(-1, networks)]
     parts: dict[tuple[int, int], Any] = {}
     with TemporaryDirectory() as folder:
         store = Path(folder) / "examples.pickle"
         with store.open("wb") as file:
             pickle.dump(examples, file, protocol=5)
-        os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the workers: one thread a task, and the same sums each time
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # for the workers: one thread per task, for reproducible sums
         with ProcessPoolExecutor(jobs, get_context("spawn"), _load, (store,)) as pool:
             running = {pool.submit(_fit, splits[i].seen, part, seed, networks): (i, part) for i, part in tasks}
             for done in tqdm(as_completed(running), total=len(tasks), desc="fitting", unit="part"):
@@ -127,7 +127,7 @@ def _load(store: Path) -> None:
 
 
 def _fit(seen: Sequence[str], part: int, seed: int, networks: int) -> Any:
-    """Return a booster as text for part -1, else the network of that number."""
+    """Fit a part: for -1, return a booster as text; otherwise, return the network with that number."""
     some = [_examples[name] for name in seen]
     if part < 0:
         return fit_trees(some, seed).model_to_string()

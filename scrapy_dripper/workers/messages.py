@@ -15,8 +15,8 @@ _SIZES = "sizes"
 
 def send(stream: BinaryIO, header: Mapping[str, Any], parts: Sequence[bytes] = ()) -> None:
     """Write a message. Raise OSError if the other end is closed."""
-    head = json.dumps({**header, _SIZES: [len(part) for part in parts]}).encode("ascii")
-    stream.write(_lengths.pack(len(head), sum(map(len, parts))) + head)
+    data = json.dumps({**header, _SIZES: [len(part) for part in parts]}).encode("ascii")
+    stream.write(_lengths.pack(len(data), sum(map(len, parts))) + data)
     for part in parts:
         stream.write(part)
     stream.flush()
@@ -27,15 +27,15 @@ def receive(stream: BinaryIO, most: int) -> Message:
 
     Raise EOFError at the end of the stream and ValueError for an invalid message.
     """
-    head, body = _lengths.unpack(_read(stream, _lengths.size))
-    if head + body > most:
-        raise ValueError(f"expected a message of at most {most:,} bytes (got {head + body:,})")
-    header = json.loads(_read(stream, head))
+    header_size, parts_size = _lengths.unpack(_read(stream, _lengths.size))
+    if header_size + parts_size > most:
+        raise ValueError(f"expected a message of at most {most:,} bytes (got {header_size + parts_size:,})")
+    header = json.loads(_read(stream, header_size))
     sizes = header.pop(_SIZES, None) if isinstance(header, dict) else None
     if not isinstance(sizes, list) or not all(isinstance(size, int) and size >= 0 for size in sizes):
         raise ValueError("expected a header with the sizes of the parts (got none)")
-    if sum(sizes) != body:
-        raise ValueError(f"expected parts of {body:,} bytes in total (got {sum(sizes):,})")
+    if sum(sizes) != parts_size:
+        raise ValueError(f"expected parts of {parts_size:,} bytes in total (got {sum(sizes):,})")
     return header, [_read(stream, size) for size in sizes]
 
 

@@ -84,7 +84,7 @@ class Process:
         self._step: int | None = None
         self._on_slow: OnSlow | None = None
         environment = {name: value for name, value in os.environ.items() if own_code or name in _ENVIRONMENT}
-        self._terms = {
+        self._startup = {
             "memory": memory,
             "path": _path(),
             "role": role,
@@ -101,7 +101,7 @@ class Process:
                 raise StartError(f"{type(error).__name__}: {error}") from error
             stack.callback(os.close, life)
             self._popen = self._start(life, environment | _threads(config.threads if role == "pages" else None))
-        self._terms["life"] = life if os.name == "posix" else None
+        self._startup["life"] = life if os.name == "posix" else None
         self.pid = self._popen.pid
         # Kills and reaps the process if its owner does not.
         self._finalizer = weakref.finalize(self, _kill, self._popen, self._life)
@@ -130,7 +130,7 @@ class Process:
         """
         self._deadline = now() + seconds
         try:
-            self._in.write(json.dumps(self._terms).encode("ascii") + b"\n")
+            self._in.write(json.dumps(self._startup).encode("ascii") + b"\n")
             self._in.flush()
             header, _ = receive(self._out, _ANSWER_BYTES)
             while header.get("say") == "log":  # user code may log while it is imported

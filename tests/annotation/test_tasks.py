@@ -145,7 +145,7 @@ def test_work_is_not_overwritten(annotate: Annotate, tasks: Path, pages: Path, c
     assert "3 already there" in capsys.readouterr().err
     text_of(tasks, "New").write_text("my notes", encoding="utf-8")
     assert annotate(pages, "--write-tasks", tasks) == 1
-    assert "is there and is no task for this page" in capsys.readouterr().err
+    assert "exists but is not a task for this page" in capsys.readouterr().err
 
 
 def test_folder_without_tasks_is_named(annotate: Annotate, tmp_path: Path, capsys: Any) -> None:

@@ -135,7 +135,7 @@ def test_sets_that_cannot_be_told_apart(tmp_path: Path) -> None:
     pages = wcxb(tmp_path / "pages", "p0")
     with pytest.raises(DataError, match="named 'pages'"):
         load_sets([SetChoice(pages), SetChoice(wcxb(tmp_path / "deeper" / "pages", "q0"))])
-    with pytest.raises(DataError, match="ids of others: p0"):
+    with pytest.raises(DataError, match="page ids that other sets also have: p0"):
         load_sets([SetChoice(pages)], [SetChoice(listed(tmp_path / "more", record("p0")))])
 
 

@@ -252,7 +252,7 @@ def test_pages_without_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         (tmp_path / f"html/{name}.html").write_text("<script>x</script>")
 
     assert main([str(tmp_path), "--copies", "none", "--folds", "2", "--jobs", "1", "--networks", "0"]) == 2
-    assert "no page has visible text" in capsys.readouterr().err
+    assert "there are too few pages with visible text" in capsys.readouterr().err
 
 
 def test_training_without_data_says_how_to_get_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""An evaluation as one HTML file that needs nothing else: no script, no style sheet, no picture from elsewhere."""
+"""Write an evaluation as a self-contained HTML file, without scripts and without external style sheets or images."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SECTIONS = (
 
 
 def report(evaluation: Evaluation, config: Config, worst: int) -> str:
-    """Return the report, with the n worst pages in it."""
+    """Return the report, including the ``worst`` pages."""
     sections = {
         "systems": _systems(evaluation),
         "distribution": _distribution(evaluation),
@@ -187,7 +187,7 @@ def _differences(evaluation: Evaluation) -> Markup:
 
 
 def legend_of_peers(names: Sequence[str]) -> Iterator[Markup]:
-    """Yield the names of the peers beside their colours, which follow ours."""
+    """Yield the names of the peers with their colours, which follow ours."""
     return (tag("span", tag("i", style=f"background:{colour(i)}"), name) for i, name in enumerate(names, 1))
 
 

@@ -1,4 +1,4 @@
-"""The plots of a report."""
+"""The charts of a report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrapy_dripper.evaluation.blocks import Reliability
 from scrapy_dripper.evaluation.report.svg import Markup, drawing, hint, join, label, tag
 
 COLOURS = ("#0b62a4", "#d1690a", "#2a8a57", "#8a4fb5", "#b8860b", "#c23b64", "#5b6770")
-"""Ours first; told apart with the common kinds of colour blindness, and by their order everywhere."""
+"""Colours of the systems, ours first. They can be distinguished with common kinds of colour blindness."""
 
 _WIDTH = 960.0
 _BINS = 20
@@ -24,13 +24,13 @@ def colour(index: int) -> str:
 
 
 def legend(names: Sequence[str]) -> Markup:
-    """Return the names of systems beside their colours."""
+    """Return the names of systems with their colours."""
     items = [tag("span", tag("i", style=f"background:{colour(i)}"), name) for i, name in enumerate(names)]
     return tag("p", *items, class_="legend")
 
 
 def distributions(systems: Sequence[tuple[str, Sequence[float]]]) -> Markup:
-    """Return a histogram of page scores for each system, all to one scale, with its mean."""
+    """Return a histogram of page scores for each system, with its mean, all on the same scale."""
     left, right, row, gap = 170.0, 20.0, 60.0, 18.0
     width = _WIDTH - left - right
     counts = [_histogram(values) for _, values in systems]
@@ -62,7 +62,7 @@ def distributions(systems: Sequence[tuple[str, Sequence[float]]]) -> Markup:
 
 
 def cumulative(systems: Sequence[tuple[str, Sequence[float]]]) -> Markup:
-    """Return the share of pages up to each score, a line for each system; the lower, the better."""
+    """Return the cumulative share of pages by score, with a line for each system. Lower is better."""
     left, right, top, height = 170.0, 20.0, 12.0, 300.0
     width = _WIDTH - left - right
     parts: list[Markup] = []
@@ -102,7 +102,7 @@ def _histogram(values: Sequence[float]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a plot of dots: what it is, and a mean with its interval for each system."""
+    """A row of a dot plot: a name, and a mean with its interval for each system."""
 
     name: str
     note: str
@@ -110,12 +110,12 @@ class Row:
 
 
 def dots(title: str, rows: Sequence[Row], names: Sequence[str]) -> Markup:
-    """Return means with intervals on a scale from 0 to 1, one line a group and one dot a system."""
+    """Return a dot plot of means with intervals on a scale from 0 to 1: a row for each group, a dot for each system."""
     return _dots(title, "mean word F1, with its 95 % interval", rows, names, (0.0, 1.0), 0, lambda v: f"{v:.3f}")
 
 
 def differences(title: str, rows: Sequence[Row], names: Sequence[str]) -> Markup:
-    """Return differences with intervals around zero; ours is better to the right of it."""
+    """Return a plot of differences with intervals around zero. Ours is better on the right side."""
     edges = [edge for row in rows for value in row.values for edge in (value.low, value.high)]
     low, high = min([0.0, *edges]), max([0.0, *edges])
     low, high = math.floor(low * 20 - 0.2) / 20, math.ceil(high * 20 + 0.2) / 20
@@ -175,7 +175,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def calibration(columns: Sequence[tuple[str, Reliability]]) -> Markup:
-    """Return a reliability diagram for each column, side by side, with how much is in each bin below."""
+    """Return a reliability diagram for each column, side by side, with the size of each bin below."""
     side, gap, left = 340.0, 100.0, 64.0
     parts: list[Markup] = []
     for c, (name, one) in enumerate(columns):

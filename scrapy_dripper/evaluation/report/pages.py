@@ -1,4 +1,4 @@
-"""One page of a report: its blocks, with what was decided about each beside what is true."""
+"""The section of a report about a page: its blocks, with their labels and the truth."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import PageError, read
 
 FOLD = 4
-"""More blocks in a row that are rightly left out are folded."""
+"""If more consecutive blocks than this are correctly left out, they are folded."""
 LONGEST = 700
-"""Characters shown of a block."""
+"""Number of characters to show of a block."""
 LONGEST_TRUTH = 5_000
-"""Characters shown of the true text."""
+"""Number of characters to show of the true text."""
 
 _SAID = {"hit": "hit", "missed": "missed", "wrong": "wrongly kept", "other": "left out", "copy": "copy"}
 
 
 def page_section(evaluation: Evaluation, sample: Sample, config: Config, anchor: str) -> Markup:
-    """Return the section of a page, shown when its link is followed."""
+    """Return the section of a page, which is shown when its link is followed."""
     result = evaluation.ours.results[sample.id]
     row = result.row
     facts = [
@@ -51,7 +51,7 @@ def page_section(evaluation: Evaluation, sample: Sample, config: Config, anchor:
 
 
 def title_of(sample: Sample) -> str:
-    """Return the title that the annotation has of the page, its own, or what else there is to tell it by."""
+    """Return the title from the annotation, the page's own title, or another name for it."""
     title = sample.title or page_title(sample.path.read_bytes()) or sample.url or sample.path.name
     return " ".join(title.split())[:200]
 

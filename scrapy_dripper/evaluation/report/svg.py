@@ -1,4 +1,4 @@
-"""Elements of HTML and SVG as text. What is not markup made here is escaped, so that no page can get into a report."""
+"""Build HTML and SVG as text. Everything except markup built here is escaped, so that pages cannot inject markup."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ _forbidden = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\uf
 
 
 class Markup(str):
-    """Text that is markup already."""
+    """Text that is already markup."""
 
     __slots__ = ()
 
 
 def escape(value: object) -> Markup:
-    """Return text as markup; markup stays as it is, and characters that no document may hold become U+FFFD."""
+    """Escape text. Markup is not changed, and characters that are not allowed in documents become U+FFFD."""
     return value if isinstance(value, Markup) else Markup(html.escape(_forbidden.sub("\ufffd", str(value))))
 
 
 def tag(name: str, /, *children: object, **attributes: object) -> Markup:
     """Return an element.
 
-    Attributes that are None are left out. A trailing underscore of their names is dropped (``class_``), others become
-    hyphens; numbers are rounded.
+    Attributes that are None are left out. In their names, a trailing underscore is dropped (``class_``), and others
+    become hyphens. Numbers are rounded.
     """
     parts = [name]
     for key, value in attributes.items():
@@ -37,12 +37,12 @@ def tag(name: str, /, *children: object, **attributes: object) -> Markup:
 
 
 def join(*children: object) -> Markup:
-    """Return children one after the other."""
+    """Concatenate children."""
     return Markup("".join(map(escape, children)))
 
 
 def drawing(width: float, height: float, label: str, *children: object) -> Markup:
-    """Return an SVG drawing that is as wide as there is room for, with what it shows for those who do not see it."""
+    """Return an SVG drawing that fills the available width, with a label for screen readers."""
     return tag(
         "svg",
         *children,
@@ -54,10 +54,10 @@ def drawing(width: float, height: float, label: str, *children: object) -> Marku
 
 
 def label(x: float, y: float, content: object, anchor: str = "start", class_: str | None = None) -> Markup:
-    """Return a text in a drawing."""
+    """Return a text element of a drawing."""
     return tag("text", content, x=x, y=y, text_anchor=anchor, class_=class_)
 
 
 def hint(content: object) -> Markup:
-    """Return what is shown when the mouse rests on the element that this is a child of."""
+    """Return a tooltip for the parent element."""
     return tag("title", content)
