@@ -232,6 +232,7 @@ def test_extractions_are_plain_data() -> None:
         "quality": None,
         "blocks": 2,
         "main_blocks": 2,
+        "rules": None,
         "truncated": False,
         "rules": None,
         "content_hash": content_hash(found.text or ""),

@@ -54,7 +54,8 @@ class Fields:
             if not ItemAdapter.is_item(item):
                 return []
             if not _is_wanted(type(item), config.items):
-                self._stats.not_named(type(item).__name__)
+                if config.items:
+                    self._stats.not_named(type(item).__name__)
                 return []
             adapter = ItemAdapter(item)
             if any(not _is_empty(adapter.get(field)) for option in CONTENT if (field := getattr(config, option))):

@@ -40,7 +40,10 @@ _one_sentence = OneSentence()
 
 
 def say_errors_in_one_sentence() -> None:
-    """Let Scrapy's processes log a wrong setting, or a model that cannot be loaded, without a traceback."""
+    """Let Scrapy's processes log a wrong setting, or a model that cannot be loaded, without a traceback.
+
+    What Twisted writes to standard error besides, about crawls of CrawlerProcess, is not logged and stays.
+    """
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(_one_sentence)  # which adds it once
 

@@ -198,7 +198,7 @@ class CrawlStats:
             "unfilled",
             "%s yielded several dicts, which are passed on without its main content: a page of fifty entries would "
             "be stored fifty times. To fill them all the same, set DRIPPER_ITEMS = ['dict'], or yield items of a class "
-            "that has the fields.",
+            "that has the fields; DRIPPER_ITEMS = [] fills none, and says nothing.",
             url,
         )
 

@@ -75,7 +75,7 @@ def test_clicked_tasks_come_back_as_labels(annotate: Annotate, tasks: Path, tmp_
     [path] = tasks.glob("Tides-*.task.html")
     name = path.name.replace(".task.html", ".answer (1).json")
     (tasks / name).write_text(json.dumps(click(path)), encoding="utf-8")
-    assert annotate("--read-answers", tasks) == 0
+    assert annotate("--read-answers", tasks) == 1  # others are not done yet
     [record] = records(tmp_path)
     assert (record["title"], record["labels"], record["who"]) == ("Tides", MAIN, "human")
 

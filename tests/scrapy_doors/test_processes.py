@@ -213,6 +213,23 @@ def test_a_crawl_that_cannot_work_stops_at_its_start(
     # Before 2.16, Scrapy's CrawlerProcess does not tell such an end from another.
     assert process.said == ["failed" if scrapy.version_info >= (2, 16) else "finished"]
     assert any(sentence in line for line in process.logged), "\n".join(process.logged)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"DRIPPER_BACH_SIZE": 5}, "not a setting of scrapy-dripper; did you mean DRIPPER_BATCH_SIZE?"),
+        ({"DRIPPER_MODEL": "/no/such/folder", "DRIPPER_PROCESSES": 1}, "No tagger model in /no/such/folder"),
+    ],
+)
+def test_what_a_user_can_mend_is_one_line(start: Start, site: Site, settings: dict[str, Any], sentence: str) -> None:
+    """In a process as that of ``scrapy crawl``, at its start and while its components are made."""
+    process = start("AsyncCrawlerProcess", settings, urls=site.pages(1), engine="real")
+
+    process.end()
+
+    (line,) = [line for line in process.logged if sentence in line]
+    assert "The crawl cannot start: " in line
     assert not any("Traceback" in line for line in process.logged)
 
 

@@ -187,6 +187,8 @@ GOOD = Extraction("u", "t", "h", "m", "x", "all", labels=(True, False), probabil
         {"probabilities": ("x", "y")},
         {"work": {"x": None}},
         {"work": None},
+        {"rules": {"drop": None}},
+        {"rules": 3},
         {"blocks": "many"},
         {"milliseconds": None},
         {"page_type": 3},
@@ -209,6 +211,7 @@ def broken() -> Iterator[tuple[dict[str, Any], list[bytes]]]:
     yield {**values, "missing": [True] * 9}, parts
     yield {**values, "blocks": "x"}, parts
     yield {**values, "work": 3}, parts
+    yield {**values, "rules": 3}, parts
     yield {**values, "quality": "x"}, parts
     yield {**values, "fingerprints": ["x"]}, parts
     yield {**values, "fingerprints": [1, 2]}, parts
@@ -226,7 +229,12 @@ def broken() -> Iterator[tuple[dict[str, Any], list[bytes]]]:
     yield values, [*parts[:8], b"7", *parts[9:]]
 
 
-@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("rules", [None, {}, {"drop": 2, "keep": 1}])
+def test_what_rules_took_comes_along(rules: dict[str, int] | None) -> None:
+    assert unpack_extraction("u", *pack_extraction(replace(GOOD, rules=rules))).rules == rules
+
+
+@pytest.mark.parametrize("number", range(21))
 def test_answers_that_are_none(number: int) -> None:
     """Each is an exception that the crawl knows, and none of them another trouble."""
     values, parts = list(broken())[number]
