@@ -176,6 +176,11 @@ class Config:
     )
     device: str = _option("auto", _one_of("auto", "cpu", "cuda"), "Where the model runs.")
     threads: int = _option(1, _whole(1), "Threads of the model's session on a CPU.")
+    sdpa_kernel: int | None = _option(
+        None,
+        _optional(_whole(0)),
+        "Attention kernels that a Qwen3 model may run on a GPU, as onnxruntime numbers them; by default the fastest.",
+    )
     batch_size: int = _option(8, _whole(1), "Most pages that are labelled together.")
     batch_wait: float = _option(0.2, _seconds, "Longest wait, in seconds, for a batch to fill.")
     timeout: float = _option(

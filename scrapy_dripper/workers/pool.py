@@ -345,8 +345,9 @@ def _end(processes: Sequence[Process]) -> None:
             process.kill()
 
 
-_SHARED_BY = tuple(
-    "engine model cascade device threads max_tokens truncate_chars guess_language worker_memory processes".split()
+_SHARED_BY = (
+    *("engine", "model", "cascade", "device", "threads", "sdpa_kernel", "max_tokens", "truncate_chars"),
+    *("guess_language", "worker_memory", "processes"),
 )
 """Options that a worker has for good; all others come with each page."""
 _shared: dict[tuple[object, ...], Shared] = {}

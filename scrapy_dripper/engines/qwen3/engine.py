@@ -13,6 +13,7 @@ from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits, Mod
 from scrapy_dripper.engines.qwen3.draft import Draft
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
 from scrapy_dripper.engines.qwen3.loop import Decoded, Task, decode
+from scrapy_dripper.engines.qwen3.one_thread import OneThread
 from scrapy_dripper.engines.qwen3.packing import pack
 from scrapy_dripper.engines.qwen3.parts import Part, Splitter
 from scrapy_dripper.engines.qwen3.passes import open_passes
@@ -48,12 +49,14 @@ class Qwen3Engine:
         max_tokens: int | None = None,
         truncate_chars: int | None = None,
         cascade: float | None = None,
+        sdpa_kernel: int | None = None,
     ) -> None:
         """Open a prepared model. Raise :exc:`ModelError`, saying what to do, if it does not run as asked.
 
         ``tagger`` writes the drafts. ``max_tokens`` bounds prompts; by default they have what the model's context, or
         the device's memory, leaves beside the answer. ``truncate_chars``, 0 for whole texts, is by default what the
         model was trained with. Pages for which the tagger's confidence is at least ``cascade`` keep its labels.
+        ``sdpa_kernel`` says which attention kernels a GPU may run.
         """
         self.profile = prepared.profile
         """Name of the profile that pages must be cut by."""
@@ -62,11 +65,14 @@ class Qwen3Engine:
         tokenizer = prepared.tokenizer()
         self._grammar = Grammar(tokenizer, prepared.answer)
         self._prompt = Prompt(tokenizer, prepared.prompt)
-        self._passes = open_passes(open_session(prepared, device, threads), prepared, self._prompt.shared)
-        self._smoke()
+        session = open_session(prepared, device, threads, sdpa_kernel)
         fitting = tokens_that_fit(prepared)
         self._together = min(fitting // 4, MOST_TOGETHER)
-        self._splitter = Splitter(self._prompt, self._grammar, min(prepared.context, fitting), max_tokens)
+        limit = min(prepared.context, fitting)
+        self._passes = open_passes(session, prepared, self._prompt.shared, limit)
+        self._thread = OneThread()
+        self._thread(self._smoke)
+        self._splitter = Splitter(self._prompt, self._grammar, limit, max_tokens)
         if self._splitter.budget <= self._grammar.length(1):
             raise ModelError(
                 f"The model in {prepared.folder} has no room for pages: it takes {self._splitter.limit:,} tokens here, "
@@ -91,6 +97,7 @@ class Qwen3Engine:
             max_tokens=config.max_tokens,
             truncate_chars=config.truncate_chars,
             cascade=config.cascade,
+            sdpa_kernel=config.sdpa_kernel,
         )
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
@@ -127,12 +134,14 @@ class Qwen3Engine:
             sizes = [len(tasks[i]) - shares * prefix for i in some]
             for group in pack(sizes, again, FULL_PASS[self._prepared.device], self._together):
                 chosen = [some[i] for i in group]
-                answers.update(zip(chosen, self._decode([tasks[i] for i in chosen], shares), strict=True))
+                decoded = self._thread(self._decode, [tasks[i] for i in chosen], shares)
+                answers.update(zip(chosen, decoded, strict=True))
         return [answers[i] for i in range(len(tasks))]
 
     def close(self) -> None:
         """Let go of the session and its memory; closing twice is no error."""
         if vars(self).pop("_passes", None) is not None:
+            self._thread.close()
             self._reader.tagger.close()
 
     def _divided(self, blocks: Sequence[str], prompt: Ids, oversize: str) -> list[Part] | EngineError:

@@ -22,9 +22,12 @@ SCORES = 6
 """Score matrices [heads, S, S] that a plain graph holds at a time, and a little; 5.4 were measured."""
 
 
-def open_session(prepared: Prepared, device: str, threads: int) -> onnxruntime.InferenceSession:
+def open_session(
+    prepared: Prepared, device: str, threads: int, sdpa_kernel: int | None = None
+) -> onnxruntime.InferenceSession:
     """Return a session on the device that was asked for: ``cpu``, ``cuda`` or ``auto``, the one of the folder.
 
+    ``sdpa_kernel`` is the option of that name of the CUDA provider: which attention kernels it may run.
     Raise :exc:`ModelError`, saying what to do, if it would run anywhere else, or not at all.
     """
     check_runtime("The Qwen3 engine")
@@ -44,7 +47,10 @@ def open_session(prepared: Prepared, device: str, threads: int) -> onnxruntime.I
     providers: list[Any] = [CPU]
     if device == "cuda":
         _preload_cuda()
-        providers = [(CUDA, {"arena_extend_strategy": "kSameAsRequested"}), CPU]
+        cuda = {"arena_extend_strategy": "kSameAsRequested"}
+        if sdpa_kernel is not None:
+            cuda["sdpa_kernel"] = str(sdpa_kernel)
+        providers = [(CUDA, cuda), CPU]
     try:
         session = onnxruntime.InferenceSession(str(prepared.graph), options, providers=providers)
     except Exception as error:  # onnxruntime raises types of its own for every kind of damage
