@@ -26,10 +26,10 @@ from random_model import SIZES, Size, write_checkpoint
 from report import heading, publish, table
 from tqdm import tqdm
 
+from scrapy_dripper.engines.qwen3.cuda import free_memory
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Task, decode
 from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
-from scrapy_dripper.engines.qwen3.session import free_cuda_memory
 from scrapy_dripper.engines.tagger import Tagger
 
 HERE = Path(__file__).parent
@@ -224,7 +224,7 @@ def measure(arguments: argparse.Namespace) -> str:
     """Build, run and return the report."""
     size, device = ("tiny", "cpu") if arguments.toy else ("qwen3-0.6b", "cuda")
     checkpoint, folder = build(arguments.folder, size, device)
-    free = free_cuda_memory() if device == "cuda" else None
+    free = free_memory() if device == "cuda" else None
     bench = Bench(load_prepared(folder), arguments.pages, 0.1 if arguments.toy else 1.0, arguments.threads)
     bench.draft(arguments.wrong)
     tasks = bench.tasks
@@ -246,7 +246,7 @@ def measure(arguments: argparse.Namespace) -> str:
         "a": bench.run(bench.one_at_a_time, few, "(a)"),
     }
     bare_few, c_few = bench.run(bench.prefill, few, "prefill"), bench.run(bench.drafted, few, "(c)")
-    used = None if free is None else free - (free_cuda_memory() or 0)
+    used = None if free is None else free - (free_memory() or 0)
     bench.passes.release()
     bench.engine.close()
     if not arguments.no_transformers:

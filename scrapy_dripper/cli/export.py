@@ -48,6 +48,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "whose memory grows with the square of the prompt (default: %(default)s)",
     )
     parser.add_argument("--device", choices=("cuda", "cpu"), help="where it will run (default: cuda if there is a GPU)")
+    parser.add_argument(
+        "--cuda",
+        type=int,
+        choices=(12, 13),
+        default=13,
+        help="CUDA of the machine with the GPU; 12 for drivers before 580, with scrapy-dripper[gpu-cuda12] (default: "
+        "%(default)s)",
+    )
     parser.add_argument("--dtype", choices=tuple(DTYPES), help="of the weights (default: fp16 for cuda, fp32 for cpu)")
     parser.add_argument("--profile", choices=PROFILES, help="how pages are cut into blocks (default: v1.0)")
     parser.add_argument(
@@ -84,6 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
                 out=arguments.out,
                 exporter=arguments.exporter,
                 device=arguments.device,
+                cuda=arguments.cuda,
                 dtype=DTYPES.get(arguments.dtype),
                 profile=arguments.profile,
                 truncate_chars=arguments.truncate_chars,

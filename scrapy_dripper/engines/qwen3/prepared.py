@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -50,6 +51,8 @@ class Prepared:
     kv_heads: int
     head_dim: int
     vocab_size: int
+    runtime: str
+    """The oldest onnxruntime that has what the graph is made of, as ``1.28``."""
     context: int
     """Tokens that the model can read and write, prompt and answer together."""
     profile: str
@@ -156,6 +159,12 @@ def _problem(prepared: Prepared) -> str | None:
         value = getattr(prepared, name)
         if not isinstance(value, dict) or not all(isinstance(one, kind) for one in value.values()):
             return f"{name} must be an object" + {int: " of whole numbers", str: " of strings", object: ""}[kind]
+    return _text_problem(prepared)
+
+
+def _text_problem(prepared: Prepared) -> str | None:
+    if not isinstance(prepared.runtime, str) or not re.fullmatch(r"\d{1,3}\.\d{1,3}", prepared.runtime):
+        return f"runtime must be a version of onnxruntime, as 1.28 (got {short(prepared.runtime)})"
     for name in ("name", "architecture", "profile", "answer"):
         if not isinstance(getattr(prepared, name), str):
             return f"{name} must be a string"

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.qwen3 import cuda
 from scrapy_dripper.engines.qwen3.prepared import MANIFEST, Prepared
 from scrapy_dripper.engines.runtime import check_runtime
 
 if TYPE_CHECKING:
     import onnxruntime
 
-CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+CPU = "CPUExecutionProvider"
 CUDA_SHARE, CPU_SHARE = 0.85, 0.5
 """Shares of the free memory that the engine takes: a GPU is its own, the machine's memory is the crawl's too."""
 UNKNOWN_MEMORY = 2 << 30  # bytes, where the system does not say how much is free
@@ -39,6 +39,7 @@ def open_session(
             f"The model in {prepared.folder} was exported for {prepared.device}: set DRIPPER_DEVICE to 'auto', or "
             f"export it again with '--device {device}'"
         )
+    _check_version(prepared, onnxruntime.__version__)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -46,21 +47,36 @@ def open_session(
     options.log_severity_level = 4  # what goes wrong in a pass is an exception, and some are expected
     providers: list[Any] = [CPU]
     if device == "cuda":
-        _preload_cuda()
-        cuda = {"arena_extend_strategy": "kSameAsRequested"}
+        cuda.check_provider()
+        settings = {"arena_extend_strategy": "kSameAsRequested"}
         if sdpa_kernel is not None:
-            cuda["sdpa_kernel"] = str(sdpa_kernel)
-        providers = [(CUDA, cuda), CPU]
+            settings["sdpa_kernel"] = str(sdpa_kernel)
+        providers = [(cuda.CUDA, settings), CPU]
     try:
         session = onnxruntime.InferenceSession(str(prepared.graph), options, providers=providers)
     except Exception as error:  # onnxruntime raises types of its own for every kind of damage
         raise ModelError(
             f"onnxruntime cannot load {prepared.graph} ({error}): export the model again with 'scrapy-dripper export'"
         ) from None
-    if device == "cuda" and CUDA not in session.get_providers():
-        raise _no_cuda("it could not be started")
+    if device == "cuda" and cuda.CUDA not in session.get_providers():
+        raise cuda.not_started()
     _check_graph(session, prepared)
     return session
+
+
+def _check_version(prepared: Prepared, installed: str) -> None:
+    """Raise ModelError if this onnxruntime is older than the graph needs: its own message would not say so."""
+    package = {"cuda": "onnxruntime-gpu", "cpu": "onnxruntime"}[prepared.device]
+    if _numbers(installed) < _numbers(prepared.runtime):
+        older = " or, if the driver is for CUDA 12, export the model again with '--cuda 12'"
+        raise ModelError(
+            f"The model in {prepared.folder} needs onnxruntime {prepared.runtime} or later (got {installed}): run 'pip "
+            f'install "{package}>={prepared.runtime}"\'' + (older if prepared.device == "cuda" else "")
+        )
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")[:2]]
 
 
 def _check_graph(session: onnxruntime.InferenceSession, prepared: Prepared) -> None:
@@ -89,25 +105,6 @@ def _check_graph(session: onnxruntime.InferenceSession, prepared: Prepared) -> N
         )
 
 
-def _preload_cuda() -> None:
-    """Load the CUDA libraries that come as wheels. Raise ModelError if this onnxruntime knows no CUDA."""
-    import onnxruntime
-
-    if CUDA not in onnxruntime.get_available_providers():
-        raise _no_cuda("this onnxruntime was built without it")
-    if hasattr(onnxruntime, "preload_dlls"):
-        onnxruntime.preload_dlls()
-
-
-def _no_cuda(why: str) -> ModelError:
-    # onnxruntime itself would go on with the CPU, hundreds of times slower, without a word.
-    return ModelError(
-        f"{CUDA} was asked for, but {why}: run 'pip uninstall onnxruntime onnxruntime-gpu', then 'pip install "
-        "scrapy-dripper[gpu]', and see with 'python -c \"import onnxruntime; onnxruntime.preload_dlls()\"' which CUDA "
-        "library is missing"
-    )
-
-
 def tokens_that_fit(prepared: Prepared) -> int:
     """Return how many tokens fit into a share of the device's free memory: keys and values, and a pass over them.
 
@@ -115,7 +112,7 @@ def tokens_that_fit(prepared: Prepared) -> int:
     graph its score matrices besides.
     """
     if prepared.device == "cuda":
-        free, share = free_cuda_memory(), CUDA_SHARE
+        free, share = cuda.free_memory(), CUDA_SHARE
     else:
         free, share = free_memory(), CPU_SHARE
     usable = share * (UNKNOWN_MEMORY if free is None else free)
@@ -138,24 +135,3 @@ def free_memory() -> int | None:
     except (OSError, ValueError):
         pass
     return min(found, default=None)
-
-
-def free_cuda_memory() -> int | None:
-    """Return the free bytes of the first CUDA device, by the driver's account; None if it does not say.
-
-    The driver and not the management library is asked, for it numbers devices as onnxruntime does.
-    """
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return None
-    context, free, total = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
-    if driver.cuInit(0) or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0):
-        return None
-    try:
-        driver.cuCtxPushCurrent_v2(context)
-        failed = driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
-        driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
-        return None if failed else free.value
-    finally:
-        driver.cuDevicePrimaryCtxRelease(0)

@@ -27,7 +27,14 @@ from scrapy_dripper.engines.qwen3.export.checkpoint import (
     hashes,
     open_checkpoint,
 )
-from scrapy_dripper.engines.qwen3.export.exporters import COPIES, GENAI, check_exporter, run_exporter, versions
+from scrapy_dripper.engines.qwen3.export.exporters import (
+    COPIES,
+    GENAI,
+    Target,
+    check_exporter,
+    run_exporter,
+    versions,
+)
 from scrapy_dripper.engines.qwen3.export.recipe import Recipe, find_recipe
 from scrapy_dripper.engines.qwen3.grammar import MAIN, OTHER, Grammar
 from scrapy_dripper.engines.qwen3.prepared import FORMAT, MANIFEST, VERSION, Prepared, load_prepared
@@ -44,6 +51,8 @@ class Request:
     exporter: str = GENAI
     device: str | None = None
     """``cuda`` or ``cpu``; None for ``cuda`` where onnxruntime can use a GPU."""
+    cuda: int = 13
+    """Major version of CUDA that the graph will run with; 12 has no onnxruntime from 1.28 on."""
     dtype: str | None = None
     """``float16`` or ``float32``; None for half precision on a GPU."""
     profile: str | None = None
@@ -192,7 +201,10 @@ def _write(
     expected = BYTES[dtype] * (checkpoint.parameters + (0 if request.exporter == GENAI else checkpoint.embedding))
     with tqdm(total=expected, desc=f"exporting with {request.exporter}", unit="B", unit_scale=True) as bar:
         exported = run_exporter(
-            request.exporter, checkpoint, dtype, device, work, lambda done: _tick(bar, min(done, expected))
+            Target(request.exporter, dtype, device, request.cuda),
+            checkpoint,
+            work,
+            lambda done: _tick(bar, min(done, expected)),
         )
         _tick(bar, expected)
     say(f"cutting the head from {checkpoint.vocabulary:,} tokens to 2")
@@ -223,6 +235,7 @@ def _write(
         "kv_heads": checkpoint.kv_heads,
         "head_dim": checkpoint.head_dim,
         "vocab_size": checkpoint.vocabulary,
+        "runtime": shape.runtime,
         "context": context,
         "profile": recipe.profile,
         "truncate_chars": recipe.truncate_chars,
