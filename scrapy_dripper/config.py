@@ -223,6 +223,12 @@ class Config:
         "('truncate'), or, if it has too many tokens, it is labelled in overlapping windows ('window').",
         per_request=True,
     )
+    on_engine_loss: str = _option(
+        "fallback",
+        _one_of("fallback", "stop"),
+        "What a crawl does when the engine labels no page any more, a GPU being gone: pages fall back and it is tried "
+        "again ('fallback'), or the crawl ends ('stop').",
+    )
     max_tokens: int | None = _option(
         None, _optional(_whole(1)), "Most tokens of a prompt; by default what the answer leaves of the model's context."
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from scrapy_dripper.cli.console import UsageError, say
 
-DTYPES = {"fp16": "float16", "fp32": "float32"}
+DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
 # Named here, not imported: --help has to work without the extra.
 PROFILES = ("native", "v1.0")
@@ -56,7 +56,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="CUDA of the machine with the GPU; 12 for drivers before 580, with scrapy-dripper[gpu-cuda12] (default: "
         "%(default)s)",
     )
-    parser.add_argument("--dtype", choices=tuple(DTYPES), help="of the weights (default: fp16 for cuda, fp32 for cpu)")
+    parser.add_argument(
+        "--dtype",
+        choices=tuple(DTYPES),
+        help="of the weights (default: fp16 for cuda, fp32 for cpu); bf16 for models that overflow fp16",
+    )
     parser.add_argument("--profile", choices=PROFILES, help="how pages are cut into blocks (default: v1.0)")
     parser.add_argument(
         "--truncate-chars", type=_number, metavar="N", help="characters of a text that the model reads, 0 for all"

@@ -34,7 +34,11 @@ class Dripper:
     def __init__(self, crawler: Crawler) -> None:
         self.config = Config.from_settings(crawler.settings)
         self._off = replace(self.config, enabled=False)
-        self.stats = CrawlStats(crawler, self.config.cascade if self.config.engine != "tagger" else None)
+        self.stats = CrawlStats(
+            crawler,
+            self.config.cascade if self.config.engine != "tagger" else None,
+            stop_on_loss=self.config.on_engine_loss == "stop",
+        )
         self._configs: WeakKeyDictionary[Response, Config] = WeakKeyDictionary()
         self._futures: WeakKeyDictionary[Response, asyncio.Future[Extraction] | None] = WeakKeyDictionary()
         self._batcher: Batcher | None = None
@@ -151,6 +155,7 @@ class Dripper:
     def _spider_closed(self) -> None:
         if self._batcher is not None:
             self._batcher.stop()
+        self.stats.closed()
 
 
 _drippers: WeakKeyDictionary[Crawler, Dripper] = WeakKeyDictionary()

@@ -9,6 +9,7 @@ from weakref import ref
 
 from scrapy.crawler import Crawler
 
+from scrapy_dripper.crawl.engine_loss import EngineLoss
 from scrapy_dripper.extraction import Extraction
 
 logger = logging.getLogger(__name__)
@@ -55,8 +56,12 @@ STATS = {
 class CrawlStats:
     """Writes the stats of a crawl, ``dripper/...``. Belongs to the event loop."""
 
-    def __init__(self, crawler: Crawler, cascade: float | None = None) -> None:
-        """``cascade`` is the tagger's confidence from which on pages do not go to the engine, if there is one."""
+    def __init__(self, crawler: Crawler, cascade: float | None = None, *, stop_on_loss: bool = False) -> None:
+        """``cascade`` is the tagger's confidence from which on pages do not go to the engine, if there is one.
+
+        With ``stop_on_loss``, the crawl ends when the engine labels no page any more.
+        """
+        self._loss = EngineLoss(crawler, stop=stop_on_loss)
         self._crawler = ref(crawler)  # What the crawler's components share may not keep the crawler alive.
         self._warned: set[str] = set()
         self._batches = self._batched = 0
@@ -92,6 +97,7 @@ class CrawlStats:
 
     def page(self, extraction: Extraction) -> None:
         """Count a page by who decided about it, and by why if that was a fallback."""
+        self._loss.page(extraction)
         self._count("pages")
         self._count(f"pages/{extraction.source}")
         if extraction.fallback_reason is not None:
@@ -143,6 +149,10 @@ class CrawlStats:
         if where not in self._warned:
             self._warned.add(where)
             logger.error("scrapy-dripper failed in %s; items are passed on as they are", where, exc_info=True)
+
+    def closed(self) -> None:
+        """Say what can only be said at the end of a crawl."""
+        self._loss.closed()
 
     def stopping(self) -> bool:
         """Return True if the crawl takes no new requests any more."""

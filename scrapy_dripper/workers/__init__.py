@@ -5,7 +5,8 @@ the crawl's main script. What it answers is plain data, of which nothing can run
 """
 
 from scrapy_dripper.workers.errors import StartError, WorkerError
-from scrapy_dripper.workers.pool import Pool, Shared, processes, shared_pool
+from scrapy_dripper.workers.pool import Pool, processes
+from scrapy_dripper.workers.shared import Shared, shared_pool
 from scrapy_dripper.workers.wire import Task
 
 __all__ = ["Pool", "Shared", "StartError", "Task", "WorkerError", "processes", "shared_pool"]

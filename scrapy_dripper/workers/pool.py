@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.extraction import Extraction
-from scrapy_dripper.fallback import dotted_path
 from scrapy_dripper.workers.errors import ClosedError, StartError
 from scrapy_dripper.workers.process import OnSlow, Process, Relay
 from scrapy_dripper.workers.wire import Task
@@ -31,8 +30,6 @@ STAND_INS = 4
 """Processes that there can be besides those that are configured, if these are not more."""
 PAUSE_SECONDS = 5.0
 """Time without a further worker after one could not be started; those that there are go on."""
-RETRY_SECONDS = 30.0
-"""Pause after which a model that could not be loaded is tried again."""
 TICK = 0.1
 """Seconds between two looks at the workers."""
 _STANDSTILL = 1.0
@@ -64,7 +61,6 @@ class Pool:
         self._all: list[Process] = []
         self._idle: list[Process] = []
         self._starting = self._closed = False
-        self._again = 0.0
         self._worked = False
         self._peak = 0
         self._keeper: threading.Thread | None = None
@@ -101,7 +97,7 @@ class Pool:
         work as it is configured, :exc:`~scrapy_dripper.workers.errors.StartError` if it cannot be started.
         """
         if not self._worked:
-            self._give_back(self._lease())
+            self.give_back(self.lease())
 
     def extract(self, tasks: Sequence[Task], *, aside: bool = False, on_slow: OnSlow | None = None) -> list[Extraction]:
         """Return one extraction per task, in order, from one worker; wait for it if all are busy.
@@ -114,39 +110,19 @@ class Pool:
         :exc:`~scrapy_dripper.workers.errors.ClosedError` if the pool has been closed meanwhile.
         """
         try:
-            process = self._lease(aside)
+            process = self.lease(aside)
         except (ModelError, ConfigError) as error:  # nobody has asked before whether it works
             raise StartError(str(error)) from None
         try:
             answers = process.extract(tasks, self._relay, time.monotonic, on_slow)
         except BaseException as error:
-            self._forget(process)
+            self.forget(process)
             self._expect_more()
             if self._closed and isinstance(error, Exception):
                 raise ClosedError from None
             raise
-        self._give_back(process)
+        self.give_back(process)
         return answers
-
-    def label(self, header: dict[str, object], parts: list[bytes]) -> tuple[dict[str, object], list[bytes]]:
-        """Return what the model's process answers to the pages of a worker; what went wrong, as an answer too."""
-        if time.monotonic() < self._again:
-            return {"error": "the model's process could not be started a moment ago"}, []
-        try:
-            process = self._lease()
-        except Exception as error:
-            self._again = time.monotonic() + RETRY_SECONDS
-            return {"error": f"the model's process cannot be started: {error}"}, []
-        try:
-            answer = process.label(header, parts, self._config.timeout, time.monotonic)
-        except Exception as error:
-            self._forget(process)
-            return {"error": str(error)}, []
-        except BaseException:
-            self._forget(process)
-            raise
-        self._give_back(process)
-        return answer
 
     def close(self) -> None:
         """End all workers, without waiting for them."""
@@ -159,7 +135,7 @@ class Pool:
             process.kill()
         _end(idle)
 
-    def _lease(self, aside: bool = False) -> Process:
+    def lease(self, aside: bool = False) -> Process:
         """Return a worker for the caller alone."""
         since, own = time.monotonic(), aside
         while True:
@@ -227,7 +203,7 @@ class Pool:
             self._keep()
             process.wait_until_ready(START_SECONDS)
         except BaseException:
-            self._forget(process)
+            self.forget(process)
             raise
         self._worked = True
         return process
@@ -243,7 +219,8 @@ class Pool:
             raise StartError(f"nobody can look after it: {error}") from error
         self._keeper = keeper
 
-    def _give_back(self, process: Process) -> None:
+    def give_back(self, process: Process) -> None:
+        """Take a worker back, to be used again."""
         with self._changed:
             self._peak = max(self._peak, process.peak)
             if process.tired or self._closed:
@@ -255,7 +232,8 @@ class Pool:
                 self._idle.append(process)
             self._changed.notify_all()
 
-    def _forget(self, process: Process) -> None:
+    def forget(self, process: Process) -> None:
+        """End a worker that is not to be used again."""
         process.kill()
         with self._changed:
             with contextlib.suppress(ValueError):
@@ -296,7 +274,7 @@ class Pool:
 
         def start() -> None:
             try:
-                self._give_back(self._start())
+                self.give_back(self._start())
             except (StartError, ModelError, ConfigError, ClosedError) as error:
                 logger.debug("no worker process to keep ready: %(error)s", {"error": error})
                 self._spare_from = time.monotonic() + PAUSE_SECONDS
@@ -343,66 +321,6 @@ def _end(processes: Sequence[Process]) -> None:
     except RuntimeError:  # no thread to be had
         for process in processes:
             process.kill()
-
-
-_SHARED_BY = (
-    *("engine", "model", "cascade", "device", "threads", "sdpa_kernel", "max_tokens", "truncate_chars"),
-    *("guess_language", "worker_memory", "processes"),
-)
-"""Options that a worker has for good; all others come with each page."""
-_shared: dict[tuple[object, ...], Shared] = {}
-_lock = threading.Lock()
-
-
-class Shared:
-    """The pool that the crawls of this process share, with the process of their model if that is a large one."""
-
-    def __init__(self, key: tuple[object, ...], config: Config) -> None:
-        self._key, self._crawls = key, 0
-        self._model = Pool(config, 1, "model") if config.engine == "qwen3" else None
-        relay = None if self._model is None else self._model.label
-        self.pool = Pool(config, processes(config), relay=relay, spare=True)
-
-    def start(self) -> None:
-        """Start the first worker of each kind; raise what :meth:`Pool.start` raises."""
-        if self._model is not None:
-            self._model.start()
-        self.pool.start()
-
-    def open(self) -> None:
-        """Count a crawl."""
-        self._crawls += 1
-
-    def close(self) -> None:
-        """Count a crawl that has ended; with the last one, all processes end."""
-        with _lock:
-            self._crawls -= 1
-            if self._crawls:
-                return
-            del _shared[self._key]
-        self.pool.close()
-        if self._model is not None:
-            self._model.close()
-
-
-def shared_pool(config: Config) -> Shared:
-    """Return the workers of this process for a configuration, the first one started; each caller closes them once.
-
-    Raise :exc:`ConfigError` if the fallback is a callable that a worker cannot import, and what :meth:`Pool.start`
-    raises.
-    """
-    key = (*(getattr(config, name) for name in _SHARED_BY), dotted_path(config.fallback))
-    with _lock:
-        shared = _shared.get(key)
-        if shared is None:
-            shared = _shared[key] = Shared(key, config)
-        shared.open()
-    try:
-        shared.start()
-    except BaseException:
-        shared.close()
-        raise
-    return shared
 
 
 def processes(config: Config) -> int:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits, ModelError
+from scrapy_dripper.engines.base import (
+    Engine,
+    EngineError,
+    EngineLostError,
+    Labels,
+    Limits,
+    ModelError,
+    PrecisionError,
+)
 from scrapy_dripper.engines.qwen3.draft import Draft
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
-from scrapy_dripper.engines.qwen3.loop import Decoded, Task, decode
+from scrapy_dripper.engines.qwen3.loop import Decoded, NotFiniteError, Task, decode
 from scrapy_dripper.engines.qwen3.one_thread import OneThread
 from scrapy_dripper.engines.qwen3.packing import pack
 from scrapy_dripper.engines.qwen3.parts import Part, Splitter
@@ -31,6 +41,10 @@ FULL_PASS = {"cuda": 1024, "cpu": 32}
 """Tokens under which a pass is hardly faster: launching its kernels, or reading the weights, takes as long."""
 MOST_TOGETHER = 16_384
 """Tokens in a pass over several pages; longer passes are no faster and take more memory."""
+LOST_AFTER = 3
+"""Pages that fail in a row before the engine asks itself whether it works at all."""
+RETRY_SECONDS = 30.0
+"""Pause after which a model that was lost is loaded again."""
 
 
 class Qwen3Engine:
@@ -65,13 +79,21 @@ class Qwen3Engine:
         tokenizer = prepared.tokenizer()
         self._grammar = Grammar(tokenizer, prepared.answer)
         self._prompt = Prompt(tokenizer, prepared.prompt)
-        session = open_session(prepared, device, threads, sdpa_kernel)
+        self._open = partial(open_session, prepared, device, threads, sdpa_kernel)
+        session = self._open()
         fitting = tokens_that_fit(prepared)
         self._together = min(fitting // 4, MOST_TOGETHER)
         limit = min(prepared.context, fitting)
         self._passes = open_passes(session, prepared, self._prompt.shared, limit)
         self._thread = OneThread()
-        self._thread(self._smoke)
+        self._failures, self._lost, self._again = 0, "", 0.0
+        try:
+            self._thread(self._smoke)
+        except Exception as error:
+            raise ModelError(
+                f"The model in {prepared.folder} does not run ({self._explained(error)}): see what 'scrapy-dripper "
+                "export --check' says, and export it again"
+            ) from None
         self._splitter = Splitter(self._prompt, self._grammar, limit, max_tokens)
         if self._splitter.budget <= self._grammar.length(1):
             raise ModelError(
@@ -138,6 +160,11 @@ class Qwen3Engine:
                 answers.update(zip(chosen, decoded, strict=True))
         return [answers[i] for i in range(len(tasks))]
 
+    @property
+    def is_lost(self) -> bool:
+        """True if the model does not run any more, and pages get :exc:`EngineLostError`."""
+        return bool(self._lost)
+
     def close(self) -> None:
         """Let go of the session and its memory; closing twice is no error."""
         if vars(self).pop("_passes", None) is not None:
@@ -157,8 +184,13 @@ class Qwen3Engine:
 
     def _decode(self, tasks: Sequence[Task], shares: bool) -> list[Decoded | EngineError]:
         """Decode tasks together; where that fails, for want of memory mostly, in halves, and a single one once more."""
+        if self._lost and not self._regain():
+            return [EngineLostError(self._lost)] * len(tasks)
         try:
             return [*self._passes_over(tasks, shares)]
+        except NotFiniteError as error:
+            if len(tasks) == 1:  # another try would give the same
+                return [PrecisionError(self._explained(error))]
         except Exception:  # onnxruntime raises types of its own, and none that says that there is no memory
             logger.debug("passes over %d prompts failed, and are tried again", len(tasks), exc_info=True)
         if len(tasks) > 1:
@@ -167,27 +199,58 @@ class Qwen3Engine:
         try:
             return [*self._passes_over(tasks, shares)]
         except Exception as error:
-            return [EngineError(f"{type(error).__name__}: {error}")]
+            return [self._failed(f"{type(error).__name__}: {error}")]
+
+    def _explained(self, error: Exception) -> str:
+        """Return what an error means, where the data type of the model has to do with it."""
+        if isinstance(error, NotFiniteError) and self._prepared.dtype == "float16":
+            return f"{error}: fp16 ends at 65,504; export the model with '--dtype bf16', which does not"
+        return str(error)
+
+    def _failed(self, problem: str) -> EngineError:
+        """Return the error of a page; after some in a row, find out whether it is the page's or the engine's."""
+        self._failures += 1
+        if self._failures < LOST_AFTER:
+            return EngineError(problem)
+        try:
+            self._smoke()
+        except Exception as error:
+            self._lost = f"the model does not run any more ({type(error).__name__}: {error})"
+            self._again = time.monotonic() + RETRY_SECONDS
+            self._passes.release()
+            return EngineLostError(self._lost)
+        self._failures = 0
+        return EngineError(problem)
+
+    def _regain(self) -> bool:
+        """Load the model again if it was lost long enough ago; return True if it works."""
+        if time.monotonic() < self._again:
+            return False
+        try:
+            self._passes.reopen(self._open())
+            self._smoke()
+        except Exception as error:
+            logger.debug("the model is still lost: %(error)s", {"error": error})
+            self._again = time.monotonic() + RETRY_SECONDS
+            return False
+        self._failures, self._lost = 0, ""
+        return True
 
     def _passes_over(self, tasks: Sequence[Task], shares: bool) -> list[Decoded]:
         try:
-            return decode(self._passes, tasks, self._passes.begin([len(task) for task in tasks], shared=shares))
+            found = decode(self._passes, tasks, self._passes.begin([len(task) for task in tasks], shared=shares))
+            self._failures = 0
+            return found
         except Exception:
             self._passes.release()
             raise
 
     def _smoke(self) -> None:
-        """Decode two blocks, in two passes, before the crawl needs it."""
+        """Decode two blocks, in two passes. Raise what goes wrong."""
         (prompt,) = self._prompt.encode(['<p _item_id="1">a</p><p _item_id="2">b</p>'])
         answer = self._grammar.answer(2)
         task = Task(prompt, answer, np.zeros(2, dtype=np.bool_), self._grammar.main, self._grammar.other)
-        try:
-            decode(self._passes, [task], self._passes.begin([len(task)], shared=self._prompt.shares(prompt)), 0)
-        except Exception as error:
-            raise ModelError(
-                f"The model in {self._prepared.folder} does not run ({error}): see what 'scrapy-dripper export "
-                "--check' says, and export it again"
-            ) from None
+        decode(self._passes, [task], self._passes.begin([len(task)], shared=self._prompt.shares(prompt)), 0)
 
 
 def letters(prepared: Prepared, truncate_chars: int | None) -> int | None:

@@ -32,6 +32,9 @@ From onnxruntime 1.28 on, compute capability 9.0 and above runs cuDNN's attentio
 sequences, tokens and room. Making one takes 40 to 400 ms, and nearly every page would have lengths of its own.
 """
 
+_TYPES = {"float16": np.float16, "bfloat16": 16, "float32": np.float32}
+"""Types as onnxruntime takes them; numpy has no bfloat16, and so it goes by its number in ONNX."""
+
 
 class Passes(ABC):
     """A model as :func:`~scrapy_dripper.engines.qwen3.loop.decode` takes it, for one set of sequences after another."""
@@ -58,6 +61,12 @@ class Passes(ABC):
     @abstractmethod
     def release(self) -> None:
         """Give back all keys and values."""
+
+    def reopen(self, session: InferenceSession) -> None:
+        """Go on with another session of the same graph."""
+        self.release()
+        self._session = session
+        self.release()
 
     def _run(self, binding: IOBinding, inputs: dict[str, npt.NDArray[np.int64]]) -> Floats:
         """Run the graph with what is bound already and these inputs; return the logits."""
@@ -170,7 +179,7 @@ class _Buffers:
         shape = [1, prepared.kv_heads, self.tokens, prepared.head_dim]
         for name in prepared.cache_names:
             self._values[name] = OrtValue.ortvalue_from_shape_and_type(
-                shape, np.dtype(prepared.dtype).type, prepared.device, 0
+                shape, _TYPES[prepared.dtype], prepared.device, 0
             )
 
     def binding(self, first: int, sequences: int, width: int) -> IOBinding:
@@ -182,12 +191,11 @@ class _Buffers:
         if self._bound is not None and self._bound[0] == key:
             return self._bound[1]
         prepared = self._prepared
-        dtype = np.dtype(prepared.dtype)
         shape = [sequences, prepared.kv_heads, width, prepared.head_dim]
-        offset = first * math.prod(shape[1:]) * dtype.itemsize
+        offset = first * math.prod(shape[1:]) * prepared.number_bytes
         binding = self._session.io_binding()
         for name, value in self._values.items():
-            memory = prepared.device, 0, dtype.type, shape, value.data_ptr() + offset
+            memory = prepared.device, 0, _TYPES[prepared.dtype], shape, value.data_ptr() + offset
             binding.bind_input(f"past_key_values.{name}", *memory)
             binding.bind_output(f"present.{name}", *memory)
         self._bound = key, binding

@@ -27,7 +27,7 @@ _EXPORT = "export the model again with 'scrapy-dripper export'"
 _ONE_OF = {
     "exporter": ("genai", "optimum"),
     "attention": ("gqa", "plain"),
-    "dtype": ("float16", "float32"),
+    "dtype": ("float16", "bfloat16", "float32"),
     "device": ("cuda", "cpu"),
 }
 _MOST = {"layers": 1_000, "kv_heads": 1_000, "head_dim": 10_000, "vocab_size": 10_000_000, "context": 10_000_000}
@@ -44,7 +44,7 @@ class Prepared:
     attention: str
     """``gqa``: the graph has GroupQueryAttention; ``plain``: matrix products, with score matrices in memory."""
     dtype: str
-    """Of the weights and of the keys and values: ``float16`` or ``float32``."""
+    """Of the weights and of the keys and values: ``float16``, ``bfloat16`` or ``float32``."""
     device: str
     """What the graph was made for: ``cuda`` or ``cpu``."""
     layers: int
@@ -88,7 +88,12 @@ class Prepared:
     @property
     def token_bytes(self) -> int:
         """Bytes of the keys and values of one token."""
-        return 2 * self.layers * self.kv_heads * self.head_dim * (2 if self.dtype == "float16" else 4)
+        return 2 * self.layers * self.kv_heads * self.head_dim * self.number_bytes
+
+    @property
+    def number_bytes(self) -> int:
+        """Bytes of a number of :attr:`dtype`."""
+        return 4 if self.dtype == "float32" else 2
 
 
 def load_prepared(folder: str | Path) -> Prepared:
@@ -159,6 +164,8 @@ def _problem(prepared: Prepared) -> str | None:
         value = getattr(prepared, name)
         if not isinstance(value, dict) or not all(isinstance(one, kind) for one in value.values()):
             return f"{name} must be an object" + {int: " of whole numbers", str: " of strings", object: ""}[kind]
+    if prepared.dtype == "bfloat16" and prepared.attention != "gqa":
+        return "bfloat16 goes with the attention gqa only"
     return _text_problem(prepared)
 
 

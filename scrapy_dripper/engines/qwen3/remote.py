@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.base import EngineError, Labels, Limits, OversizeError
+from scrapy_dripper.engines.base import EngineError, EngineLostError, Labels, Limits, OversizeError, PrecisionError
 from scrapy_dripper.engines.qwen3.draft import Draft
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine, letters
 from scrapy_dripper.engines.qwen3.prepared import read_manifest
@@ -21,6 +21,7 @@ from scrapy_dripper.page.page import Page
 Message = tuple[dict[str, Any], list[bytes]]
 _PLAIN = ("truncated", "page_type", "page_type_probability", "quality")
 """What JSON can hold of labels as it is."""
+_ERRORS = {str(kind.reason): kind for kind in (EngineError, OversizeError, EngineLostError, PrecisionError)}
 Ask = Callable[[dict[str, Any], list[bytes]], Message]
 
 
@@ -56,6 +57,8 @@ class RemoteEngine:
 
     def _answers(self, readings: Sequence[Reading]) -> list[Labels | EngineError]:
         header, parts = self._ask({"say": "label", "oversize": [one.oversize for one in readings]}, _packed(readings))
+        if "lost" in header:
+            return [EngineLostError(str(header["lost"]))] * len(readings)
         if "error" in header:
             raise EngineError(str(header["error"]))
         return [_unpacked_answer(row, parts, 2 * i) for i, row in enumerate(header["answers"])]
@@ -80,12 +83,12 @@ class ModelServer:
         answered: list[bytes] = []
         for answer in self._engine.answer(_unpacked(header["oversize"], parts)):
             if isinstance(answer, EngineError):
-                rows.append({"error": str(answer), "oversize": isinstance(answer, OversizeError)})
+                rows.append({"error": str(answer), "reason": answer.reason})
                 answered += [b"", b""]
             else:
                 rows.append({name: getattr(answer, name) for name in _PLAIN} | {"work": dict(answer.work)})
                 answered += [answer.probabilities.astype(np.float32).tobytes(), answer.main.tobytes()]
-        self._say({"say": "labels", "answers": rows}, answered)
+        self._say({"say": "labels", "answers": rows, "is_lost": self._engine.is_lost}, answered)
 
 
 def _packed(readings: Sequence[Reading]) -> list[bytes]:
@@ -113,6 +116,6 @@ def _labels(probabilities: bytes, main: bytes) -> Labels:
 
 def _unpacked_answer(row: dict[str, Any], parts: Sequence[bytes], i: int) -> Labels | EngineError:
     if "error" in row:
-        return (OversizeError if row["oversize"] else EngineError)(str(row["error"]))
+        return _ERRORS[row["reason"]](str(row["error"]))
     labels = _labels(parts[i], parts[i + 1])
     return replace(labels, work=row["work"], **{name: row[name] for name in _PLAIN})

@@ -91,7 +91,7 @@ def _check_graph(session: onnxruntime.InferenceSession, prepared: Prepared) -> N
     inputs = {one.name: one for one in session.get_inputs()}
     outputs = {one.name for one in session.get_outputs()}
     past = [one for name, one in inputs.items() if name.startswith("past_key_values.")]
-    kind = {"float16": "tensor(float16)", "float32": "tensor(float)"}[prepared.dtype]
+    kind = {"float16": "tensor(float16)", "bfloat16": "tensor(bfloat16)", "float32": "tensor(float)"}[prepared.dtype]
     sizes = {1: prepared.kv_heads, 3: prepared.head_dim}
     if (
         set(inputs) != wanted
@@ -120,7 +120,7 @@ def tokens_that_fit(prepared: Prepared) -> int:
     if prepared.attention == "gqa":
         return int(usable / linear)
     heads = 2 * prepared.kv_heads  # as in all Qwen3 models up to 1.7B; a guess for others
-    square = SCORES * heads * (2 if prepared.dtype == "float16" else 4)
+    square = SCORES * heads * prepared.number_bytes
     return int((math.sqrt(linear**2 + 4 * square * usable) - linear) / (2 * square))
 
 

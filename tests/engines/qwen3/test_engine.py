@@ -17,7 +17,7 @@ from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines import load_engine
-from scrapy_dripper.engines.base import EngineError, Labels, ModelError, OversizeError
+from scrapy_dripper.engines.base import EngineError, EngineLostError, Labels, ModelError, OversizeError
 from scrapy_dripper.engines.qwen3 import engine as engine_module
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.loop import Chunk, Floats
@@ -68,6 +68,9 @@ def passes_that(engine: Qwen3Engine, fail: Callable[[Sequence[int]], None]) -> I
 
         def release(self) -> None:
             passes.release()
+
+        def reopen(self, session: Any) -> None:
+            passes.reopen(session)
 
     engine._passes = Failing()
     yield begun
@@ -269,12 +272,56 @@ def test_a_page_that_always_fails_is_an_error_of_its_own(engine: Qwen3Engine) ->
     assert "RuntimeError: CUDA out of memory" in str(answers[1])
 
 
+def test_a_device_that_is_gone(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some pages find it out, no further one waits for it, and the model is loaded again after a pause."""
+    pages = [page(5)] * 6
+    expected = good(engine.label(pages)[0]).main.tolist()
+
+    def fail(lengths: Sequence[int]) -> None:
+        raise RuntimeError("CUDA failure 719: unspecified launch failure")
+
+    with passes_that(engine, fail) as begun:
+        answers = engine.label(pages)
+        assert [type(answer) for answer in answers] == [EngineError] * 2 + [EngineLostError] * 4
+        assert "does not run any more" in str(answers[-1])
+        assert "CUDA failure 719" in str(answers[-1])
+        assert len(begun) == 2 * 3 + 1
+        assert [type(answer) for answer in engine.label(pages)] == [EngineLostError] * 6
+        assert len(begun) == 2 * 3 + 1
+        assert engine.is_lost
+
+        monkeypatch.setattr(engine_module.time, "monotonic", lambda: engine._again + 1)
+        assert isinstance(engine.label(pages)[0], EngineLostError)
+    assert isinstance(engine.label(pages)[0], EngineLostError)  # tried a moment ago
+    monkeypatch.setattr(engine_module.time, "monotonic", lambda: engine._again + 1)
+    assert [good(answer).main.tolist() for answer in engine.label(pages)] == [expected] * 6
+    assert not engine.is_lost
+
+
+def test_pages_that_fail_in_a_row_are_no_loss(engine: Qwen3Engine) -> None:
+    """If the engine can still label two blocks, it is the pages."""
+
+    def fail(lengths: Sequence[int]) -> None:
+        if max(lengths) > 400:
+            raise RuntimeError("Failed to allocate memory for requested buffer")
+
+    with passes_that(engine, fail):
+        answers = engine.label([page(40)] * 7 + [page(2)])
+
+    assert [type(answer) for answer in answers] == [EngineError] * 7 + [Labels]
+
+
 def test_logits_that_are_no_numbers_are_an_error(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         type(engine._passes), "forward", lambda self, chunks: [np.full((len(c.rows), 2), np.nan) for c in chunks]
     )
 
-    assert "not finite" in str(engine.label([page(3)])[0])
+    engine._prepared = replace(engine._prepared, dtype="float16")
+    answers = engine.label([page(3)] * 5)
+
+    assert {answer.reason for answer in answers if isinstance(answer, EngineError)} == {FallbackReason.OVERFLOW}
+    assert "not finite: fp16 ends at 65,504; export the model with '--dtype bf16'" in str(answers[-1])
+    assert not engine.is_lost
 
 
 def test_a_model_that_does_not_run_is_found_at_load(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ class Request:
     cuda: int = 13
     """Major version of CUDA that the graph will run with; 12 has no onnxruntime from 1.28 on."""
     dtype: str | None = None
-    """``float16`` or ``float32``; None for half precision on a GPU."""
+    """``float16``, ``bfloat16`` or ``float32``; None for half precision on a GPU."""
     profile: str | None = None
     truncate_chars: int | None = None
     prompt: Path | None = None
@@ -136,10 +136,17 @@ def _decided(request: Request) -> tuple[str, str]:
         )
     device = request.device or ("cuda" if gpu else "cpu")
     dtype = request.dtype or ("float16" if device == "cuda" else "float32")
-    if (request.exporter, dtype, device) == (GENAI, "float16", "cpu"):
+    if request.exporter == GENAI and device == "cpu" and dtype != "float32":
         raise ExportError(
             "the exporter 'genai' makes graphs in half precision for GPUs only: use --dtype fp32, or --device cuda"
         )
+    if request.exporter == GENAI and device == "cuda" and dtype == "float32":
+        raise ExportError(
+            "on a GPU, GroupQueryAttention is there in half precision only: use --dtype fp16, or bf16 for a model "
+            "whose numbers are too large for fp16"
+        )
+    if request.exporter != GENAI and dtype == "bfloat16":
+        raise ExportError("only the exporter 'genai' makes graphs in bf16: use --exporter genai")
     return device, dtype
 
 

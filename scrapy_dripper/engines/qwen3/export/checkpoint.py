@@ -20,7 +20,7 @@ HUB_FILES = ("*.json", "*.safetensors")
 LONGEST_CONTEXT = 32_768
 """Tokens; the published weights were trained on no more, whatever the configuration of their base says."""
 
-BYTES = {"float16": 2, "float32": 4}
+BYTES = {"float16": 2, "bfloat16": 2, "float32": 4}
 _GIB = 1 << 30
 _BASE = 3 << 29  # bytes of memory for the programs themselves
 _hub_name = re.compile(r"[\w.-]+/[\w.-]+").fullmatch

@@ -88,7 +88,7 @@ def run_exporter(target: Target, checkpoint: Checkpoint, folder: Path, tick: Cal
     """
     source, out, log = folder / "checkpoint", folder / "exported", folder / "log.txt"
     _stage(checkpoint, source)
-    short = {"float16": "fp16", "float32": "fp32"}[target.dtype]
+    short = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}[target.dtype]
     if target.exporter == GENAI:
         command = ["-m", "onnxruntime_genai.models.builder", "-m", source, "-o", out, "-p", short, "-e", target.device]
         command += ["-c", folder / "cache", "--extra_options", "hf_remote=false"]  # no code of the checkpoint's is run

@@ -32,7 +32,7 @@ SMALLEST_OUTSIDE = 1024  # bytes; smaller tensors stay in the graph
 _PREFIX = "/choice_head/"
 _RUNTIMES = {12: "1.23", 14: "1.25", 16: "1.28"}
 """The onnxruntime from which on GroupQueryAttention takes so many inputs; the last are norms of queries and keys."""
-_DTYPES = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16"}
+_DTYPES = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16", TensorProto.BFLOAT16: "bfloat16"}
 
 
 class GraphError(ValueError):
@@ -46,7 +46,7 @@ class GraphShape:
     attention: str
     """``gqa`` for GroupQueryAttention, else ``plain``."""
     dtype: str
-    """Of the cache: ``float16`` or ``float32``."""
+    """Of the cache: ``float16``, ``bfloat16`` or ``float32``."""
     layers: int
     runtime: str
     """The oldest onnxruntime that takes it."""

@@ -17,7 +17,7 @@ from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.engines.qwen3.prompt import HTML
 from scrapy_dripper.engines.qwen3.session import open_session
 
-TOLERANCES = {"float32": 1e-3, "float16": 3e-2}
+TOLERANCES = {"float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1}
 """Most that a logit may differ, as a share of the largest one."""
 
 _PAGES = (
