@@ -30,6 +30,9 @@ _ONE_OF = {
     "dtype": ("float16", "bfloat16", "float32"),
     "device": ("cuda", "cpu"),
 }
+LEAST_LIKELIHOOD = -1.0
+"""Log-likelihood of an answer, a block, from which on a model speaks its format. A third of a chance for the five or
+six tokens of a block is less than one that has learnt it ever gives, and more than any other format gets."""
 _MOST = {"layers": 1_000, "kv_heads": 1_000, "head_dim": 10_000, "vocab_size": 10_000_000, "context": 10_000_000}
 """Far more than any model has: memory is taken by these numbers, and names are made."""
 
@@ -60,6 +63,8 @@ class Prepared:
     prompt: str
     """Template with ``{html}`` in the place of the blocks."""
     answer: str
+    likelihood: float | None
+    """Log-likelihood that the checkpoint gives to answers in this format, a block; None if it was not asked."""
     labels: Mapping[str, int]
     """Token ids of ``main`` and ``other``."""
     files: Mapping[str, str]
@@ -172,6 +177,9 @@ def _problem(prepared: Prepared) -> str | None:
 def _text_problem(prepared: Prepared) -> str | None:
     if not isinstance(prepared.runtime, str) or not re.fullmatch(r"\d{1,3}\.\d{1,3}", prepared.runtime):
         return f"runtime must be a version of onnxruntime, as 1.28 (got {short(prepared.runtime)})"
+    likelihood = prepared.likelihood
+    if likelihood is not None and not (isinstance(likelihood, float) and likelihood >= LEAST_LIKELIHOOD):
+        return f"the likelihood of its answers must be null or at least {LEAST_LIKELIHOOD} (got {short(likelihood)})"
     for name in ("name", "architecture", "profile", "answer"):
         if not isinstance(getattr(prepared, name), str):
             return f"{name} must be a string"

@@ -184,8 +184,9 @@ def _write(
     part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe, tokenizer: Tokenizer, say: Say
 ) -> Prepared:
     """Fill a folder with a prepared model and compare it with its checkpoint."""
+    from scrapy_dripper.engines.qwen3.export.asking import ask, ways
     from scrapy_dripper.engines.qwen3.export.head import cut_head, graph_shape, load_graph, save_graph
-    from scrapy_dripper.engines.qwen3.export.reference import Reference, scores_text
+    from scrapy_dripper.engines.qwen3.export.reference import Reference
     from scrapy_dripper.engines.qwen3.export.validate import compare, to_json
 
     dtype, device = request.dtype or "", request.device or ""
@@ -195,10 +196,12 @@ def _write(
         reference = Reference(checkpoint.folder)
     except Exception as error:  # of transformers, safetensors or torch
         raise ExportError(f"PyTorch cannot load {checkpoint.folder} ({error}): restore the checkpoint") from None
-    answer = recipe.answer
+    answer, manner = recipe.answer, None
     if answer is None:
-        answer, scores = reference.best_answer(tokenizer, recipe.prompt, context)
-        say(f"answer format {answer}, the likeliest (log-likelihood a block: {scores_text(scores)})")
+        say("asking the model, in PyTorch, how it answers")
+        manner = ask(reference, tokenizer, ways(checkpoint.folder, recipe.prompt), context)
+        say(str(manner))
+        answer, recipe = manner.answer, replace(recipe, prompt=manner.prompt)
     grammar = Grammar(tokenizer, answer)
     say("computing in PyTorch the logits that a graph must give")
     checks = reference.checks(tokenizer, recipe.prompt, grammar, context)
@@ -229,6 +232,8 @@ def _write(
         (part / name).chmod(0o644)  # onnx lets nobody else read its weights
 
     source: dict[str, Any] = {"model": checkpoint.name, "files": hashes(checkpoint.folder), "checks": to_json(checks)}
+    if manner is not None:
+        source["manner"] = {"way": manner.way, "prefix": manner.prefix}
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -248,6 +253,7 @@ def _write(
         "truncate_chars": recipe.truncate_chars,
         "prompt": recipe.prompt,
         "answer": answer,
+        "likelihood": None if manner is None else manner.likelihood,
         "labels": {MAIN: grammar.main, OTHER: grammar.other},
         "files": file_hashes(part, files),
         "versions": versions(request.exporter),
