@@ -264,7 +264,8 @@ class Config:
     processes: int | None = _option(
         None,
         _optional(_whole(0)),
-        "Most worker processes that extract pages; by default one for each core but one. 0 for a thread of the crawl.",
+        "Most worker processes that extract pages; by default one for each core but one, and with 'qwen3' two more. 0 "
+        "for a thread of the crawl.",
     )
     worker_memory: int = _option(1_024, _whole(256), "Most memory of a worker process, in MiB of address space.")
     sandbox: str = _option(

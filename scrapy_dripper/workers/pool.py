@@ -324,8 +324,11 @@ def _end(processes: Sequence[Process]) -> None:
 
 
 def processes(config: Config) -> int:
-    """Return the most worker processes of a crawl: by default one for each core but one."""
+    """Return the most worker processes of a crawl: by default one for each core but one.
+
+    With a large model there are two more. Workers that wait for it need no core, and it is to have work all the time.
+    """
     if config.processes is not None:
         return config.processes
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores - 1)
+    return max(1, cores - 1) + (2 if config.engine == "qwen3" else 0)

@@ -62,7 +62,7 @@ def test_the_format_that_it_writes(tokenizer: Tokenizer, answer: str) -> None:
 
 def test_tokens_matter_and_not_only_text(tokenizer: Tokenizer) -> None:
     """Those of the state machines are others than a tokenizer makes of the same text."""
-    answer = Grammar(tokenizer, "mineru_v1").answer(11).ids
+    answer = Grammar(tokenizer, "mineru_v1").answer(12).ids
     found = ask(Scripted(tokenizer, lambda _, n: answer), tokenizer, WAYS, 4096)
 
     assert found.answer == "mineru_v1"
@@ -119,4 +119,4 @@ def test_answers_that_are_none(tokenizer: Tokenizer, kind: str) -> None:
 
 def test_pages_with_enough_blocks_are_shown() -> None:
     """With different numbers of them, so that no text fits all."""
-    assert sorted({len(page) for page in probe_pages()} - {1, 2}) == [4, 11]
+    assert sorted({len(page) for page in probe_pages()} - {1, 2}) == [4, 12]
