@@ -91,7 +91,10 @@ def test_check(prepared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "is damaged" in capsys.readouterr().err
 
 
-CHAT = "{% for one in messages %}<|im_start|>user\n{{ one.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
+CHAT = (
+    "{% for one in messages %}{{ '<|im_start|>user\n' + one.content + '<|im_end|>\n' }}{% endfor %}"
+    "{{ '<|im_start|>assistant\n' }}"
+)
 
 
 def teach(folder: Path) -> None:
