@@ -232,6 +232,12 @@ class Config:
     max_tokens: int | None = _option(
         None, _optional(_whole(1)), "Most tokens of a prompt; by default what the answer leaves of the model's context."
     )
+    window_tokens: int | None = _option(
+        None,
+        _optional(_whole(256)),
+        "Tokens of a prompt above which a page is read in overlapping windows of so many, if that is less work; by "
+        "default a page that fits is read whole.",
+    )
     truncate_chars: int | None = _option(
         None,
         _optional(_whole(0)),

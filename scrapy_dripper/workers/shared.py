@@ -10,8 +10,8 @@ from scrapy_dripper.workers.model import Model
 from scrapy_dripper.workers.pool import Pool, processes
 
 _SHARED_BY = (
-    *("engine", "model", "cascade", "device", "threads", "sdpa_kernel", "max_tokens", "truncate_chars"),
-    *("guess_language", "worker_memory", "processes"),
+    *("engine", "model", "cascade", "device", "threads", "sdpa_kernel", "max_tokens", "window_tokens"),
+    *("truncate_chars", "guess_language", "worker_memory", "processes"),
 )
 """Options that a worker has for good; all others come with each page."""
 _shared: dict[tuple[object, ...], Shared] = {}

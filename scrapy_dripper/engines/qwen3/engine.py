@@ -28,6 +28,7 @@ class Qwen3Engine:
         device: str = "auto",
         threads: int = 1,
         max_tokens: int | None = None,
+        window_tokens: int | None = None,
         truncate_chars: int | None = None,
         cascade: float | None = None,
         sdpa_kernel: int | None = None,
@@ -39,7 +40,14 @@ class Qwen3Engine:
         """
         self.profile = prepared.profile
         """Name of the profile that pages must be cut by."""
-        self.front = Front(prepared, tagger, max_tokens=max_tokens, truncate_chars=truncate_chars, cascade=cascade)
+        self.front = Front(
+            prepared,
+            tagger,
+            max_tokens=max_tokens,
+            window_tokens=window_tokens,
+            truncate_chars=truncate_chars,
+            cascade=cascade,
+        )
         self.decoder = Decoder(prepared, device=device, threads=threads, sdpa_kernel=sdpa_kernel)
         check_room(self.decoder, max_tokens)
 
@@ -52,6 +60,7 @@ class Qwen3Engine:
             device=config.device,
             threads=config.threads,
             max_tokens=config.max_tokens,
+            window_tokens=config.window_tokens,
             truncate_chars=config.truncate_chars,
             cascade=config.cascade,
             sdpa_kernel=config.sdpa_kernel,

@@ -32,10 +32,12 @@ class Front:
         tagger: Engine,
         *,
         max_tokens: int | None = None,
+        window_tokens: int | None = None,
         truncate_chars: int | None = None,
         cascade: float | None = None,
     ) -> None:
-        """``tagger`` writes the drafts. ``max_tokens`` bounds prompts, besides the limit of the model.
+        """``tagger`` writes the drafts. ``max_tokens`` bounds prompts, besides the limit of the model, and
+        longer ones than ``window_tokens`` are divided if that is less work.
 
         ``truncate_chars``, 0 for whole texts, is by default what the model was trained with. Pages for which the
         tagger's confidence is at least ``cascade`` keep its labels; but not those of which it expects less than they
@@ -44,7 +46,8 @@ class Front:
         self.tagger = tagger
         tokenizer = prepared.tokenizer()
         self._grammar, self._prompt = Grammar(tokenizer, prepared.answer), Prompt(tokenizer, prepared.prompt)
-        self._profile, self._max_tokens, self._cascade = prepared.profile, max_tokens, cascade
+        self._profile, self._cascade = prepared.profile, cascade
+        self._max_tokens, self._window = max_tokens, window_tokens
         self._truncate_chars = prepared.truncate_chars if truncate_chars is None else truncate_chars
 
     def label(self, pages: Sequence[Page], decode: Decode, limit: int) -> list[Labels | EngineError]:
@@ -59,7 +62,7 @@ class Front:
                 answers[i] = replace(draft.labels, source=self.tagger.name)
             else:
                 asked.append((i, draft, simplify(page, self._truncate_chars)))
-        splitter = Splitter(self._prompt, self._grammar, limit, self._max_tokens)
+        splitter = Splitter(self._prompt, self._grammar, limit, self._max_tokens, self._window)
         tasks: list[Task] = []
         parts: dict[int, list[Part]] = {}
         prompts = self._prompt.encode([page_html(blocks) for _, _, blocks in asked])

@@ -50,6 +50,7 @@ class RemoteEngine:
             prepared,
             tagger,
             max_tokens=config.max_tokens,
+            window_tokens=config.window_tokens,
             truncate_chars=config.truncate_chars,
             cascade=config.cascade,
         )
