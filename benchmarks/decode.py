@@ -234,8 +234,8 @@ def decoded_pages(arguments: argparse.Namespace) -> tuple[int, list[Decoded]]:
             bar.update()
         return found[len(found) - len(tasks) :]
 
-    passes = engine._passes
-    engine.decode = alone  # type: ignore[method-assign, assignment]
+    passes = engine.decoder.passes
+    engine.decoder.decode = alone  # type: ignore[method-assign, assignment]
     read_pages = 0
     with tqdm(total=arguments.limit, unit="prompt") as bar:
         for one in chosen:

@@ -2,11 +2,16 @@
 
     pip install -e '.[export]' && pip uninstall -y onnxruntime && pip install -e '.[gpu]'
     python benchmarks/gpu.py                 builds the model in .cache/gpu, runs, writes results/gpu.txt
+    python benchmarks/gpu.py --prove         labels on the GPU, fp16 and bf16, against those of one token at a time
     python benchmarks/gpu.py --toy           the same on a CPU with a tiny model, to results/gpu-toy.txt: does it work?
+    python benchmarks/gpu.py --simulate      what a GPU would take, computed (roofline.py); needs none
 
-Pages are as long, and have as many blocks, as the development pages have for the published weights (lengths.json, made
-by --measure), scaled to the median of 3,109 tokens that the Dripper paper reports. Random weights cost what trained
-ones do; only how good drafts are cannot be seen with them, so --wrong of their labels are made wrong on purpose.
+Pages are as long, and have as many blocks, as the development pages have for the published weights: lengths.json has
+their characters (made by --measure), and a token is 3.22 of them. Random weights cost what trained ones do; only how
+good drafts are cannot be seen with them, so --wrong of their labels are made wrong on purpose.
+
+Every way is warmed up before any is timed, on all shapes that it will meet: kernels are chosen, and cuDNN's plans made,
+once for each. Then all ways run in turn, in random order, so that a device that gets warm is no row's disadvantage.
 """
 
 from __future__ import annotations
@@ -21,20 +26,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from equality import naive
+from equality import Proof, Prover, naive
 from random_model import SIZES, Size, write_checkpoint
 from report import heading, publish, table
+from roofline import CHARS_PER_TOKEN, PROMPT, simulated
 from tqdm import tqdm
 
+from scrapy_dripper.engines.qwen3.cuda import free_memory
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Task, decode
 from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
-from scrapy_dripper.engines.qwen3.session import free_cuda_memory
 from scrapy_dripper.engines.tagger import Tagger
 
 HERE = Path(__file__).parent
 LENGTHS = HERE / "lengths.json"
-MEDIAN = 3109  # tokens of a prompt, Dripper paper
+PROVED = 300  # pages
 PACKAGES = ("onnxruntime", "numpy", "tokenizers", "torch", "transformers")
 
 
@@ -50,6 +56,26 @@ class Run:
     def rate(self) -> float:
         """Pages per second."""
         return self.pages / self.seconds
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to decode pages, and on which."""
+
+    name: str
+    call: Callable[[Sequence[Task]], int]
+    """Decode some pages; return the forward passes."""
+    tasks: Sequence[Task]
+    batch: int = 1
+
+    def steps(self) -> list[Sequence[Task]]:
+        """Return the pages of each call."""
+        return [self.tasks[i : i + self.batch] for i in range(0, len(self.tasks), self.batch)]
+
+
+def one_by_one(call: Callable[[Task], int]) -> Callable[[Sequence[Task]], int]:
+    """Return a way that decodes one page after the other."""
+    return lambda tasks: sum(map(call, tasks))
 
 
 def measure_lengths(folder: Path, size: int) -> None:
@@ -78,16 +104,17 @@ class Bench:
     def __init__(self, prepared: Prepared, pages: int, scale: float, threads: int) -> None:
         self.prepared = prepared
         self.engine = Qwen3Engine(prepared, _NoTagger(), threads=threads)
-        self.passes, self.prefix = self.engine._passes, self.engine._prompt.shared
+        self.passes, self.prefix = self.engine.decoder.passes, self.engine.decoder.prompt.shared
         self.chance = np.random.default_rng(0)
         lengths = json.loads(LENGTHS.read_text(encoding="utf-8"))
-        per_token = statistics.median(chars for chars, _ in lengths) / MEDIAN
         every = [lengths[i * len(lengths) // pages] for i in range(pages)]
-        self.tasks = [self._task(chars / per_token * scale, max(1, round(n * scale))) for chars, n in every]
+        self.tasks = [
+            self._task(PROMPT + chars / CHARS_PER_TOKEN * scale, max(1, round(n * scale))) for chars, n in every
+        ]
         self.chance.shuffle(self.tasks)  # type: ignore[arg-type]
 
     def _task(self, tokens: float, n: int) -> Task:
-        grammar = self.engine._grammar
+        grammar = self.engine.decoder.grammar
         while grammar.length(n) > self.prepared.context // 4:
             n = n * 3 // 4
         most = self.prepared.context - grammar.length(n) - 1
@@ -119,24 +146,27 @@ class Bench:
         """(c)"""
         return decode(self.passes, [task], self.begin(task))[0].passes
 
-    def run(self, call: Callable[[Task], int], tasks: Sequence[Task], what: str) -> Run:
-        """Time one way over pages, one after the other."""
-        call(tasks[0])
-        start, passes = time.perf_counter(), 0
-        for task in tqdm(tasks, desc=what, unit="page"):
-            passes += call(task)
-        return Run(time.perf_counter() - start, passes, len(tasks))
+    def whole(self, tasks: Sequence[Task]) -> int:
+        """The engine itself: several pages at once, packed, behind the shared prefix."""
+        passes = 0
+        for answer in self.engine.decoder.decode(tasks):
+            if not isinstance(answer, Decoded):
+                raise SystemExit(f"a page could not be decoded: {answer}")
+            passes += answer.passes
+        return passes
 
-    def production(self, tasks: Sequence[Task], batch: int) -> Run:
-        """Time the engine itself: pages in batches, packed, behind the shared prefix."""
-        self.engine.decode(tasks[:batch])
-        start, passes = time.perf_counter(), 0
-        for i in tqdm(range(0, len(tasks), batch), desc="engine", unit="batch"):
-            for answer in self.engine.decode(tasks[i : i + batch]):
-                if not isinstance(answer, Decoded):
-                    raise SystemExit(f"a page could not be decoded: {answer}")
-                passes += answer.passes
-        return Run(time.perf_counter() - start, passes, len(tasks))
+    def run(self, ways: Sequence[Way]) -> dict[str, Run]:
+        """Time ways to decode pages: all warmed up first, then all of their steps in random order."""
+        steps = [(way, tasks) for way in ways for tasks in way.steps()]
+        for way, tasks in tqdm(steps, desc="warming up", unit="step"):
+            way.call(tasks)
+        self.chance.shuffle(steps)  # type: ignore[arg-type]
+        seconds, passes = dict.fromkeys((way.name for way in ways), 0.0), dict.fromkeys((way.name for way in ways), 0)
+        for way, tasks in tqdm(steps, desc="timing", unit="step"):
+            start = time.perf_counter()
+            passes[way.name] += way.call(tasks)
+            seconds[way.name] += time.perf_counter() - start
+        return {way.name: Run(seconds[way.name], passes[way.name], len(way.tasks)) for way in ways}
 
     def draft(self, wrong: float) -> None:
         """Give every page a draft of which so many labels are wrong."""
@@ -207,16 +237,16 @@ def generated(checkpoint: Path, tasks: Sequence[Task], device: str) -> Run:
     return Run(time.perf_counter() - start, passes, len(tasks))
 
 
-def build(folder: Path, size: str, device: str) -> tuple[Path, Path]:
+def build(folder: Path, size: str, device: str, dtype: str | None = None) -> tuple[Path, Path]:
     """Return a random checkpoint of a size and its prepared folder; they are made if they are not there."""
-    checkpoint, prepared = folder / size, folder / f"{size}-{device}"
+    checkpoint, prepared = folder / size, folder / "-".join(filter(None, (size, device, dtype)))
     if not (checkpoint / "config.json").is_file():
         print(f"writing a random {size} checkpoint to {checkpoint}")
         write_checkpoint(checkpoint, SIZES[size], 0)
     if not (prepared / "manifest.json").is_file():
         from scrapy_dripper.engines.qwen3.export.build import Request, export
 
-        export(Request(model=str(checkpoint), out=prepared, device=device), print)
+        export(Request(model=str(checkpoint), out=prepared, device=device, dtype=dtype), print)
     return checkpoint, prepared
 
 
@@ -224,33 +254,28 @@ def measure(arguments: argparse.Namespace) -> str:
     """Build, run and return the report."""
     size, device = ("tiny", "cpu") if arguments.toy else ("qwen3-0.6b", "cuda")
     checkpoint, folder = build(arguments.folder, size, device)
-    free = free_cuda_memory() if device == "cuda" else None
+    free = free_memory() if device == "cuda" else None
     bench = Bench(load_prepared(folder), arguments.pages, 0.1 if arguments.toy else 1.0, arguments.threads)
     bench.draft(arguments.wrong)
     tasks = bench.tasks
     few = sorted(tasks, key=len)[:: max(1, len(tasks) // arguments.few)][: arguments.few]
 
-    names = {
-        "bare": "bare prefill",
-        "engine": f"(c) engine, batches of {arguments.batch}, shared prefix",
-        "c": "(c) one page at a time",
-        "b": "(b) forced runs as chunks",
-        "a": "(a) one token at a time",
-        "generate": "transformers generate",
-    }
-    runs = {
-        "bare": bench.run(bench.prefill, tasks, "prefill"),
-        "engine": bench.production(tasks, arguments.batch),
-        "c": bench.run(bench.drafted, tasks, "(c)"),
-        "b": bench.run(bench.chunked, few, "(b)"),
-        "a": bench.run(bench.one_at_a_time, few, "(a)"),
-    }
-    bare_few, c_few = bench.run(bench.prefill, few, "prefill"), bench.run(bench.drafted, few, "(c)")
-    used = None if free is None else free - (free_cuda_memory() or 0)
+    engine = f"(c) engine, batches of {arguments.batch}, shared prefix"
+    ways = [
+        Way("bare prefill", one_by_one(bench.prefill), tasks),
+        Way(engine, bench.whole, tasks, arguments.batch),
+        Way("(c) one page at a time", one_by_one(bench.drafted), tasks),
+        Way("bare prefill, few", one_by_one(bench.prefill), few),
+        Way("(c) one page at a time, few", one_by_one(bench.drafted), few),
+        Way("(b) forced runs as chunks", one_by_one(bench.chunked), few),
+        Way("(a) one token at a time", one_by_one(bench.one_at_a_time), few),
+    ]
+    runs = bench.run(ways)
+    used = None if free is None else free - (free_memory() or 0)
     bench.passes.release()
     bench.engine.close()
     if not arguments.no_transformers:
-        runs["generate"] = generated(checkpoint, few, device)
+        runs["transformers generate"] = generated(checkpoint, few, device)
 
     shape = SIZES[size]
     peak = arguments.peak * 1e12
@@ -259,17 +284,18 @@ def measure(arguments: argparse.Namespace) -> str:
         True: sum(flops(shape, len(task.prompt)) for task in few) / peak,
     }
     rows = []
-    for key, run in runs.items():
+    for name, run in runs.items():
         subset = run.pages != len(tasks)
+        bare = runs["bare prefill, few" if subset else "bare prefill"]
         rows.append(
             [
-                names[key],
+                name,
                 str(run.pages),
                 f"{run.rate:.2f}",
                 f"{1000 * run.seconds / run.pages:.1f}",
                 f"{run.passes / run.pages:.1f}",
                 f"{1000 * run.seconds / run.passes:.2f}",
-                f"{run.seconds / (bare_few if subset else runs['bare']).seconds:.2f}",
+                f"{run.seconds / bare.seconds:.2f}",
                 "-" if arguments.toy else f"{floor[subset] / run.seconds:.1%}",
             ]
         )
@@ -282,17 +308,33 @@ def measure(arguments: argparse.Namespace) -> str:
         f"wrong; (a), (b) and transformers on {len(few)} pages, with ratios on those"
     )
     memory = "" if used is None else f"\nMemory of the device that the engine took: {used / 2**30:.1f} GiB"
+    bare, c, few_c = runs["bare prefill"], runs["(c) one page at a time"], runs["(c) one page at a time, few"]
     bars = [
-        ("(c) at most 1.3 x bare prefill", runs["c"].seconds / runs["bare"].seconds, lambda x: x <= 1.3),
-        ("(c) at least 10 x (a)", runs["a"].seconds / c_few.seconds, lambda x: x >= 10),
-        ("engine at least 20 pages/s", runs["engine"].rate, lambda x: x >= 20),
-        ("prefill over 40 % of the FLOP floor", floor[False] / runs["bare"].seconds, lambda x: x > 0.4),
+        ("(c) at most 1.3 x bare prefill", c.seconds / bare.seconds, lambda x: x <= 1.3),
+        ("(c) at least 10 x (a)", runs["(a) one token at a time"].seconds / few_c.seconds, lambda x: x >= 10),
+        ("engine at least 20 pages/s", runs[engine].rate, lambda x: x >= 20),
+        ("prefill over 40 % of the FLOP floor", floor[False] / bare.seconds, lambda x: x > 0.4),
     ]
     verdict = [[name, f"{value:.2f}", "yes" if holds(value) else "no"] for name, value, holds in bars]
     if arguments.toy:
         verdict = [[name, "-", "no GPU was at hand"] for name, _, _ in bars]
     toy = "\n\nA toy on a CPU: it shows that the script runs, and says nothing of speed." if arguments.toy else ""
     return f"{about}{memory}\n\n{table(head, rows)}\n\n{table(['bar', 'measured', 'holds'], verdict)}{toy}"
+
+
+def prove(arguments: argparse.Namespace) -> str:
+    """Return how many pages have another label than one token at a time gives, in each half precision."""
+    rows = []
+    for dtype in ("float16", "bfloat16"):
+        _, folder = build(arguments.folder, "tiny", "cuda", dtype)
+        proof = Proof()
+        for proof in Prover(folder, "json", seed=0).prove(PROVED):
+            print(f"\r{dtype}: {proof.pages} pages", end="")
+        counts = (proof.pages, proof.choices, proof.main, proof.chunked, proof.drafted)
+        rows.append([dtype, *map(str, counts), f"{proof.smallest:.4f}"])
+    head = ["data type", "pages", "labels", "main", "differ in chunks", "differ with a draft", "smallest margin"]
+    about = "Labels of a small random model on the GPU, against those of one token at a time on the same GPU."
+    return f"{about}\n\n{table(head, rows)}"
 
 
 def _device_name(device: str) -> str:
@@ -307,6 +349,8 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--toy", action="store_true", help="a tiny model on the CPU")
+    parser.add_argument("--simulate", action="store_true", help="compute what a GPU would take; needs none")
+    parser.add_argument("--prove", action="store_true", help="compare labels with those of one token at a time")
     parser.add_argument("--measure", type=Path, metavar="FOLDER", help="write lengths.json from a folder of *.html")
     parser.add_argument("--folder", type=Path, default=HERE.parent / ".cache" / "gpu", help="where models are built")
     parser.add_argument("--pages", type=int, default=240, help="prompts")
@@ -321,10 +365,16 @@ def main() -> None:
     if arguments.measure is not None:
         measure_lengths(arguments.measure, 240)
         return
+    if arguments.simulate:
+        publish(
+            f"{heading('gpu.py', ['numpy'])}\n\n{simulated()}", arguments.output or HERE / "results" / "gpu-model.txt"
+        )
+        return
     packages = [name for name in PACKAGES if name != "onnxruntime" or arguments.toy]
     packages += [] if arguments.toy else ["onnxruntime-gpu"]
-    output = arguments.output or HERE / "results" / ("gpu-toy.txt" if arguments.toy else "gpu.txt")
-    publish(f"{heading('gpu.py', packages)}\n\n{measure(arguments)}", output)
+    name = "gpu-toy.txt" if arguments.toy else "gpu-prove.txt" if arguments.prove else "gpu.txt"
+    report = prove(arguments) if arguments.prove else measure(arguments)
+    publish(f"{heading('gpu.py', packages)}\n\n{report}", arguments.output or HERE / "results" / name)
 
 
 if __name__ == "__main__":

@@ -218,6 +218,11 @@ class Config:
     )
     device: str = _option("auto", _one_of("auto", "cpu", "cuda"), "Where the model runs.")
     threads: int = _option(1, _whole(1), "Threads of the model's session on a CPU.")
+    sdpa_kernel: int | None = _option(
+        None,
+        _optional(_whole(0)),
+        "Attention kernels that a Qwen3 model may run on a GPU, as onnxruntime numbers them; by default the fastest.",
+    )
     batch_size: int = _option(8, _whole(1), "Most pages that are labelled together.")
     batch_wait: float = _option(0.2, _seconds, "Longest wait, in seconds, for a batch to fill.")
     timeout: float = _option(
@@ -267,8 +272,20 @@ class Config:
         "('truncate'), or, if it has too many tokens, it is labelled in overlapping windows ('window').",
         per_request=True,
     )
+    on_engine_loss: str = _option(
+        "fallback",
+        _one_of("fallback", "stop"),
+        "What a crawl does when the engine labels no page any more, a GPU being gone: pages fall back and it is tried "
+        "again ('fallback'), or the crawl ends ('stop').",
+    )
     max_tokens: int | None = _option(
         None, _optional(_whole(1)), "Most tokens of a prompt; by default what the answer leaves of the model's context."
+    )
+    window_tokens: int | None = _option(
+        None,
+        _optional(_whole(256)),
+        "Tokens of a prompt above which a page is read in overlapping windows of so many, if that is less work; by "
+        "default a page that fits is read whole.",
     )
     truncate_chars: int | None = _option(
         None,
@@ -302,7 +319,8 @@ class Config:
     processes: int | None = _option(
         None,
         _optional(_whole(0)),
-        "Most worker processes that extract pages; by default one for each core but one. 0 for a thread of the crawl.",
+        "Most worker processes that extract pages; by default one for each core but one, and with 'qwen3' two more. 0 "
+        "for a thread of the crawl.",
     )
     worker_memory: int = _option(1_024, _whole(256), "Most memory of a worker process, in MiB of address space.")
     sandbox: str = _option(

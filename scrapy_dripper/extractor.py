@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.config import Config, ConfigError, short
 from scrapy_dripper.engines import load_engine
-from scrapy_dripper.engines.base import Engine, EngineError, Labels, OversizeError
+from scrapy_dripper.engines.base import Engine, EngineError, Labels
 from scrapy_dripper.engines.comments import with_comments
 from scrapy_dripper.engines.headline import with_headline
 from scrapy_dripper.engines.rules import Marks, marks
@@ -205,9 +205,7 @@ class Extractor:
 
     def _write(self, document: Document, config: Config, page: Page, answer: Labels | EngineError) -> Extraction:
         if isinstance(answer, EngineError):
-            oversize = isinstance(answer, OversizeError)
-            reason = FallbackReason.OVERSIZE if oversize else FallbackReason.ENGINE_ERROR
-            return replace(self._fall_back(document, config, reason, str(answer)), blocks=len(page.blocks))
+            return replace(self._fall_back(document, config, answer.reason, str(answer)), blocks=len(page.blocks))
         self._begin(document)
         ruled = marks(page, config.rules)
         better = None if ruled.whole else self._second_opinion(document, config, answer.quality)

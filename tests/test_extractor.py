@@ -234,7 +234,6 @@ def test_extractions_are_plain_data() -> None:
         "main_blocks": 2,
         "rules": None,
         "truncated": False,
-        "rules": None,
         "content_hash": content_hash(found.text or ""),
         "simhash": simhash(found.text or ""),
         "milliseconds": round(found.milliseconds, 2),

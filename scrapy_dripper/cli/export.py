@@ -7,7 +7,7 @@ from pathlib import Path
 
 from scrapy_dripper.cli.console import UsageError, say
 
-DTYPES = {"fp16": "float16", "fp32": "float32"}
+DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
 # Named here, not imported: --help has to work without the extra.
 PROFILES = ("native", "v1.0")
@@ -51,7 +51,19 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "whose memory grows with the square of the prompt (default: %(default)s)",
     )
     parser.add_argument("--device", choices=("cuda", "cpu"), help="where it will run (default: cuda if there is a GPU)")
-    parser.add_argument("--dtype", choices=tuple(DTYPES), help="of the weights (default: fp16 for cuda, fp32 for cpu)")
+    parser.add_argument(
+        "--cuda",
+        type=int,
+        choices=(12, 13),
+        default=13,
+        help="CUDA of the machine with the GPU; 12 for drivers before 580, with scrapy-dripper[gpu-cuda12] (default: "
+        "%(default)s)",
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=tuple(DTYPES),
+        help="of the weights (default: fp16 for cuda, fp32 for cpu); bf16 for models that overflow fp16",
+    )
     parser.add_argument("--profile", choices=PROFILES, help="how pages are cut into blocks (default: v1.0)")
     parser.add_argument(
         "--truncate-chars", type=_number, metavar="N", help="characters of a text that the model reads, 0 for all"
@@ -87,6 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
                 out=arguments.out,
                 exporter=arguments.exporter,
                 device=arguments.device,
+                cuda=arguments.cuda,
                 dtype=DTYPES.get(arguments.dtype),
                 profile=arguments.profile,
                 truncate_chars=arguments.truncate_chars,

@@ -38,7 +38,11 @@ class Dripper:
         say_errors_in_one_sentence()
         self.config = Config.from_settings(crawler.settings)
         self._off = replace(self.config, enabled=False)
-        self.stats = CrawlStats(crawler, self.config.cascade if self.config.engine != "tagger" else None)
+        self.stats = CrawlStats(
+            crawler,
+            self.config.cascade if self.config.engine != "tagger" else None,
+            stop_on_loss=self.config.on_engine_loss == "stop",
+        )
         self._configs: WeakKeyDictionary[Response, Config] = WeakKeyDictionary()
         self._futures: WeakKeyDictionary[Response, asyncio.Future[Extraction] | None] = WeakKeyDictionary()
         self._batcher: Batcher | None = None
@@ -158,6 +162,7 @@ class Dripper:
         self.stats.close()
         if self._batcher is not None:
             self._batcher.stop()
+        self.stats.closed()
 
 
 _drippers: WeakKeyDictionary[Crawler, Dripper] = WeakKeyDictionary()

@@ -11,6 +11,7 @@ from weakref import ref
 from scrapy.crawler import Crawler
 
 from scrapy_dripper.config import short
+from scrapy_dripper.crawl.engine_loss import EngineLoss
 from scrapy_dripper.crawl.undecided import Undecided
 from scrapy_dripper.extraction import Extraction, FallbackReason
 
@@ -71,8 +72,12 @@ STATS = {
 class CrawlStats:
     """Writes the ``dripper/...`` stats of a crawl. Call all methods on the event loop."""
 
-    def __init__(self, crawler: Crawler, cascade: float | None = None) -> None:
-        """``cascade`` is the threshold of ``DRIPPER_CASCADE``, or None without a cascade."""
+    def __init__(self, crawler: Crawler, cascade: float | None = None, *, stop_on_loss: bool = False) -> None:
+        """``cascade`` is the threshold of ``DRIPPER_CASCADE``, or None without a cascade.
+
+        With ``stop_on_loss``, the crawl ends when the engine cannot label any page.
+        """
+        self._loss = EngineLoss(crawler, stop=stop_on_loss)
         self._crawler = ref(crawler)  # a weak reference, to keep the crawler collectable
         self._warned: set[str] = set()
         self._batches = self._batched = 0
@@ -111,6 +116,7 @@ class CrawlStats:
 
     def page(self, extraction: Extraction) -> None:
         """Count a page by source, fallback reason, page type and quality."""
+        self._loss.page(extraction)
         self._count("pages")
         self._count(f"pages/{extraction.source}")
         self._undecided.add(extraction)
@@ -208,6 +214,10 @@ class CrawlStats:
         if where not in self._warned:
             self._warned.add(where)
             logger.error("scrapy-dripper failed in %s; items are passed on as they are", where, exc_info=True)
+
+    def closed(self) -> None:
+        """Say what can only be said at the end of a crawl."""
+        self._loss.closed()
 
     def stopping(self) -> bool:
         """Return True if the crawl no longer accepts requests."""

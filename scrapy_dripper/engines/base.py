@@ -4,20 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.page.page import Page
 
 
 class EngineError(Exception):
     """The engine could not label a page. Other pages of the batch are not affected."""
 
+    reason: ClassVar[FallbackReason] = FallbackReason.ENGINE_ERROR
+    """What the page falls back with."""
+
 
 class OversizeError(EngineError):
     """The page is too long for the engine."""
+
+    reason = FallbackReason.OVERSIZE
+
+
+class PrecisionError(EngineError):
+    """The engine's numbers are not finite: they left the range of its data type."""
+
+    reason = FallbackReason.OVERFLOW
+
+
+class EngineLostError(EngineError):
+    """The engine labels no page at all for now: its device is gone, say."""
+
+    reason = FallbackReason.ENGINE_LOST
 
 
 class ModelError(RuntimeError):

@@ -5,7 +5,8 @@ main script. It answers in plain data that cannot execute code.
 """
 
 from scrapy_dripper.workers.errors import StartError, WorkerError
-from scrapy_dripper.workers.pool import Pool, Shared, processes, shared_pool
+from scrapy_dripper.workers.pool import Pool, processes
+from scrapy_dripper.workers.shared import Shared, shared_pool
 from scrapy_dripper.workers.wire import Task
 
 __all__ = ["Pool", "Shared", "StartError", "Task", "WorkerError", "processes", "shared_pool"]

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.extraction import Extraction
-from scrapy_dripper.fallback import dotted_path
 from scrapy_dripper.workers.errors import ClosedError, StartError
 from scrapy_dripper.workers.process import OnSlow, Process, Relay
 from scrapy_dripper.workers.wire import Task
@@ -31,8 +30,6 @@ STAND_INS = 4
 """Processes that may run in addition to the configured ones; as many as the configured ones if those are more."""
 PAUSE_SECONDS = 5.0
 """Delay after a failed start before another worker is started. Existing workers go on."""
-RETRY_SECONDS = 30.0
-"""Delay before loading a model again that could not be loaded."""
 TICK = 0.1
 """Seconds between two checks of the workers."""
 _STANDSTILL = 1.0
@@ -63,7 +60,6 @@ class Pool:
         self._all: list[Process] = []
         self._idle: list[Process] = []
         self._starting = self._closed = False
-        self._again = 0.0
         self._worked = False
         self._peak = 0
         self._keeper: threading.Thread | None = None
@@ -100,7 +96,7 @@ class Pool:
         rejects its configuration, and :exc:`~scrapy_dripper.workers.errors.StartError` if it cannot be started.
         """
         if not self._worked:
-            self._give_back(self._lease())
+            self.give_back(self.lease())
 
     def extract(self, tasks: Sequence[Task], *, aside: bool = False, on_slow: OnSlow | None = None) -> list[Extraction]:
         """Return one extraction per task, in order. Wait for a worker if all are busy.
@@ -113,39 +109,19 @@ class Pool:
         :exc:`~scrapy_dripper.workers.errors.ClosedError` if the pool is closed in the meantime.
         """
         try:
-            process = self._lease(aside)
+            process = self.lease(aside)
         except (ModelError, ConfigError) as error:  # start() was not called before
             raise StartError(str(error)) from None
         try:
             answers = process.extract(tasks, self._relay, time.monotonic, on_slow)
         except BaseException as error:
-            self._forget(process)
+            self.forget(process)
             self._expect_more()
             if self._closed and isinstance(error, Exception):
                 raise ClosedError from None
             raise
-        self._give_back(process)
+        self.give_back(process)
         return answers
-
-    def label(self, header: dict[str, object], parts: list[bytes]) -> tuple[dict[str, object], list[bytes]]:
-        """Return the model process's answer to a worker's request. Errors are returned as an answer, too."""
-        if time.monotonic() < self._again:
-            return {"error": "the model process could not be started a moment ago"}, []
-        try:
-            process = self._lease()
-        except Exception as error:
-            self._again = time.monotonic() + RETRY_SECONDS
-            return {"error": f"the model process cannot be started: {error}"}, []
-        try:
-            answer = process.label(header, parts, self._config.timeout, time.monotonic)
-        except Exception as error:
-            self._forget(process)
-            return {"error": str(error)}, []
-        except BaseException:
-            self._forget(process)
-            raise
-        self._give_back(process)
-        return answer
 
     def close(self) -> None:
         """End all workers, without waiting for them."""
@@ -158,7 +134,7 @@ class Pool:
             process.kill()
         _end(idle)
 
-    def _lease(self, aside: bool = False) -> Process:
+    def lease(self, aside: bool = False) -> Process:
         """Return a worker for exclusive use by the caller."""
         since, own = time.monotonic(), aside
         while True:
@@ -226,7 +202,7 @@ class Pool:
             self._keep()
             process.wait_until_ready(START_SECONDS)
         except BaseException:
-            self._forget(process)
+            self.forget(process)
             raise
         self._worked = True
         return process
@@ -242,7 +218,8 @@ class Pool:
             raise StartError(f"the thread that checks it cannot be started: {error}") from error
         self._keeper = keeper
 
-    def _give_back(self, process: Process) -> None:
+    def give_back(self, process: Process) -> None:
+        """Take a worker back, to be used again."""
         with self._changed:
             self._peak = max(self._peak, process.peak)
             if process.tired or self._closed:
@@ -254,7 +231,8 @@ class Pool:
                 self._idle.append(process)
             self._changed.notify_all()
 
-    def _forget(self, process: Process) -> None:
+    def forget(self, process: Process) -> None:
+        """End a worker that is not to be used again."""
         process.kill()
         with self._changed:
             with contextlib.suppress(ValueError):
@@ -295,7 +273,7 @@ class Pool:
 
         def start() -> None:
             try:
-                self._give_back(self._start())
+                self.give_back(self._start())
             except (StartError, ModelError, ConfigError, ClosedError) as error:
                 logger.debug("the spare worker process cannot be started: %(error)s", {"error": error})
                 self._spare_from = time.monotonic() + PAUSE_SECONDS
@@ -344,68 +322,12 @@ def _end(processes: Sequence[Process]) -> None:
             process.kill()
 
 
-_SHARED_BY = tuple(
-    "engine model cascade device threads max_tokens truncate_chars guess_language worker_memory processes".split()
-)
-"""Options that are fixed for the life of a worker. All others are sent with each page."""
-_shared: dict[tuple[object, ...], Shared] = {}
-_lock = threading.Lock()
-
-
-class Shared:
-    """The worker pool that all crawls of this process share, and the model process of an engine that needs one."""
-
-    def __init__(self, key: tuple[object, ...], config: Config) -> None:
-        self._key, self._crawls = key, 0
-        self._model = Pool(config, 1, "model") if config.engine == "qwen3" else None
-        relay = None if self._model is None else self._model.label
-        self.pool = Pool(config, processes(config), relay=relay, spare=True)
-
-    def start(self) -> None:
-        """Start the first worker of each role. Raises the same errors as :meth:`Pool.start`."""
-        if self._model is not None:
-            self._model.start()
-        self.pool.start()
-
-    def open(self) -> None:
-        """Register a crawl."""
-        self._crawls += 1
-
-    def close(self) -> None:
-        """Unregister a crawl. The last one ends all processes."""
-        with _lock:
-            self._crawls -= 1
-            if self._crawls:
-                return
-            del _shared[self._key]
-        self.pool.close()
-        if self._model is not None:
-            self._model.close()
-
-
-def shared_pool(config: Config) -> Shared:
-    """Return the shared workers for a configuration, with the first one started. Each caller must close them once.
-
-    Raises the same errors as :meth:`Pool.start`, and :exc:`ConfigError` if the fallback is a callable that a worker
-    cannot import.
-    """
-    key = (*(getattr(config, name) for name in _SHARED_BY), dotted_path(config.fallback))
-    with _lock:
-        shared = _shared.get(key)
-        if shared is None:
-            shared = _shared[key] = Shared(key, config)
-        shared.open()
-    try:
-        shared.start()
-    except BaseException:
-        shared.close()
-        raise
-    return shared
-
-
 def processes(config: Config) -> int:
-    """Return the maximum number of worker processes of a crawl: by default, one less than there are cores."""
+    """Return the maximum number of worker processes of a crawl: by default, one less than there are cores.
+
+    With a large model there are two more, to keep it busy: workers that wait for the model need no core.
+    """
     if config.processes is not None:
         return config.processes
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores - 1)
+    return max(1, cores - 1) + (2 if config.engine == "qwen3" else 0)

@@ -19,6 +19,7 @@ from test_pipeline import PIPELINE, Record, items
 
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.workers import pool as pools
+from scrapy_dripper.workers import shared as shared_pools
 
 EARLY = {"DOWNLOADER_MIDDLEWARES": {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}}
 
@@ -50,7 +51,7 @@ def nothing_left() -> Iterator[None]:
         yield
     for process in started:
         process._popen.wait(30)
-    assert pools._shared == {}
+    assert shared_pools._shared == {}
 
 
 def processes_of(result: Crawled) -> set[str]:
@@ -297,7 +298,7 @@ def test_a_worker_that_is_killed_again_and_again(crawl: Crawls, site: Site) -> N
 
     def parse(self: scrapy.Spider, response: Any) -> Any:
         yield {"url": response.url}
-        for shared in pools._shared.values():
+        for shared in shared_pools._shared.values():
             for pid in shared.pool.pids:
                 if len(killed) < 3 and pid not in killed and int(response.url.rpartition("/")[2]) % 5 == 4:
                     killed.append(pid)

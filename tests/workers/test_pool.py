@@ -19,7 +19,7 @@ from children import OWN, Pools, comes_true, gone, own, task, worker_of
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.extraction import Document
-from scrapy_dripper.workers import Pool, StartError, Task, WorkerError, process, processes, shared_pool
+from scrapy_dripper.workers import Pool, StartError, Task, WorkerError, process, processes, shared, shared_pool
 from scrapy_dripper.workers import pool as module
 from scrapy_dripper.workers.errors import ClosedError
 
@@ -312,7 +312,7 @@ def test_a_crawl_that_is_refused_leaves_nothing(options: dict[str, Any], kind: t
     for _ in range(2):
         with pytest.raises(kind, match=words):
             shared_pool(own(**options))
-    assert module._shared == {}
+    assert shared._shared == {}
 
 
 def test_functions_that_a_worker_cannot_find(monkeypatch: pytest.MonkeyPatch) -> None:

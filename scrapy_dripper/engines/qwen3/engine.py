@@ -1,35 +1,17 @@
-"""Qwen3 as an engine: pages to prompts, prompts to labels, in batches that fit."""
+"""Qwen3 as an engine: pages to labels, with the model in this process."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits, ModelError
-from scrapy_dripper.engines.qwen3.draft import Draft
-from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
-from scrapy_dripper.engines.qwen3.loop import Decoded, Task, decode
-from scrapy_dripper.engines.qwen3.packing import pack
-from scrapy_dripper.engines.qwen3.parts import Part, Splitter
-from scrapy_dripper.engines.qwen3.passes import open_passes
+from scrapy_dripper.engines.qwen3.decoder import Decoder
+from scrapy_dripper.engines.qwen3.front import Front, check_room
 from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
-from scrapy_dripper.engines.qwen3.prompt import Prompt, page_html
-from scrapy_dripper.engines.qwen3.reading import Reader, Reading
-from scrapy_dripper.engines.qwen3.session import open_session, tokens_that_fit
-from scrapy_dripper.engines.qwen3.windows import average
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.page.page import Page
-
-logger = logging.getLogger(__name__)
-
-FULL_PASS = {"cuda": 1024, "cpu": 32}
-"""Tokens under which a pass is hardly faster: launching its kernels, or reading the weights, takes as long."""
-MOST_TOGETHER = 16_384
-"""Tokens in a pass over several pages; longer passes are no faster and take more memory."""
 
 
 class Qwen3Engine:
@@ -46,164 +28,58 @@ class Qwen3Engine:
         device: str = "auto",
         threads: int = 1,
         max_tokens: int | None = None,
+        window_tokens: int | None = None,
         truncate_chars: int | None = None,
         cascade: float | None = None,
+        sdpa_kernel: int | None = None,
     ) -> None:
         """Open a prepared model. Raise :exc:`ModelError`, saying what to do, if it does not run as asked.
 
-        ``tagger`` writes the drafts. ``max_tokens`` bounds prompts; by default they have what the model's context, or
-        the device's memory, leaves beside the answer. ``truncate_chars``, 0 for whole texts, is by default what the
-        model was trained with. Pages for which the tagger's confidence is at least ``cascade`` keep its labels.
+        The options are those of :class:`~scrapy_dripper.engines.qwen3.front.Front` and
+        :class:`~scrapy_dripper.engines.qwen3.decoder.Decoder`, the two halves.
         """
         self.profile = prepared.profile
         """Name of the profile that pages must be cut by."""
-        self._prepared = prepared
-        self._reader = Reader(tagger, prepared.profile, letters(prepared, truncate_chars), cascade)
-        tokenizer = prepared.tokenizer()
-        self._grammar = Grammar(tokenizer, prepared.answer)
-        self._prompt = Prompt(tokenizer, prepared.prompt)
-        self._passes = open_passes(open_session(prepared, device, threads), prepared, self._prompt.shared)
-        self._smoke()
-        fitting = tokens_that_fit(prepared)
-        self._together = min(fitting // 4, MOST_TOGETHER)
-        self._splitter = Splitter(self._prompt, self._grammar, min(prepared.context, fitting), max_tokens)
-        if self._splitter.budget <= self._grammar.length(1):
-            raise ModelError(
-                f"The model in {prepared.folder} has no room for pages: it takes {self._splitter.limit:,} tokens here, "
-                f"DRIPPER_MAX_TOKENS is {max_tokens}, and its prompt has {len(self._prompt.encode([''])[0]):,} without "
-                "a page"
-            )
+        self.front = Front(
+            prepared,
+            tagger,
+            max_tokens=max_tokens,
+            window_tokens=window_tokens,
+            truncate_chars=truncate_chars,
+            cascade=cascade,
+        )
+        self.decoder = Decoder(prepared, device=device, threads=threads, sdpa_kernel=sdpa_kernel)
+        check_room(self.decoder, max_tokens)
 
     @classmethod
     def load(cls, config: Config) -> Qwen3Engine:
         """Return the engine that a configuration asks for. Raise ModelError, saying what to do, if it cannot work."""
-        if config.model is None:
-            raise ModelError(
-                "No Qwen3 model comes with the package: set DRIPPER_MODEL to a folder made with 'scrapy-dripper export'"
-            )
-        prepared = load_prepared(config.model)
-        tagger = Tagger.load(replace(config, engine="tagger", model=None, device="auto"))
         return cls(
-            prepared,
-            tagger,
+            load_prepared(model_folder(config)),
+            Tagger.load(replace(config, engine="tagger", model=None, device="auto")),
             device=config.device,
             threads=config.threads,
             max_tokens=config.max_tokens,
+            window_tokens=config.window_tokens,
             truncate_chars=config.truncate_chars,
             cascade=config.cascade,
+            sdpa_kernel=config.sdpa_kernel,
         )
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Return the labels of each page; OversizeError for one that is too long and may not be divided."""
-        return self.answer(self._reader.read(pages))
-
-    def answer(self, readings: Sequence[Reading]) -> list[Labels | EngineError]:
-        """Return the labels of pages that have been read, perhaps in another process."""
-        answers: dict[int, Labels | EngineError] = {
-            i: reading.kept for i, reading in enumerate(readings) if reading.kept is not None
-        }
-        asked = [i for i in range(len(readings)) if i not in answers]
-        parts: dict[int, list[Part]] = {}
-        prompts = self._prompt.encode([page_html(readings[i].blocks) for i in asked])
-        for i, prompt in zip(asked, prompts, strict=True):
-            divided = self._divided(readings[i].blocks, prompt, readings[i].oversize)
-            if isinstance(divided, EngineError):
-                answers[i] = divided
-            else:
-                parts[i] = divided
-        tasks = [self._task(part, readings[i].draft) for i, own in parts.items() for part in own]
-        decoded = iter(self.decode(tasks))
-        for i, own_parts in parts.items():
-            answers[i] = _merged(len(readings[i].blocks), own_parts, [next(decoded) for _ in own_parts])
-        return [answers[i] for i in range(len(readings))]
-
-    def decode(self, tasks: Sequence[Task]) -> list[Decoded | EngineError]:
-        """Return the labels of each task, or why there are none, in order."""
-        answers: dict[int, Decoded | EngineError] = {}
-        prefix = len(self._prompt.shared)
-        for shares in (True, False):
-            some = [i for i, task in enumerate(tasks) if self._prompt.shares(task.prompt) == shares]
-            again = prefix if shares and self._prepared.attention == "gqa" else 0
-            sizes = [len(tasks[i]) - shares * prefix for i in some]
-            for group in pack(sizes, again, FULL_PASS[self._prepared.device], self._together):
-                chosen = [some[i] for i in group]
-                answers.update(zip(chosen, self._decode([tasks[i] for i in chosen], shares), strict=True))
-        return [answers[i] for i in range(len(tasks))]
+        return self.front.label(pages, self.decoder.decode, self.decoder.limit)
 
     def close(self) -> None:
         """Let go of the session and its memory; closing twice is no error."""
-        if vars(self).pop("_passes", None) is not None:
-            self._reader.tagger.close()
-
-    def _divided(self, blocks: Sequence[str], prompt: Ids, oversize: str) -> list[Part] | EngineError:
-        try:
-            return self._splitter.parts(blocks, prompt, oversize)
-        except EngineError as error:
-            return error
-
-    def _task(self, part: Part, draft: Draft) -> Task:
-        answer = self._grammar.answer(len(part.blocks))
-        main = draft.labels.main[part.blocks.start : part.blocks.stop]
-        return Task(part.prompt, answer, main, self._grammar.main, self._grammar.other)
-
-    def _decode(self, tasks: Sequence[Task], shares: bool) -> list[Decoded | EngineError]:
-        """Decode tasks together; where that fails, for want of memory mostly, in halves, and a single one once more."""
-        try:
-            return [*self._passes_over(tasks, shares)]
-        except Exception:  # onnxruntime raises types of its own, and none that says that there is no memory
-            logger.debug("passes over %d prompts failed, and are tried again", len(tasks), exc_info=True)
-        if len(tasks) > 1:
-            half = len(tasks) // 2
-            return self._decode(tasks[:half], shares) + self._decode(tasks[half:], shares)
-        try:
-            return [*self._passes_over(tasks, shares)]
-        except Exception as error:
-            return [EngineError(f"{type(error).__name__}: {error}")]
-
-    def _passes_over(self, tasks: Sequence[Task], shares: bool) -> list[Decoded]:
-        try:
-            return decode(self._passes, tasks, self._passes.begin([len(task) for task in tasks], shared=shares))
-        except Exception:
-            self._passes.release()
-            raise
-
-    def _smoke(self) -> None:
-        """Decode two blocks, in two passes, before the crawl needs it."""
-        (prompt,) = self._prompt.encode(['<p _item_id="1">a</p><p _item_id="2">b</p>'])
-        answer = self._grammar.answer(2)
-        task = Task(prompt, answer, np.zeros(2, dtype=np.bool_), self._grammar.main, self._grammar.other)
-        try:
-            decode(self._passes, [task], self._passes.begin([len(task)], shared=self._prompt.shares(prompt)), 0)
-        except Exception as error:
-            raise ModelError(
-                f"The model in {self._prepared.folder} does not run ({error}): see what 'scrapy-dripper export "
-                "--check' says, and export it again"
-            ) from None
+        if self.decoder.close():
+            self.front.tagger.close()
 
 
-def letters(prepared: Prepared, truncate_chars: int | None) -> int | None:
-    """Return the characters after which a text is cut: as it is set, else as the model was trained."""
-    return prepared.truncate_chars if truncate_chars is None else truncate_chars
-
-
-def _merged(n: int, parts: Sequence[Part], decoded: Sequence[Decoded | EngineError]) -> Labels | EngineError:
-    """Return the labels of a page of n blocks from those of its parts; blocks that are in no part are other."""
-    good: list[Decoded] = []
-    for one in decoded:
-        if isinstance(one, EngineError):
-            return one
-        good.append(one)
-    end = parts[-1].blocks.stop
-    p = np.zeros(n)
-    p[:end] = average([part.blocks for part in parts], [one.probabilities for one in good], end)
-    main = p > 0.5
-    if len(parts) == 1:
-        main[:end] = good[0].main  # rounding can hide what decided
-    work = {
-        "passes": sum(one.passes for one in good),
-        "positions": sum(one.positions for one in good),
-        "draft": sum(len(one.main) for one in good),
-        "draft_kept": sum(one.kept for one in good),
-        "windows": len(parts),
-    }
-    return Labels(p.astype(np.float32), main, truncated=end < n, work=work)
+def model_folder(config: Config) -> str:
+    """Return where the model of a configuration is. Raise ModelError if it names none."""
+    if config.model is None:
+        raise ModelError(
+            "No Qwen3 model comes with the package: set DRIPPER_MODEL to a folder made with 'scrapy-dripper export'"
+        )
+    return config.model

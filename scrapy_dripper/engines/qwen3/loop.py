@@ -38,6 +38,10 @@ class Chunk:
     """Indices into ``ids``: after these tokens a label is chosen."""
 
 
+class NotFiniteError(ValueError):
+    """A logit of the model is NaN or infinite."""
+
+
 class Model(Protocol):
     """A causal model that keeps what it has read of each sequence."""
 
@@ -86,8 +90,8 @@ def decode(model: Model, tasks: Sequence[Task], start: int = 0, lookahead: int |
     """Return the labels of each page; task i is the model's sequence i.
 
     The first ``start`` tokens of the prompts have been read already. ``lookahead`` bounds how many labels of the draft
-    a pass reads beyond the one to choose; 0 is decoding without a draft, one pass per block. Raise ValueError if the
-    model gives logits that are not finite.
+    a pass reads beyond the one to choose; 0 is decoding without a draft, one pass per block. Raise
+    :exc:`NotFiniteError` if a logit is none.
     """
     states = [_State(task, start) for task in tasks]
     while pending := [i for i, state in enumerate(states) if not state.done]:
@@ -124,7 +128,7 @@ class _State:
     def read(self, logits: Floats) -> None:
         """Take the choices of a pass: final up to the first that differs from the draft, a new draft behind it."""
         if not np.isfinite(logits).all():
-            raise ValueError("the model's logits are not finite")
+            raise NotFiniteError("the model's logits are not finite")
         read = slice(self.fixed, self.end)
         self.margins[read] = logits[:, 0] - logits[:, 1]
         choices = logits[:, 0] > logits[:, 1]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scrapy_dripper.engines.base import OversizeError
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
 from scrapy_dripper.engines.qwen3.prompt import Prompt, window_html
 from scrapy_dripper.engines.qwen3.windows import furthest, windows
+
+SQUARE = 7_680
+"""Tokens of a prompt for which Qwen3-0.6B has as much to do in attention as in products with its weights."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +32,8 @@ class Splitter:
     """Tokens of prompt and answer together."""
     max_tokens: int | None = None
     """Tokens of a prompt; None for whatever the answer leaves."""
+    window: int | None = None
+    """Tokens of a prompt above which a page is read in windows of so many, if that is less work; None for never."""
 
     @property
     def budget(self) -> int:
@@ -47,7 +52,13 @@ class Splitter:
         the first blocks; with ``window`` the parts cover all of them.
         """
         n = len(blocks)
-        if self.fits(prompt, n):
+        fits = self.fits(prompt, n)
+        if self.window is not None and len(prompt) > self.window and (fits or oversize == "window"):
+            smaller = replace(self, max_tokens=min(self.window, self.max_tokens or self.window), window=None)
+            divided = smaller.parts(blocks, prompt, "window")
+            if not fits or sum(self._work(part.prompt) for part in divided) < self._work(prompt):
+                return divided
+        if fits:
             return [Part(range(n), prompt)]
         if oversize == "fallback":
             most = self.max_tokens
@@ -67,6 +78,11 @@ class Splitter:
                 end -= max(1, end // 16)
             return [self._part(blocks, range(end), budget)]
         return [self._part(blocks, window, budget) for window in windows(costs, budget, fit)]
+
+    def _work(self, prompt: Ids) -> float:
+        """Return the operations of a pass over a prompt behind its shared tokens, in those of a token by itself."""
+        size, shared = len(prompt), len(self.prompt.shared)
+        return size - shared + (size**2 - shared**2) / SQUARE
 
     def _part(self, blocks: Sequence[str], chosen: range, budget: int) -> Part:
         """Return the part of some blocks. A block that is too long by itself is cut."""

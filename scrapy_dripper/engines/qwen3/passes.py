@@ -25,13 +25,24 @@ if TYPE_CHECKING:
 
 GRANULE = 64
 """Buffers are made for multiples of so many tokens, which keeps every sequence's part aligned."""
+CHUNK = {"cuda": 256, "cpu": 1}
+"""Tokens of which a pass with GroupQueryAttention reads a multiple; what is missing is padding behind the text.
+
+From onnxruntime 1.28 on, compute capability 9.0 and above runs cuDNN's attention, with a plan for each combination of
+sequences, tokens and room. Making one takes 40 to 400 ms, and nearly every page would have lengths of its own.
+"""
+
+_TYPES = {"float16": np.float16, "bfloat16": 16, "float32": np.float32}
+"""Types as onnxruntime takes them; numpy has no bfloat16, and so it goes by its number in ONNX."""
 
 
 class Passes(ABC):
     """A model as :func:`~scrapy_dripper.engines.qwen3.loop.decode` takes it, for one set of sequences after another."""
 
-    def __init__(self, session: InferenceSession, prepared: Prepared, shared: Ids) -> None:
+    def __init__(self, session: InferenceSession, prepared: Prepared, shared: Ids, most: int | None = None) -> None:
+        """``most`` is how many tokens a sequence can have; by default, as many as the model's context."""
         self._session, self._prepared, self._shared = session, prepared, shared
+        self._most = most or prepared.context
         types = {"tensor(float16)": np.float16, "tensor(float)": np.float32}
         self._logits = types[next(one.type for one in session.get_outputs() if one.name == "choice_logits")]
 
@@ -51,6 +62,12 @@ class Passes(ABC):
     def release(self) -> None:
         """Give back all keys and values."""
 
+    def reopen(self, session: InferenceSession) -> None:
+        """Go on with another session of the same graph."""
+        self.release()
+        self._session = session
+        self.release()
+
     def _run(self, binding: IOBinding, inputs: dict[str, npt.NDArray[np.int64]]) -> Floats:
         """Run the graph with what is bound already and these inputs; return the logits."""
         logits = np.empty((len(inputs["choice_rows"]), 2), dtype=self._logits)
@@ -63,16 +80,19 @@ class Passes(ABC):
         return logits.astype(np.float32)
 
 
-def open_passes(session: InferenceSession, prepared: Prepared, shared: Ids) -> Passes:
-    """Return the kind of passes that the graph of a model takes."""
-    return (GqaPasses if prepared.attention == "gqa" else PlainPasses)(session, prepared, shared)
+def open_passes(session: InferenceSession, prepared: Prepared, shared: Ids, most: int | None = None) -> Passes:
+    """Return the kind of passes that the graph of a model takes, for sequences of at most so many tokens."""
+    return (GqaPasses if prepared.attention == "gqa" else PlainPasses)(session, prepared, shared, most)
 
 
 class GqaPasses(Passes):
-    """Passes of a graph that writes keys and values in place."""
+    """Passes of a graph that writes keys and values in place.
 
-    def __init__(self, session: InferenceSession, prepared: Prepared, shared: Ids) -> None:
-        super().__init__(session, prepared, shared)
+    Tokens and room are rounded up so that there are few combinations of them: see :data:`CHUNK`.
+    """
+
+    def __init__(self, session: InferenceSession, prepared: Prepared, shared: Ids, most: int | None = None) -> None:
+        super().__init__(session, prepared, shared, most)
         self.release()
 
     def release(self) -> None:
@@ -84,17 +104,16 @@ class GqaPasses(Passes):
 
     def begin(self, lengths: Sequence[int], *, shared: bool) -> int:
         """Make room; a sequence that is alone is behind the prefix, several are not."""
-        need = math.ceil(max(lengths) / GRANULE) * GRANULE
+        room = self._room(max(lengths))
         if len(lengths) > 1:
-            if self._group.tokens < len(lengths) * need:
+            if self._group.tokens < len(lengths) * room:
                 self._group = self._current = _Buffers(self._session, self._prepared, 0)  # frees before it allocates
-                self._group = _Buffers(self._session, self._prepared, len(lengths) * need)
-            self._current, self._width = self._group, need
+                self._group = _Buffers(self._session, self._prepared, len(lengths) * room)
+            self._current, self._width = self._group, room
             return 0
-        if self._single.tokens < need:
+        if self._single.tokens < room:
             self._single = self._current = _Buffers(self._session, self._prepared, 0)
-            capacity = max(need, min(1 << (need - 1).bit_length(), self._prepared.context))
-            self._single = _Buffers(self._session, self._prepared, math.ceil(capacity / GRANULE) * GRANULE)
+            self._single = _Buffers(self._session, self._prepared, room)
             self._prefixed = False
         self._current, self._width = self._single, self._single.tokens
         self._prefixed &= shared
@@ -108,7 +127,8 @@ class GqaPasses(Passes):
         together = all(chunk.start == 0 and chunk.sequence == i for i, chunk in enumerate(chunks))
         if len(chunks) == 1 or not together:
             return [self._read(chunk) for chunk in chunks]
-        ids, real = _padded([chunk.ids for chunk in chunks])
+        longest = max(len(chunk.ids) for chunk in chunks)
+        ids, real = _padded([chunk.ids for chunk in chunks], self._rounded(longest, 0))
         logits = self._run(
             self._current.binding(0, len(chunks), self._width),
             {"input_ids": ids, "attention_mask": real.astype(np.int64), "choice_rows": _rows(chunks, ids.shape[1])},
@@ -116,15 +136,29 @@ class GqaPasses(Passes):
         return _split(logits, chunks)
 
     def _read(self, chunk: Chunk) -> Floats:
-        """Read a chunk of one sequence behind what that has already."""
+        """Read a chunk of one sequence behind what that has already.
+
+        Padding counts as text here: nothing in front of it sees it, and the next chunk overwrites it.
+        """
+        ids, _ = _padded([chunk.ids], self._rounded(len(chunk.ids), chunk.start))
         return self._run(
             self._current.binding(chunk.sequence, 1, self._width),
             {
-                "input_ids": np.ascontiguousarray(chunk.ids[None]),
-                "attention_mask": np.ones((1, chunk.start + len(chunk.ids)), dtype=np.int64),
+                "input_ids": ids,
+                "attention_mask": np.ones((1, chunk.start + ids.shape[1]), dtype=np.int64),
                 "choice_rows": np.ascontiguousarray(chunk.rows),
             },
         )
+
+    def _rounded(self, tokens: int, start: int) -> int:
+        """Return how many tokens a pass from a position on reads to read so many, padding included."""
+        chunk = CHUNK[self._prepared.device]
+        return min(math.ceil(tokens / chunk) * chunk, min(self._width, self._prepared.context) - start)
+
+    def _room(self, tokens: int) -> int:
+        """Return the room for a sequence of so many tokens: a power of 2, or that of the longest sequence."""
+        room = max(tokens, min(1 << (tokens - 1).bit_length(), self._most))
+        return math.ceil(room / GRANULE) * GRANULE
 
 
 class _Buffers:
@@ -145,7 +179,7 @@ class _Buffers:
         shape = [1, prepared.kv_heads, self.tokens, prepared.head_dim]
         for name in prepared.cache_names:
             self._values[name] = OrtValue.ortvalue_from_shape_and_type(
-                shape, np.dtype(prepared.dtype).type, prepared.device, 0
+                shape, _TYPES[prepared.dtype], prepared.device, 0
             )
 
     def binding(self, first: int, sequences: int, width: int) -> IOBinding:
@@ -157,12 +191,11 @@ class _Buffers:
         if self._bound is not None and self._bound[0] == key:
             return self._bound[1]
         prepared = self._prepared
-        dtype = np.dtype(prepared.dtype)
         shape = [sequences, prepared.kv_heads, width, prepared.head_dim]
-        offset = first * math.prod(shape[1:]) * dtype.itemsize
+        offset = first * math.prod(shape[1:]) * prepared.number_bytes
         binding = self._session.io_binding()
         for name, value in self._values.items():
-            memory = prepared.device, 0, dtype.type, shape, value.data_ptr() + offset
+            memory = prepared.device, 0, _TYPES[prepared.dtype], shape, value.data_ptr() + offset
             binding.bind_input(f"past_key_values.{name}", *memory)
             binding.bind_output(f"present.{name}", *memory)
         self._bound = key, binding
@@ -175,8 +208,8 @@ class PlainPasses(Passes):
     What a sequence has to forget stays in memory and is masked out.
     """
 
-    def __init__(self, session: InferenceSession, prepared: Prepared, shared: Ids) -> None:
-        super().__init__(session, prepared, shared)
+    def __init__(self, session: InferenceSession, prepared: Prepared, shared: Ids, most: int | None = None) -> None:
+        super().__init__(session, prepared, shared, most)
         self.release()
 
     def release(self) -> None:
@@ -203,7 +236,7 @@ class PlainPasses(Passes):
             parts[chunk.sequence] = chunk.ids
             before = self._positions[chunk.sequence]
             before[before >= chunk.start] = _MASKED
-        ids, real = _padded(parts)
+        ids, real = _padded(parts, max(map(len, parts)))
         starts = np.zeros((sequences, 1), dtype=np.int64)
         starts[[chunk.sequence for chunk in chunks], 0] = [chunk.start for chunk in chunks]
         positions = starts + np.arange(ids.shape[1])
@@ -239,9 +272,9 @@ _MASKED = np.iinfo(np.int64).max
 """Position of what no token may look at."""
 
 
-def _padded(parts: Sequence[Ids]) -> tuple[Ids, npt.NDArray[np.bool_]]:
-    """Return sequences as one array [sequences, longest], padded on the right, and where it is no padding."""
-    real = np.arange(max(map(len, parts))) < np.array([len(part) for part in parts])[:, None]
+def _padded(parts: Sequence[Ids], width: int) -> tuple[Ids, npt.NDArray[np.bool_]]:
+    """Return sequences as one array [sequences, width], padded on the right, and where it is no padding."""
+    real = np.arange(width) < np.array([len(part) for part in parts])[:, None]
     ids = np.zeros(real.shape, dtype=np.int64)
     ids[real] = np.concatenate(parts)
     return ids, real

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -26,9 +27,12 @@ _EXPORT = "export the model again with 'scrapy-dripper export'"
 _ONE_OF = {
     "exporter": ("genai", "optimum"),
     "attention": ("gqa", "plain"),
-    "dtype": ("float16", "float32"),
+    "dtype": ("float16", "bfloat16", "float32"),
     "device": ("cuda", "cpu"),
 }
+LEAST_LIKELIHOOD = -1.0
+"""Log-likelihood of an answer, a block, from which on a model speaks its format. A third of a chance for the five or
+six tokens of a block is less than one that has learnt it ever gives, and more than any other format gets."""
 _MOST = {"layers": 1_000, "kv_heads": 1_000, "head_dim": 10_000, "vocab_size": 10_000_000, "context": 10_000_000}
 """Far more than any model has: memory is taken by these numbers, and names are made."""
 
@@ -43,13 +47,15 @@ class Prepared:
     attention: str
     """``gqa``: the graph has GroupQueryAttention; ``plain``: matrix products, with score matrices in memory."""
     dtype: str
-    """Of the weights and of the keys and values: ``float16`` or ``float32``."""
+    """Of the weights and of the keys and values: ``float16``, ``bfloat16`` or ``float32``."""
     device: str
     """What the graph was made for: ``cuda`` or ``cpu``."""
     layers: int
     kv_heads: int
     head_dim: int
     vocab_size: int
+    runtime: str
+    """The oldest onnxruntime that has what the graph is made of, as ``1.28``."""
     context: int
     """Tokens that the model can read and write, prompt and answer together."""
     profile: str
@@ -57,6 +63,8 @@ class Prepared:
     prompt: str
     """Template with ``{html}`` in the place of the blocks."""
     answer: str
+    likelihood: float | None
+    """Log-likelihood that the checkpoint gives to answers in this format, a block; None if it was not asked."""
     labels: Mapping[str, int]
     """Token ids of ``main`` and ``other``."""
     files: Mapping[str, str]
@@ -85,7 +93,12 @@ class Prepared:
     @property
     def token_bytes(self) -> int:
         """Bytes of the keys and values of one token."""
-        return 2 * self.layers * self.kv_heads * self.head_dim * (2 if self.dtype == "float16" else 4)
+        return 2 * self.layers * self.kv_heads * self.head_dim * self.number_bytes
+
+    @property
+    def number_bytes(self) -> int:
+        """Bytes of a number of :attr:`dtype`."""
+        return 4 if self.dtype == "float32" else 2
 
 
 def load_prepared(folder: str | Path) -> Prepared:
@@ -156,6 +169,17 @@ def _problem(prepared: Prepared) -> str | None:
         value = getattr(prepared, name)
         if not isinstance(value, dict) or not all(isinstance(one, kind) for one in value.values()):
             return f"{name} must be an object" + {int: " of whole numbers", str: " of strings", object: ""}[kind]
+    if prepared.dtype == "bfloat16" and prepared.attention != "gqa":
+        return "bfloat16 goes with the attention gqa only"
+    return _text_problem(prepared)
+
+
+def _text_problem(prepared: Prepared) -> str | None:
+    if not isinstance(prepared.runtime, str) or not re.fullmatch(r"\d{1,3}\.\d{1,3}", prepared.runtime):
+        return f"runtime must be a version of onnxruntime, as 1.28 (got {short(prepared.runtime)})"
+    likelihood = prepared.likelihood
+    if likelihood is not None and not (isinstance(likelihood, float) and likelihood >= LEAST_LIKELIHOOD):
+        return f"the likelihood of its answers must be null or at least {LEAST_LIKELIHOOD} (got {short(likelihood)})"
     for name in ("name", "architecture", "profile", "answer"):
         if not isinstance(getattr(prepared, name), str):
             return f"{name} must be a string"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,109 +9,119 @@ from typing import Any
 import numpy as np
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.base import EngineError, Labels, Limits, OversizeError
-from scrapy_dripper.engines.qwen3.draft import Draft
-from scrapy_dripper.engines.qwen3.engine import Qwen3Engine, letters
-from scrapy_dripper.engines.qwen3.prepared import read_manifest
-from scrapy_dripper.engines.qwen3.reading import Reader, Reading
+from scrapy_dripper.engines.base import (
+    EngineError,
+    EngineLostError,
+    Labels,
+    Limits,
+    OversizeError,
+    PrecisionError,
+)
+from scrapy_dripper.engines.qwen3.decoder import Decoder
+from scrapy_dripper.engines.qwen3.engine import Qwen3Engine, model_folder
+from scrapy_dripper.engines.qwen3.front import Front, check_room
+from scrapy_dripper.engines.qwen3.loop import Decoded, Task
+from scrapy_dripper.engines.qwen3.prepared import load_prepared, read_manifest
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.page.page import Page
 
 Message = tuple[dict[str, Any], list[bytes]]
-_PLAIN = ("truncated", "page_type", "page_type_probability", "quality")
-"""What JSON can hold of labels as it is."""
+_ERRORS = {str(kind.reason): kind for kind in (EngineError, OversizeError, EngineLostError, PrecisionError)}
 Ask = Callable[[dict[str, Any], list[bytes]], Message]
 
 
 class RemoteEngine:
-    """The engine ``qwen3`` as a worker has it: what it cannot answer itself, it asks the model's process."""
+    """The engine ``qwen3`` as a worker has it: all but the model, which it asks in another process."""
 
     name = Qwen3Engine.name
     limits = Limits()
 
-    def __init__(self, reader: Reader, profile: str, ask: Ask) -> None:
+    def __init__(self, front: Front, profile: str, ask: Ask) -> None:
         self.profile = profile
-        self._reader, self._ask = reader, ask
+        self._front, self._ask = front, ask
+        self._limit: int | None = None
 
     @classmethod
     def load(cls, config: Config, ask: Ask) -> RemoteEngine:
         """Return the engine of a worker. Raise ModelError if its half of the model cannot be loaded."""
-        assert config.model is not None  # the model's process has been started before
-        prepared = read_manifest(config.model)
+        prepared = read_manifest(model_folder(config))  # the model's process has looked at the files
         tagger = Tagger.load(replace(config, engine="tagger", model=None, device="auto"))
-        reader = Reader(tagger, prepared.profile, letters(prepared, config.truncate_chars), config.cascade)
-        return cls(reader, prepared.profile, ask)
+        front = Front(
+            prepared,
+            tagger,
+            max_tokens=config.max_tokens,
+            window_tokens=config.window_tokens,
+            truncate_chars=config.truncate_chars,
+            cascade=config.cascade,
+        )
+        return cls(front, prepared.profile, ask)
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Return the labels of each page. Raise EngineError if the model's process does not answer."""
-        readings = self._reader.read(pages)
-        asked = [reading for reading in readings if reading.kept is None]
-        answers = iter(self._answers(asked) if asked else ())
-        return [next(answers) if reading.kept is None else reading.kept for reading in readings]
+        try:
+            if self._limit is None:
+                self._limit = int(self._answered([])[0]["limit"])
+            return self._front.label(pages, self._decode, self._limit)
+        except EngineLostError as error:
+            return [error] * len(pages)
 
     def close(self) -> None:
         """Close the tagger."""
-        self._reader.tagger.close()
+        self._front.tagger.close()
 
-    def _answers(self, readings: Sequence[Reading]) -> list[Labels | EngineError]:
-        header, parts = self._ask({"say": "label", "oversize": [one.oversize for one in readings]}, _packed(readings))
+    def _decode(self, tasks: Sequence[Task]) -> list[Decoded | EngineError]:
+        header, parts = self._answered(tasks)
+        return [_unpacked(row, *parts[2 * i : 2 * i + 2]) for i, row in enumerate(header["answers"])]
+
+    def _answered(self, tasks: Sequence[Task]) -> Message:
+        parts = [part for task in tasks for part in (task.prompt.astype(np.int32).tobytes(), task.draft.tobytes())]
+        header, answered = self._ask({"say": "label"}, parts)
+        if "lost" in header:
+            raise EngineLostError(str(header["lost"]))
         if "error" in header:
             raise EngineError(str(header["error"]))
-        return [_unpacked_answer(row, parts, 2 * i) for i, row in enumerate(header["answers"])]
+        return header, answered
 
 
 class ModelServer:
-    """The model's process: readings in, labels out."""
+    """The model's process: prompts and drafts in, labels out."""
 
     def __init__(self, config: Config, say: Callable[[dict[str, Any], list[bytes]], None]) -> None:
         self._config, self._say = config, say
         self.missing: str | None = None
-        self._engine: Qwen3Engine | None = None
+        self._decoder: Decoder | None = None
 
     def load(self) -> None:
         """Load the model. Raise ModelError, saying what to do, if it does not run as asked."""
-        self._engine = Qwen3Engine.load(self._config)
+        config = self._config
+        prepared = load_prepared(model_folder(config))
+        decoder = Decoder(prepared, device=config.device, threads=config.threads, sdpa_kernel=config.sdpa_kernel)
+        check_room(decoder, config.max_tokens)
+        self._decoder = decoder
 
-    def answer(self, header: dict[str, Any], parts: list[bytes]) -> None:
-        """Answer with the labels of each reading."""
-        assert self._engine is not None
+    def answer(self, header: dict[str, Any], parts: list[bytes]) -> None:  # noqa: ARG002 (all is in the parts)
+        """Answer with the labels of each prompt."""
+        decoder = self._decoder
+        assert decoder is not None
         rows: list[dict[str, Any]] = []
         answered: list[bytes] = []
-        for answer in self._engine.answer(_unpacked(header["oversize"], parts)):
-            if isinstance(answer, EngineError):
-                rows.append({"error": str(answer), "oversize": isinstance(answer, OversizeError)})
+        for one in decoder.decode([_task(decoder, *parts[i : i + 2]) for i in range(0, len(parts), 2)]):
+            if isinstance(one, EngineError):
+                rows.append({"error": str(one), "reason": str(one.reason)})
                 answered += [b"", b""]
             else:
-                rows.append({name: getattr(answer, name) for name in _PLAIN} | {"work": dict(answer.work)})
-                answered += [answer.probabilities.astype(np.float32).tobytes(), answer.main.tobytes()]
-        self._say({"say": "labels", "answers": rows}, answered)
+                rows.append({name: getattr(one, name) for name in ("passes", "positions", "kept")})
+                answered += [one.main.tobytes(), one.margins.tobytes()]
+        self._say({"say": "labels", "answers": rows, "limit": decoder.limit, "is_lost": decoder.is_lost}, answered)
 
 
-def _packed(readings: Sequence[Reading]) -> list[bytes]:
-    parts = []
-    for one in readings:
-        draft = one.draft.labels
-        parts += [
-            json.dumps(list(one.blocks)).encode("ascii"),
-            draft.probabilities.astype(np.float32).tobytes(),
-            draft.main.tobytes(),
-        ]
-    return parts
+def _task(decoder: Decoder, prompt: bytes, draft: bytes) -> Task:
+    main = np.frombuffer(draft, dtype=np.bool_)
+    ids = np.frombuffer(prompt, dtype=np.int32).astype(np.int64)
+    return Task(ids, decoder.grammar.answer(len(main)), main, decoder.grammar.main, decoder.grammar.other)
 
 
-def _unpacked(oversize: Sequence[str], parts: Sequence[bytes]) -> list[Reading]:
-    return [
-        Reading(json.loads(parts[3 * i]), Draft(_labels(parts[3 * i + 1], parts[3 * i + 2]), 0.0), one)
-        for i, one in enumerate(oversize)
-    ]
-
-
-def _labels(probabilities: bytes, main: bytes) -> Labels:
-    return Labels(np.frombuffer(probabilities, dtype=np.float32), np.frombuffer(main, dtype=np.bool_))
-
-
-def _unpacked_answer(row: dict[str, Any], parts: Sequence[bytes], i: int) -> Labels | EngineError:
+def _unpacked(row: dict[str, Any], main: bytes, margins: bytes) -> Decoded | EngineError:
     if "error" in row:
-        return (OversizeError if row["oversize"] else EngineError)(str(row["error"]))
-    labels = _labels(parts[i], parts[i + 1])
-    return replace(labels, work=row["work"], **{name: row[name] for name in _PLAIN})
+        return _ERRORS[row["reason"]](str(row["error"]))
+    return Decoded(np.frombuffer(main, dtype=np.bool_), np.frombuffer(margins, dtype=np.float32), **row)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.qwen3 import cuda
 from scrapy_dripper.engines.qwen3.prepared import MANIFEST, Prepared
 from scrapy_dripper.engines.runtime import check_runtime
 
 if TYPE_CHECKING:
     import onnxruntime
 
-CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+CPU = "CPUExecutionProvider"
 CUDA_SHARE, CPU_SHARE = 0.85, 0.5
 """Shares of the free memory that the engine takes: a GPU is its own, the machine's memory is the crawl's too."""
 UNKNOWN_MEMORY = 2 << 30  # bytes, where the system does not say how much is free
@@ -22,9 +22,12 @@ SCORES = 6
 """Score matrices [heads, S, S] that a plain graph holds at a time, and a little; 5.4 were measured."""
 
 
-def open_session(prepared: Prepared, device: str, threads: int) -> onnxruntime.InferenceSession:
+def open_session(
+    prepared: Prepared, device: str, threads: int, sdpa_kernel: int | None = None
+) -> onnxruntime.InferenceSession:
     """Return a session on the device that was asked for: ``cpu``, ``cuda`` or ``auto``, the one of the folder.
 
+    ``sdpa_kernel`` is the option of that name of the CUDA provider: which attention kernels it may run.
     Raise :exc:`ModelError`, saying what to do, if it would run anywhere else, or not at all.
     """
     check_runtime("The Qwen3 engine")
@@ -36,6 +39,7 @@ def open_session(prepared: Prepared, device: str, threads: int) -> onnxruntime.I
             f"The model in {prepared.folder} was exported for {prepared.device}: set DRIPPER_DEVICE to 'auto', or "
             f"export it again with '--device {device}'"
         )
+    _check_version(prepared, onnxruntime.__version__)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -43,18 +47,36 @@ def open_session(prepared: Prepared, device: str, threads: int) -> onnxruntime.I
     options.log_severity_level = 4  # what goes wrong in a pass is an exception, and some are expected
     providers: list[Any] = [CPU]
     if device == "cuda":
-        _preload_cuda()
-        providers = [(CUDA, {"arena_extend_strategy": "kSameAsRequested"}), CPU]
+        cuda.check_provider()
+        settings = {"arena_extend_strategy": "kSameAsRequested"}
+        if sdpa_kernel is not None:
+            settings["sdpa_kernel"] = str(sdpa_kernel)
+        providers = [(cuda.CUDA, settings), CPU]
     try:
         session = onnxruntime.InferenceSession(str(prepared.graph), options, providers=providers)
     except Exception as error:  # onnxruntime raises types of its own for every kind of damage
         raise ModelError(
             f"onnxruntime cannot load {prepared.graph} ({error}): export the model again with 'scrapy-dripper export'"
         ) from None
-    if device == "cuda" and CUDA not in session.get_providers():
-        raise _no_cuda("it could not be started")
+    if device == "cuda" and cuda.CUDA not in session.get_providers():
+        raise cuda.not_started()
     _check_graph(session, prepared)
     return session
+
+
+def _check_version(prepared: Prepared, installed: str) -> None:
+    """Raise ModelError if this onnxruntime is older than the graph needs: its own message would not say so."""
+    package = {"cuda": "onnxruntime-gpu", "cpu": "onnxruntime"}[prepared.device]
+    if _numbers(installed) < _numbers(prepared.runtime):
+        older = " or, if the driver is for CUDA 12, export the model again with '--cuda 12'"
+        raise ModelError(
+            f"The model in {prepared.folder} needs onnxruntime {prepared.runtime} or later (got {installed}): run 'pip "
+            f'install "{package}>={prepared.runtime}"\'' + (older if prepared.device == "cuda" else "")
+        )
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")[:2]]
 
 
 def _check_graph(session: onnxruntime.InferenceSession, prepared: Prepared) -> None:
@@ -69,7 +91,7 @@ def _check_graph(session: onnxruntime.InferenceSession, prepared: Prepared) -> N
     inputs = {one.name: one for one in session.get_inputs()}
     outputs = {one.name for one in session.get_outputs()}
     past = [one for name, one in inputs.items() if name.startswith("past_key_values.")]
-    kind = {"float16": "tensor(float16)", "float32": "tensor(float)"}[prepared.dtype]
+    kind = {"float16": "tensor(float16)", "bfloat16": "tensor(bfloat16)", "float32": "tensor(float)"}[prepared.dtype]
     sizes = {1: prepared.kv_heads, 3: prepared.head_dim}
     if (
         set(inputs) != wanted
@@ -83,25 +105,6 @@ def _check_graph(session: onnxruntime.InferenceSession, prepared: Prepared) -> N
         )
 
 
-def _preload_cuda() -> None:
-    """Load the CUDA libraries that come as wheels. Raise ModelError if this onnxruntime knows no CUDA."""
-    import onnxruntime
-
-    if CUDA not in onnxruntime.get_available_providers():
-        raise _no_cuda("this onnxruntime was built without it")
-    if hasattr(onnxruntime, "preload_dlls"):
-        onnxruntime.preload_dlls()
-
-
-def _no_cuda(why: str) -> ModelError:
-    # onnxruntime itself would go on with the CPU, hundreds of times slower, without a word.
-    return ModelError(
-        f"{CUDA} was asked for, but {why}: run 'pip uninstall onnxruntime onnxruntime-gpu', then 'pip install "
-        "scrapy-dripper[gpu]', and see with 'python -c \"import onnxruntime; onnxruntime.preload_dlls()\"' which CUDA "
-        "library is missing"
-    )
-
-
 def tokens_that_fit(prepared: Prepared) -> int:
     """Return how many tokens fit into a share of the device's free memory: keys and values, and a pass over them.
 
@@ -109,7 +112,7 @@ def tokens_that_fit(prepared: Prepared) -> int:
     graph its score matrices besides.
     """
     if prepared.device == "cuda":
-        free, share = free_cuda_memory(), CUDA_SHARE
+        free, share = cuda.free_memory(), CUDA_SHARE
     else:
         free, share = free_memory(), CPU_SHARE
     usable = share * (UNKNOWN_MEMORY if free is None else free)
@@ -117,7 +120,7 @@ def tokens_that_fit(prepared: Prepared) -> int:
     if prepared.attention == "gqa":
         return int(usable / linear)
     heads = 2 * prepared.kv_heads  # as in all Qwen3 models up to 1.7B; a guess for others
-    square = SCORES * heads * (2 if prepared.dtype == "float16" else 4)
+    square = SCORES * heads * prepared.number_bytes
     return int((math.sqrt(linear**2 + 4 * square * usable) - linear) / (2 * square))
 
 
@@ -132,24 +135,3 @@ def free_memory() -> int | None:
     except (OSError, ValueError):
         pass
     return min(found, default=None)
-
-
-def free_cuda_memory() -> int | None:
-    """Return the free bytes of the first CUDA device, by the driver's account; None if it does not say.
-
-    The driver and not the management library is asked, for it numbers devices as onnxruntime does.
-    """
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return None
-    context, free, total = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
-    if driver.cuInit(0) or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0):
-        return None
-    try:
-        driver.cuCtxPushCurrent_v2(context)
-        failed = driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
-        driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
-        return None if failed else free.value
-    finally:
-        driver.cuDevicePrimaryCtxRelease(0)

@@ -40,6 +40,20 @@ def write(folder: Path, *missing: str, **changes: Any) -> Path:
     return folder
 
 
+@pytest.mark.parametrize(
+    ("architecture", "missing"),
+    [
+        ("HunYuanDenseV1ForCausalLM", "What is missing for it here: the model in PyTorch"),
+        ("EuroBertForTokenClassification", "What is missing for it here is an engine"),
+    ],
+)
+def test_other_published_weights(tmp_path: Path, architecture: str, missing: str) -> None:
+    """Whoever has them learns what it would take."""
+    folder = write(tmp_path / "model", architectures=[architecture])
+    with pytest.raises(ExportError, match=rf"expected Qwen3ForCausalLM \(got {architecture}\)\. .*{missing}"):
+        open_checkpoint(str(folder), print)
+
+
 def test_the_published_dimensions(tmp_path: Path) -> None:
     """596 million parameters; the head's copy of the embedding is a quarter more for as long as the export takes."""
     found = open_checkpoint(str(write(tmp_path / "model")), print)

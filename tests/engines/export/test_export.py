@@ -91,20 +91,62 @@ def test_check(prepared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "is damaged" in capsys.readouterr().err
 
 
-def test_the_likeliest_answer_format_is_found_out(
-    checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Where nobody says how a model answers, the manifest holds what the model itself prefers."""
+CHAT = (
+    "{% for one in messages %}{{ '<|im_start|>user\n' + one.content + '<|im_end|>\n' }}{% endfor %}"
+    "{{ '<|im_start|>assistant\n' }}"
+)
+
+
+def teach(folder: Path) -> None:
+    """Train a checkpoint to answer the pages of the probes, asked as in chat, with labels that alternate."""
+    import torch
     from tokenizers import Tokenizer
+    from transformers import Qwen3ForCausalLM
 
-    from scrapy_dripper.engines.qwen3.export.reference import Reference
+    from scrapy_dripper.engines.qwen3.grammar import Grammar
 
-    assert export(checkpoint, tmp_path / "out") == 0
-    tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
-    best, scores = Reference(checkpoint).best_answer(tokenizer, PROMPT, 4096)
-    assert load_prepared(tmp_path / "out").answer == best
-    assert set(scores) == {"json", "json_space", "json_colon", "mineru_v1", "compact"}
-    assert f"answer format {best}, the likeliest" in capsys.readouterr().err
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps({**settings, "chat_template": CHAT}))
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    template = f"<|im_start|>user\n{PROMPT}<|im_end|>\n<|im_start|>assistant\n"
+    texts = [torch.from_numpy(ids) for ids, _ in validate.probes(tokenizer, template, Grammar(tokenizer, "json"), 4096)]
+    starts = [int((ids == ids.new_tensor(tokenizer.token_to_id("<|im_start|>"))).nonzero()[-1]) + 3 for ids in texts]
+    model = Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+    for _ in range(300):
+        loss = sum(
+            torch.nn.functional.cross_entropy(model(ids[None]).logits[0, start:-1], ids[start + 1 :])
+            for ids, start in zip(texts, starts, strict=True)
+        )
+        if float(loss) < 0.03:
+            break
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    model.save_pretrained(folder)
+
+
+def test_how_a_model_answers_is_found_out(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where nobody says it, the manifest holds what the model writes by itself, and in which markup."""
+    taught = tmp_path / "taught"
+    shutil.copytree(checkpoint, taught)
+    teach(taught)
+    (tmp_path / "prompt.txt").write_text(PROMPT)
+    assert export(taught, tmp_path / "out") == 0
+
+    found = load_prepared(tmp_path / "out")
+    assert found.answer == "json"
+    assert found.prompt == f"<|im_start|>user\n{PROMPT}<|im_end|>\n<|im_start|>assistant\n"
+    assert found.source["manner"] == {"way": "chat", "prefix": ""}
+    assert -0.5 < found.likelihood < 0
+    assert "asked chat, it answers in the format json" in capsys.readouterr().err
+
+
+def test_a_model_that_does_not_answer(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its weights are no use: nothing is exported, and what it wrote is shown."""
+    assert export(checkpoint, tmp_path / "out") == 2
+    assert "does not answer in any format that is known. It wrote, asked raw: '" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_score_of_a_format_is_that_of_whole_answers(checkpoint: Path) -> None:
@@ -116,8 +158,7 @@ def test_the_score_of_a_format_is_that_of_whole_answers(checkpoint: Path) -> Non
     from scrapy_dripper.engines.qwen3.grammar import fitting
 
     reference, tokenizer = Reference(checkpoint), Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
-    _, scores = reference.best_answer(tokenizer, PROMPT, 4096)
-    for name, grammar in fitting(tokenizer).items():
+    for grammar in fitting(tokenizer).values():
         total = blocks = 0.0
         for ids, rows in validate.probes(tokenizer, PROMPT, grammar, 4096):
             start = int(rows[0]) + 1 - int(grammar.answer(1).places[0])
@@ -127,7 +168,7 @@ def test_the_score_of_a_format_is_that_of_whole_answers(checkpoint: Path) -> Non
             likely = torch.from_numpy(reference._logits(ids, np.arange(start - 1, len(ids)))).log_softmax(1).numpy()
             total += likely[np.arange(len(ids) - start), ids[start:]].sum() + likely[-1, labels].max()
             blocks += len(rows)
-        assert scores[name] == pytest.approx(total / blocks, rel=1e-4)
+        assert reference.likelihood(tokenizer, PROMPT, grammar, 4096) == pytest.approx(total / blocks, rel=1e-4)
 
 
 def test_a_graph_that_answers_otherwise_is_not_kept(

@@ -17,8 +17,8 @@ from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines import load_engine
-from scrapy_dripper.engines.base import EngineError, Labels, ModelError, OversizeError
-from scrapy_dripper.engines.qwen3 import engine as engine_module
+from scrapy_dripper.engines.base import EngineError, EngineLostError, Labels, ModelError, OversizeError
+from scrapy_dripper.engines.qwen3 import decoder as decoder_module
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.loop import Chunk, Floats
 from scrapy_dripper.engines.qwen3.passes import GqaPasses, Passes
@@ -52,7 +52,7 @@ def good(answer: Labels | EngineError) -> Labels:
 @contextmanager
 def passes_that(engine: Qwen3Engine, fail: Callable[[Sequence[int]], None]) -> Iterator[list[int]]:
     """Call ``fail`` with the lengths of the sequences that an engine begins; yield how many there were each time."""
-    passes, begun = engine._passes, []
+    passes, begun = engine.decoder.passes, []
 
     class Failing(Passes):
         def __init__(self) -> None:
@@ -69,9 +69,12 @@ def passes_that(engine: Qwen3Engine, fail: Callable[[Sequence[int]], None]) -> I
         def release(self) -> None:
             passes.release()
 
-    engine._passes = Failing()
+        def reopen(self, session: Any) -> None:
+            passes.reopen(session)
+
+    engine.decoder.passes = Failing()
     yield begun
-    engine._passes = passes
+    engine.decoder.passes = passes
 
 
 # ---------------------------------------------------------------------- labels
@@ -206,7 +209,7 @@ def test_max_tokens_under_the_prompt_itself(prepared: Prepared) -> None:
 
 
 def test_little_memory_is_a_limit_too(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "tokens_that_fit", lambda _: 500)
+    monkeypatch.setattr(decoder_module, "tokens_that_fit", lambda _: 500)
     engine = Qwen3Engine(prepared, FakeTagger())
 
     assert isinstance(engine.label([page(60)])[0], OversizeError)
@@ -228,18 +231,18 @@ def test_texts_are_cut_as_the_model_was_trained_or_as_asked(prepared: Prepared) 
 def test_without_memory_for_all_a_batch_is_halved(engine: Qwen3Engine) -> None:
     pages = [page(n, 1) for n in (1, 2, 1, 2)]
     expected = [good(answer).main.tolist() for answer in engine.label(pages)]
-    engine._prompt.shared = engine._prompt.shared[:0]  # nothing to share: short pages go together
+    engine.decoder.prompt.shared = engine.decoder.prompt.shared[:0]  # nothing to share: short pages go together
 
     def fail(lengths: Sequence[int]) -> None:
         if len(lengths) > 1:
             raise RuntimeError("Failed to allocate memory for requested buffer")
 
-    engine_module.FULL_PASS["cpu"], full = 1000, engine_module.FULL_PASS["cpu"]
+    decoder_module.FULL_PASS["cpu"], full = 1000, decoder_module.FULL_PASS["cpu"]
     try:
         with passes_that(engine, fail) as begun:
             found = [good(answer).main.tolist() for answer in engine.label(pages)]
     finally:
-        engine_module.FULL_PASS["cpu"] = full
+        decoder_module.FULL_PASS["cpu"] = full
 
     assert found == expected
     assert begun == [4, 2, 1, 1, 2, 1, 1]
@@ -269,12 +272,57 @@ def test_a_page_that_always_fails_is_an_error_of_its_own(engine: Qwen3Engine) ->
     assert "RuntimeError: CUDA out of memory" in str(answers[1])
 
 
+def test_a_device_that_is_gone(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some pages find it out, no further one waits for it, and the model is loaded again after a pause."""
+    pages, now = [page(5)] * 6, [0.0]
+    expected = good(engine.label(pages)[0]).main.tolist()
+
+    def fail(lengths: Sequence[int]) -> None:
+        raise RuntimeError("CUDA failure 719: unspecified launch failure")
+
+    with passes_that(engine, fail) as begun:
+        answers = engine.label(pages)
+        assert [type(answer) for answer in answers] == [EngineError] * 2 + [EngineLostError] * 4
+        assert "does not run any more" in str(answers[-1])
+        assert "CUDA failure 719" in str(answers[-1])
+        assert len(begun) == 2 * 3 + 1
+        assert [type(answer) for answer in engine.label(pages)] == [EngineLostError] * 6
+        assert len(begun) == 2 * 3 + 1
+        assert engine.decoder.is_lost
+
+        monkeypatch.setattr(decoder_module.time, "monotonic", lambda: now[0])
+        now[0] = engine.decoder._again + 1
+        assert isinstance(engine.label(pages)[0], EngineLostError)
+    assert isinstance(engine.label(pages)[0], EngineLostError)  # tried a moment ago
+    now[0] = engine.decoder._again + 1
+    assert [good(answer).main.tolist() for answer in engine.label(pages)] == [expected] * 6
+    assert not engine.decoder.is_lost
+
+
+def test_pages_that_fail_in_a_row_are_no_loss(engine: Qwen3Engine) -> None:
+    """If the engine can still label two blocks, it is the pages."""
+
+    def fail(lengths: Sequence[int]) -> None:
+        if max(lengths) > 400:
+            raise RuntimeError("Failed to allocate memory for requested buffer")
+
+    with passes_that(engine, fail):
+        answers = engine.label([page(40)] * 7 + [page(2)])
+
+    assert [type(answer) for answer in answers] == [EngineError] * 7 + [Labels]
+
+
 def test_logits_that_are_no_numbers_are_an_error(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        type(engine._passes), "forward", lambda self, chunks: [np.full((len(c.rows), 2), np.nan) for c in chunks]
+        type(engine.decoder.passes), "forward", lambda self, chunks: [np.full((len(c.rows), 2), np.nan) for c in chunks]
     )
 
-    assert "not finite" in str(engine.label([page(3)])[0])
+    engine.decoder.prepared = replace(engine.decoder.prepared, dtype="float16")
+    answers = engine.label([page(3)] * 5)
+
+    assert {answer.reason for answer in answers if isinstance(answer, EngineError)} == {FallbackReason.OVERFLOW}
+    assert "not finite: fp16 ends at 65,504; export the model with '--dtype bf16'" in str(answers[-1])
+    assert not engine.decoder.is_lost
 
 
 def test_a_model_that_does_not_run_is_found_at_load(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from benchmarks.equality import Prover, naive
-from scrapy_dripper.engines.qwen3.grammar import FORMATS
+from scrapy_dripper.engines.qwen3.grammar import FORMATS, Ids
 from scrapy_dripper.engines.qwen3.loop import Chunk, Floats, decode
-from scrapy_dripper.engines.qwen3.passes import GqaPasses
+from scrapy_dripper.engines.qwen3.passes import CHUNK, GqaPasses, open_passes
 from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.engines.qwen3.session import open_session
 
@@ -24,6 +26,42 @@ def test_labels_are_those_of_one_token_at_a_time(either: Prepared, answer: str) 
     assert (proof.chunked, proof.drafted) == (0, 0)
     assert proof.choices > 50
     assert 0 < proof.main < proof.choices
+
+
+def test_padding_changes_no_label(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor are there many shapes of passes: a GPU makes a plan for each."""
+    monkeypatch.setitem(CHUNK, "cpu", 256)
+    shapes, run = set(), GqaPasses._run
+
+    def noted(self: GqaPasses, binding: object, inputs: dict[str, Ids]) -> Floats:
+        shapes.add((inputs["input_ids"].shape[1], self._width, inputs["attention_mask"].shape[1]))
+        return run(self, binding, inputs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(GqaPasses, "_run", noted)
+    *_, proof = Prover(prepared.folder, "json", seed=5).prove(pages=15, most_blocks=30)
+
+    assert (proof.chunked, proof.drafted) == (0, 0)
+    assert proof.choices > 50
+    assert {width for _, width, _ in shapes} <= {64, 128, 256, 512, 1024}
+    assert all(read % 256 == 0 or end == width for read, width, end in shapes)
+
+
+def test_padding_stays_within_the_context(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are rotations for the positions of the context, and a graph on a GPU reads what is behind them."""
+    monkeypatch.setitem(CHUNK, "cpu", 256)
+    passes = open_passes(open_session(prepared, "auto", 1), replace(prepared, context=300), np.zeros(0, dtype=np.int64))
+    read, run = [], GqaPasses._run
+
+    def noted(self: GqaPasses, binding: object, inputs: dict[str, Ids]) -> Floats:
+        read.append(inputs["attention_mask"].shape[1])
+        return run(self, binding, inputs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(GqaPasses, "_run", noted)
+    passes.begin([300], shared=False)
+    passes.forward([Chunk(0, 0, np.arange(3, 270), np.array([266]))])
+    passes.forward([Chunk(0, 267, np.arange(3, 36), np.array([32]))])
+
+    assert read == [300, 300]
 
 
 def test_one_token_at_a_time_is_what_the_whole_text_gives(either: Prepared) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import lru_cache
 from typing import Any
 
@@ -31,7 +32,7 @@ def task(prompt: list[int], draft: list[bool], answer: str = "json") -> Task:
 
 def expected(model: FakeModel, one: Task) -> Decoded:
     """Return what one token at a time gives, in a sequence of its own."""
-    return naive(FakeModel(model.seed, model.ties), one)
+    return naive(type(model)(model.seed, model.ties), one)
 
 
 PAGES = st.lists(
@@ -78,6 +79,31 @@ def test_wrong_drafts_cost_no_more_than_a_pass_each(prompt: list[int], n: int, d
 
     assert found.main.tolist() == right
     assert found.passes <= 1 + n - 1 - last or found.passes == 1
+
+
+class NearSighted(FakeModel):
+    """A model whose choice depends on the page, and now and then on the label before: as with real ones."""
+
+    def _logits(self, ids: list[int]) -> tuple[float, float]:
+        one = grammar("json")
+        labels = [token for token in ids if token in (one.main, one.other)]
+        digest = hashlib.sha256(repr((self.seed, len(labels))).encode()).digest()
+        flipped = digest[1] < 64 and labels[-1:] == [one.main]
+        return float(digest[0] % 2 ^ flipped), 0.5
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_draft_that_is_half_wrong_takes_few_passes(seed: int) -> None:
+    """All choices of a pass are the new draft: what follows from none of the wrong labels is right at once.
+
+    To correct one label a pass would take 30.
+    """
+    right = expected(NearSighted(seed), task([1, 2], [False] * 60)).main
+    wrong = np.random.default_rng(seed).permutation(60) < 30
+    (found,) = decode(NearSighted(seed), [task([1, 2], (right ^ wrong).tolist())])
+
+    assert found.main.tolist() == right.tolist()
+    assert found.passes <= 8
 
 
 def test_without_a_draft_each_block_is_a_pass() -> None:

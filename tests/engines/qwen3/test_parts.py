@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from scrapy_dripper.engines.base import OversizeError
+from scrapy_dripper.engines.qwen3 import parts as parts_module
 from scrapy_dripper.engines.qwen3.grammar import Grammar
 from scrapy_dripper.engines.qwen3.parts import Splitter
 from scrapy_dripper.engines.qwen3.prompt import Prompt, page_html
@@ -47,6 +49,30 @@ def test_the_longest_answer_counts(tokenizer: Tokenizer) -> None:
         message = f"{size:,} tokens, and {roomy.grammar.length(10)} of the answer, over {over}"
         with pytest.raises(OversizeError, match=f"^{re.escape(message)}$"):
             divide(splitter(tokenizer, limit, max_tokens), html, "fallback")
+
+
+def test_long_pages_in_windows_where_that_is_less_work(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attention grows with the square; where it costs little, the instructions of each window cost more."""
+    monkeypatch.setattr(parts_module, "SQUARE", 200)
+    one = replace(splitter(tokenizer, 10_000), window=200)
+
+    assert len(divide(one, blocks([5] * 6), "fallback")) == 1
+    long = divide(one, blocks([5] * 60), "fallback")
+    assert len(long) > 5
+    assert all(size <= 200 for _, size in long)
+    monkeypatch.setattr(parts_module, "SQUARE", 1_000_000)
+    assert len(divide(one, blocks([5] * 60), "fallback")) == 1
+
+
+def test_pages_over_the_limit_are_divided_as_finely(tokenizer: Tokenizer) -> None:
+    """If they are divided at all."""
+    one = replace(splitter(tokenizer, 600), window=200)
+    html = blocks([5] * 60)
+
+    assert all(size <= 200 for _, size in divide(one, html, "window"))
+    assert len(divide(one, html, "truncate")) == 1
+    with pytest.raises(OversizeError):
+        divide(one, html, "fallback")
 
 
 @given(sizes=st.lists(st.integers(0, 60), min_size=1, max_size=60), limit=st.integers(120, 600), capped=st.booleans())

@@ -7,14 +7,18 @@ import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes import PREPARED
+from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.base import EngineLostError, Labels, ModelError, OversizeError
+from scrapy_dripper.engines.qwen3.remote import ModelServer, RemoteEngine
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.page.profiles import PROFILES
 from scrapy_dripper.workers import Shared, Task, shared_pool
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills processes as POSIX has them")
@@ -54,6 +58,42 @@ def test_the_labels_are_those_of_one_process(workers: Shared, config: Config) ->
 
     assert extracted(workers, config) == expected
     assert {"qwen3"} | ({"tagger"} if config.cascade else set()) == {one.source for one in expected}
+
+
+def test_only_tokens_are_passed_on(config: Config) -> None:
+    """Reading, drafting, writing prompts and dividing pages is the workers' part: the model has none of it to do."""
+    answers: list[tuple[dict[str, Any], list[bytes]]] = []
+    asked: list[list[bytes]] = []
+    server = ModelServer(config, lambda header, parts: answers.append((header, parts)))
+    server.load()
+
+    def ask(header: dict[str, Any], parts: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        asked.append(parts)
+        server.answer(header, parts)
+        return answers.pop()
+
+    engine = RemoteEngine.load(replace(config, cascade=None), ask)
+    short = [PROFILES["native"].cut(document_fromstring(f"<body>{'<p>some words' * n}"), "") for n in (1, 3)]
+    long = PROFILES["native"].cut(document_fromstring(f"<body>{'<p>some words' * 2000}"), "")
+    found = engine.label([*short, long, replace(long, oversize="window")])
+    engine.close()
+
+    assert asked[0] == []  # how long prompts may be
+    prompts, drafts = asked[1][::2], asked[1][1::2]
+    assert [len(draft) for draft in drafts[:2]] == [1, 3]
+    assert all(len(prompt) % 4 == 0 and max(memoryview(prompt).cast("i")) < 512 for prompt in prompts)
+    assert [type(one) for one in found] == [Labels, Labels, OversizeError, Labels]
+    assert isinstance(found[3], Labels)
+    assert found[3].work["windows"] == len(prompts) - 2 > 1
+
+
+def test_a_lost_model_is_lost_for_all_pages(config: Config) -> None:
+    """Nothing is tried page by page."""
+    engine = RemoteEngine.load(config, lambda *_: ({"lost": "no GPU"}, []))
+    page = PROFILES["native"].cut(document_fromstring("<p>words"), "")
+
+    assert [(type(one), str(one)) for one in engine.label([page] * 3)] == [(EngineLostError, "no GPU")] * 3
+    engine.close()
 
 
 def test_a_model_that_dies_is_started_again(workers: Shared, config: Config) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ import onnxruntime
 import pytest
 
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.qwen3 import session
+from scrapy_dripper.engines.qwen3 import cuda, session
 from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.engines.qwen3.session import open_session, tokens_that_fit
 
+ROOT = Path(__file__).parents[3]
 CUDA = "CUDAExecutionProvider"
 ADVICE = r"scrapy-dripper\[gpu\].*preload_dlls"
 
@@ -45,6 +47,62 @@ def test_cuda_without_its_libraries(for_cuda: Prepared, monkeypatch: pytest.Monk
     with pytest.raises(ModelError, match=ADVICE):
         open_session(for_cuda, "cuda", 1)
     assert loaded == [1]
+
+
+@pytest.mark.parametrize(
+    ("driver", "wheel", "message"),
+    [
+        (None, "13.0", "there is no NVIDIA driver"),
+        (12040, "13.0", r"driver knows CUDA 12\.4 and onnxruntime .* is made for 13\.0: update the driver, or run 'pip "
+                        r"install scrapy-dripper\[gpu-cuda12\]' and export the model again with '--cuda 12'"),
+        (13000, "13.0", r"could not be started.*preload_dlls"),
+        (13000, "", "could not be started"),
+    ],
+)  # fmt: skip
+def test_why_cuda_does_not_start(driver: int | None, wheel: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No driver, one that is too old for the wheel, or a library that is missing."""
+
+    class Driver:
+        def cuDriverGetVersion(self, version: Any) -> int:  # noqa: N802 (NVIDIA's name)
+            version._obj.value = driver
+            return 0
+
+    monkeypatch.setattr(cuda, "_driver", lambda: None if driver is None else Driver())
+    monkeypatch.setattr(onnxruntime, "cuda_version", wheel, raising=False)
+
+    with pytest.raises(ModelError, match=message):
+        raise cuda.not_started()
+
+
+@pytest.mark.parametrize(
+    ("device", "installed", "advice"),
+    [
+        ("cuda", "1.25.1", r"onnxruntime-gpu>=1\.28\"' or, if the driver is for CUDA 12, .*'--cuda 12'"),
+        ("cpu", "1.9.0", r"run 'pip install \"onnxruntime>=1\.28\"'$"),
+    ],
+)
+def test_an_onnxruntime_that_is_too_old(
+    prepared: Prepared, device: str, installed: str, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message names the version that is needed, which that of onnxruntime would not."""
+    monkeypatch.setattr(onnxruntime, "__version__", installed)
+
+    with pytest.raises(ModelError, match=rf"needs onnxruntime 1\.28 or later \(got {installed}\).*{advice}"):
+        open_session(replace(prepared, device=device, runtime="1.28"), "auto", 1)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib")
+def test_the_extras_install_what_graphs_need() -> None:
+    """The newest requirement of a graph is the least that [gpu] installs; [gpu-cuda12] has what goes without."""
+    import tomllib
+
+    from scrapy_dripper.engines.qwen3.export.head import _RUNTIMES
+
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    newest = max(_RUNTIMES.values(), key=lambda one: [int(part) for part in one.split(".")])
+
+    assert [f">={newest}," in one for one in extras["gpu"]] == [True]
+    assert [",<1.26" in one for one in extras["gpu-cuda12"]] == [True]
 
 
 @pytest.mark.parametrize(("made_for", "asked"), [("cpu", "cuda"), ("cuda", "cpu")])
@@ -106,7 +164,7 @@ def test_room_follows_free_memory(prepared: Prepared, monkeypatch: pytest.Monkey
 
 def test_room_on_a_gpu_is_the_gpus(for_cuda: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "free_memory", lambda: 0)
-    monkeypatch.setattr(session, "free_cuda_memory", lambda: 1 << 30)
+    monkeypatch.setattr(cuda, "free_memory", lambda: 1 << 30)
 
     assert tokens_that_fit(for_cuda) == int(0.85 * (1 << 30) / (2 * for_cuda.token_bytes))
 
@@ -115,7 +173,7 @@ def test_free_memory_is_known_or_not() -> None:
     free: Any = session.free_memory()
 
     assert free is None or free > 1 << 20
-    assert session.free_cuda_memory() is None or session.free_cuda_memory()
+    assert cuda.free_memory() is None or cuda.free_memory()
 
 
 def test_runtimes_that_overwrite_each_other(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,14 @@ from scrapy_dripper.engines.qwen3.export.checkpoint import (
     hashes,
     open_checkpoint,
 )
-from scrapy_dripper.engines.qwen3.export.exporters import COPIES, GENAI, check_exporter, run_exporter, versions
+from scrapy_dripper.engines.qwen3.export.exporters import (
+    COPIES,
+    GENAI,
+    Target,
+    check_exporter,
+    run_exporter,
+    versions,
+)
 from scrapy_dripper.engines.qwen3.export.recipe import Recipe, find_recipe
 from scrapy_dripper.engines.qwen3.grammar import MAIN, OTHER, Grammar
 from scrapy_dripper.engines.qwen3.prepared import FORMAT, MANIFEST, VERSION, Prepared, load_prepared
@@ -44,8 +51,10 @@ class Request:
     exporter: str = GENAI
     device: str | None = None
     """``cuda`` or ``cpu``; None for ``cuda`` where onnxruntime can use a GPU."""
+    cuda: int = 13
+    """Major version of CUDA that the graph will run with; 12 has no onnxruntime from 1.28 on."""
     dtype: str | None = None
-    """``float16`` or ``float32``; None for half precision on a GPU."""
+    """``float16``, ``bfloat16`` or ``float32``; None for half precision on a GPU."""
     profile: str | None = None
     truncate_chars: int | None = None
     prompt: Path | None = None
@@ -127,10 +136,17 @@ def _decided(request: Request) -> tuple[str, str]:
         )
     device = request.device or ("cuda" if gpu else "cpu")
     dtype = request.dtype or ("float16" if device == "cuda" else "float32")
-    if (request.exporter, dtype, device) == (GENAI, "float16", "cpu"):
+    if request.exporter == GENAI and device == "cpu" and dtype != "float32":
         raise ExportError(
             "the exporter 'genai' makes graphs in half precision for GPUs only: use --dtype fp32, or --device cuda"
         )
+    if request.exporter == GENAI and device == "cuda" and dtype == "float32":
+        raise ExportError(
+            "on a GPU, GroupQueryAttention is there in half precision only: use --dtype fp16, or bf16 for a model "
+            "whose numbers are too large for fp16"
+        )
+    if request.exporter != GENAI and dtype == "bfloat16":
+        raise ExportError("only the exporter 'genai' makes graphs in bf16: use --exporter genai")
     return device, dtype
 
 
@@ -168,8 +184,9 @@ def _write(
     part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe, tokenizer: Tokenizer, say: Say
 ) -> Prepared:
     """Fill a folder with a prepared model and compare it with its checkpoint."""
+    from scrapy_dripper.engines.qwen3.export.asking import ask, ways
     from scrapy_dripper.engines.qwen3.export.head import cut_head, graph_shape, load_graph, save_graph
-    from scrapy_dripper.engines.qwen3.export.reference import Reference, scores_text
+    from scrapy_dripper.engines.qwen3.export.reference import Reference
     from scrapy_dripper.engines.qwen3.export.validate import compare, to_json
 
     dtype, device = request.dtype or "", request.device or ""
@@ -179,10 +196,12 @@ def _write(
         reference = Reference(checkpoint.folder)
     except Exception as error:  # of transformers, safetensors or torch
         raise ExportError(f"PyTorch cannot load {checkpoint.folder} ({error}): restore the checkpoint") from None
-    answer = recipe.answer
+    answer, manner = recipe.answer, None
     if answer is None:
-        answer, scores = reference.best_answer(tokenizer, recipe.prompt, context)
-        say(f"answer format {answer}, the likeliest (log-likelihood a block: {scores_text(scores)})")
+        say("asking the model, in PyTorch, how it answers")
+        manner = ask(reference, tokenizer, ways(checkpoint.folder, recipe.prompt), context)
+        say(str(manner))
+        answer, recipe = manner.answer, replace(recipe, prompt=manner.prompt)
     grammar = Grammar(tokenizer, answer)
     say("computing in PyTorch the logits that a graph must give")
     checks = reference.checks(tokenizer, recipe.prompt, grammar, context)
@@ -192,7 +211,10 @@ def _write(
     expected = BYTES[dtype] * (checkpoint.parameters + (0 if request.exporter == GENAI else checkpoint.embedding))
     with tqdm(total=expected, desc=f"exporting with {request.exporter}", unit="B", unit_scale=True) as bar:
         exported = run_exporter(
-            request.exporter, checkpoint, dtype, device, work, lambda done: _tick(bar, min(done, expected))
+            Target(request.exporter, dtype, device, request.cuda),
+            checkpoint,
+            work,
+            lambda done: _tick(bar, min(done, expected)),
         )
         _tick(bar, expected)
     say(f"cutting the head from {checkpoint.vocabulary:,} tokens to 2")
@@ -210,6 +232,8 @@ def _write(
         (part / name).chmod(0o644)  # onnx lets nobody else read its weights
 
     source: dict[str, Any] = {"model": checkpoint.name, "files": hashes(checkpoint.folder), "checks": to_json(checks)}
+    if manner is not None:
+        source["manner"] = {"way": manner.way, "prefix": manner.prefix}
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -223,11 +247,13 @@ def _write(
         "kv_heads": checkpoint.kv_heads,
         "head_dim": checkpoint.head_dim,
         "vocab_size": checkpoint.vocabulary,
+        "runtime": shape.runtime,
         "context": context,
         "profile": recipe.profile,
         "truncate_chars": recipe.truncate_chars,
         "prompt": recipe.prompt,
         "answer": answer,
+        "likelihood": None if manner is None else manner.likelihood,
         "labels": {MAIN: grammar.main, OTHER: grammar.other},
         "files": file_hashes(part, files),
         "versions": versions(request.exporter),

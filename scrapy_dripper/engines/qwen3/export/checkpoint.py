@@ -20,7 +20,14 @@ HUB_FILES = ("*.json", "*.safetensors")
 LONGEST_CONTEXT = 32_768
 """Tokens; the published weights were trained on no more, whatever the configuration of their base says."""
 
-BYTES = {"float16": 2, "float32": 4}
+BYTES = {"float16": 2, "bfloat16": 2, "float32": 4}
+_MISSING = {
+    "HunYuan": ". MinerU-HTML 1.1 is such a model. What is missing for it here: the model in PyTorch, to compare the "
+    "graph with; and answers between <answer> and </answer>. Export the Qwen3 weights of MinerU-HTML 1.0",
+    "EuroBert": ". It is an encoder, which labels blocks without writing an answer. What is missing for it here is an "
+    "engine of that kind; DRIPPER_ENGINE takes one of your own",
+}
+"""What it would take to use other published models, by the beginning of their architecture's name."""
 _GIB = 1 << 30
 _BASE = 3 << 29  # bytes of memory for the programs themselves
 _hub_name = re.compile(r"[\w.-]+/[\w.-]+").fullmatch
@@ -175,7 +182,8 @@ def _read(folder: Path, name: str, *, whole: bool = True) -> Checkpoint:
         architectures = config.get("architectures") or [config.get("model_type")]
         if ARCHITECTURE not in architectures:
             found = ", ".join(map(str, architectures))
-            raise ExportError(f"{name} is not a Qwen3 checkpoint: expected {ARCHITECTURE} (got {found})")
+            missing = next((why for start, why in _MISSING.items() if found.startswith(start)), "")
+            raise ExportError(f"{name} is not a Qwen3 checkpoint: expected {ARCHITECTURE} (got {found}){missing}")
         checkpoint = Checkpoint(
             folder=folder,
             name=name if _hub_name(name) and not Path(name).is_dir() else folder.resolve().name,

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import distributions, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -68,9 +69,18 @@ def versions(exporter: str) -> dict[str, str]:
     return {one.name: one.version for one in distributions() if one.name in names}
 
 
-def run_exporter(
-    exporter: str, checkpoint: Checkpoint, dtype: str, device: str, folder: Path, tick: Callable[[int], None]
-) -> Path:
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Who writes a graph, and for what."""
+
+    exporter: str
+    dtype: str
+    device: str
+    cuda: int
+    """Major version of CUDA, if the device is a GPU."""
+
+
+def run_exporter(target: Target, checkpoint: Checkpoint, folder: Path, tick: Callable[[int], None]) -> Path:
     """Write the graph of a checkpoint below a folder and return where it is.
 
     ``tick`` is called a few times a second with the bytes that are written so far. Raise :exc:`ExportError`, with the
@@ -78,10 +88,12 @@ def run_exporter(
     """
     source, out, log = folder / "checkpoint", folder / "exported", folder / "log.txt"
     _stage(checkpoint, source)
-    short = {"float16": "fp16", "float32": "fp32"}[dtype]
-    if exporter == GENAI:
-        command = ["-m", "onnxruntime_genai.models.builder", "-m", source, "-o", out, "-p", short, "-e", device]
+    short = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}[target.dtype]
+    if target.exporter == GENAI:
+        command = ["-m", "onnxruntime_genai.models.builder", "-m", source, "-o", out, "-p", short, "-e", target.device]
         command += ["-c", folder / "cache", "--extra_options", "hf_remote=false"]  # no code of the checkpoint's is run
+        if target.cuda == 12:
+            command.append("fuse_qk_norm_gqa=false")  # inputs that GroupQueryAttention has from onnxruntime 1.28 on
     else:
         command = ["-c", _OPTIMUM, source, out, short]
     settings = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -99,7 +111,7 @@ def run_exporter(
             process.kill()
             process.wait()
     if process.returncode:
-        raise ExportError(f"the exporter {exporter!r} failed ({_reason(process.returncode, log)})")
+        raise ExportError(f"the exporter {target.exporter!r} failed ({_reason(process.returncode, log)})")
     return out
 
 

@@ -30,7 +30,9 @@ INLINE_BYTES = 64 << 20
 SMALLEST_OUTSIDE = 1024  # bytes; smaller tensors stay in the graph
 
 _PREFIX = "/choice_head/"
-_DTYPES = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16"}
+_RUNTIMES = {12: "1.23", 14: "1.25", 16: "1.28"}
+"""The onnxruntime from which on GroupQueryAttention takes so many inputs; the last are norms of queries and keys."""
+_DTYPES = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16", TensorProto.BFLOAT16: "bfloat16"}
 
 
 class GraphError(ValueError):
@@ -44,8 +46,10 @@ class GraphShape:
     attention: str
     """``gqa`` for GroupQueryAttention, else ``plain``."""
     dtype: str
-    """Of the cache: ``float16`` or ``float32``."""
+    """Of the cache: ``float16``, ``bfloat16`` or ``float32``."""
     layers: int
+    runtime: str
+    """The oldest onnxruntime that takes it."""
 
 
 def load_graph(folder: Path) -> ModelProto:
@@ -119,7 +123,8 @@ def graph_shape(model: ModelProto) -> GraphShape:
     layers = sum(name.startswith("past_key_values.") and name.endswith(".key") for name in inputs)
     past = {f"past_key_values.{i}.{part}" for i in range(layers) for part in ("key", "value")}
     present = {f"present.{i}.{part}" for i in range(layers) for part in ("key", "value")}
-    gqa = any(node.op_type == "GroupQueryAttention" for node in model.graph.node)
+    taken = max((len(node.input) for node in model.graph.node if node.op_type == "GroupQueryAttention"), default=0)
+    gqa = taken > 0
     expected = {"input_ids", "attention_mask", CHOICE_ROWS} | past | (set() if gqa else {"position_ids"})
     if not layers or set(inputs) != expected or set(outputs) != present | {CHOICE_LOGITS}:
         unexpected = sorted(set(inputs) ^ expected) or sorted(set(outputs) ^ present ^ {CHOICE_LOGITS})
@@ -127,7 +132,10 @@ def graph_shape(model: ModelProto) -> GraphShape:
     elem_type = inputs["past_key_values.0.key"].elem_type
     if elem_type not in _DTYPES:
         raise GraphError(f"its cache has the data type {TensorProto.DataType.Name(elem_type)}")
-    return GraphShape("gqa" if gqa else "plain", _DTYPES[elem_type], layers)
+    if taken > max(_RUNTIMES):
+        raise GraphError(f"its GroupQueryAttention has {taken} inputs; at most {max(_RUNTIMES)} are known")
+    runtime = next(version for inputs, version in _RUNTIMES.items() if taken <= inputs)
+    return GraphShape("gqa" if gqa else "plain", _DTYPES[elem_type], layers, runtime)
 
 
 class _Head(NamedTuple):

@@ -1,0 +1,84 @@
+"""What the machine says of its NVIDIA driver and device, and why onnxruntime cannot use them."""
+
+from __future__ import annotations
+
+import ctypes
+
+from scrapy_dripper.engines.base import ModelError
+
+CUDA = "CUDAExecutionProvider"
+Version = tuple[int, int]
+
+
+def check_provider() -> None:
+    """Load the CUDA libraries that come as wheels. Raise ModelError if this onnxruntime knows no CUDA."""
+    import onnxruntime
+
+    if CUDA not in onnxruntime.get_available_providers():
+        raise no_cuda("this onnxruntime was built without it: the package is onnxruntime, not onnxruntime-gpu")
+    if hasattr(onnxruntime, "preload_dlls"):
+        onnxruntime.preload_dlls()
+
+
+def not_started() -> ModelError:
+    """Return the error of a session that is not on the device it was asked to be on, with the likeliest reason."""
+    import onnxruntime
+
+    driver, wheel = driver_version(), _version(getattr(onnxruntime, "cuda_version", ""))
+    if driver is None:
+        return no_cuda("there is no NVIDIA driver (libcuda.so.1 does not load), which nvidia-smi would show")
+    if wheel is not None and driver[0] < wheel[0]:
+        return ModelError(
+            f"{CUDA} was asked for, but the NVIDIA driver knows CUDA {driver[0]}.{driver[1]} and onnxruntime "
+            f"{onnxruntime.__version__} is made for {wheel[0]}.{wheel[1]}: update the driver, or run 'pip install "
+            "scrapy-dripper[gpu-cuda12]' and export the model again with '--cuda 12'"
+        )
+    return no_cuda("it could not be started")
+
+
+def no_cuda(why: str) -> ModelError:
+    """Return the error that there is no CUDA, and what to do about it."""
+    # onnxruntime itself would go on with the CPU, hundreds of times slower, without a word.
+    return ModelError(
+        f"{CUDA} was asked for, but {why}: run 'pip uninstall onnxruntime onnxruntime-gpu', then 'pip install "
+        "scrapy-dripper[gpu]', and see with 'python -c \"import onnxruntime; onnxruntime.preload_dlls()\"' which CUDA "
+        "library is missing"
+    )
+
+
+def driver_version() -> Version | None:
+    """Return the newest CUDA that the driver knows, None if there is no driver."""
+    driver, version = _driver(), ctypes.c_int()
+    if driver is None or driver.cuDriverGetVersion(ctypes.byref(version)):
+        return None
+    return version.value // 1000, version.value % 1000 // 10
+
+
+def free_memory() -> int | None:
+    """Return the free bytes of the first CUDA device, by the driver's account; None if it does not say.
+
+    The driver and not the management library is asked, for it numbers devices as onnxruntime does.
+    """
+    driver = _driver()
+    context, free, total = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
+    if driver is None or driver.cuInit(0) or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0):
+        return None
+    try:
+        driver.cuCtxPushCurrent_v2(context)
+        failed = driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
+        driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+        return None if failed else free.value
+    finally:
+        driver.cuDevicePrimaryCtxRelease(0)
+
+
+def _driver() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+
+
+def _version(text: str) -> Version | None:
+    parts = [int(part) for part in text.split(".")[:2] if part.isdecimal()]
+    return (parts[0], parts[1]) if len(parts) == 2 else None

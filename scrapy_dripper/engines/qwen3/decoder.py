@@ -1,0 +1,159 @@
+"""The model itself: prompts to labels, in passes that fit the device, and what happens when they fail."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from scrapy_dripper.engines.base import EngineError, EngineLostError, ModelError, PrecisionError
+from scrapy_dripper.engines.qwen3.grammar import Grammar
+from scrapy_dripper.engines.qwen3.loop import Decoded, NotFiniteError, Task, decode
+from scrapy_dripper.engines.qwen3.one_thread import OneThread
+from scrapy_dripper.engines.qwen3.packing import pack
+from scrapy_dripper.engines.qwen3.passes import open_passes
+from scrapy_dripper.engines.qwen3.prepared import Prepared
+from scrapy_dripper.engines.qwen3.prompt import Prompt
+from scrapy_dripper.engines.qwen3.session import open_session, tokens_that_fit
+
+logger = logging.getLogger(__name__)
+
+FULL_PASS = {"cuda": 1024, "cpu": 32}
+"""Tokens under which a pass is hardly faster: launching its kernels, or reading the weights, takes as long."""
+MOST_TOGETHER = 16_384
+"""Tokens in a pass over several pages; longer passes are no faster and take more memory."""
+LOST_AFTER = 3
+"""Prompts that fail in a row before the decoder asks itself whether it works at all."""
+RETRY_SECONDS = 30.0
+"""Pause after which a model that was lost is loaded again."""
+
+
+class Decoder:
+    """Labels the blocks of prompts. Needs neither pages nor the tagger, and so can be in a process of its own."""
+
+    def __init__(
+        self, prepared: Prepared, *, device: str = "auto", threads: int = 1, sdpa_kernel: int | None = None
+    ) -> None:
+        """Open a prepared model. Raise :exc:`ModelError`, saying what to do, if it does not run as asked.
+
+        ``sdpa_kernel`` says which attention kernels a GPU may run.
+        """
+        self.prepared = prepared
+        tokenizer = prepared.tokenizer()
+        self.grammar = Grammar(tokenizer, prepared.answer)
+        self.prompt = Prompt(tokenizer, prepared.prompt)
+        self._open = partial(open_session, prepared, device, threads, sdpa_kernel)
+        session = self._open()
+        fitting = tokens_that_fit(prepared)
+        self._together = min(fitting // 4, MOST_TOGETHER)
+        self.limit = min(prepared.context, fitting)
+        """Tokens of a prompt and its answer together, at most."""
+        self.passes = open_passes(session, prepared, self.prompt.shared, self.limit)
+        self._thread = OneThread()
+        self._failures, self._lost, self._again = 0, "", 0.0
+        try:
+            self._thread(self._smoke)
+        except Exception as error:
+            raise ModelError(
+                f"The model in {prepared.folder} does not run ({self._explained(error)}): see what 'scrapy-dripper "
+                "export --check' says, and export it again"
+            ) from None
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the model does not run any more, and prompts get :exc:`EngineLostError`."""
+        return bool(self._lost)
+
+    def decode(self, tasks: Sequence[Task]) -> list[Decoded | EngineError]:
+        """Return the labels of each task, or why there are none, in order."""
+        answers: dict[int, Decoded | EngineError] = {}
+        prefix = len(self.prompt.shared)
+        for shares in (True, False):
+            some = [i for i, task in enumerate(tasks) if self.prompt.shares(task.prompt) == shares]
+            again = prefix if shares and self.prepared.attention == "gqa" else 0
+            sizes = [len(tasks[i]) - shares * prefix for i in some]
+            for group in pack(sizes, again, FULL_PASS[self.prepared.device], self._together):
+                chosen = [some[i] for i in group]
+                decoded = self._thread(self._decode, [tasks[i] for i in chosen], shares)
+                answers.update(zip(chosen, decoded, strict=True))
+        return [answers[i] for i in range(len(tasks))]
+
+    def close(self) -> bool:
+        """Let go of the session and its memory; return False if that has been done before."""
+        if vars(self).pop("passes", None) is None:
+            return False
+        self._thread.close()
+        return True
+
+    def _decode(self, tasks: Sequence[Task], shares: bool) -> list[Decoded | EngineError]:
+        """Decode tasks together; where that fails, for want of memory mostly, in halves, and a single one once more."""
+        if self._lost and not self._regain():
+            return [EngineLostError(self._lost)] * len(tasks)
+        try:
+            return [*self._passes_over(tasks, shares)]
+        except NotFiniteError as error:
+            if len(tasks) == 1:  # another try would give the same
+                return [PrecisionError(self._explained(error))]
+        except Exception:  # onnxruntime raises types of its own, and none that says that there is no memory
+            logger.debug("passes over %d prompts failed, and are tried again", len(tasks), exc_info=True)
+        if len(tasks) > 1:
+            half = len(tasks) // 2
+            return self._decode(tasks[:half], shares) + self._decode(tasks[half:], shares)
+        try:
+            return [*self._passes_over(tasks, shares)]
+        except Exception as error:
+            return [self._failed(f"{type(error).__name__}: {error}")]
+
+    def _passes_over(self, tasks: Sequence[Task], shares: bool) -> list[Decoded]:
+        try:
+            found = decode(self.passes, tasks, self.passes.begin([len(task) for task in tasks], shared=shares))
+        except Exception:
+            self.passes.release()
+            raise
+        self._failures = 0
+        return found
+
+    def _failed(self, problem: str) -> EngineError:
+        """Return the error of a prompt; after some in a row, find out whether it is the prompt's or the model's."""
+        self._failures += 1
+        if self._failures < LOST_AFTER:
+            return EngineError(problem)
+        try:
+            self._smoke()
+        except Exception as error:
+            self._lost = f"the model does not run any more ({type(error).__name__}: {error})"
+            self._again = time.monotonic() + RETRY_SECONDS
+            self.passes.release()
+            return EngineLostError(self._lost)
+        self._failures = 0
+        return EngineError(problem)
+
+    def _regain(self) -> bool:
+        """Load the model again if it was lost long enough ago; return True if it works."""
+        if time.monotonic() < self._again:
+            return False
+        try:
+            self.passes.reopen(self._open())
+            self._smoke()
+        except Exception as error:
+            logger.debug("the model is still lost: %(error)s", {"error": error})
+            self._again = time.monotonic() + RETRY_SECONDS
+            return False
+        self._failures, self._lost = 0, ""
+        return True
+
+    def _smoke(self) -> None:
+        """Decode two blocks, in two passes. Raise what goes wrong."""
+        (prompt,) = self.prompt.encode(['<p _item_id="1">a</p><p _item_id="2">b</p>'])
+        answer = self.grammar.answer(2)
+        task = Task(prompt, answer, np.zeros(2, dtype=np.bool_), self.grammar.main, self.grammar.other)
+        decode(self.passes, [task], self.passes.begin([len(task)], shared=self.prompt.shares(prompt)), 0)
+
+    def _explained(self, error: Exception) -> str:
+        """Return what an error means, where the data type of the model has to do with it."""
+        if isinstance(error, NotFiniteError) and self.prepared.dtype == "float16":
+            return f"{error}: fp16 ends at 65,504; export the model with '--dtype bf16', which does not"
+        return str(error)

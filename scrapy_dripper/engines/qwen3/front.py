@@ -1,0 +1,129 @@
+"""Everything of the engine but the model: pages to prompts with drafts, and what was decoded back to labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from scrapy_dripper.engines.base import Engine, EngineError, Labels, ModelError
+from scrapy_dripper.engines.qwen3.decoder import Decoder
+from scrapy_dripper.engines.qwen3.draft import Draft, drafts
+from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
+from scrapy_dripper.engines.qwen3.loop import Decoded, Task
+from scrapy_dripper.engines.qwen3.parts import Part, Splitter
+from scrapy_dripper.engines.qwen3.prepared import Prepared
+from scrapy_dripper.engines.qwen3.prompt import Prompt, page_html
+from scrapy_dripper.engines.qwen3.windows import average
+from scrapy_dripper.page.page import Page, Wishes
+from scrapy_dripper.page.simplify import simplify
+
+Decode = Callable[[Sequence[Task]], list["Decoded | EngineError"]]
+"""Return the labels of each task, or why there are none, in order."""
+
+
+class Front:
+    """Reads pages for the model. It needs none itself, and so can be in another process."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        tagger: Engine,
+        *,
+        max_tokens: int | None = None,
+        window_tokens: int | None = None,
+        truncate_chars: int | None = None,
+        cascade: float | None = None,
+    ) -> None:
+        """``tagger`` writes the drafts. ``max_tokens`` bounds prompts, besides the limit of the model, and
+        longer ones than ``window_tokens`` are divided if that is less work.
+
+        ``truncate_chars``, 0 for whole texts, is by default what the model was trained with. Pages for which the
+        tagger's confidence is at least ``cascade`` keep its labels; but not those of which it expects less than they
+        ask for (``DRIPPER_MIN_QUALITY``).
+        """
+        self.tagger = tagger
+        tokenizer = prepared.tokenizer()
+        self._grammar, self._prompt = Grammar(tokenizer, prepared.answer), Prompt(tokenizer, prepared.prompt)
+        self._profile, self._cascade = prepared.profile, cascade
+        self._max_tokens, self._window = max_tokens, window_tokens
+        self._truncate_chars = prepared.truncate_chars if truncate_chars is None else truncate_chars
+
+    def label(self, pages: Sequence[Page], decode: Decode, limit: int) -> list[Labels | EngineError]:
+        """Return the labels of each page, OversizeError for one that is too long and may not be divided.
+
+        ``limit`` is how many tokens a prompt and its answer may have together.
+        """
+        answers: dict[int, Labels | EngineError] = {}
+        asked: list[tuple[int, Draft, Sequence[str]]] = []
+        for i, (page, draft) in enumerate(zip(pages, drafts(self.tagger, pages, self._profile), strict=True)):
+            if self._cascade is not None and draft.confidence >= self._cascade and not _is_low(draft, page.wishes):
+                answers[i] = replace(draft.labels, source=self.tagger.name)
+            else:
+                asked.append((i, draft, simplify(page, self._truncate_chars)))
+        splitter = Splitter(self._prompt, self._grammar, limit, self._max_tokens, self._window)
+        tasks: list[Task] = []
+        parts: dict[int, list[Part]] = {}
+        prompts = self._prompt.encode([page_html(blocks) for _, _, blocks in asked])
+        for (i, draft, blocks), prompt in zip(asked, prompts, strict=True):
+            divided = _divided(splitter, blocks, prompt, pages[i].oversize)
+            if isinstance(divided, EngineError):
+                answers[i] = divided
+            else:
+                parts[i] = divided
+                tasks += [self._task(part, draft) for part in divided]
+        decoded = iter(decode(tasks) if tasks else ())
+        for i, own in parts.items():
+            answers[i] = _merged(len(pages[i].blocks), own, [next(decoded) for _ in own])
+        return [answers[i] for i in range(len(pages))]
+
+    def _task(self, part: Part, draft: Draft) -> Task:
+        answer = self._grammar.answer(len(part.blocks))
+        main = draft.labels.main[part.blocks.start : part.blocks.stop]
+        return Task(part.prompt, answer, main, self._grammar.main, self._grammar.other)
+
+
+def check_room(decoder: Decoder, max_tokens: int | None) -> None:
+    """Raise :exc:`ModelError` if there is no room for a page of one block behind the instructions."""
+    prompt, grammar, limit = decoder.prompt, decoder.grammar, decoder.limit
+    if Splitter(prompt, grammar, limit, max_tokens).budget <= grammar.length(1):
+        raise ModelError(
+            f"The model in {decoder.prepared.folder} has no room for pages: it takes {limit:,} tokens here, "
+            f"DRIPPER_MAX_TOKENS is {max_tokens}, and its prompt has {len(prompt.encode([''])[0]):,} without a page"
+        )
+
+
+def _is_low(draft: Draft, wishes: Wishes) -> bool:
+    quality, least = draft.labels.quality, wishes.min_quality
+    return quality is not None and least is not None and quality < least
+
+
+def _divided(splitter: Splitter, blocks: Sequence[str], prompt: Ids, oversize: str) -> list[Part] | EngineError:
+    try:
+        return splitter.parts(blocks, prompt, oversize)
+    except EngineError as error:
+        return error
+
+
+def _merged(n: int, parts: Sequence[Part], decoded: Sequence[Decoded | EngineError]) -> Labels | EngineError:
+    """Return the labels of a page of n blocks from those of its parts; blocks that are in no part are other."""
+    good: list[Decoded] = []
+    for one in decoded:
+        if isinstance(one, EngineError):
+            return one
+        good.append(one)
+    end = parts[-1].blocks.stop
+    p = np.zeros(n)
+    p[:end] = average([part.blocks for part in parts], [one.probabilities for one in good], end)
+    main = p > 0.5
+    if len(parts) == 1:
+        main[:end] = good[0].main  # rounding can hide what decided
+    work = {
+        "passes": sum(one.passes for one in good),
+        "positions": sum(one.positions for one in good),
+        "draft": sum(len(one.main) for one in good),
+        "draft_kept": sum(one.kept for one in good),
+        "windows": len(parts),
+    }
+    return Labels(p.astype(np.float32), main, truncated=end < n, work=work)

@@ -1,0 +1,62 @@
+"""All passes of an engine are run by one thread, which nobody has to end."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import pytest
+from fakes import FakeTagger
+from lxml.html import document_fromstring
+
+from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
+from scrapy_dripper.engines.qwen3.one_thread import OneThread
+from scrapy_dripper.engines.qwen3.passes import Passes
+from scrapy_dripper.engines.qwen3.prepared import Prepared
+from scrapy_dripper.page.profiles import PROFILES
+
+
+def test_what_a_call_returns_and_raises() -> None:
+    """Comes back to whoever called."""
+    thread = OneThread()
+    own = thread(threading.current_thread)
+
+    assert thread(divmod, 7, 2) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        thread(divmod, 7, 0)
+    assert thread(threading.current_thread) is own is not threading.current_thread()
+    thread.close()
+    thread.close()
+    own.join(10)
+    assert not own.is_alive()
+
+
+def test_a_thread_that_is_forgotten_ends() -> None:
+    """An engine that nobody closed leaves nothing behind."""
+    thread = OneThread()
+    own = thread(threading.current_thread)
+    del thread
+    gc.collect()
+    own.join(10)
+
+    assert not own.is_alive()
+
+
+def test_passes_run_in_one_thread(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever threads ask, one after the other, as a crawl's do after every 100 MB of pages."""
+    seen, run = set(), Passes._run
+
+    def noted(self: Passes, *args: object) -> object:
+        seen.add(threading.get_ident())
+        return run(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Passes, "_run", noted)
+    engine = Qwen3Engine(prepared, FakeTagger())
+    page = PROFILES["native"].cut(document_fromstring("<html><body><p>one<p>two</body></html>"), "")
+    for _ in range(3):
+        asking = threading.Thread(target=engine.label, args=([page],))
+        asking.start()
+        asking.join()
+    engine.close()
+
+    assert len(seen) == 1

@@ -1,0 +1,66 @@
+"""What the documentation says of GPUs that nobody had is computed, and the computation keeps to what must be so."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def roofline() -> ModuleType:
+    """The module, which is beside scripts."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        return importlib.import_module("roofline")
+    finally:
+        sys.path.pop(0)
+
+
+def test_a_gpu_that_waits_for_one_core(roofline: ModuleType) -> None:
+    """It is busy for as long as the core lets it, and with many cores all the time."""
+    gpu = [0.010] * 400
+
+    assert roofline.busy(gpu, 0.040, 1, 2, 8) == pytest.approx(0.25, abs=0.01)
+    assert roofline.busy(gpu, 0.040, 2, 3, 8) == pytest.approx(0.5, abs=0.01)
+    assert roofline.busy(gpu, 0.040, 8, 9, 8) > 0.95
+    assert roofline.busy(gpu, 0.0001, 1, 2, 8) > 0.99
+
+
+def test_two_cores_keep_an_h200_busy(roofline: ModuleType) -> None:
+    """At 45 % of its peak and the lengths of real pages."""
+    assert roofline.busy_of(2) >= 0.9 > roofline.busy_of(1)
+
+
+def test_a_pass_takes_no_less_than_any_of_its_parts(roofline: ModuleType) -> None:
+    """Few tokens take as long as the weights are read, many as long as they are multiplied."""
+    device = roofline.Device("one", flops=1e12, bandwidth=0.1e12)
+
+    assert roofline.seconds(device, 1.0, 1) == pytest.approx(2 * roofline.WEIGHTS / 0.1e12, rel=0.01)
+    assert roofline.seconds(device, 1.0, 8192) == pytest.approx(roofline.flops(8192) / 1e12)
+    assert roofline.flops(1000) + roofline.flops(1000, 1000) == pytest.approx(roofline.flops(2000))
+
+
+def test_windows_cost_less_or_there_are_none(roofline: ModuleType) -> None:
+    """Short pages stay whole; of long ones, every token of the page is in some window."""
+    assert roofline.in_windows(3000, 400) == [(3000, 400)]
+    parts = roofline.in_windows(30_000, 2000)
+
+    assert len(parts) > 4
+    assert sum(prompt - roofline.PROMPT for prompt, _ in parts) > 30_000 - roofline.PROMPT
+    assert all(prompt <= roofline.WINDOW + 100 for prompt, _ in parts)
+
+
+def test_the_tables_of_the_documentation(roofline: ModuleType) -> None:
+    """`python benchmarks/gpu.py --simulate` would print the same."""
+    guide = (ROOT / "docs" / "guides" / "gpu.md").read_text(encoding="utf-8")
+    kept = (ROOT / "benchmarks" / "results" / "gpu-model.txt").read_text(encoding="utf-8")
+
+    assert roofline.markdown() in guide
+    assert roofline.simulated() in kept
+    assert "has run on a GPU" in kept

@@ -1,0 +1,91 @@
+"""A lost engine is one error, however many pages it costs; or the end of the crawl."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from scrapy_dripper.crawl.engine_loss import EngineLoss
+from scrapy_dripper.extraction import Extraction, FallbackReason
+
+
+def extraction(**values: Any) -> Extraction:
+    """Return an extraction of which nothing else matters."""
+    return Extraction(url="", title=None, main_html="", markdown="", text="", **values)
+
+
+LOST = extraction(source="fallback:empty", fallback_reason=FallbackReason.ENGINE_LOST, error="CUDA failure 719")
+FAILED = extraction(source="fallback:empty", fallback_reason=FallbackReason.ENGINE_ERROR, error="no memory")
+GOOD = extraction(source="qwen3", labels=(True,))
+
+
+class Engine:
+    """Scrapy's, as far as it matters."""
+
+    def __init__(self) -> None:
+        self.closed: list[str] = []
+
+    async def close_spider_async(self, *, reason: str) -> None:
+        self.closed.append(reason)
+
+
+class Crawler:
+    """A crawl."""
+
+    def __init__(self) -> None:
+        self.engine = Engine()
+
+
+def seen(crawler: Any, stop: bool, *pages: Extraction) -> None:
+    """Show pages to a watch, to the end of the crawl."""
+
+    async def crawl() -> None:
+        loss = EngineLoss(crawler, stop=stop)
+        for one in pages:
+            loss.page(one)
+        await asyncio.sleep(0)
+        loss.closed()
+
+    asyncio.run(crawl())
+
+
+def test_pages_fall_back_until_it_is_back(caplog: pytest.LogCaptureFixture) -> None:
+    """One error at the beginning, and how many pages it was at the end."""
+    crawler = Crawler()
+    seen(crawler, False, GOOD, FAILED, LOST, LOST, FAILED, LOST, GOOD, GOOD)
+
+    assert [(one.levelno, one.getMessage()) for one in caplog.records] == [
+        (
+            logging.ERROR,
+            "The engine is lost: CUDA failure 719. Pages fall back until it works again, which is tried every half "
+            'minute; DRIPPER_ON_ENGINE_LOSS = "stop" ends the crawl instead.',
+        ),
+        (logging.WARNING, "The engine works again; 3 pages fell back without it."),
+    ]
+    assert crawler.engine.closed == []
+
+
+def test_an_engine_that_does_not_come_back(caplog: pytest.LogCaptureFixture) -> None:
+    """The end of the crawl says what it cost."""
+    seen(Crawler(), False, LOST, LOST)
+
+    assert caplog.messages[1:] == ["The engine was lost until the end of the crawl: 2 pages fell back without it."]
+
+
+def test_a_crawl_that_is_to_stop_stops_once(caplog: pytest.LogCaptureFixture) -> None:
+    """With a reason of its own."""
+    crawler = Crawler()
+    seen(crawler, True, GOOD, LOST, LOST, LOST)
+
+    assert crawler.engine.closed == ["dripper_engine_lost"]
+    assert "The engine is lost, and so the crawl stops: CUDA failure 719" in caplog.messages
+
+
+def test_pages_that_fail_alone_are_no_loss(caplog: pytest.LogCaptureFixture) -> None:
+    """Each of them has its own reason and stat."""
+    seen(Crawler(), True, GOOD, FAILED, FAILED)
+
+    assert caplog.messages == []

@@ -1,0 +1,97 @@
+"""The process of a model that fails again and again is left alone for a while, and then tried again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.workers import StartError, WorkerError, model
+from scrapy_dripper.workers.model import Model
+
+LABELS: tuple[dict[str, Any], list[bytes]] = {"say": "labels", "answers": []}, []
+LOST: tuple[dict[str, Any], list[bytes]] = {"say": "labels", "answers": [], "is_lost": True}, []
+DIED = WorkerError(FallbackReason.ENGINE_ERROR, "the model's process: it was ended by SIGKILL")
+
+
+class Processes:
+    """Stands for a pool: what its processes answer, in turn, and what became of them."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.kept = self.ended = 0
+
+    def lease(self) -> Processes:
+        """Return a process, or raise that there is none."""
+        if isinstance(self.answers[0], StartError):
+            raise self.answers.pop(0)
+        return self
+
+    def label(self, *_: object) -> Any:
+        """Return the next answer."""
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def give_back(self, process: object) -> None:
+        self.kept += 1
+
+    def forget(self, process: object) -> None:
+        self.ended += 1
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A time that stands still until a test moves it."""
+    now = [100.0]
+    monkeypatch.setattr(model.time, "monotonic", lambda: now[0])
+    return now
+
+
+def asked(*answers: Any) -> tuple[Model, Processes]:
+    """Return a model whose processes give these answers."""
+    one, processes = Model(Config()), Processes(*answers)
+    one._pool = processes  # type: ignore[assignment]
+    return one, processes
+
+
+def test_a_process_that_dies_three_times_in_a_row_is_lost(clock: list[float]) -> None:
+    """Then nobody asks it, or waits for it, for half a minute."""
+    one, processes = asked(DIED, DIED, LABELS, DIED, DIED, DIED, LABELS)
+
+    found = [one.label({}, [])[0] for _ in range(8)]
+    assert [("error" in answer, "lost" in answer) for answer in found] == [
+        *[(True, False)] * 2,
+        (False, False),
+        *[(True, False)] * 2,
+        *[(False, True)] * 3,
+    ]
+    assert "SIGKILL" in found[-1]["lost"]
+    assert (processes.ended, processes.kept) == (5, 1)
+
+    clock[0] += model.RETRY_SECONDS
+    assert one.label({}, []) == LABELS
+
+
+def test_a_process_that_says_that_it_is_lost_is_ended(clock: list[float]) -> None:
+    """Its errors stay with it: the next one is another process."""
+    one, processes = asked(LOST, LABELS)
+
+    assert one.label({}, []) == LOST
+    assert processes.ended == 1
+    assert "does not run any more" in one.label({}, [])[0]["lost"]
+    clock[0] += model.RETRY_SECONDS
+    assert one.label({}, []) == LABELS
+    assert processes.kept == 1
+
+
+def test_a_process_that_cannot_be_started(clock: list[float]) -> None:
+    """It is lost at once: there is no page that could have done it."""
+    one, _ = asked(StartError("no GPU"), LABELS)
+
+    assert [one.label({}, [])[0].get("lost") for _ in range(2)] == ["the model's process cannot be started: no GPU"] * 2
+    clock[0] += model.RETRY_SECONDS
+    assert one.label({}, []) == LABELS
