@@ -19,6 +19,7 @@ from scrapy_dripper.engines.base import ModelError
 
 COMMANDS = {
     "extract": "scrapy_dripper.cli.extract",
+    "inspect": "scrapy_dripper.cli.inspect",
     "evaluate": "scrapy_dripper.cli.evaluate",
     "annotate": "scrapy_dripper.cli.annotate",
     "export": "scrapy_dripper.cli.export",
