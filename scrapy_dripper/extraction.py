@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.characters import has_controls, without_controls
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from scrapy_dripper.output.chunks import Chunk
     from scrapy_dripper.output.items import Items
     from scrapy_dripper.output.outlinks import Outlink
+
+
+STRIP = 48
+"""Digits of :attr:`Extraction.strip`."""
 
 
 class FallbackReason(str, Enum):
@@ -177,6 +182,15 @@ class Extraction:
         return sum(chosen) / len(chosen)
 
     @property
+    def strip(self) -> str | None:
+        """The labels as a thumbnail: of at most 48 equal parts of the page, from its top to its end, the share of main
+        blocks as a digit, 0 for none and 9 for all; None without labels."""
+        n = len(self.labels)
+        parts = min(n, STRIP)
+        edges = [n * k // parts for k in range(parts + 1)] if n else []
+        return "".join(str(9 * sum(self.labels[a:b]) // (b - a)) for a, b in pairwise(edges)) or None
+
+    @property
     def content_hash(self) -> str | None:
         """What tells whether the text has changed (:func:`~scrapy_dripper.fingerprint.content_hash`)."""
         return self._fingerprint(0)
@@ -206,6 +220,7 @@ class Extraction:
             "quality": _rounded(self.quality),
             "blocks": self.blocks,
             "main_blocks": self.main_blocks,
+            "strip": self.strip,
             "truncated": self.truncated,
             "content_hash": self.content_hash,
             "simhash": self.simhash,

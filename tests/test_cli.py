@@ -35,6 +35,7 @@ KEYS = [
     "fallback_reason",
     "blocks",
     "main_blocks",
+    "strip",
     "page_type",
     "page_type_probability",
     "quality",

@@ -31,6 +31,7 @@ LONGEST_NAME = 255
 """Bytes of a file's name that file systems allow."""
 RECORD = (
     *("url", "title", "text", "markdown", "main_html", "source", "fallback_reason", "blocks", "main_blocks"),
+    "strip",
     *("page_type", "page_type_probability", "quality", "content_hash", "simhash"),
 )
 MORE = {"content": "content", "metadata": "metadata", "chunks": "chunks", "links": "link_list"}

@@ -1,4 +1,5 @@
-"""``scrapy-dripper inspect INPUT``: a page with what was decided about each of its blocks, as one HTML file."""
+"""``scrapy-dripper inspect INPUT``: a page with what was decided about each of its blocks, or the pages of a crawl, as
+one HTML file."""
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
 from scrapy_dripper.cli.options import add_options, configured
+from scrapy_dripper.extraction import Document
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
-    from scrapy_dripper.extraction import Document
     from scrapy_dripper.page import Page
 
 OPTIONS = (
@@ -25,12 +26,15 @@ OPTIONS = (
     *("title", "markdown", "links", "complex_tables", "callouts"),
 )
 EXTENSION = ".inspect.html"
+ITEMS = (".jsonl", ".jl", ".jsonl.gz", ".jl.gz")
+"""How the names of files of items end."""
 
 EXAMPLES = """\
 examples:
   scrapy-dripper inspect page.html --open                   writes page.inspect.html, and opens it in the browser
   scrapy-dripper inspect https://example.com/ -o look.html
   curl -s URL | scrapy-dripper inspect - --url URL
+  scrapy-dripper inspect crawl.jsonl --open                 the pages of a crawl, or of extract -f jsonl, as a table
 
 The file needs no network, and nothing of the page can run in it. Click a block to correct its label; Export saves what
 'scrapy-dripper annotate --read-answers' reads.
@@ -48,7 +52,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
-    parser.add_argument("input", metavar="INPUT", help="a page: a file, gzipped or not, a URL, or - for standard input")
+    parser.add_argument(
+        "input",
+        metavar="INPUT",
+        help="a page: a file, gzipped or not, a URL, or - for standard input; or a file of items (.jsonl, .jl)",
+    )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help=f"the file to write (default: ID{EXTENSION} in this folder)"
     )
@@ -66,12 +74,15 @@ def run(arguments: argparse.Namespace) -> int:
     if source.path is not None and output.exists() and output.samefile(source.path):
         raise UsageError(f"{output} is the input and would be overwritten; choose another --output")
     config = configured(arguments)
+    items = source.path if source.name.lower().endswith(ITEMS) else None
     try:
-        document = read_source(source, READ_FACTOR * config.max_bytes)
+        text = _index(items) if items else ""
+        document = Document(b"") if items else read_source(source, READ_FACTOR * config.max_bytes)
     except (OSError, ValueError, EOFError, HTTPException, zlib.error) as error:
         say(f"{source.name}: {why(error)}")
         return 1
-    text = _page(source, replace(document, url=arguments.url) if arguments.url else document, config)
+    if not items:
+        text = _page(source, replace(document, url=arguments.url) if arguments.url else document, config)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(text, encoding="utf-8", errors="replace", newline="\n")
     print(output)
@@ -108,6 +119,24 @@ def _page(source: Source, document: Document, config: Config) -> str:
         return page_file(look(document, extractor, lambda page: _task(document, source, page), source.name))
     finally:
         extractor.close()
+
+
+def _index(path: Path) -> str:
+    """Return the index of a file of items. Raise OSError, ValueError or EOFError if it has none that can be read."""
+    from scrapy_dripper.inspection.render import index_file
+    from scrapy_dripper.inspection.rows import Sample, read_rows
+    from scrapy_dripper.inspection.summary import Summary
+
+    summary, sample, wrong = Summary(), Sample(), 0
+    for row in read_rows(path):
+        if row is None:
+            wrong += 1
+        else:
+            summary.add(row)
+            sample.add(row)
+    if not summary.pages:
+        raise ValueError("no items in it: expected JSON Lines, one object a line")
+    return index_file(path.name, sample, summary, [f"Lines that are no items: {wrong:,}."] if wrong else [])
 
 
 def _task(document: Document, source: Source, page: Page) -> dict[str, Any] | str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from scrapy import Request, signals
+from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.asyncio import is_asyncio_available
@@ -17,6 +17,7 @@ from w3lib.encoding import http_content_type_encoding
 from scrapy_dripper.config import Config, ConfigError, short
 from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.crawl.stats import CrawlStats
+from scrapy_dripper.crawl.story import Story
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.parse import looks_binary
@@ -34,7 +35,9 @@ class Dripper:
     def __init__(self, crawler: Crawler) -> None:
         self.config = Config.from_settings(crawler.settings)
         self._off = replace(self.config, enabled=False)
-        self.stats = CrawlStats(crawler, self.config.cascade if self.config.engine != "tagger" else None)
+        self._story = Story(self.config)
+        cascade = self.config.cascade if self.config.engine != "tagger" else None
+        self.stats = CrawlStats(crawler, cascade, self._story)
         self._configs: WeakKeyDictionary[Response, Config] = WeakKeyDictionary()
         self._futures: WeakKeyDictionary[Response, asyncio.Future[Extraction] | None] = WeakKeyDictionary()
         self._batcher: Batcher | None = None
@@ -148,9 +151,10 @@ class Dripper:
         assert self._batcher is not None
         return self._batcher.submit(source)
 
-    def _spider_closed(self) -> None:
+    def _spider_closed(self, spider: Spider) -> None:
         if self._batcher is not None:
             self._batcher.stop()
+            self._story.tell(spider.name)
 
 
 _drippers: WeakKeyDictionary[Crawler, Dripper] = WeakKeyDictionary()

@@ -9,6 +9,7 @@ from weakref import ref
 
 from scrapy.crawler import Crawler
 
+from scrapy_dripper.crawl.story import Story
 from scrapy_dripper.extraction import Extraction
 
 logger = logging.getLogger(__name__)
@@ -55,8 +56,12 @@ STATS = {
 class CrawlStats:
     """Writes the stats of a crawl, ``dripper/...``. Belongs to the event loop."""
 
-    def __init__(self, crawler: Crawler, cascade: float | None = None) -> None:
-        """``cascade`` is the tagger's confidence from which on pages do not go to the engine, if there is one."""
+    def __init__(self, crawler: Crawler, cascade: float | None = None, story: Story | None = None) -> None:
+        """``cascade`` is the tagger's confidence from which on pages do not go to the engine, if there is one.
+
+        ``story`` hears of batches and pages, too.
+        """
+        self._story = story
         self._crawler = ref(crawler)  # What the crawler's components share may not keep the crawler alive.
         self._warned: set[str] = set()
         self._batches = self._batched = 0
@@ -78,6 +83,8 @@ class CrawlStats:
         """Count a batch of so many pages."""
         self._batches += 1
         self._batched += pages
+        if self._story is not None:
+            self._story.summary.batch(pages)
         self._count("batches")
         self._write("set_value", "batch_size/mean", round(self._batched / self._batches, 2))
 
@@ -92,6 +99,8 @@ class CrawlStats:
 
     def page(self, extraction: Extraction) -> None:
         """Count a page by who decided about it, and by why if that was a fallback."""
+        if self._story is not None:
+            self._story.page(extraction)
         self._count("pages")
         self._count(f"pages/{extraction.source}")
         if extraction.fallback_reason is not None:
@@ -115,6 +124,8 @@ class CrawlStats:
 
     def cancelled(self, pages: int) -> None:
         """Count pages that were not done before the crawl ended."""
+        if self._story is not None:
+            self._story.summary.cancelled += pages
         self._count("cancelled", pages)
 
     def skipped(self, reason: str) -> None:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, astuple, fields
 from functools import cache
 from html import escape
 from importlib import resources
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from scrapy_dripper.inspection.look import PageView
+from scrapy_dripper.inspection.rows import Row, Sample
+from scrapy_dripper.inspection.summary import Summary
+
+if TYPE_CHECKING:
+    from scrapy_dripper.inspection.look import PageView
 
 
 def page_file(view: PageView) -> str:
@@ -23,6 +28,22 @@ def page_file(view: PageView) -> str:
     ]
     title = view.title or view.url or view.name or "a page"
     return _file("page", f"{title[:200]} · inspector", values | {"reader": _part("reader.css")}, ["reader.css"])
+
+
+def index_file(name: str, sample: Sample, summary: Summary, notes: Sequence[str] = ()) -> str:
+    """Return the index of a crawl: its summary, and a table of its pages. ``notes`` are sentences for people."""
+    if sample.seen > len(sample.rows):
+        notes = [*notes, f"The table has a random sample of {len(sample.rows):,} pages; the summary is of all."]
+    values = {
+        "name": name,
+        "pages": summary.pages,
+        "lines": summary.lines(),
+        "counts": {kind: counts.most_common() for kind, counts in summary.by.items() if counts},
+        "columns": [field.name for field in fields(Row)],
+        "rows": [astuple(row) for row in sample.rows],
+        "notes": list(notes),
+    }
+    return _file("index", f"{name} · pages", values, [])
 
 
 def _file(kind: str, title: str, values: dict[str, Any], framed: list[str]) -> str:

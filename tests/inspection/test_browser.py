@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.cli import main
-from tests.inspection.browser import AXE, WHY_NOT, Tab, find_chromium
+from tests.inspection.browser import AXE, WHY_NOT, Tab, launched
 from tests.inspection.conftest import PAGE, Inspect
 
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
@@ -23,10 +23,8 @@ MODEL = [2, 3, 4, 5, 6]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
+    with launched() as chromium:
+        yield chromium
 
 
 @pytest.fixture

@@ -322,6 +322,7 @@ def test_the_meta_field_says_who_decided(crawl: Crawls, site: Site) -> None:
         "quality": None,
         "blocks": 3,
         "main_blocks": 1,
+        "strip": "090",
         "truncated": False,
     }
 
