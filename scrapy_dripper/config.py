@@ -469,6 +469,12 @@ class Config:
         None, _optional(_path), "WARC file, or glob of some, that requests are answered from; nothing is downloaded."
     )
 
+    report: str | None = _option(
+        None,
+        _optional(_path),
+        "HTML file that is written when the crawl ends: what it came to, and a table of its pages.",
+    )
+
     def __post_init__(self) -> None:
         for option in fields(self):
             object.__setattr__(self, option.name, _checked(option, getattr(self, option.name)))

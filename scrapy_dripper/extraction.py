@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.characters import has_controls, without_controls
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from scrapy_dripper.output.outlinks import Outlink
 
 
+STRIP = 48
+"""Digits of :attr:`Extraction.strip`."""
 _setting = re.compile(rf"\b{PREFIX}[A-Z_]+").search
 
 
@@ -208,6 +211,15 @@ class Extraction:
         return None if named is None else named[0]
 
     @property
+    def strip(self) -> str | None:
+        """The labels as a thumbnail: of at most 48 equal parts of the page, from its top to its end, the share of main
+        blocks as a digit, 0 for none and 9 for all; None without labels."""
+        n = len(self.labels)
+        parts = min(n, STRIP)
+        edges = [n * k // parts for k in range(parts + 1)] if n else []
+        return "".join(str(9 * sum(self.labels[a:b]) // (b - a)) for a, b in pairwise(edges)) or None
+
+    @property
     def content_hash(self) -> str | None:
         """Hash of the text, to detect changes (:func:`~scrapy_dripper.fingerprint.content_hash`)."""
         return self._fingerprint(0)
@@ -239,6 +251,7 @@ class Extraction:
             "quality": _rounded(self.quality),
             "blocks": self.blocks,
             "main_blocks": self.main_blocks,
+            "strip": self.strip,
             "rules": None if self.rules is None else dict(self.rules),
             "truncated": self.truncated,
             "content_hash": self.content_hash,

@@ -38,6 +38,7 @@ KEYS = [
     "confidence",
     "blocks",
     "main_blocks",
+    "strip",
     "truncated",
     "page_type",
     "page_type_probability",

@@ -22,6 +22,7 @@ COMPLETING = "_ARGCOMPLETE"
 """Variable with which a shell asks for what can follow on the command line."""
 COMMANDS = {
     "extract": "scrapy_dripper.cli.extract",
+    "inspect": "scrapy_dripper.cli.inspect",
     "evaluate": "scrapy_dripper.cli.evaluate",
     "annotate": "scrapy_dripper.cli.annotate",
     "export": "scrapy_dripper.cli.export",

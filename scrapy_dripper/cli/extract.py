@@ -32,7 +32,7 @@ LONGEST_NAME = 255
 """Bytes of a file's name that file systems allow."""
 RECORD = (
     *("url", "title", "text", "markdown", "main_html", "source", "fallback_reason", "error", "limit"),
-    *("confidence", "blocks", "main_blocks", "truncated"),
+    *("confidence", "blocks", "main_blocks", "strip", "truncated"),
     *("page_type", "page_type_probability", "quality", "content_hash", "simhash"),
 )
 MORE = {"content": "content", "metadata": "metadata", "chunks": "chunks", "links": "link_list"}

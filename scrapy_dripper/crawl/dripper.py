@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from scrapy import Request, signals
+from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.asyncio import is_asyncio_available
@@ -18,6 +18,7 @@ from scrapy_dripper.config import Config, ConfigError, short
 from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.crawl.log import say_errors_in_one_sentence
 from scrapy_dripper.crawl.stats import CrawlStats
+from scrapy_dripper.crawl.story import Story
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.parse import looks_binary
@@ -38,9 +39,11 @@ class Dripper:
         say_errors_in_one_sentence()
         self.config = Config.from_settings(crawler.settings)
         self._off = replace(self.config, enabled=False)
+        self._story = Story(self.config)
         self.stats = CrawlStats(
             crawler,
             self.config.cascade if self.config.engine != "tagger" else None,
+            self._story,
             stop_on_loss=self.config.on_engine_loss == "stop",
         )
         self._configs: WeakKeyDictionary[Response, Config] = WeakKeyDictionary()
@@ -158,11 +161,11 @@ class Dripper:
         assert self._batcher is not None
         return self._batcher.submit(source)
 
-    def _spider_closed(self) -> None:
-        self.stats.close()
+    def _spider_closed(self, spider: Spider) -> None:
         if self._batcher is not None:
             self._batcher.stop()
-        self.stats.closed()
+            self._story.tell(spider.name)
+        self.stats.close()
 
 
 _drippers: WeakKeyDictionary[Crawler, Dripper] = WeakKeyDictionary()

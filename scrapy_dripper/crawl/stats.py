@@ -12,6 +12,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_dripper.config import short
 from scrapy_dripper.crawl.engine_loss import EngineLoss
+from scrapy_dripper.crawl.story import Story
 from scrapy_dripper.crawl.undecided import Undecided
 from scrapy_dripper.extraction import Extraction, FallbackReason
 
@@ -72,11 +73,14 @@ STATS = {
 class CrawlStats:
     """Writes the ``dripper/...`` stats of a crawl. Call all methods on the event loop."""
 
-    def __init__(self, crawler: Crawler, cascade: float | None = None, *, stop_on_loss: bool = False) -> None:
+    def __init__(
+        self, crawler: Crawler, cascade: float | None = None, story: Story | None = None, *, stop_on_loss: bool = False
+    ) -> None:
         """``cascade`` is the threshold of ``DRIPPER_CASCADE``, or None without a cascade.
 
-        With ``stop_on_loss``, the crawl ends when the engine cannot label any page.
+        ``story`` receives batches and pages, too. With ``stop_on_loss``, the crawl ends when the engine labels no page.
         """
+        self._story = story
         self._loss = EngineLoss(crawler, stop=stop_on_loss)
         self._crawler = ref(crawler)  # a weak reference, to keep the crawler collectable
         self._warned: set[str] = set()
@@ -102,6 +106,8 @@ class CrawlStats:
         """Count a batch and its pages."""
         self._batches += 1
         self._batched += pages
+        if self._story is not None:
+            self._story.summary.batch(pages)
         self._count("batches")
         self._write("set_value", "batch_size/mean", round(self._batched / self._batches, 2))
 
@@ -117,6 +123,8 @@ class CrawlStats:
     def page(self, extraction: Extraction) -> None:
         """Count a page by source, fallback reason, page type and quality."""
         self._loss.page(extraction)
+        if self._story is not None:
+            self._story.page(extraction)
         self._count("pages")
         self._count(f"pages/{extraction.source}")
         self._undecided.add(extraction)
@@ -146,11 +154,14 @@ class CrawlStats:
             self._write("set_value", "cascade/share", round(share, 4))
 
     def close(self) -> None:
-        """Say what the user should know of the crawl as a whole, if it has not been said."""
+        """Log what concerns the crawl as a whole and was not logged before. Call it at the end of the crawl."""
         self._undecided.close()
+        self._loss.closed()
 
     def cancelled(self, pages: int) -> None:
         """Count pages that were not extracted because the crawl ended."""
+        if self._story is not None:
+            self._story.summary.cancelled += pages
         self._count("cancelled", pages)
 
     def skipped(self, reason: str) -> None:
@@ -214,10 +225,6 @@ class CrawlStats:
         if where not in self._warned:
             self._warned.add(where)
             logger.error("scrapy-dripper failed in %s; items are passed on as they are", where, exc_info=True)
-
-    def closed(self) -> None:
-        """Say what can only be said at the end of a crawl."""
-        self._loss.closed()
 
     def stopping(self) -> bool:
         """Return True if the crawl no longer accepts requests."""

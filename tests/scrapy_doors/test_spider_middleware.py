@@ -362,6 +362,7 @@ def test_the_meta_field_says_who_decided(crawl: Crawls, site: Site) -> None:
         "blocks": 3,
         "main_blocks": 1,
         "rules": None,
+        "strip": "090",
         "truncated": False,
     }
 

@@ -12,6 +12,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
 from scrapy_dripper.engines.tagger.decode import Decoding, decode, without_gaps
 from scrapy_dripper.engines.tagger.features import features
+from scrapy_dripper.engines.tagger.influence import influences
 from scrapy_dripper.engines.tagger.little import SURE, with_little
 from scrapy_dripper.engines.tagger.model import Model, bundled, schema_of
 from scrapy_dripper.engines.tagger.notes import with_notes
@@ -82,6 +83,10 @@ class Tagger:
                 parts, mains, kinds.tolist(), answer.types, quality.tolist(), strict=True
             )
         ]
+
+    def influences(self, page: Page) -> dict[str, npt.NDArray[np.float32]]:
+        """Return which groups of features speak for and against each block of a page, as :mod:`.influence` has it."""
+        return influences(self._model, features([page]))
 
     def close(self) -> None:
         """Release the model. Further calls have no effect."""

@@ -1,0 +1,224 @@
+"""A document to what the inspector shows of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from scrapy_dripper.engines.tagger.engine import Tagger
+from scrapy_dripper.engines.tagger.influence import GROUPS
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.inspection.compare import kept
+from scrapy_dripper.inspection.snapshot import snapshot, style_sheets
+from scrapy_dripper.output.content_json import to_json
+from scrapy_dripper.page import Page, read
+from scrapy_dripper.page.page import Flag
+from scrapy_dripper.page.simplify import simplify
+
+MAX_BYTES = 80_000
+"""Bytes of a form of the output that are shown, as UTF-8."""
+REASONS = 2
+"""Groups of features that are named for a block, and as many against it."""
+LEAST = 0.02
+"""Change of the probability that is worth a name."""
+
+_FLAGS = (
+    *(Flag.NAV, Flag.HEADER, Flag.FOOTER, Flag.ASIDE, Flag.MAIN, Flag.ARTICLE, Flag.FORM, Flag.DIALOG, Flag.BUTTON),
+    *(Flag.HEADING, Flag.HIDDEN, Flag.NOSCRIPT, Flag.TABLE, Flag.LIST, Flag.LINK, Flag.FIGURE, Flag.QUOTE, Flag.CODE),
+    *(Flag.DETAILS,),
+)
+FLAGS = tuple("main-element" if flag is Flag.MAIN else (flag.name or "").lower() for flag in _FLAGS)
+"""The flags that are shown, by name; none is called like a label."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockView:
+    """What is shown of one block beside its text, which is in the page."""
+
+    probability: float | None
+    """None where no engine answered."""
+    main: bool
+    by_trafilatura: bool
+    """True if Trafilatura keeps most of it."""
+    flags: tuple[int, ...]
+    """Indexes into :data:`FLAGS`."""
+    reasons: tuple[tuple[int, float], ...]
+    """Groups of features, as indexes into the page's ``groups``, with their influence: for main if positive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One form of the output, or the first part of it."""
+
+    text: str
+    chars: int
+    """Characters of all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageView:
+    """All that the inspector shows of a page."""
+
+    name: str
+    title: str
+    url: str
+    facts: tuple[tuple[str, str], ...]
+    snapshot: str
+    styles: tuple[tuple[str, str], ...]
+    blocks: tuple[BlockView, ...]
+    flags: tuple[str, ...]
+    groups: tuple[str, ...]
+    """Groups of features that can be named; none where the engine does not say why."""
+    forms: dict[str, Form]
+    markdown_html: str | None
+    """The Markdown as a renderer shows it; None if no renderer is installed."""
+    timings: tuple[tuple[str, float], ...]
+    """What was done, and in how many milliseconds."""
+    task: dict[str, Any] | None
+    """What labels of the page are an answer to; None where they cannot be saved."""
+    no_task: str
+    """Why they cannot be."""
+
+
+TaskOf = Callable[[Page], "dict[str, Any] | str"]
+"""Return the task that labels of a page are an answer to, or why there is none."""
+
+
+def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = "") -> PageView:
+    """Return what there is to see of a document, whatever is wrong with it."""
+    config, clock = extractor.config, _Clock()
+    extraction = extractor.extract([document])[0]
+    clock.add("the whole extraction", extraction.milliseconds)
+    page = _read(document, extractor, extraction.fallback_reason)
+    clock.lap("of that: decode, parse and cut into blocks")
+    influences: dict[str, Any] = {}
+    if page is not None:
+        extractor.engine.label([page])
+        clock.lap("of that: features and model")
+        if isinstance(extractor.engine, Tagger):
+            influences = extractor.engine.influences(page)
+            clock.lap("what speaks for and against each block")
+    asked = replace(document, config=replace(config, fallback="trafilatura", front_matter=False))
+    other = extractor.fall_back(asked, FallbackReason.NO_MAIN)
+    clock.lap("Trafilatura, for comparison")
+
+    task = task_of(page) if page is not None else extraction.error or "the page has no blocks"
+    return PageView(
+        name=name,
+        title=extraction.title or (page.title if page else None) or "",
+        url=document.url,
+        facts=tuple(_facts(extraction)),
+        snapshot=snapshot(page) if page is not None else "",
+        styles=tuple(style_sheets(document, config)) if page is not None else (),
+        blocks=tuple(_blocks(page, extraction, other.text or "", influences)) if page is not None else (),
+        flags=FLAGS,
+        groups=GROUPS if influences else (),
+        forms=_forms(page, extraction, other),
+        markdown_html=rendered(extraction.markdown or ""),
+        timings=tuple(clock.timings),
+        task=task if isinstance(task, dict) else None,
+        no_task=task if isinstance(task, str) else "",
+    )
+
+
+class _Clock:
+    """What was done, and in how many milliseconds."""
+
+    def __init__(self) -> None:
+        self.timings: list[tuple[str, float]] = []
+        self._last = perf_counter()
+
+    def add(self, what: str, milliseconds: float) -> None:
+        self.timings.append((what, milliseconds))
+        self._last = perf_counter()
+
+    def lap(self, what: str) -> None:
+        self.add(what, (perf_counter() - self._last) * 1_000)
+
+
+def _read(document: Document, extractor: Extractor, reason: FallbackReason | None) -> Page | None:
+    """Return the page of a document, None if it has no blocks or had better not be read in this process."""
+    if reason in (FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR):
+        return None
+    try:
+        page = read(document, extractor.config, extractor.engine.profile)
+    except Exception:  # The extraction says what was wrong.
+        return None
+    return page if len(page.blocks) else None
+
+
+def rendered(markdown: str) -> str | None:
+    """Return Markdown as HTML, None if the renderer is not installed."""
+    try:
+        from markdown_it import MarkdownIt
+    except ImportError:
+        return None
+    return str(MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(_beginning(markdown)))
+
+
+def _facts(extraction: Extraction) -> list[tuple[str, str]]:
+    """Return what is said of the page as a whole."""
+    kind = extraction.page_type
+    likely = extraction.page_type_probability
+    facts = [("source", extraction.source)]
+    if extraction.fallback_reason is not None:
+        facts.append(("reason", str(extraction.fallback_reason)))
+    if extraction.error:
+        facts.append(("error", extraction.error[:1_000]))
+    if kind is not None:
+        facts.append(("page type", kind if likely is None else f"{kind} ({likely:.0%})"))
+    if extraction.quality is not None:
+        facts.append(("quality", f"{extraction.quality:.2f}"))
+    facts.append(("words", f"{len((extraction.text or '').split()):,}"))
+    if extraction.truncated:
+        facts.append(("truncated", "only the first part of the page was looked at"))
+    return facts
+
+
+def _blocks(page: Page, extraction: Extraction, other: str, influences: dict[str, Any]) -> list[BlockView]:
+    n = len(page.blocks)
+    labelled = len(extraction.labels) == n
+    theirs = kept(page.blocks.text, other)
+    flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
+    changes = np.array([influences[group] for group in GROUPS]).T if influences else np.zeros((n, 0))
+    return [
+        BlockView(
+            probability=round(extraction.probabilities[k], 4) if labelled else None,
+            main=labelled and extraction.labels[k],
+            by_trafilatura=theirs[k],
+            flags=tuple(i for i, flag in enumerate(_FLAGS) if flags[k] & flag),
+            reasons=strongest(changes[k].tolist()),
+        )
+        for k in range(n)
+    ]
+
+
+def strongest(influences: Sequence[float]) -> tuple[tuple[int, float], ...]:
+    """Return which influences are named, and what they are: the strongest for main, then the strongest against it."""
+    order = sorted(range(len(influences)), key=lambda i: -influences[i])
+    chosen = [i for i in order[:REASONS] if influences[i] >= LEAST]
+    chosen += [i for i in reversed(order[-REASONS:]) if influences[i] <= -LEAST]
+    return tuple((i, round(influences[i], 2)) for i in chosen)
+
+
+def _forms(page: Page | None, extraction: Extraction, other: Extraction) -> dict[str, Form]:
+    content = json.dumps(to_json(extraction.content or ()), ensure_ascii=False, indent=1)
+    texts = {
+        "main_html": extraction.main_html or "",
+        "markdown": extraction.markdown or "",
+        "text": extraction.text or "",
+        "content": content,
+        "simplified": "\n".join(simplify(page)) if page is not None else "",
+        "trafilatura": other.text or "",
+    }
+    return {name: Form(_beginning(text), len(text)) for name, text in texts.items()}
+
+
+def _beginning(text: str) -> str:
+    return text.encode("utf-8", "replace")[:MAX_BYTES].decode("utf-8", "ignore")

@@ -1,0 +1,120 @@
+"""What an index of a crawl keeps of each page: a small row, of an extraction or of an item that was written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from scrapy_dripper.extraction import STRIP, Extraction
+
+MAX_ROWS = 5_000
+"""Rows of an index; of a longer crawl it has a random sample of so many pages."""
+MAX_URL, MAX_TITLE, MAX_NAME = 500, 120, 60
+"""Characters that are kept."""
+MAX_LINE = 50_000_000
+"""Bytes of a line that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One page of a crawl."""
+
+    url: str
+    title: str
+    source: str
+    reason: str
+    """Why the model did not decide; empty if it did."""
+    page_type: str
+    quality: float | None
+    length: int
+    """Characters of the text, or of what there is instead."""
+    blocks: int
+    main_blocks: int
+    milliseconds: float | None
+    strip: str
+    """:attr:`Extraction.strip <scrapy_dripper.Extraction.strip>`, empty if nobody knows the labels."""
+
+    @classmethod
+    def of(cls, extraction: Extraction) -> Row:
+        """Return the row of an extraction, whoever made it."""
+        # Not of its meta(): that makes fingerprints, which take longer than all the rest.
+        names = ("url", "title", "source", "fallback_reason", "page_type", "quality", "blocks", "main_blocks")
+        values = {name: getattr(extraction, name) for name in (*names, "milliseconds", "strip")}
+        return cls._of(values, extraction.text)
+
+    @classmethod
+    def of_item(cls, item: Mapping[str, Any]) -> Row:
+        """Return the row of an item: of ``extract -f jsonl``, or of a crawl, whatever its fields are called."""
+        # DRIPPER_META_FIELD has any name; it is the dict that says who decided.
+        meta = next((v for v in item.values() if isinstance(v, Mapping) and {"source", "blocks"} <= set(v)), {})
+        texts = (item.get(name) for name in ("text", "markdown", "main_html"))
+        text = next((text for text in texts if isinstance(text, str) and text), "")
+        return cls._of({**item, **meta, "url": item.get("url") or item.get("id")}, text)
+
+    @classmethod
+    def _of(cls, values: Mapping[str, Any], text: Any) -> Row:
+        strip = values.get("strip")
+        return cls(
+            url=_text(values.get("url"), MAX_URL),
+            title=_text(values.get("title"), MAX_TITLE),
+            source=_text(values.get("source"), MAX_NAME),
+            reason=_text(values.get("fallback_reason"), MAX_NAME),
+            page_type=_text(values.get("page_type"), MAX_NAME),
+            quality=_number(values.get("quality")),
+            length=len(text) if isinstance(text, str) else 0,
+            blocks=int(_number(values.get("blocks")) or 0),
+            main_blocks=int(_number(values.get("main_blocks")) or 0),
+            milliseconds=_number(values.get("milliseconds")),
+            strip=strip if isinstance(strip, str) and strip.isdecimal() and len(strip) <= STRIP else "",
+        )
+
+
+class Sample:
+    """A random sample of rows of bounded size (reservoir sampling, Vitter 1985, algorithm R); all, if they are few."""
+
+    def __init__(self, most: int = MAX_ROWS) -> None:
+        self.rows: list[Row] = []
+        self.seen = 0
+        self._most, self._random = most, random.Random(0)
+
+    def add(self, row: Row) -> None:
+        """Take a row into account."""
+        self.seen += 1
+        if len(self.rows) < self._most:
+            self.rows.append(row)
+        elif (place := self._random.randrange(self.seen)) < self._most:
+            self.rows[place] = row
+
+
+def read_rows(path: Path) -> Iterator[Row | None]:
+    """Yield the row of each item of a file in JSON Lines, gzipped or not; None for a line that is none.
+
+    Raise OSError or EOFError if the file cannot be read.
+    """
+    with path.open("rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        lines: IO[bytes] = gzip.GzipFile(fileobj=file) if zipped else file  # type: ignore[assignment]
+        while line := lines.readline(MAX_LINE):
+            if not line.isspace():
+                try:
+                    item = json.loads(line)
+                except (ValueError, RecursionError):
+                    item = None
+                yield Row.of_item(item) if isinstance(item, dict) else None
+
+
+def _text(value: Any, most: int) -> str:
+    return " ".join(str(value)[: 2 * most].split())[:most] if value is not None else ""
+
+
+def _number(value: Any) -> float | None:
+    """Return a number as JSON can hold it, None for anything else."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e15:
+        return value
+    return None

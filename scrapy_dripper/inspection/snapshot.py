@@ -1,0 +1,162 @@
+"""A page as a picture of itself: HTML that runs and loads nothing, with a mark on each block."""
+
+from __future__ import annotations
+
+import re
+from typing import cast
+
+from lxml import etree
+
+from scrapy_dripper.characters import without_controls
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.output.main_html import ATTRIBUTES, MATHML
+from scrapy_dripper.page import Page, PageError, plant
+from scrapy_dripper.page.tags import TAGS
+
+MARK = "data-dripper-block"
+"""Attribute with the number of a block, from 1, on the element that is the block or on each piece of its text."""
+STYLE = "data-dripper-style"
+"""Attribute with what was the ``style`` of an element: the outer document sets it, as its policy allows no styles."""
+PIECE = "dripper-piece"
+"""Element around a piece of text that has no element of its own."""
+
+MAX_PICTURE = 30_000
+"""Characters of a picture that a page holds in itself; larger ones are left out."""
+MAX_VALUE = 1_000
+"""Characters of an attribute for scripts; what is longer is data, and no style sheet looks at it."""
+MAX_STYLES = 1_000_000
+"""Characters of the style sheets of a page together."""
+
+# Not what loads, leads away, runs or takes the place of a property of the document or of a form.
+_ATTRIBUTES = (ATTRIBUTES | {"bgcolor", "hidden", "aria-label"}) - frozenset(
+    "href src srcset poster data cite name form usemap content headers media sizes".split()
+)
+_PLAIN = frozenset(
+    "form frameset noscript xmp listing plaintext noframes template textarea title iframe script video audio picture "
+    "source track image dialog".split()
+)
+"""Tags that become a plain element: what they do is not wanted, or a browser would read what is in them otherwise."""
+_BARE_ID = frozenset("button fieldset input object output select".split())
+_picture = re.compile(r"data:image/(?:png|jpe?g|gif|webp|avif|bmp|x-icon)[;,]", re.I).match
+# The policy would stop these, too; a browser then complains about each. The bound keeps it linear.
+_address = re.compile(r"url\((?!\s{0,9}[\"']?data:image/)[^)]{0,2000}\)", re.I)
+_custom = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+").fullmatch
+_name = re.compile(r"[a-z][a-z0-9-]*").fullmatch
+
+
+def snapshot(page: Page) -> str:
+    """Return the page as HTML with its blocks marked, in time linear in the page.
+
+    Scripts, frames, links and forms are gone, and so are all addresses but those of small pictures that the page holds
+    in itself. Whatever else there is must be shown under a policy that loads nothing, in a frame without scripts.
+    """
+    tree = page.tree
+    alone = _alone(page)
+    inside = -1  # the end of the subtree of the element that is marked as a whole
+    made: list[etree._Element] = []
+    tails: list[tuple[etree._Element, str, int]] = []
+    open_nodes: list[int] = []
+    end, parent = tree.end.tolist(), tree.parent.tolist()
+    text_owner, tail_owner = tree.text_owner.tolist(), tree.tail_owner.tolist()
+
+    def close(number: int) -> None:
+        node, text, owner = tails[number]
+        if text:
+            _append_tail(node, text, owner)
+
+    for i, source in enumerate(tree.nodes):
+        while open_nodes and end[open_nodes[-1]] <= i:
+            close(open_nodes.pop())
+        element = _element(source, made[parent[i]] if parent[i] >= 0 else None)
+        made.append(element)
+        if i in alone:
+            element.set(MARK, str(alone[i] + 1))
+            inside = end[i]
+        whole = i < inside
+        if source.text and element.tag != "img" and str(source.tag) not in ("script", "iframe"):
+            _append_text(element, source.text, -1 if whole else text_owner[i])
+        # A tail stands in the parent: the element that is marked as a whole does not hold its own.
+        tail = source.tail if parent[i] >= 0 else None
+        tails.append((element, tail or "", -1 if whole and i not in alone else tail_owner[i]))
+        open_nodes.append(i)
+    while open_nodes:
+        close(open_nodes.pop())
+    root = made[0]
+    root.tag = "html"
+    return etree.tostring(root, method="html", encoding="unicode")
+
+
+def style_sheets(document: Document, config: Config) -> list[tuple[str, str]]:
+    """Return the style sheets that a page holds in itself, each with its media query, empty if it has none."""
+    try:
+        root, _ = plant(document, config)
+    except PageError:
+        return []
+    sheets: list[tuple[str, str]] = []
+    left = MAX_STYLES
+    for style in root.iter("style"):
+        text = without_controls(style.text or "").strip()
+        if not text or len(text) > left or style.getparent().tag == "noscript":
+            continue
+        left -= len(text)
+        sheets.append((" ".join((style.get("media") or "").split())[:200], _address.sub("none", text)))
+    return sheets
+
+
+def _alone(page: Page) -> dict[int, int]:
+    """Return the blocks that are all that is in their element, by the number of the element."""
+    tree = page.tree
+    single = tree.block_end - tree.block_start == 1
+    return {
+        i: k
+        for k, i in enumerate(page.blocks.context.tolist())
+        if single[i] and tree.nodes[i].tag not in ("html", "body", "tr", "tbody", "frameset")
+    }
+
+
+def _append_text(element: etree._Element, text: str, owner: int) -> None:
+    text = without_controls(text)
+    if owner < 0 or text.isspace():
+        element.text = text
+    else:
+        piece = etree.SubElement(element, PIECE, {MARK: str(owner + 1)})
+        piece.text = text
+
+
+def _append_tail(node: etree._Element, text: str, owner: int) -> None:
+    text = without_controls(text)
+    if owner < 0 or text.isspace():
+        node.tail = text
+    else:
+        piece = node.makeelement(PIECE, {MARK: str(owner + 1)})
+        piece.text = text
+        node.addnext(piece)
+
+
+def _element(source: etree._Element, parent: etree._Element | None) -> etree._Element:
+    original = str(source.tag)
+    tag = original
+    if tag in _PLAIN or not (tag in TAGS or tag in MATHML or _custom(tag)):
+        tag = "div" if tag in ("form", "frameset", "noscript", "noframes", "dialog") else "span"
+    if tag.startswith("dripper-"):
+        tag = "span"
+    attributes: dict[str, str] = {}
+    for name, value in cast("list[tuple[str, str]]", source.items()):
+        if name == "style":
+            attributes[STYLE] = _address.sub("none", without_controls(value))
+        elif name == "href" and tag == "a":
+            attributes["href"] = "#"  # looks like a link, and leads nowhere
+        elif name == "src" and tag == "img" and _picture(value) and len(value) <= MAX_PICTURE:
+            attributes["src"] = without_controls(value)
+        elif (name in _ATTRIBUTES and not (name == "id" and tag in _BARE_ID)) or _shown_data(name, value):
+            attributes[name] = without_controls(value)
+    if original == "dialog" and "open" not in attributes:
+        attributes["hidden"] = ""
+    return etree.Element(tag, attributes) if parent is None else etree.SubElement(parent, tag, attributes)
+
+
+def _shown_data(name: str, value: str) -> bool:
+    """Return True for ``data-*`` attributes that style sheets may look at, but for those that are ours."""
+    ours = name.startswith("data-dripper")
+    return name[:5] == "data-" and len(value) <= MAX_VALUE and not ours and _name(name) is not None

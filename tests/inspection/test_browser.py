@@ -1,0 +1,331 @@
+"""The inspector in a real browser: what a click, a key and the slider do, and what a hostile page cannot do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_dripper.cli import main
+from tests.inspection.browser import AXE, WHY_NOT, Tab, launched
+from tests.inspection.conftest import PAGE, Inspect
+
+pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+
+Open = Callable[..., Tab]
+READY = "html[data-ready]"
+MODEL = [2, 3, 4, 5, 6]
+"""The blocks of PAGE that the model calls main."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with launched() as chromium:
+        yield chromium
+
+
+@pytest.fixture
+def opened(browser: Any, inspected: Inspect) -> Iterator[Open]:
+    """Open the inspector of a page."""
+    contexts = []
+
+    def open_file(html: str = PAGE, *flags: str, scheme: str = "light") -> Tab:
+        path = inspected(html, *flags)
+        contexts.append(browser.new_context(color_scheme=scheme, viewport={"width": 1400, "height": 850}))
+        return Tab(contexts[-1].new_page(), path, READY)
+
+    yield open_file
+    for context in contexts:
+        context.close()
+
+
+def test_blocks_are_tinted_by_their_probability(opened: Open) -> None:
+    tab = opened()
+
+    def alpha(number: int) -> float:
+        colour = tab.block(number).evaluate("node => getComputedStyle(node).backgroundColor")
+        return float(colour.rpartition(",")[2].strip(" )")) if colour.startswith("rgba") else 1.0
+
+    tints = {number: alpha(number) for number in range(1, 9)}
+    probabilities = [block[0] for block in data_of_tab(tab)["blocks"]]
+    assert max(tints, key=lambda i: tints[i]) in {i for i, p in enumerate(probabilities, 1) if p >= 0.9}
+    assert tints[3] > 0.2 > 0.05 > tints[8]
+    assert tab.labels() == MODEL
+    assert tab.wrong == []
+
+
+def data_of_tab(tab: Tab) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(tab.page.text_content("#data"))
+    return found
+
+
+def test_the_page_looks_as_it_does_or_plain(opened: Open) -> None:
+    tab = opened(PAGE.replace("<p>Tides", '<p style="letter-spacing: 3px">Tides'))
+    style = "node => { const s = getComputedStyle(node); return [s.color, s.letterSpacing]; }"
+
+    assert tab.block(3).evaluate(style) == ["rgb(1, 2, 3)", "3px"]
+
+    tab.page.uncheck("#styled")
+    assert tab.block(3).evaluate(style) == ["rgb(0, 0, 0)", "normal"]
+
+
+def test_a_page_that_hides_itself_until_a_script_unveils_it_is_shown_plain(opened: Open) -> None:
+    tab = opened(PAGE.replace("<style>", "<style>body { opacity: 0 } "))
+
+    assert not tab.page.is_checked("#styled")
+    assert tab.block(3).evaluate("node => node.checkVisibility({ opacityProperty: true })")
+
+
+def test_pointing_at_a_block_says_what_is_known_of_it(opened: Open) -> None:
+    tab = opened()
+    data = data_of_tab(tab)
+
+    tab.block(1).hover()
+    card = tab.page.inner_text("#card")
+
+    probability, _, _, flags, reasons = data["blocks"][0]
+    assert card.startswith("block 1\nother\n")
+    assert f"{probability:.2f}" in card
+    assert all(data["flags"][flag] in card for flag in flags)
+    assert all(data["groups"][group] in card for group, _ in reasons)
+    assert "Home About us" in card
+    tab.block(3).hover()
+    assert tab.page.inner_text("#card").startswith("block 3\nmain\n")
+
+
+def test_a_click_flips_a_label_and_undo_takes_it_back(opened: Open) -> None:
+    tab = opened()
+
+    tab.block(8).click()
+    assert tab.labels() == [*MODEL, 8]
+    tab.page.locator("ol.blocks label").nth(2).click()
+    assert tab.labels() == [2, 4, 5, 6, 8]
+    assert "2 changed" in tab.page.inner_text("#count")
+    assert tab.block(8).get_attribute("data-dripper-label") == "main"
+
+    tab.page.click("#undo")
+    assert tab.labels() == [*MODEL, 8]
+    tab.page.keyboard.press("u")
+    assert tab.labels() == MODEL
+    assert tab.page.is_disabled("#undo")
+
+
+def test_the_slider_labels_all_that_was_not_labelled_by_hand(opened: Open) -> None:
+    tab = opened()
+    probabilities = [block[0] for block in data_of_tab(tab)["blocks"]]
+    tab.block(8).click()
+
+    for value in ("30", "60", "97"):
+        tab.page.fill("#threshold", value)
+
+    assert tab.labels() == [*(i for i, p in enumerate(probabilities, 1) if p >= 0.97 and i != 8), 8]
+    assert tab.page.inner_text("#shown") == "0.97"
+    tab.page.click("#undo")
+    assert tab.labels() == [*MODEL, 8]
+    assert tab.page.inner_text("#shown") == "model"
+    tab.page.click("#reset")
+    assert tab.labels() == MODEL
+
+
+def test_keys_go_from_one_uncertain_block_to_the_next(opened: Open) -> None:
+    tab = opened()
+    uncertain = tab.page.evaluate("doubts.map(i => i + 1)")
+    assert uncertain
+
+    def here() -> int:
+        return int(tab.page.get_attribute("#card", "data-block"))
+
+    visited = []
+    for _ in uncertain:
+        tab.page.keyboard.press("j")
+        visited.append(here())
+    assert visited == uncertain
+    tab.page.keyboard.press("n")
+    tab.page.keyboard.press("k")
+    assert here() == uncertain[-1]
+    before = tab.labels()
+    tab.page.keyboard.press("x")
+    assert set(tab.labels()) ^ set(before) == {here()}
+    tab.page.keyboard.press("o")
+    assert uncertain[-1] not in tab.labels()
+    tab.page.keyboard.press("m")
+    assert uncertain[-1] in tab.labels()
+    tab.page.keyboard.press("s")
+    assert uncertain[-1] in tab.labels()
+
+
+def test_keys_work_in_the_page_and_can_be_switched_off(opened: Open) -> None:
+    tab = opened()
+    tab.block(8).click()
+    tab.page.keyboard.press("u")
+    assert tab.labels() == MODEL
+
+    tab.page.keyboard.press("?")
+    assert tab.page.is_visible("#overlay")
+    listed = tab.page.locator("#keys kbd").all_inner_texts()
+    assert set("jknpxmosue?") <= set(listed)
+    tab.page.uncheck("#listen")
+    tab.page.keyboard.press("Escape")
+    assert not tab.page.is_visible("#overlay")
+    tab.page.keyboard.press("x")
+    assert tab.labels() == MODEL
+
+
+def test_exported_labels_are_read_by_annotate_and_make_train(opened: Open, tmp_path: Path) -> None:
+    """From the click to the folder that `make train EXTRA=...` reads."""
+    from scrapy_dripper.dataset.pages import load_pages
+
+    tab = opened()
+    tab.block(3).click()
+    tab.block(7).click()
+    with tab.page.expect_download() as download:
+        tab.page.keyboard.press("e")
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    download.value.save_as(answers / download.value.suggested_filename)
+
+    labels, folder = tmp_path / "labels.jsonl", tmp_path / "more-pages"
+    assert main(["annotate", "--read-answers", str(answers), "-o", str(labels)]) == 0
+    assert main(["annotate", str(tmp_path / "page.html"), "-o", str(labels), "--export", str(folder)]) == 0
+
+    record = json.loads(labels.read_text(encoding="utf-8"))
+    assert (record["labels"], record["who"]) == ([2, 4, 5, 6, 7], "human")
+    (sample,) = load_pages(folder)
+    assert "spring tides" in sample.truth
+    assert "gravitational" not in sample.truth
+    assert "Share this page" in sample.truth
+    assert sample.sure == 1.0
+
+
+def test_labels_set_by_hand_are_there_again_after_a_reload(opened: Open) -> None:
+    tab = opened()
+    tab.block(7).click()
+
+    tab.page.reload()
+    tab.page.wait_for_selector(READY, state="attached")
+
+    assert tab.labels() == [*MODEL, 7]
+
+
+def test_every_form_has_a_tab(opened: Open) -> None:
+    tab = opened()
+    said = {
+        "text": "spring tides",
+        "content": '"type": "title"',
+        "simplified": "_item_id",
+        "compare": "kept by both: 5",
+        "timings": "Trafilatura, for comparison",
+    }
+    for name, words in said.items():
+        tab.page.click(f"#tab-{name}")
+        assert words in tab.page.inner_text(f"#panel-{name}")
+    for name in ("main_html", "markdown"):
+        tab.page.click(f"#tab-{name}")
+        rendered = tab.page.frame_locator(f"#panel-{name} iframe")
+        assert rendered.locator("h1").inner_text() == "Tides"
+        tab.page.click(f"#panel-{name} button[value=source]")
+        assert "Tides" in tab.page.inner_text(f"#panel-{name} pre")
+    tab.page.focus("#tab-markdown")
+    tab.page.keyboard.press("ArrowRight")
+    assert tab.page.is_visible("#panel-text")
+    assert tab.wrong == []
+
+
+def test_what_only_one_extractor_kept_is_marked(opened: Open) -> None:
+    tab = opened(PAGE, "--title", "drop")
+    blocks = data_of_tab(tab)["blocks"]
+    ours = [i for i, block in enumerate(blocks, 1) if block[1] and not block[2]]
+    theirs = [i for i, block in enumerate(blocks, 1) if block[2] and not block[1]]
+    assert ours or theirs
+
+    for numbers, kind in ((ours, "ours"), (theirs, "theirs")):
+        marks = tab.inside.locator(f'[data-dripper-kept="{kind}"]')
+        found = {int(mark.get_attribute("data-dripper-block")) for mark in marks.all()}
+        assert found == set(numbers)
+        tab.page.click("#tab-compare")
+        assert tab.page.locator(f"ul.kept li.{kind}").count() == len(numbers)
+
+
+HOSTILE = """<html><head><title>&lt;img src=x onerror="parent.ran=1"&gt;</title>
+<meta http-equiv=refresh content="0;url=https://e.org/"><base href="https://e.org/" target=_top>
+<link rel=stylesheet href="https://e.org/s.css"><script>parent.ran = top.ran = 2</script>
+<style>@import "https://e.org/i.css"; body { background: url(https://e.org/b.png) }
+@font-face { font-family: x; src: url(https://e.org/f.woff) } p { font-family: x }
+p { background: \\75rl(https://e.org/c.png) }</style></head>
+<body onload="top.ran=3"><img src=x onerror="top.ran=4">
+<svg onload="top.ran=5"><a href="javascript:top.ran=6"><text>x</text></a></svg>
+<iframe src="https://e.org/" srcdoc="<script>top.ran=7</script>"></iframe>
+<form action="https://e.org/" target=_top><button formaction="javascript:top.ran=8">Go there now</button></form>
+<article><h1>&lt;/script&gt;&lt;script&gt;ran=9&lt;/script&gt;</h1>
+<p><a id=l href="https://e.org/" target=_top ping="https://e.org/p">Leave by this link of a few words</a></p>
+<p>&lt;img src=x onerror="ran=10"&gt; is a text in a paragraph that goes on for a while, and says nothing at all.</p>
+<p><a id=j href="javascript:top.ran=11">Run by this link</a> <code>`&lt;img src=x onerror=ran=12&gt;`</code></p>
+<p>&lt;iframe srcdoc="&lt;script&gt;top.ran=13&lt;/script&gt;"&gt;&lt;/iframe&gt; is another text.</p></article>
+<input name=querySelectorAll><img name=documentElement><img name=body><form name=addEventListener></form>
+</body></html>"""
+
+
+def test_a_hostile_page_runs_nothing_loads_nothing_and_leads_nowhere(opened: Open) -> None:
+    tab = opened(HOSTILE, "--url", 'https://e.org/"><script>ran=14</script>')
+    address = tab.page.url
+
+    for name in ("l", "j"):
+        tab.inside.locator(f"#{name}").click(button="middle")
+        tab.inside.locator(f"#{name}").click()
+        tab.inside.locator(f"#{name}").focus()
+        tab.page.keyboard.press("Enter")
+    tab.inside.locator("button").click(force=True)
+    for name in ("main_html", "markdown", "text", "content", "simplified", "compare", "timings", "blocks"):
+        tab.page.click(f"#tab-{name}")
+    for name in ("main_html", "markdown"):
+        tab.page.click(f"#tab-{name}")
+        for link in tab.page.frame_locator(f"#panel-{name} iframe").locator("a").all():
+            link.click()
+    tab.page.wait_for_timeout(300)
+
+    assert tab.page.evaluate("[window.ran, frame.contentWindow.ran]") == [None, None]
+    assert tab.page.url == address
+    assert tab.page.evaluate("frame.contentDocument.URL") == "about:srcdoc"
+    assert [said for said in tab.wrong if "e.org/c.png" not in said] == []
+    assert tab.page.evaluate("document.querySelectorAll('script').length") == 2
+    assert tab.page.inner_text("#title").startswith("<img src=x")
+    assert tab.page.locator("ol.blocks img, ol.blocks script, #card img").count() == 0
+
+
+def test_nothing_is_loaded_even_if_the_policy_alone_stands_in_the_way(opened: Open) -> None:
+    """An address that only a style sheet's escapes hide is asked for by no one."""
+    tab = opened(HOSTILE)
+
+    refused = [said for said in tab.wrong if "c.png" in said and not said.startswith("request: ")]
+    asked = [said for said in tab.wrong if said.startswith("request: ")]
+    assert all("violates the following Content Security Policy" in said for said in refused)
+    assert len(refused) >= len(asked)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: cd tests/inspection/axe and say npm ci")
+def test_axe_finds_nothing_serious(opened: Open, scheme: str) -> None:
+    tab = opened(PAGE, scheme=scheme)
+    tab.page.keyboard.press("j")
+    for name in ("main_html", "content", "compare", "timings", "blocks"):
+        tab.page.click(f"#tab-{name}")
+        assert tab.violations() == []
+    tab.page.keyboard.press("?")
+    assert tab.violations() == []
+
+
+def test_a_right_to_left_page_stays_one(opened: Open) -> None:
+    path = Path(__file__).parents[2] / "example_project" / "example" / "website" / "pages" / "ar" / "bicycles.html"
+    tab = opened(path.read_text(encoding="utf-8"))
+
+    assert tab.page.evaluate("getComputedStyle(frame.contentDocument.body).direction") == "rtl"
+    assert tab.page.evaluate("getComputedStyle(document.body).direction") == "ltr"
+    first = tab.page.locator("ol.blocks .text").first
+    assert first.evaluate("node => getComputedStyle(node).direction") == "rtl"
+    tab.page.click("#tab-main_html")
+    inside = tab.page.frame_locator("#panel-main_html iframe").locator("html")
+    assert inside.evaluate("node => getComputedStyle(node).direction") == "rtl"
+    assert tab.wrong == []

@@ -1,0 +1,205 @@
+"""``scrapy-dripper inspect``: what it writes, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from scrapy_dripper.cli import main
+from scrapy_dripper.inspection import look as look_module
+from tests.inspection.conftest import PAGE, Inspect, data_of
+
+
+def test_the_file_holds_each_block_with_its_label_and_what_speaks_for_it(inspected: Inspect) -> None:
+    data = data_of(inspected())
+
+    assert data["title"] == "Tides"
+    main_blocks = [block[1] for block in data["blocks"]]
+    assert main_blocks == [0, 1, 1, 1, 1, 1, 0, 0]
+    probabilities = [block[0] for block in data["blocks"]]
+    assert probabilities[2] > 0.5 > probabilities[0]
+    kept_by_trafilatura = [block[2] for block in data["blocks"]]
+    assert (kept_by_trafilatura[0], kept_by_trafilatura[2]) == (0, 1)
+    assert "nav" in [data["flags"][flag] for flag in data["blocks"][0][3]]
+    reasons = [(data["groups"][group], change) for block in data["blocks"] for group, change in block[4]]
+    assert reasons
+    assert all(0.02 <= abs(change) <= 1 for _, change in reasons)
+
+
+def test_the_file_holds_every_form_of_the_output(inspected: Inspect) -> None:
+    data = data_of(inspected())
+
+    forms = {name: form["text"] for name, form in data["forms"].items()}
+    assert forms["main_html"].startswith("<html")
+    assert "# Tides\n" in forms["markdown"]
+    assert '"type": "title"' in forms["content"]
+    assert 'tides"' not in forms["text"]
+    assert '_item_id="1"' in forms["simplified"]
+    assert "spring tides" in forms["trafilatura"]
+    assert "<h1>Tides</h1>" in data["markdown_html"]
+    assert ["source", "tagger"] in data["facts"]
+    assert [what for what, _ in data["timings"]][-1].startswith("Trafilatura")
+
+
+def test_what_can_be_exported_is_the_task_of_annotate(inspected: Inspect, tmp_path: Path) -> None:
+    """The same page, written as a task for people, has the same task."""
+    data = data_of(inspected())
+
+    assert main(["annotate", str(tmp_path / "page.html"), "--write-tasks", str(tmp_path / "tasks")]) == 0
+    (task,) = (tmp_path / "tasks").glob("*.task.txt")
+    line = re.search(r"^task: (.*)$", task.read_text(encoding="utf-8"), re.M)
+    assert line is not None
+    assert data["task"] == json.loads(line[1])
+
+
+def test_labels_of_other_blocks_than_those_of_annotate_cannot_be_exported(inspected: Inspect) -> None:
+    data = data_of(inspected(PAGE, "--oversize", "truncate", "--max-blocks", "3"))
+
+    assert len(data["blocks"]) == 3
+    assert data["task"] is None
+    assert "other blocks" in data["no_task"]
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [(b"%PDF-1.7 " + b"x" * 200, "a PDF"), (b"   ", "empty"), (b"<p>  </p>", "no visible text")],
+)
+def test_a_document_without_blocks_has_a_file_that_says_why(inspected: Inspect, document: bytes, reason: str) -> None:
+    data = data_of(inspected(document))
+
+    assert data["blocks"] == []
+    assert reason in data["no_task"]
+
+
+def test_a_page_that_fell_back_has_blocks_without_probabilities(inspected: Inspect) -> None:
+    data = data_of(inspected(PAGE, "--min-quality", "1"))
+
+    assert ["reason", "low_quality"] in data["facts"]
+    assert [block[0] for block in data["blocks"]] == [None] * 8
+
+
+@pytest.mark.parametrize("how", ["empty", "none"])
+def test_a_page_without_main_content_is_shown(inspected: Inspect, how: str) -> None:
+    html = "<title>404 Not Found</title><h1>404 Not Found</h1><p>The page is not here</p>"
+
+    data = data_of(inspected(html, "--fallback", how))
+
+    assert ["reason", "no_main"] in data["facts"]
+    assert {block[1] for block in data["blocks"]} == {0}
+
+
+def test_forms_are_cut_and_the_file_is_less_than_a_megabyte_longer_than_the_page(inspected: Inspect) -> None:
+    """Also in a script of three bytes a character."""
+    paragraph = "潮汐は海面の昇り降りであり、月と太陽の引力と地球の自転によって起こる。多くの海岸では一日に二度ある。"
+    html = f"<title>潮汐</title><article>{f'<p>{paragraph}</p>' * 1_500}</article>"
+
+    path = inspected(html)
+
+    form = data_of(path)["forms"]["text"]
+    assert len(form["text"]) < form["chars"]
+    assert len(form["text"].encode()) <= look_module.MAX_BYTES
+    assert path.stat().st_size - len(html.encode()) < 1_000_000
+
+
+def test_nothing_of_the_page_ends_the_data_or_adds_an_element(inspected: Inspect) -> None:
+    hostile = "</script><script>ran(1)</script><!--<script>${policy} &amp; \" '"
+    escaped = hostile.replace("&", "&amp;").replace("<", "&lt;")
+    html = f"<title>{escaped}</title><article><h1>{escaped}</h1>{f'<p>{escaped} in a text of words</p>' * 5}</article>"
+
+    path = inspected(html, "--url", f"https://e.org/{hostile}")
+
+    text = path.read_text(encoding="utf-8")
+    assert len(re.findall("<script", text)) == len(re.findall("</script", text)) == 2
+    assert "<!--" not in text
+    assert data_of(path)["title"].startswith("</script><script>ran(1)")
+
+
+def test_the_policy_of_the_file_allows_its_own_script_and_styles_and_nothing_else(inspected: Inspect) -> None:
+    text = inspected().read_text(encoding="utf-8")
+
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None
+    directives = dict(one.strip().split(" ", 1) for one in policy[1].replace("&#x27;", "'").split(";"))
+    assert directives["default-src"] == "'none'"
+    assert re.fullmatch("'sha256-[^ ]+'", directives["script-src"])
+    assert re.fullmatch("'sha256-[^ ]+' 'sha256-[^ ]+'", directives["style-src"])
+    assert directives["img-src"] == "data:"
+    assert "unsafe" not in policy[1]
+    assert 'sandbox="allow-same-origin"' in text
+
+
+def test_a_page_from_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", type("Pipe", (), {"buffer": io.BytesIO(gzip.compress(PAGE.encode()))}))
+
+    assert main(["inspect", "-", "--url", "https://e.org/tides"]) == 0
+
+    data = data_of(tmp_path / "stdin.inspect.html")
+    assert (data["url"], len(data["blocks"])) == ("https://e.org/tides", 8)
+
+
+def test_it_is_opened_in_the_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "page.html").write_text(PAGE, encoding="utf-8")
+
+    assert main(["inspect", "page.html", "--open"]) == 0
+
+    assert opened == [(tmp_path / "page.inspect.html").as_uri()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["gone.html"], "gone.html: not found"),
+        (["."], "names 2 pages; inspect takes one"),
+        (["a.html", "-o", "a.html"], "would be overwritten"),
+        (["a.html", "-o", "folder"], "is a folder"),
+        (["https://e.org/", "--url", "https://e.org/"], "--url is for a file"),
+        (["a.html", "--model", "nowhere"], "No tagger model in nowhere"),
+    ],
+)
+def test_wrong_usage_is_said_in_one_sentence(
+    arguments: list[str],
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    for name in ("a.html", "b.html"):
+        (tmp_path / name).write_text(PAGE, encoding="utf-8")
+
+    assert main(["inspect", *arguments]) == 2
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says in line
+    assert (tmp_path / "a.html").read_text(encoding="utf-8") == PAGE
+
+
+def test_a_page_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "broken.html"
+    path.write_bytes(b"\x1f\x8b broken")
+
+    assert main(["inspect", str(path)]) == 1
+
+    assert str(path) in capsys.readouterr().err
+
+
+def test_without_its_renderer_the_markdown_is_shown_as_source(
+    inspected: Inspect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "markdown_it", None)
+
+    data = data_of(inspected())
+
+    assert data["markdown_html"] is None
+    assert "# Tides" in data["forms"]["markdown"]["text"]
