@@ -1,4 +1,4 @@
-"""Articles of our own to put a structure into: what the tagger makes of it there is part of what comes out."""
+"""Articles into which a structure is inserted, so that the tagger's labels affect the result."""
 
 from __future__ import annotations
 

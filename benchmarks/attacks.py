@@ -1,4 +1,4 @@
-"""Live crawls with a hostile page among good ones: how late the event loop is, how the other pages go on, how it ends.
+"""Live crawls with a hostile page among good ones: delays of the event loop, speed of the other pages, and shutdown.
 
 The pages come from a server in a process of its own, and each crawl runs in a fresh process with two workers. In the
 middle of a crawl one hostile page is asked for. While it is worked on, the good pages that come out are counted; the

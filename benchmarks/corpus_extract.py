@@ -1,4 +1,4 @@
-"""CPU time of whole pipelines of datatrove on the same WARC shards: ours, and its own reader with Trafilatura.
+"""CPU time of complete datatrove pipelines on the same WARC shards: ours, and its own reader with Trafilatura.
 
 Each run is a task of its own, from opening the shard to the last document, with the loading of the engine and the
 child process in which datatrove runs Trafilatura; every process counts. Shards come in random order, and the pipelines

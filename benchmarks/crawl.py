@@ -1,4 +1,4 @@
-"""A crawl with the plugin beside the same crawl with Trafilatura, in the callback or in a pool, and with nothing.
+"""Compare a crawl with the plugin to the same crawl with Trafilatura, in the callback or in a pool, and without either.
 
 The pages come from a server on the loopback interface in a process of its own, each crawl runs in a fresh process,
 and the variants take turns. The callback of the Trafilatura variant makes one call,

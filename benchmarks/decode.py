@@ -1,4 +1,4 @@
-"""What the Qwen3 loop costs: forward passes, positions and CPU time, and the proof that it changes no label.
+"""Cost of the Qwen3 loop: forward passes, positions and CPU time; and a check that it does not change labels.
 
     python benchmarks/decode.py                     passes and positions against the quality of the draft
     python benchmarks/decode.py --prove             labels against those of one token at a time

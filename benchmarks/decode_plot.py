@@ -1,4 +1,4 @@
-"""The plot of passes and positions against the quality of a draft, as an SVG file."""
+"""Plot passes and positions against the quality of a draft, as an SVG file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels of the Qwen3 loop against those of decoding one token at a time, on random prompts, answers and drafts."""
+"""Compare labels of the Qwen3 loop with token-by-token decoding, on random prompts, answers and drafts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CPU time per page of each step and of the whole way, beside Trafilatura on the same pages.
+"""CPU time per page of each step and of the complete extraction, compared with Trafilatura on the same pages.
 
 Everybody gets the same bytes and runs on one thread in one process. The pages come in random order and, for each page,
 the contestants in random order, so that noise of the machine hits all alike. Each page is seen once by each

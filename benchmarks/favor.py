@@ -1,4 +1,4 @@
-"""What DRIPPER_FAVOR gives and takes: precision and recall, set by set, for a sweep of the weight of recall.
+"""Effect of DRIPPER_FAVOR: precision and recall of each set for a range of recall weights.
 
 The curve of a set is the bundled model, or another one, with other weights in its manifest; the three marks on it are
 the setting itself. Pages are measured the whole way from their bytes to their text.

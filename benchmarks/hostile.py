@@ -1,4 +1,4 @@
-"""What pages made to hurt cost, and the slowest real ones: CPU seconds and peak memory, with the sandbox and without.
+"""CPU time and peak memory of hostile pages and of the slowest real ones, with and without the sandbox.
 
 Each page goes the whole way, to Main-HTML and Markdown or a fallback, in a process of its own.
 """

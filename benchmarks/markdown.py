@@ -1,4 +1,4 @@
-"""Markdown of the Main-HTML of real pages: CPU time beside html2text, and what comes back when it is rendered.
+"""Markdown of real pages: CPU time compared with html2text, and the content that is left after rendering it.
 
 A renderer for CommonMark with the tables and the strikethrough of GitHub turns our Markdown into HTML again. Its words
 are compared with those of the Main-HTML, its structures with those of the content list.

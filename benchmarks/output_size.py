@@ -1,4 +1,4 @@
-"""How much comes out of pages made to come out large: characters of each form for each of the page, time and memory.
+"""Output size of pages that are made to produce a large output: characters relative to the page, time and memory.
 
 Each page goes the whole way with all of its blocks as main content, or through a fallback, in a process of its own.
 """

@@ -1,4 +1,4 @@
-"""How much of what the published Qwen3 weights were trained on the profile v1.0 gives: identical simplified HTML, and
+"""How closely the profile v1.0 matches the training data of the published Qwen3 weights: identical simplified HTML, and
 for each page that differs the rule that makes it differ. Reports the CPU time of each step beside it.
 
 The reference is a file of JSON lines, also compressed with xz: ``id``, ``simplified`` (the HTML that the reference

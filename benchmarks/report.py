@@ -1,4 +1,4 @@
-"""How a benchmark's results are written down: command, date, machine and versions, then tables."""
+"""Write the results of a benchmark: command, date, machine and versions, followed by tables."""
 
 from __future__ import annotations
 

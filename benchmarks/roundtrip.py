@@ -1,4 +1,4 @@
-"""How much of the Markdown that pages were made of comes back from them: ours beside four other writers.
+"""How much of the Markdown sources of pages is preserved: our writer compared with four others.
 
 Each page of the paired sites comes with its source. What the source holds and the page shows as the same element is
 what can come back: recall is the share of it that does, precision the share of what comes out that is in the source.

@@ -1,4 +1,4 @@
-"""The server of the crawls that are measured: pages over the loopback interface, from a thread."""
+"""A server for the measured crawls, which serves pages over the loopback interface from a thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A long crawl of a server on the loopback interface: is its last tenth as fast as its first, and no larger?
+"""A long crawl over the loopback interface: its last tenth must be as fast as its first, and not need more memory.
 
 The site, the crawl with the plugin and the control crawl without it run in processes of their own. Every tenth of the
 crawl has the same pages in the same order; no two responses are equal, for each carries a number of its own in its

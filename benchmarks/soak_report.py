@@ -1,4 +1,4 @@
-"""What a long crawl comes to: tables, checks, a plot."""
+"""The report of a long crawl: tables, checks, a plot."""
 
 from __future__ import annotations
 

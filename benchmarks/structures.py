@@ -1,4 +1,4 @@
-"""Which structures of a page its Markdown keeps: ours beside html2text, Trafilatura, markdownify and html-to-markdown.
+"""Structures that Markdown preserves: ours compared with html2text, Trafilatura, markdownify and html-to-markdown.
 
 Everybody gets the pages of ``tests/structured`` and the address that they are from, and is asked for all that it can
 keep. What right means is said there too, in ``features/checks.py`` and ``measures.py``.

@@ -1,4 +1,4 @@
-"""What a worker process costs: its start, its memory, and pages there and back beside the same pages in a thread."""
+"""Cost of a worker process: startup, memory, and the time for pages compared with a thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML to Markdown by others, each called so that it keeps all that it can."""
+"""Other HTML-to-Markdown converters, configured to preserve as much as possible."""
 
 from __future__ import annotations
 

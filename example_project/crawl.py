@@ -1,4 +1,4 @@
-"""Run a crawl of the example project, watch it, and look at what came out."""
+"""Run a crawl of the example project, watch it, and show the items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must be true of every extraction, whatever the document is."""
+"""Checks that every extraction must pass, for any document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much an input may cost: well over what was measured of real pages, and in proportion to the input."""
+"""Limits for the cost of an input: proportional to its size, and well above the cost of real pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make findings small, in a clean process: what does not happen there is no finding."""
+"""Minimise findings in a clean process. A finding that does not occur there is dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Longer and longer: what a small input takes a little too long for, a large one takes far too long for."""
+"""Repeat parts of an input: if a small input is a little too slow, a large one is far too slow."""
 
 from __future__ import annotations
 

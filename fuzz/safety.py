@@ -1,4 +1,4 @@
-"""Look for what could run in HTML, with another parser than the package's own and without its lists of what is safe."""
+"""Search HTML for active content, with another parser and without the package's own allowlists."""
 
 from __future__ import annotations
 

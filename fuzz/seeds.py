@@ -1,4 +1,4 @@
-"""What fuzzing starts from: test pages, pieces of the grammar and, where they are, pieces of development pages."""
+"""Seeds for fuzzing: test pages, pieces of the grammar and, if available, pieces of development pages."""
 
 from __future__ import annotations
 

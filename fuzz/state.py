@@ -1,4 +1,4 @@
-"""What a fuzzing process tells the one that watches it: a small file that both have in memory."""
+"""The state that a fuzzing process shares with its supervisor: a small memory-mapped file."""
 
 from __future__ import annotations
 

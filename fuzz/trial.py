@@ -1,4 +1,4 @@
-"""One try of a case within its limits, and the name of what it found."""
+"""Try a case within its limits, and name the finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for HTML as it is found."""
+"""Hypothesis strategies for real-world HTML."""
 
 from __future__ import annotations
 

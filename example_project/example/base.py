@@ -1,4 +1,4 @@
-"""What the spiders of this project share."""
+"""The base class of the spiders of this project."""
 
 from __future__ import annotations
 

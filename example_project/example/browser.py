@@ -1,4 +1,4 @@
-"""The Chromium that renders pages, and what to install where there is none."""
+"""Find the Chromium that renders pages, or say how to install it."""
 
 from __future__ import annotations
 

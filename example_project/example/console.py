@@ -1,4 +1,4 @@
-"""What a crawl shows while it runs and when it has ended."""
+"""The output of a crawl on the console, while it runs and when it has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs beside the crawl."""
+"""The extensions of the example project."""
 
 from __future__ import annotations
 

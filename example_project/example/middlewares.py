@@ -1,4 +1,4 @@
-"""What happens to the requests on their way out."""
+"""The downloader middlewares of the example project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to the items on their way to the feed."""
+"""The item pipelines of the example project."""
 
 from __future__ import annotations
 

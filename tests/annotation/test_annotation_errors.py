@@ -1,4 +1,4 @@
-"""What goes wrong with endpoints, options and pages, as one sentence each."""
+"""Errors of endpoints, options and pages, each reported in one sentence."""
 
 from __future__ import annotations
 

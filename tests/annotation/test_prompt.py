@@ -1,4 +1,4 @@
-"""What a reader gets to see of a page, however hostile the page is."""
+"""The prompt for a page, including hostile pages."""
 
 from __future__ import annotations
 

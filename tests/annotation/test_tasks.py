@@ -1,4 +1,4 @@
-"""Labels from people: the files they get, and what they give back."""
+"""Labels from people: task files and answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reader of WARC files takes for a page, and what it says of the rest."""
+"""Which WARC records count as pages, and how the others are counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in an article comes out of it: with the bundled model, from HTML to text and Markdown."""
+"""The content of articles is preserved by the bundled model, from HTML to text and Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers' comments: where they are, and what becomes of them."""
+"""Readers' comments: detection, keeping and dropping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features of the second stage: what probabilities say of each other."""
+"""Features of the second stage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Little pages come out whole, and pages without content empty: with the bundled model, from HTML to Markdown."""
+"""Small pages are extracted as a whole, and pages without content are empty, with the bundled model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is dropped because a person would see it once, and what is not although it stands twice."""
+"""Which duplicates are dropped because a person would see them once, and which repetitions are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The books of a crawl: what went in, what came out, and what was counted, which must be the same."""
+"""Bookkeeping of a crawl: its requests, items and stats must agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the system knows of processes: their children, their files, and which are workers."""
+"""Information about processes from the system: children, open files, and which are workers."""
 
 from __future__ import annotations
 

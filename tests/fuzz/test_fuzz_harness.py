@@ -1,4 +1,4 @@
-"""The fuzzer notices what it is there to notice: each promise, broken on purpose; and it makes findings small."""
+"""The fuzzer detects each kind of violation, and minimises findings."""
 
 from __future__ import annotations
 

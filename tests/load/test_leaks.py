@@ -1,4 +1,4 @@
-"""What hostile pages could leave behind for good: each page here has something that no other page has."""
+"""Memory leaks by hostile pages: each page here has something that no other page has."""
 
 from __future__ import annotations
 

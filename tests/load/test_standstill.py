@@ -1,4 +1,4 @@
-"""A process that stands still (starved, suspended, in a debugger) does not take its own threads for stuck."""
+"""A process that was suspended or starved does not treat its own threads as stuck."""
 
 from __future__ import annotations
 

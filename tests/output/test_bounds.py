@@ -1,4 +1,4 @@
-"""However a page is made, what comes out of it is in proportion to it; in every form, through every fallback."""
+"""The output is limited in proportion to the page, in every form and through every fallback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chunks for search: nothing is lost or moved, none is too long, and each says where it stands."""
+"""Chunks for search: nothing is lost or moved, none is too long, and each has its position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The example of docs/reference/content-list.md is what comes out."""
+"""The example in docs/reference/content-list.md matches the output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page hides from its readers is in no output, wherever it stands; what they can unfold is."""
+"""Hidden text is not in the output; content that readers can unfold is."""
 
 from __future__ import annotations
 

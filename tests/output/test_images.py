@@ -1,4 +1,4 @@
-"""Images and players: the real address, or none."""
+"""Images and players: the real URL, or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for any page: nothing raises, nothing is lost or moved, and what is written can be read again."""
+"""Properties of Markdown for any page: nothing raises, nothing is lost or moved, and it can be parsed again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page says of itself in its head and scripts."""
+"""Facts about a page from its head and scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""End tags that a document forgets."""
+"""Missing end tags."""
 
 from __future__ import annotations
 

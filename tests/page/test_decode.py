@@ -1,4 +1,4 @@
-"""Bytes to text: the ladder, one rung at a time."""
+"""Decoding: each step in the order of encodings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a language model reads of a page."""
+"""Simplified HTML for language models."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What pages, model folders and requests from others cannot do."""
+"""Security guarantees against hostile pages, model folders and requests."""

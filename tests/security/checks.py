@@ -1,4 +1,4 @@
-"""What may not be in HTML that is shown to people, by two parsers: the one that wrote it, and one like a browser's."""
+"""Checks for active content in HTML with two parsers: the one that wrote it, and one like a browser's."""
 
 from __future__ import annotations
 

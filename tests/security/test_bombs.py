@@ -1,4 +1,4 @@
-"""Small inputs that become large ones: entities in entities, and bodies that are packed."""
+"""Small inputs that expand to large ones: nested entities and compressed bodies."""
 
 from __future__ import annotations
 

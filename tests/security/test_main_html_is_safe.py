@@ -1,4 +1,4 @@
-"""What comes out can be shown to people: whatever the page holds, nothing runs and nothing is loaded by itself."""
+"""Main-HTML is safe to display: nothing in it runs or loads resources."""
 
 from __future__ import annotations
 

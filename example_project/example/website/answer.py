@@ -1,4 +1,4 @@
-"""What the website sends for one request."""
+"""A response of the website."""
 
 from __future__ import annotations
 
