@@ -9,7 +9,7 @@ from weakref import ref
 
 from scrapy.crawler import Crawler
 
-from scrapy_dripper.crawl.engine_loss import EngineLoss
+from scrapy_dripper.crawl.engine_loss import CASCADE, EngineLoss
 from scrapy_dripper.extraction import Extraction
 
 logger = logging.getLogger(__name__)
@@ -19,8 +19,6 @@ PREFIX = "dripper/"
 MOST_TYPES = 40
 """Page types that are counted by their names; an engine of the user's could make up one for each page."""
 OTHER_TYPE = "other"
-CASCADE = "tagger"
-"""The engine that is asked first in a cascade."""
 
 STATS = {
     "pages": "pages extracted, by the model or a fallback; once per response, however many ask for it",
