@@ -12,6 +12,8 @@ from scrapy_dripper.extraction import Extraction, FallbackReason
 
 logger = logging.getLogger(__name__)
 
+CASCADE = "tagger"
+"""Who labels pages that do not go to the engine; it is not lost."""
 CLOSE_REASON = "dripper_engine_lost"
 """Why the spider was closed, in Scrapy's stat ``finish_reason``."""
 
@@ -32,7 +34,7 @@ class EngineLoss:
             self._pages += 1
             if not self._lost:
                 self._begin(extraction.error or "")
-        elif self._lost and extraction.labels:
+        elif self._lost and extraction.labels and extraction.source != CASCADE:
             self._lost = False
             logger.warning("The engine works again; %(pages)d pages fell back without it.", {"pages": self._pages})
 

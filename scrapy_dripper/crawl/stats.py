@@ -11,7 +11,7 @@ from weakref import ref
 from scrapy.crawler import Crawler
 
 from scrapy_dripper.config import short
-from scrapy_dripper.crawl.engine_loss import EngineLoss
+from scrapy_dripper.crawl.engine_loss import CASCADE, EngineLoss
 from scrapy_dripper.crawl.story import Story
 from scrapy_dripper.crawl.undecided import Undecided
 from scrapy_dripper.extraction import Extraction, FallbackReason
@@ -31,8 +31,6 @@ MOST_TYPES = 40
 MOST_FIELDS = 40
 """Fields that get a stat and a warning of their own if they cannot be filled. A request can name one of its own."""
 OTHER = "other"
-CASCADE = "tagger"
-"""The first engine of a cascade."""
 
 STATS = {
     "pages": "pages extracted by the model or a fallback; each response counts once",

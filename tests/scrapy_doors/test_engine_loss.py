@@ -20,6 +20,8 @@ def extraction(**values: Any) -> Extraction:
 LOST = extraction(source="fallback:empty", fallback_reason=FallbackReason.ENGINE_LOST, error="CUDA failure 719")
 FAILED = extraction(source="fallback:empty", fallback_reason=FallbackReason.ENGINE_ERROR, error="no memory")
 GOOD = extraction(source="qwen3", labels=(True,))
+KEPT = extraction(source="tagger", labels=(True,))
+"""A page that the tagger was sure of, under ``DRIPPER_CASCADE``."""
 
 
 class Engine:
@@ -55,7 +57,7 @@ def seen(crawler: Any, stop: bool, *pages: Extraction) -> None:
 def test_pages_fall_back_until_it_is_back(caplog: pytest.LogCaptureFixture) -> None:
     """One error at the beginning, and how many pages it was at the end."""
     crawler = Crawler()
-    seen(crawler, False, GOOD, FAILED, LOST, LOST, FAILED, LOST, GOOD, GOOD)
+    seen(crawler, False, GOOD, FAILED, LOST, LOST, FAILED, KEPT, LOST, GOOD, GOOD)
 
     assert [(one.levelno, one.getMessage()) for one in caplog.records] == [
         (

@@ -351,6 +351,7 @@ def test_how_many_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     for cores, expected in ((1, 1), (2, 1), (3, 2), (32, 31)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, cores=cores: set(range(cores)), raising=False)
         assert processes(Config()) == expected
+        assert processes(Config(engine="qwen3")) == expected + 2  # workers that wait for the model need no core
     assert processes(Config(processes=5)) == 5
 
 

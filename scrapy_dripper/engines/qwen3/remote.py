@@ -39,7 +39,7 @@ class RemoteEngine:
     def __init__(self, front: Front, profile: str, ask: Ask) -> None:
         self.profile = profile
         self._front, self._ask = front, ask
-        self._limit: int | None = None
+        self._limit = 0
 
     @classmethod
     def load(cls, config: Config, ask: Ask) -> RemoteEngine:
@@ -59,8 +59,8 @@ class RemoteEngine:
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Return the labels of each page. Raise EngineError if the model's process does not answer."""
         try:
-            if self._limit is None:
-                self._limit = int(self._answered([])[0]["limit"])
+            if not self._limit:
+                self._answered([])
             return self._front.label(pages, self._decode, self._limit)
         except EngineLostError as error:
             return [error] * len(pages)
@@ -80,6 +80,7 @@ class RemoteEngine:
             raise EngineLostError(str(header["lost"]))
         if "error" in header:
             raise EngineError(str(header["error"]))
+        self._limit = int(header["limit"])  # another process, after one that died, can have less memory
         return header, answered
 
 
