@@ -164,7 +164,7 @@ def _shape(case: Case, found: Extraction, page: Page | None) -> None:
     decided = found.fallback_reason in (None, FallbackReason.NO_MAIN)
     if found.fallback_reason is FallbackReason.JS_SHELL:
         decided = not found.source.startswith("fallback:")
-    formulas = found.fallback_reason is None and not found.blocks and "<script" in (found.main_html or "")
+    formulas = found.fallback_reason is None and not found.blocks and bool(found.markdown)
     if decided != (len(found.labels) > 0 or formulas) or (decided and len(found.labels) != found.blocks):
         raise BrokenError(
             "labels", f"{len(found.labels)} labels of {found.blocks} blocks, reason {found.fallback_reason}"

@@ -240,7 +240,7 @@ class _Job:
         sources = find_sources(arguments.inputs, self._fail)
         if arguments.url is not None and (len(sources) != 1 or is_url(sources[0].name)):
             raise UsageError("--url is for a single file or standard input")
-        if labels and labels.resolve() in {path.resolve() for source in sources if (path := source.path)}:
+        if labels and os.path.realpath(labels) in {os.path.realpath(s.path) for s in sources if s.path}:
             raise UsageError(f"{labels} is an input as well; name another file of labels")
         return sources
 

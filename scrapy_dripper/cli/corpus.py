@@ -162,7 +162,7 @@ def _files(inputs: list[str]) -> list[Path]:
             files += sorted(file for file in one.rglob("*") if file.name.lower().endswith(WARC))
         if not files:
             raise UsageError(f"{name}: no WARC file there ({', '.join(WARC)})")
-        found |= dict.fromkeys(file.resolve() for file in files)
+        found |= dict.fromkeys(Path(os.path.realpath(file)) for file in files)
     return list(found)
 
 

@@ -202,9 +202,9 @@ class _Stream:
 def _spare_inputs(outputs: Iterable[Path], sources: Sequence[Source]) -> None:
     """Raise :exc:`UsageError` if writing an output would empty an input, under whatever name."""
     files = {_file(source.path or 0) for source in sources if source.path or source.name == "-"} - {None}
-    paths = {path.resolve() for source in sources if (path := source.path)}
+    paths = {os.path.realpath(path) for source in sources if (path := source.path)}  # resolve() raises on loops
     for output in outputs:
-        if output.resolve() in paths or _file(output) in files:
+        if os.path.realpath(output) in paths or _file(output) in files:
             raise UsageError(f"{output} is an input and would be overwritten; choose another --output")
 
 

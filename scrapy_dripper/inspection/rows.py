@@ -69,7 +69,7 @@ class Row:
             length=len(text) if isinstance(text, str) else 0,
             blocks=int(_number(values.get("blocks")) or 0),
             main_blocks=int(_number(values.get("main_blocks")) or 0),
-            milliseconds=_number(values.get("milliseconds")),
+            milliseconds=_number(values.get("milliseconds")) or None,  # 0: stopped, and so not measured
             strip=strip if isinstance(strip, str) and strip.isdecimal() and len(strip) <= STRIP else "",
         )
 

@@ -179,7 +179,7 @@ def test_the_log_counts_what_is_held_back(
     caplog.set_level(logging.INFO)
 
     def said() -> list[str]:
-        return [record.getMessage() for record in caplog.records if "still wait" in record.getMessage()]
+        return [record.getMessage() for record in caplog.records if "still waiting" in record.getMessage()]
 
     slow = Slow(site)
 
@@ -197,7 +197,7 @@ def test_the_log_counts_what_is_held_back(
     received = result.stats["response_received_count"]
     assert 8 < received == len(result.items) < 300
     assert result.stat("held_back") > 0
-    assert f"The crawl is stopping; {received} pages still wait" in said()[0]
+    assert f"The crawl is stopping; {received} pages are still waiting" in said()[0]
 
 
 def test_without_a_limit_of_requests_nothing_is_held_back() -> None:
