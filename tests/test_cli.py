@@ -785,3 +785,25 @@ def test_a_command_is_needed(arguments: list[str], capsys: pytest.CaptureFixture
 
     assert caught.value.code == 2
     assert "usage: scrapy-dripper" in capsys.readouterr().err
+
+
+def test_a_link_that_leads_to_itself_ends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "good.html").write_text("<p>" + "A page of some words. " * 9, encoding="utf-8")
+    (tmp_path / "in" / "loop.html").symlink_to(tmp_path / "in" / "loop.html")
+
+    code = main(["extract", str(tmp_path / "in"), "-f", "jsonl", "-o", str(tmp_path / "out.jsonl")])
+
+    assert code == 1
+    assert "loop.html" in capsys.readouterr().err
+    assert len((tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_a_closed_standard_output_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "page.html").write_text("<p>A page.", encoding="utf-8")
+    monkeypatch.setattr(sys, "stdout", None)
+
+    assert main(["extract", str(tmp_path / "page.html")]) == 2
+    assert "standard output is closed" in capsys.readouterr().err

@@ -222,6 +222,8 @@ def _output(arguments: argparse.Namespace, sources: Sequence[Source], stack: Exi
     many = len(sources) > 1 or len(arguments.inputs) > 1
     more = _asked(arguments)
     if target is None:
+        if sys.stdout is None:  # closed by the shell: `>&-`
+            raise UsageError("standard output is closed; choose an --output")
         if isinstance(sys.stdout, io.TextIOWrapper):  # UTF-8 whatever the locale, as the files are.
             sys.stdout.reconfigure(encoding="utf-8", errors="replace")
         return _Stream(sys.stdout, arguments.format, many, more)

@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 START_SECONDS = 60.0
 """Time limit for starting a worker."""
+FIRST_STARTS, FIRST_PAUSE = 3, 0.3
+"""Attempts to start the first worker of a pool, and the delay between them in seconds."""
 GROW_SECONDS = 0.5
 """How long a batch waits for a worker before another one is started."""
 IDLE_SECONDS = 30.0
@@ -95,8 +97,17 @@ class Pool:
         Raise :exc:`~scrapy_dripper.engines.base.ModelError` or :exc:`~scrapy_dripper.config.ConfigError` if the worker
         rejects its configuration, and :exc:`~scrapy_dripper.workers.errors.StartError` if it cannot be started.
         """
-        if not self._worked:
-            self.give_back(self.lease())
+        began = time.monotonic()
+        for attempt in range(1, FIRST_STARTS + 1):
+            try:
+                if not self._worked:
+                    self.give_back(self.lease())
+                return
+            except StartError:  # noqa: PERF203 - each start takes a process
+                # The first worker may have been killed by accident, and without it the whole crawl has none.
+                if attempt == FIRST_STARTS or time.monotonic() - began > START_SECONDS / 2:
+                    raise
+                time.sleep(FIRST_PAUSE)
 
     def extract(self, tasks: Sequence[Task], *, aside: bool = False, on_slow: OnSlow | None = None) -> list[Extraction]:
         """Return one extraction per task, in order. Wait for a worker if all are busy.

@@ -35,6 +35,21 @@ def begin() -> Iterator[Begin]:
         yield lambda pool, text, **how: threads.submit(lambda: pool.extract([task(text)], **how)[0])
 
 
+def test_a_first_worker_that_somebody_kills_is_started_again(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One accident at the start does not leave a crawl without workers."""
+    wait, turns = process.Process.wait_until_ready, iter(range(2))
+
+    def killed(worker: process.Process, seconds: float) -> None:
+        if next(turns, None) is not None:
+            worker.kill()
+        wait(worker, seconds)
+
+    monkeypatch.setattr(process.Process, "wait_until_ready", killed)
+    pool = pools()
+    pool.start()
+    assert len(pool.pids) == 1
+
+
 def test_there_are_no_more_than_are_needed(pools: Pools) -> None:
     """None before the first page, one for pages that come one after the other, though four are allowed."""
     pool = pools(4)

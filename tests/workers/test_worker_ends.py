@@ -18,6 +18,7 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.workers import Pool, StartError, WorkerError, process
+from scrapy_dripper.workers.pool import FIRST_STARTS
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
 
@@ -253,7 +254,7 @@ def run_script(code: str) -> str:
 
 def test_a_system_without_threads(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that nobody can look after is not used; there is one as soon as there is a thread again."""
-    start, turns = threading.Thread.start, iter([True])
+    start, turns = threading.Thread.start, iter([True] * FIRST_STARTS)
 
     def refuse(thread: threading.Thread) -> None:
         if thread.name == "scrapy-dripper-keeper" and next(turns, False):

@@ -82,7 +82,7 @@ def is_numbers(element: _Element, look: Look | None = None) -> bool:
     elif look is None and sum(map(_is_named, islice(element.iterancestors(), MAX_AROUND))) > MAX_NAMED:
         return False
     found = named
-    texts = _texts(element)
+    texts = _texts_by_node(element)
     some = 4
     while pieces := list(islice(texts, some)):
         written = "".join(pieces)
@@ -324,6 +324,13 @@ def _is_code(rests: list[str]) -> bool:
     indents = {len(rest) - len(rest.lstrip()) for rest in filled}
     marked = sum(_code_mark(rest.strip()) is not None for rest in filled)
     return 2 * marked >= len(filled) or (marked > 0 and (len(indents) > 1 or len(filled) < len(rests)))
+
+
+def _texts_by_node(element: _Element) -> Iterator[str]:
+    """Yield a string for each node in an element, even if it has no text: reading nodes takes time as well."""
+    for node in element.iter():
+        own = (node.text or "") if isinstance(node.tag, str) else ""
+        yield own if node is element else own + (node.tail or "")
 
 
 def _texts(element: _Element) -> Iterator[str]:
