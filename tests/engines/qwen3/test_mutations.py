@@ -1,0 +1,23 @@
+"""The faults that the tests of the loop and the grammar are tried with can still be made, each in one place."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_every_fault_has_one_place() -> None:
+    """Code moves on; `python benchmarks/mutations.py` tries them all."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        mutations = importlib.import_module("mutations")
+    finally:
+        sys.path.pop(0)
+
+    assert len(mutations.MUTATIONS) >= 25
+    for one in mutations.MUTATIONS:
+        source = (ROOT / one.file).read_text(encoding="utf-8")
+        compile(mutations.mutated(source, one), one.file, "exec")
