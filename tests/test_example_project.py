@@ -239,7 +239,7 @@ def test_the_boilerplate_is_not(site_crawl: Crawl, path: str, boilerplate: str) 
         ("/nasty/big", "oversize"),
         ("/nasty/blocks", "oversize"),
         ("/nasty/no-blocks", "no_blocks"),
-        ("/nasty/only-scripts", "no_blocks"),
+        ("/nasty/only-scripts", "js_shell"),
     ],
 )
 def test_a_page_that_the_model_cannot_do_names_the_reason(site_crawl: Crawl, path: str, reason: str) -> None:

@@ -177,12 +177,14 @@ def test_ten_thousand_places_for_a_script_take_linear_time() -> None:
 
 
 def test_a_crawl_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    from scrapy.utils.test import get_crawler
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.statscollectors import MemoryStatsCollector
 
     from scrapy_dripper.crawl.stats import CrawlStats
 
-    crawler = get_crawler()
-    crawler._apply_settings()
+    crawler = Crawler(Spider, {"TELNETCONSOLE_ENABLED": False})
+    crawler.stats = MemoryStatsCollector(crawler)
     stats = CrawlStats(crawler)
     found = Extractor().extract([Document(shell(), URL)])[0]
     with caplog.at_level(logging.WARNING):

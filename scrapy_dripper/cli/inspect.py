@@ -38,6 +38,8 @@ examples:
 
 The file needs no network, and nothing of the page can run in it. Click a block to correct its label; Export saves what
 'scrapy-dripper annotate --read-answers' reads.
+
+exit codes: 0 written, 1 the page could not be read, 2 wrong usage, 130 Ctrl-C
 """
 
 

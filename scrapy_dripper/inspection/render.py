@@ -57,7 +57,8 @@ def _file(kind: str, title: str, values: dict[str, Any], framed: list[str]) -> s
         f"default-src 'none'; script-src '{_hash(script)}'; style-src {styles}; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
-    return Template(_part(f"{kind}.html")).substitute(
+    template = Template(_part(f"{kind}.html"))  # a file of this package
+    return template.substitute(
         policy=escape(policy), title=escape(title), style=style, script=script, data=_data(values)
     )
 

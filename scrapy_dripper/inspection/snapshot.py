@@ -40,7 +40,7 @@ _PLAIN = frozenset(
 _BARE_ID = frozenset("button fieldset input object output select".split())
 _picture = re.compile(r"data:image/(?:png|jpe?g|gif|webp|avif|bmp|x-icon)[;,]", re.I).match
 # The policy would stop these, too; a browser then complains about each. The bound keeps it linear.
-_address = re.compile(r"url\((?!\s{0,9}[\"']?data:image/)[^)]{0,2000}\)", re.I)
+_address = re.compile(r"url\((?!\s{0,9}[\"']?data:image/)[^()]*\)", re.I)
 _custom = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+").fullmatch
 _name = re.compile(r"[a-z][a-z0-9-]*").fullmatch
 

@@ -81,6 +81,7 @@ SETTINGS = {
     "DRIPPER_BATCH_SIZE": 16,
     "DRIPPER_BATCH_WAIT": 0.05,
     "DRIPPER_FALLBACK": "html",
+    "DRIPPER_ITEMS": ["dict"],  # also where a response has two
     "DRIPPER_META_FIELD": "by",
     "DRIPPER_PROCESSES": 0,
 }

@@ -138,7 +138,7 @@ def test_three_crawls_in_one_process_of_which_one_fails(crawls: Any, pages: int)
         crawls=[
             {"name": "fails", "faults": {"die": [1, 0]}},
             {"name": "good"},
-            {"name": "no items", "spider": {"none": [1, 0]}},
+            {"name": "no_items", "spider": {"none": [1, 0]}},
         ],
     )
 
@@ -147,4 +147,4 @@ def test_three_crawls_in_one_process_of_which_one_fails(crawls: Any, pages: int)
         one.balance_items()
     assert books["fails"].group("fallback") == {"engine_error": pages + 50}
     assert books["good"].group("pages") == {"rules": pages + 50}
-    assert not [name for name in books["no items"].stats if name.startswith("dripper/")]
+    assert not [name for name in books["no_items"].stats if name.startswith("dripper/")]

@@ -235,16 +235,16 @@ def test_three_crawls_in_one_process(crawls: Any, pages: int) -> None:
         crawls=[
             {"name": "fails", "faults": failing, "own": {"DRIPPER_MODEL": "fails"}},
             {"name": "good", "own": {"DRIPPER_MODEL": "good"}},
-            {"name": "no items", "spider": {"none": [1, 0]}, "own": {"DRIPPER_MODEL": "good"}},
+            {"name": "no_items", "spider": {"none": [1, 0]}, "own": {"DRIPPER_MODEL": "good"}},
         ],
     )
 
-    for name in ("good", "no items"):
+    for name in ("good", "no_items"):
         books[name].balance()
         books[name].balance_items()
     check(books["fails"], failing, pages)
     assert books["good"].group("pages") == {"rules": pages + 50}
-    assert not [name for name in books["no items"].stats if name.startswith("dripper/")]
+    assert not [name for name in books["no_items"].stats if name.startswith("dripper/")]
 
 
 def test_two_crawls_that_share_workers(crawls: Any, pages: int) -> None:

@@ -97,7 +97,7 @@ def test_what_is_over_says_which_setting_it_is_over() -> None:
 
     assert found.fallback_reason is FallbackReason.OVERSIZE
     assert found.error == (
-        f"the content list would have over {20 * len(page):,} characters, "
+        f"the content list would have over {20 * len(page):,} characters: "
         f"DRIPPER_MAX_OUTPUT = 20 times the {len(page):,} of the page"
     )
     assert found.truncated

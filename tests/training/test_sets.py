@@ -152,7 +152,7 @@ def test_a_damaged_line(tmp_path: Path, line: str) -> None:
 def test_a_line_without_its_page(tmp_path: Path) -> None:
     folder = listed(tmp_path / "pages", record("a"))
     (folder / "html/a.html").unlink()
-    with pytest.raises(DataError, match=r"not there: expected .*a\.html"):
+    with pytest.raises(DataError, match=r"does not exist: expected .*a\.html"):
         load_set(SetChoice(folder))
 
 

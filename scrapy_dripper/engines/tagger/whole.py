@@ -33,7 +33,7 @@ LEAST = {
     "table": 0.4,
     "definitions": 0.4,
     "details": 0.4,
-    "figure": 0.4,
+    "figure": 0.35,
 }
 """Minimum mean probability of a structure in running text to be main. Kinds that are rarely boilerplate need less."""
 LAST = frozenset({"code", "list", "links", "table", "call-out", "quotation"})
