@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import bisect
 import json
 import signal
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -168,12 +169,19 @@ def rate(result: Mapping[str, Any]) -> float:
     return (last - first) / (times[last] - times[first])
 
 
-def beside(result: Mapping[str, Any], most: float) -> float | None:
-    """Return the same while the hostile page was worked on, if that took long enough for a figure: two seconds."""
-    begin, end = result["asked"], min(result.get("at", most), max(result["done"]))
+def beside(result: Mapping[str, Any], controls: Sequence[Mapping[str, Any]]) -> float | None:
+    """Return the speed of the good pages while the hostile one was worked on, relative to crawls without it.
+
+    What is compared are the same pages, because some take longer than others. None if it took less than two seconds,
+    which is too short for a figure.
+    """
+    times = sorted(result["done"])
+    begin, end = result["asked"], min(result.get("at", times[-1]), times[-1])
     if end - begin < 2:
         return None
-    return sum(begin < moment <= end for moment in result["done"]) / (end - begin)
+    first, last = bisect.bisect(times, begin), bisect.bisect(times, end) - 1
+    without = [sorted(control["done"]) for control in controls]
+    return statistics.mean(done[last] - done[first] for done in without) / (times[last] - times[first])
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -213,7 +221,7 @@ def run(arguments: argparse.Namespace) -> str:
                 process.send_signal(signal.SIGINT)
                 process.stdout.read()
             stopped = time.perf_counter() - begin
-            while_burning = beside(result, max(result["done"]))
+            speed = beside(result, controls)
             rows.append(
                 [
                     name,
@@ -222,7 +230,7 @@ def run(arguments: argparse.Namespace) -> str:
                     f"{result['seconds']:.1f}",
                     f"{result['lag']:.0f}",
                     f"{rate(result) / normal:.2f}",
-                    "-" if while_burning is None else f"{while_burning / normal:.2f}",
+                    "-" if speed is None else f"{speed:.2f}",
                     f"{stopped:.1f}",
                     str(result["lost"]),
                 ]
@@ -239,7 +247,8 @@ def run(arguments: argparse.Namespace) -> str:
             f"One hostile page among {pages} development pages; {WORKERS} workers, DRIPPER_TIMEOUT is {TIMEOUT} s. Lag "
             "is how late a\ntimer of 20 ms in the event loop comes while the page is worked on. Without a hostile page "
             f'a crawl has {low:.1f} and\n{high:.1f} pages/s: what others are compared with is the mean. "While it '
-            'takes" counts where it takes two seconds\nor more. SIGINT comes half a second after the page; the crawl '
+            'takes" is relative to the same pages without it, where it takes two seconds\nor more. SIGINT comes half a '
+            "second after the page; the crawl "
             "then finishes the pages that it has downloaded.",
             table(columns, rows),
         ]

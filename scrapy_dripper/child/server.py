@@ -19,6 +19,7 @@ from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import OWN, SUSPECT, fall_back, first_part, nothing
 from scrapy_dripper.workers import process
+from scrapy_dripper.workers.clock import STARVED
 from scrapy_dripper.workers.messages import Message, receive, send
 from scrapy_dripper.workers.wire import Task, pack_extraction, unpack_tasks
 
@@ -36,7 +37,7 @@ SCRIPT = (
 )
 _MOST_WORDS = 10_000
 _GRACE = 2.0
-"""Seconds after a step's time limit at which the worker ends itself, in case the crawl does not."""
+"""Seconds after the latest end of a step at which the worker ends itself, in case the crawl does not end it."""
 
 
 class Server(Protocol):
@@ -165,7 +166,7 @@ class Pages:
         self._step(number, limit)
 
     def _step(self, number: int | None, limit: float) -> None:
-        _second_line(limit + _GRACE)
+        _second_line((1 + STARVED) * limit + _GRACE)
         self._port.say({"say": "step", "task": number})
 
 

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, cast
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.extraction import Extraction, FallbackReason
+from scrapy_dripper.workers.clock import StepClock
 from scrapy_dripper.workers.errors import StartError, WorkerError
 from scrapy_dripper.workers.messages import Message, receive, send
 from scrapy_dripper.workers.wire import PARTS, Task, pack_config, pack_tasks, unpack_extraction
@@ -37,11 +38,11 @@ in_worker: Callable[[], None] | None = None
 """Set in a worker process. A worker must not start another worker, so this function ends it."""
 ASIDE_SECONDS = 0.5
 """Duration of a step after which other pages no longer wait for its worker. Ordinary steps take a twentieth of it."""
-SLOW_SECONDS = 2.0
+SLOW_SECONDS = 1.0
 """Duration of a step after which its worker gets a lower priority, and is replaced once it has answered."""
-LOW_PRIORITY = 5
-"""The ``nice`` value of a slow worker, which gives it a third of the usual CPU share. 19 would delay legitimate heavy
-pages too much."""
+LOW_PRIORITY = 10
+"""The ``nice`` value of a slow worker, which gives it a tenth of the usual CPU share while others need the cores. 19
+would give it a seventieth, and then legitimate heavy pages would not end in time."""
 # A process group of its own keeps Ctrl-C away from the worker. A session of its own would do so, too, but Linux divides
 # CPU time among sessions first (sched(7), autogroup). The crawl, which mostly sleeps, would then wait some hundred
 # milliseconds for each of its turns. Python 3.10 only supports sessions.
@@ -78,9 +79,8 @@ class Process:
         """True if the current step took so long that the worker's priority was lowered."""
         self.idle_since = 0.0
         self._at_pages = False
-        self._deadline: float | None = None
-        self._late = False
-        self._limit = 0.0
+        self._clock: StepClock | None = None
+        self._missed: float | None = None
         self._step: int | None = None
         self._on_slow: OnSlow | None = None
         environment = {name: value for name, value in os.environ.items() if own_code or name in _ENVIRONMENT}
@@ -128,7 +128,7 @@ class Process:
         Raise :exc:`StartError` if it does not within ``seconds``, and :exc:`~scrapy_dripper.engines.base.ModelError` or
         :exc:`~scrapy_dripper.config.ConfigError` if the worker raises it.
         """
-        self._deadline = now() + seconds
+        self._begin(now, seconds)
         try:
             self._in.write(json.dumps(self._startup).encode("ascii") + b"\n")
             self._in.flush()
@@ -145,7 +145,7 @@ class Process:
             self.kill()
             raise
         finally:
-            self._deadline = None
+            self._clock = None
         assert self._popen.stderr is not None
         self._popen.stderr.close()
         if failed is not None:
@@ -182,13 +182,13 @@ class Process:
                 elif kind == "log":
                     _log(answer)
                 elif kind == "label" and relay is not None:
-                    self._deadline = None  # the model process has its own deadline
+                    self._clock = None  # the model process has its own clock
                     reply, reply_parts = relay(answer, parts)
                     self._begin(now, max(limits))
                     send(self._in, reply, reply_parts)
                 else:
                     break
-            self._deadline = None
+            self._clock = None
             self.tired = self.tired or bool(answer.get("tired"))
             self.peak = int(answer["peak"])
             rows = answer["extractions"]
@@ -199,11 +199,11 @@ class Process:
                 for i, (task, row) in enumerate(zip(tasks, rows, strict=True))
             ]
         except (OSError, EOFError) as error:
-            late = self._late
+            missed = self._missed
             self._wait_for_its_end()
             self.kill()
-            if late:
-                message = f"no answer within {self._limit:g} seconds; DRIPPER_TIMEOUT sets the limit"
+            if missed is not None:
+                message = f"no answer within {missed:g} seconds; DRIPPER_TIMEOUT sets the limit"
                 raise WorkerError(FallbackReason.TIMEOUT, message, step) from error
             message = f"the worker process gave no answer: {self._ending()}"
             raise WorkerError(FallbackReason.WORKER_ERROR, message, step) from error
@@ -215,7 +215,7 @@ class Process:
             self.kill()
             raise
         finally:
-            self._deadline = None
+            self._clock = None
 
     def label(self, header: dict[str, Any], parts: list[bytes], seconds: float, now: Callable[[], float]) -> Message:
         """Return the answer of a worker in the ``"model"`` role. Raise :exc:`WorkerError` as :meth:`extract` does."""
@@ -228,9 +228,9 @@ class Process:
                     return answer, answer_parts
                 _log(answer)
         except (OSError, EOFError, ValueError, MemoryError) as error:
-            late = self._late
+            missed = self._missed
             self.kill()
-            if late:
+            if missed is not None:
                 message = f"the model gave no answer within DRIPPER_TIMEOUT = {seconds:g} seconds"
                 raise WorkerError(FallbackReason.TIMEOUT, message) from error
             raise WorkerError(FallbackReason.ENGINE_ERROR, f"the model process failed: {self._ending()}") from error
@@ -238,23 +238,21 @@ class Process:
             self.kill()
             raise
         finally:
-            self._deadline = None
+            self._clock = None
 
     def check(self, now: float, stood_still: float) -> None:
-        """Kill the process if it has missed its deadline. Before that, set it aside and then lower its priority.
+        """Kill the process if its step is over the limit. Before that, set it aside and then lower its priority.
 
         ``stood_still`` is the time in seconds for which this process was suspended and could not read an answer.
         """
-        deadline = self._deadline
-        if deadline is None:
+        clock = self._clock
+        if clock is None:
             return
-        if stood_still:
-            self._deadline = deadline + stood_still
-        elif now > deadline:
-            self._late = True
+        taken = clock.look(now, stood_still)
+        if taken > clock.limit:
+            self._missed = clock.limit
             self._popen.kill()
         elif self._at_pages:
-            taken = now - (deadline - self._limit)
             if not self.aside and taken > ASIDE_SECONDS:
                 self.aside = True
                 if self._on_slow is not None:
@@ -281,7 +279,7 @@ class Process:
             self._popen.wait(_LAST_SECONDS)
 
     def _begin(self, now: Callable[[], float], limit: float) -> None:
-        self._limit, self._deadline = limit, now() + limit
+        self._clock = StepClock(self.pid, limit, now())
 
     @property
     def _in(self) -> BinaryIO:
@@ -299,7 +297,7 @@ class Process:
             assert self._popen.stderr is not None
             words = self._popen.stderr.read(10_000)
         self.kill()
-        if self._late:
+        if self._missed is not None:
             return f"it was not ready after {seconds:.0f} seconds"
         last = words.decode("utf-8", "replace").strip().rpartition("\n")[2]
         return last or (str(error) if isinstance(error, ValueError) else self._ending())

@@ -104,6 +104,12 @@ def test_a_truth_of_another_shape_is_an_error(tmp_path: Path, annotation: dict[s
     assert got in str(caught.value)
 
 
+def test_snippets_without_a_text_are_a_page_without_main_content(tmp_path: Path) -> None:
+    """Two annotations of WCXB are like that."""
+    (page,) = load_pages(write(tmp_path, {"p": {"ground_truth": {"title": "T", "with": ["a"], "without": []}}}))
+    assert (page.truth, page.with_snippets) == ("", ("a",))
+
+
 @pytest.mark.parametrize("content", ["{", "[]", '"text"', '{"sure": "very"}', '{"ground_truth": ["text"]}'])
 def test_a_broken_annotation_is_an_error(tmp_path: Path, content: str) -> None:
     """The error names the broken file, whatever is wrong with it."""

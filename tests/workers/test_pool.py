@@ -21,6 +21,7 @@ from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.workers import Pool, StartError, Task, WorkerError, process, processes, shared, shared_pool
 from scrapy_dripper.workers import pool as module
+from scrapy_dripper.workers.clock import StepClock
 from scrapy_dripper.workers.errors import ClosedError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
@@ -375,7 +376,7 @@ def test_what_a_suspended_crawl_missed_does_not_count(pools: Pools, begin: Begin
     pool = pools(1)
     pool.start()
     (process,) = pool._all
-    process._deadline, process._limit = 100.0, 30.0
+    process._clock = StepClock(process.pid, limit=30.0, now=70.0)
     process.check(130.0, stood_still=40.0)
     process.check(139.0, stood_still=0.0)
     assert not process.has_ended()

@@ -61,6 +61,13 @@ def wait(text: str) -> None:
         time.sleep(0.02)
 
 
+def burn(text: str) -> None:
+    """Take the CPU seconds that the page names."""
+    end = time.process_time() + float(text.split("BURN ")[1].split()[0])
+    while time.process_time() < end:
+        pass
+
+
 def fail(text: str) -> None:
     """Raise what an engine may raise."""
     raise ValueError("this page is not for me")
@@ -78,6 +85,7 @@ DEEDS: dict[str, Callable[[str], object]] = {
     "SLOW": lambda text: time.sleep(2),
     "PAUSE": lambda text: time.sleep(0.2),
     "WAIT-FOR": wait,
+    "BURN": burn,
     "DIE-ONCE": die_once,
     "DIE": die,
     "EXIT": lambda text: sys.exit(3),
