@@ -18,6 +18,8 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines import headline
 from scrapy_dripper.engines.tagger import twins
 from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.fallback import trafilatura_output
+from scrapy_dripper.fallback.trafilatura_output import MAX_PARAGRAPHS
 from scrapy_dripper.fallback.trees import MAX_DEPTH, limited_tree
 from scrapy_dripper.output import inline, inline_tags
 from scrapy_dripper.output.code import lines
@@ -188,3 +190,22 @@ def test_trafilatura_sees_no_deep_trees(shape: str) -> None:
     assert "".join(root.itertext()).count("text number") == 100
     found = Extractor(Config(sandbox="never"), engine=AllMain()).fall_back(Document(page), FallbackReason.ENGINE_ERROR)
     assert "text number 99" in (found.text or "")
+
+
+@pytest.mark.parametrize(("paragraphs", "asked"), [(1_000, True), (MAX_PARAGRAPHS + 1, False)])
+def test_trafilatura_gets_no_second_opinion_on_pages_of_paragraphs(
+    paragraphs: int, asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JusText would look through all paragraphs for each one."""
+    fast: list[bool] = []
+    extract = trafilatura_output.bare_extraction
+
+    def noted(*args: Any, **options: Any) -> Any:
+        fast.append(options["fast"])
+        return extract(*args, **options)
+
+    monkeypatch.setattr(trafilatura_output, "bare_extraction", noted)
+    page = HEAD + "<p>Cons</p>" * paragraphs
+    found = Extractor(Config(sandbox="never"), engine=AllMain()).fall_back(Document(page), FallbackReason.ENGINE_ERROR)
+    assert (found.text or "").count("Cons") >= 1_000
+    assert fast == [not asked]
