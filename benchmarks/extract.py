@@ -77,7 +77,7 @@ class Steps:
         batch = self._took("features", features([page]))
         answer = self._took("model", self.model(batch))
         p, decoding = answer.probabilities, self.model.manifest.decoding
-        chosen = choose(page, p, batch.size, decoding, decoding.recall_of(answer.types[0]))
+        chosen = choose(page, p, batch.size, decoding, answer.types[0])
         self.model.quality(batch, answer, chosen)
         labels = self._took("labels", with_headline(page, p, chosen, "keep"))
         if not labels.any():

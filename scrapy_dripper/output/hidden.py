@@ -7,6 +7,7 @@ other content to unfold do not count as hidden. Neither do the sources that form
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import cast
 
 import numpy as np
@@ -24,6 +25,11 @@ MAX_STYLE = 2_000
 MOST_BLOCKS = 30
 """A hidden element with more blocks than this, and more than half of the page's blocks, counts as the page itself."""
 
+ANSWERS = 2
+"""Minimum number of hidden elements of the same tag, class and style that follow a question. They are its answers."""
+LONGEST_QUESTION, MOST_NODES = 300, 50
+"""Maximum length of a question, in characters and in elements."""
+
 _with_style = etree.XPath("descendant-or-self::*[@style or @hidden]")
 _hiding = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![.\d]*[1-9])"
@@ -39,6 +45,7 @@ _unfolds = re.compile(
     r"swiper|faq|answer|spoiler|reveal|fade|anim|aos|wow|lazy|drop-?down|step|solution|translat|transcript|full-?text",
     re.I,
 ).search
+_QUESTION_MARKS, _CLOSING = ("?", "\uff1f", "\u061f", "\u037e"), " \t\r\n\f\xa0\"'\u2019\u201d\xbb)"
 _page = frozenset(TAGS[tag] for tag in ("html", "body", "main", "article", "h1", "math"))
 _REFERENCES = ("aria-controls", "data-target", "data-bs-target", "data-toggle-target", "href", "data-href", "for")
 _leading = etree.XPath(
@@ -61,6 +68,7 @@ def hidden_nodes(tree: Tree) -> npt.NDArray[np.bool_]:
     spared = np.isin(tree.tag, list(_page))  # the page itself, and formulas that are drawn elsewhere
     inside = np.concatenate([[0], np.cumsum(spared)])
     targets = _targets(tree.nodes[0]) if any(tree.nodes[i].get("id") for i in found) else set()
+    answers = _answers([tree.nodes[i] for i in found])
     end = tree.end.tolist()
     done = 0
     for i in found:
@@ -68,7 +76,7 @@ def hidden_nodes(tree: Tree) -> npt.NDArray[np.bool_]:
             continue
         held = int(tree.block_end[i]) - int(tree.block_start[i])
         is_page = held > MOST_BLOCKS and 2 * held > blocks  # a script shows it once the page has loaded
-        if not (is_page or _can_unfold(tree, i, targets)):
+        if not (is_page or tree.nodes[i] in answers or _can_unfold(tree, i, targets)):
             hidden[i : end[i]] = True
             done = end[i]
     return hidden
@@ -94,6 +102,24 @@ def _targets(root: etree._Element) -> set[str]:
         for value in filter(None, map(node.get, _REFERENCES)):
             found.update(part.lstrip("#") for part in value[:LONGEST_CLASS].split())
     return found
+
+
+def _answers(hiding: list[etree._Element]) -> set[etree._Element]:
+    """Return the hidden elements that a question unfolds: several alike, each after a question."""
+    alike: dict[tuple[str | None, ...], list[etree._Element]] = {}
+    for node in hiding:
+        before = node.getprevious()
+        if before is not None and _is_question(before):
+            alike.setdefault((str(node.tag), node.get("class"), node.get("style")), []).append(node)
+    return {node for nodes in alike.values() if len(nodes) >= ANSWERS for node in nodes}
+
+
+def _is_question(element: etree._Element) -> bool:
+    """Return True if the text of a small element ends with a question mark."""
+    if len(list(islice(element.iter(), MOST_NODES + 1))) > MOST_NODES:
+        return False
+    text = "".join(map(str, element.itertext()))
+    return len(text) <= LONGEST_QUESTION and text.rstrip(_CLOSING).endswith(_QUESTION_MARKS)
 
 
 def _can_unfold(tree: Tree, i: int, targets: set[str]) -> bool:

@@ -85,3 +85,36 @@ def test_most_of_a_page_is_no_hidden_text() -> None:
     """A page that is shown by a script as a whole is its content, whatever its frame is called."""
     rows = "".join(f"<p>Sentence {i} of the page.</p>" for i in range(40))
     assert "Sentence 39" in outputs(f"<p>Seen.</p><div style='width:0;height:0;overflow:hidden'>{rows}</div>")
+
+
+QUESTIONS = (
+    "What is it?",
+    "Was ist <b>das</b>?",
+    "\u4ec0\u4e48\uff1f",
+    "\u0645\u0627 \u0647\u0648\u061f",
+    "\u00abQue?\u00bb",
+)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("how", ["style='visibility:hidden'", "hidden", "style='max-height:0;overflow:hidden'"])
+def test_answers_below_questions_unfold(question: str, how: str) -> None:
+    """Whatever the classes are called."""
+    found = outputs(f"<div><div class=a1>{question}</div><div class=b2 {how}><p>It is so.</p></div></div>" * 3)
+    assert found.count("It is so.") == 9
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"<div>What is it?</div><div hidden>{SECRET}</div>",
+        f"<div>It is so.</div><div hidden>{SECRET}</div>" * 3,
+        f"<div>{'It is so. ' * 40}Is it?</div><div hidden>{SECRET}</div>" * 3,
+        f"<div>{'<i></i>' * 60}Is it?</div><div hidden>{SECRET}</div>" * 3,
+        f"<div>What is it?</div><!-- c --><div hidden>{SECRET}</div>" * 3,
+    ],
+    ids=["one", "no question", "long", "many elements", "a comment between"],
+)
+def test_other_text_below_questions_is_hidden(body: str) -> None:
+    """A single one, and what follows no question."""
+    assert (SECRET in outputs(f"<p>Seen.</p>{body}")) is ("<!--" in body)  # comments are not part of a page's tree

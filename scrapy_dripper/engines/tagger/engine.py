@@ -16,6 +16,7 @@ from scrapy_dripper.engines.tagger.influence import influences
 from scrapy_dripper.engines.tagger.little import SURE, with_little
 from scrapy_dripper.engines.tagger.model import Model, bundled, schema_of
 from scrapy_dripper.engines.tagger.notes import with_notes
+from scrapy_dripper.engines.tagger.one_article import with_one_article
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
 from scrapy_dripper.engines.tagger.twins import without_twins
 from scrapy_dripper.engines.tagger.whole import with_alike, with_whole
@@ -27,15 +28,19 @@ def choose(
     probabilities: npt.NDArray[np.float32],
     size: npt.NDArray[np.float32],
     decoding: Decoding,
-    recall_weight: float,
+    types: npt.NDArray[np.float32],
 ) -> npt.NDArray[np.bool_]:
     """Return which of a page's n blocks are main: by expected F1, and then by the rules of this package.
 
-    All arrays have shape (n,); ``size`` is in words. Twins are removed last, so that no other rule adds them again.
+    ``types`` are the probabilities of the page types, of shape (types,). All other arrays have shape (n,); ``size`` is
+    in words. Twins are removed last, so that no other rule adds them again.
     """
+    recall_weight = decoding.recall_of(types, page.wishes.favor)
     main = without_gaps(probabilities, decode(probabilities, size, recall_weight, decoding.min_words))
     main = with_little(page, probabilities, main)
     main = with_alike(page, probabilities, with_whole(page, probabilities, main))
+    if PAGE_TYPES[types.argmax()] == "article":
+        main = with_one_article(page, probabilities, main)
     main = with_notes(page, probabilities, main)
     return without_twins(page, probabilities, main)
 
@@ -66,7 +71,7 @@ class Tagger:
         edges = zip(batch.edges[:-1].tolist(), batch.edges[1:].tolist(), strict=True)
         parts = [(answer.probabilities[a:b], batch.size[a:b]) for a, b in edges]
         mains = [
-            choose(page, p, size, decoding, decoding.recall_of(types, page.wishes.favor))
+            choose(page, p, size, decoding, types)
             for page, (p, size), types in zip(pages, parts, answer.types, strict=True)
         ]
         quality = self._model.quality(batch, answer, np.concatenate(mains))

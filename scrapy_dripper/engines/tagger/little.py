@@ -60,7 +60,6 @@ _error = re.compile(
             r"(?:our systems have detected )?unusual traffic",
             r"(?:please |you (?:need|have) to )(?:enable|turn on|activate) (?:javascript|js|cookies)\b",
             r"(?:this )?\w+ requires javascript|javascript (?:is (?:disabled|required)|must be enabled)",
-            r"(?:loading|redirecting|please wait|one moment)(?:\W{1,3}please(?: wait)?)?\W*$",
             r".{0,40}\bto be redirected\b",
             r"seite nicht gefunden|page (?:introuvable|non trouvée)|página no encontrada|página não encontrada",
             r"pagina non trovata|pagina niet gevonden|nie znaleziono strony|страница не найдена|доступ запрещ[её]н",
@@ -70,6 +69,8 @@ _error = re.compile(
     re.I,
 ).match
 """Matches the beginning of a text that is shown instead of content."""
+_waits = re.compile(r"(?:loading|redirecting|please wait|one moment)(?:\W{1,3}please(?: wait)?)?\W*$", re.I).match
+"""Matches a text to read while a page loads. A page with content can have one in the place of a part."""
 
 
 def with_little(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
@@ -126,4 +127,8 @@ def _without_content(page: Page, chosen: Bools, words: int) -> bool:
         return False
     texts = [blocks.text[i] for i in numbers[:2]]
     names = [page.title or "", *(blocks.text[i] for i in numbers if tree.flags[blocks.context[i]] & Flag.HEADING)]
-    return any(_error_name(name.strip()) for name in names) or any(map(_error, [*names, *texts]))
+    return (
+        any(_error_name(name.strip()) for name in names)
+        or any(map(_error, [*names, *texts]))
+        or any(map(_waits, [page.title or "", *texts]))
+    )
