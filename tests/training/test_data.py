@@ -104,6 +104,13 @@ def test_a_truth_of_another_shape_is_an_error(tmp_path: Path, annotation: dict[s
     assert got in str(caught.value)
 
 
+def test_a_truth_of_snippets_only_is_empty(tmp_path: Path) -> None:
+    """WCXB has two such pages in its development set, which must not stop a training."""
+    annotation = {"ground_truth": {"title": "T", "with": ["one"], "without": ["two"]}}
+    [sample] = load_pages(write(tmp_path, {"p": annotation}))
+    assert (sample.truth, sample.with_snippets, sample.without_snippets) == ("", ("one",), ("two",))
+
+
 @pytest.mark.parametrize("content", ["{", "[]", '"text"', '{"sure": "very"}', '{"ground_truth": ["text"]}'])
 def test_a_broken_annotation_is_an_error(tmp_path: Path, content: str) -> None:
     """The error names the broken file, whatever is wrong with it."""
