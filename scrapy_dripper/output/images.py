@@ -77,7 +77,9 @@ _icon_class = re.compile(
     re.I,
 ).search
 _icon_file = re.compile(
-    r"(?:^|[/_-])ico(?:ns?)?[/_-][^/]{0,200}\.(?:svg|gif|ico)$|[_-]icons?\.(?:svg|gif|ico)$", re.I
+    r"(?:^|[/_-])ico(?:ns?)?[/_-][^/]{0,200}\.(?:svg|gif|ico)$|[_-]icons?\.(?:svg|gif|ico)$"
+    r"|(?:^|/)buttons?/[^/]{0,200}\.(?:svg|gif|png)$",  # of forums: .../buttons/quote.gif
+    re.I,
 ).search
 _avatar_class = re.compile(r"(?<!has-)(?<!no-)(?<!with-)avatar", re.I).search
 _avatar_file = re.compile(

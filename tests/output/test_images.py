@@ -100,6 +100,8 @@ def test_lazy_attributes() -> None:
         ("class='card__icon' src=/shield.png alt='Shield Icon'", False),
         ("class='user avatar' src=/photo-1.png alt=Ann", False),
         ("src=/images/icons/arrow.svg alt=More", False),
+        ("src=/forum/images/buttons/quote.gif alt='Reply With Quote'", False),
+        ("src=/images/button-states.png alt='The three states of a button'", True),
         ("src=/icon-garantie.svg?v=2 alt=Garantie", False),
         ("class='photo has-icon' src=/i.png alt=Pier", True),
         ("class=icon-shield src=/i.png alt=Pier", False),
