@@ -18,7 +18,7 @@ from scrapy_dripper.engines.tagger.model import Model, bundled, schema_of
 from scrapy_dripper.engines.tagger.notes import with_notes
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
 from scrapy_dripper.engines.tagger.twins import without_twins
-from scrapy_dripper.engines.tagger.whole import with_alike, with_whole
+from scrapy_dripper.engines.tagger.whole import with_alike, with_headings, with_whole
 from scrapy_dripper.page.page import Page
 
 
@@ -36,6 +36,7 @@ def choose(
     main = without_gaps(probabilities, decode(probabilities, size, recall_weight, decoding.min_words))
     main = with_little(page, probabilities, main)
     main = with_alike(page, probabilities, with_whole(page, probabilities, main))
+    main = with_headings(page, probabilities, main)
     main = with_notes(page, probabilities, main)
     return without_twins(page, probabilities, main)
 
