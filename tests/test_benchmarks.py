@@ -113,3 +113,28 @@ def test_favor_measures_every_set_at_every_weight(pages: Path, tmp_path: Path) -
     plot = report.with_suffix(".svg").read_text(encoding="utf-8")
     assert plot.count("<polyline") == 2
     assert plot.count("<circle") == 3  # a point of each line, and the key
+
+
+def test_the_reader_gets_pages_to_learn_from_and_one_of_each_site(tmp_path: Path) -> None:
+    """The same seed draws the same pages. Pages that are only for checking are never drawn."""
+    told = {
+        "elsewhere": [{"id": f"news-{i}", "train": i != 1, "text": f"Text {i}."} for i in range(3)],
+        "sites": [{"id": f"blog__{i}", "site": "blog", "kind": "content", "text": f"Text {i}."} for i in range(3)],
+    }
+    for name, records in told.items():
+        (tmp_path / name / "html").mkdir(parents=True)
+        for record in records:
+            html = f"<nav>Home</nav><h1>Title</h1><p>{record['text']} It has some words, and a few more.</p>"
+            (tmp_path / name / "html" / f"{record['id']}.html").write_text(html, encoding="utf-8")
+        lines = "\n".join(map(json.dumps, records))
+        (tmp_path / name / "pages.jsonl").write_text(lines, encoding="utf-8")
+
+    done = [run("readers_check.py", tmp_path / out, "--data", tmp_path, "--pages", 5) for out in ("one", "two")]
+
+    assert done[0].returncode == 0, done[0].stderr
+    assert done[0].stdout == done[1].stdout
+    drawn = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert [name for name in drawn if name.startswith("news")] == ["news-0", "news-2"]
+    assert len(drawn) == 3
+    page = (tmp_path / "one" / "news-0" / "page.txt").read_text(encoding="utf-8")
+    assert "A h1: Title" in page

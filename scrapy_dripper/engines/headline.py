@@ -6,6 +6,7 @@ Data sets differ on whether the headline is main content, so models are unreliab
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import accumulate, chain, combinations, takewhile
 from urllib.parse import urlsplit
 
@@ -31,11 +32,15 @@ SURE = 0.7
 LONGEST = 300
 """Maximum length of a headline, in characters."""
 PLAIN = 5
-"""Minimum number of words in a headline without heading markup."""
+"""Minimum number of words in a headline without heading markup, and in a standfirst."""
 LEAD = 0.4
 """Minimum probability for a sentence between the headline and the text to be main."""
 BELOW = 4
 """Number of blocks below the headline that may hold such a sentence, including dates and authors."""
+TOLD = 20
+"""Minimum number of letters that the beginnings of a standfirst and of a description have in common."""
+MOST_TOLD = 1_000
+"""Maximum number of characters of a standfirst or description to compare."""
 
 _NO_LEAD = (
     Flag.NAV | Flag.FOOTER | Flag.ASIDE | Flag.FORM | Flag.HIDDEN | Flag.NOSCRIPT | Flag.DIALOG
@@ -58,8 +63,8 @@ def with_headline(page: Page, probabilities: npt.NDArray[np.float32], main: Bool
 
     All arrays have shape (n,) for the page's n blocks. Short main blocks above the headline are removed unless the
     model is sure of them; they are dates, categories and breadcrumbs. A lead below the headline becomes main if it is
-    likely enough, because models often mistake it for a summary. If nothing is main, or no headline is found, the
-    labels are returned unchanged.
+    likely enough, or if it is the page's own description, because models often mistake it for a summary. If nothing is
+    main, or no headline is found, the labels are returned unchanged.
     """
     found = headline(page, main)
     if found is None:
@@ -76,18 +81,39 @@ def with_headline(page: Page, probabilities: npt.NDArray[np.float32], main: Bool
 
 
 def _lead(page: Page, probabilities: npt.NDArray[np.float32], main: Bools, found: int) -> list[int]:
-    """Return the blocks between the headline and the first main block that are sentences of the text."""
+    """Return the blocks between the headline and the first main block that are a standfirst or sentences of the text.
+
+    A standfirst is what a description in the page's head says. It may be a heading.
+    """
     below = range(found + 1, min(found + 1 + BELOW, len(main)))
     flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
     texts = page.blocks.text
+    name = _letters(texts[found])
+    told = [text for text in map(_letters, page.about.descriptions) if text and text != name]
+    barred = _NO_LEAD & ~Flag.HEADING
     return [
         i
         for i in takewhile(lambda i: not main[i], below)
-        if probabilities[i] >= LEAD
-        and not flags[i] & _NO_LEAD
-        and _ends_sentence(texts[i].rstrip()[-2:])
-        and len(_words(texts[i])) >= BODY_WORDS
+        if (told and not flags[i] & barred and len(_words(texts[i])) >= PLAIN and _is_told(_letters(texts[i]), told))
+        or (
+            probabilities[i] >= LEAD
+            and not flags[i] & _NO_LEAD
+            and _ends_sentence(texts[i].rstrip()[-2:])
+            and len(_words(texts[i])) >= BODY_WORDS
+        )
     ]
+
+
+def _letters(text: str) -> str:
+    return "".join(_words(text[:MOST_TOLD].lower()))
+
+
+def _is_told(text: str, descriptions: Sequence[str]) -> bool:
+    """Return True if a text is one of the descriptions, either of which may be cut off."""
+    return any(
+        text == told or (min(len(text), len(told)) >= TOLD and (text.startswith(told) or told.startswith(text)))
+        for told in descriptions
+    )
 
 
 def headline(page: Page, main: Bools) -> int | None:

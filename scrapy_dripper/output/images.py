@@ -79,6 +79,7 @@ _icon_class = re.compile(
 _icon_file = re.compile(
     r"(?:^|[/_-])ico(?:ns?)?[/_-][^/]{0,200}\.(?:svg|gif|ico)$|[_-]icons?\.(?:svg|gif|ico)$", re.I
 ).search
+_button_file = re.compile(r"(?:^|/)buttons?/[^/]{0,200}\.(?:svg|gif|png)$", re.I).search
 _avatar_class = re.compile(r"(?<!has-)(?<!no-)(?<!with-)avatar", re.I).search
 _avatar_file = re.compile(
     r"//(?:\w+\.)?gravatar\.com/avatar/|/(?:user_?)?avatars/|/user_avatar/|/(?:default|no|user|anonymous)[-_]?avatar\.\w",
@@ -128,10 +129,8 @@ def image(element: etree._Element, resolve: Resolve) -> Image | None:
 
 def _is_decoration(element: etree._Element, img: dict[str, str], address: str, alt: str) -> bool:
     """Return True for icons, avatars, and images that the page marks as decorative (WAI-ARIA, 6.6)."""
-    path = address.partition("?")[0]
-    if _icon_class(img.get("class", "")[:LONGEST_CLASS]) or _icon_file(
-        "/".join(path.rsplit("/", 2)[1:])[-LONGEST_NAME:]
-    ):
+    path = _end_of_path(address)
+    if _icon_class(img.get("class", "")[:LONGEST_CLASS]) or _icon_file(path) or _button_file(path):
         return True
     if alt:
         return False
@@ -145,6 +144,16 @@ def _is_decoration(element: etree._Element, img: dict[str, str], address: str, a
             or any(one.tag == "figure" for one in islice(element.iterancestors(), 3))
         )
     return bool(_small(img.get("width", "")) and _small(img.get("height", "")))
+
+
+def is_button(element: etree._Element) -> bool:
+    """Return True for the picture of a button, which forums keep in a folder of that name."""
+    return bool(_button_file(_end_of_path(element.get("src") or "")))
+
+
+def _end_of_path(address: str) -> str:
+    """Return the folder and the name of a file."""
+    return "/".join(address.partition("?")[0].rsplit("/", 2)[1:])[-LONGEST_NAME:]
 
 
 def _is_avatar(element: etree._Element, img: dict[str, str], address: str) -> bool:

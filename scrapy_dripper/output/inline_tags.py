@@ -9,7 +9,7 @@ from typing import Any
 from lxml import etree
 
 from scrapy_dripper.output.footnotes import without_label
-from scrapy_dripper.output.images import emoji, image, same_image
+from scrapy_dripper.output.images import emoji, image, is_button, same_image
 from scrapy_dripper.output.inline import Format, Gap, numbers_of, tells_of_window, unbroken
 from scrapy_dripper.output.items import (
     Deleted,
@@ -239,7 +239,7 @@ def image_tag(reader: Reader, element: etree._Element) -> Leave:
     if _word(character):  # the name of an emoji
         character = ""
     found = None if character else image(element, reader.resolve)
-    if found is None and reader.in_cell and not reader.line.begun:
+    if found is None and reader.in_cell and not reader.line.begun and not is_button(element):
         character = character or " ".join((element.get("alt") or "").split())  # a check mark or a cross
     if character:
         reader.line.text(character)

@@ -24,7 +24,7 @@ MATH_SETTINGS = (
 MOST_HEADLINES = 3
 """Maximum number of headlines to read from a script. The first is the page's own; a list holds those of other pages."""
 MOST_NAMES = 20
-"""Maximum number of names of the page to keep, because each heading is compared with all of them."""
+"""Maximum number of names and of descriptions of the page to keep, because blocks are compared with all of them."""
 
 # Regular expressions instead of a JSON parser, because the JSON of real pages is often broken. They are bounded, so
 # that unclosed brackets and quotes cannot take quadratic time.
@@ -63,7 +63,8 @@ def about(elements: Iterable[HtmlElement]) -> About:
     """Return the facts about the page that the scripts and ``meta`` elements among these give."""
     types: set[str] = set()
     kind, description, dated, script_chars = "", 0, False, 0
-    headlines: dict[str, None] = {}  # an ordered set
+    headlines: dict[str, None] = {}  # ordered sets
+    descriptions: dict[str, None] = {}
     site = ""
     for element in elements:
         if element.tag == "script":
@@ -79,6 +80,7 @@ def about(elements: Iterable[HtmlElement]) -> About:
             value = (element.get("content") or "").strip()
             if name in _DESCRIPTIONS:
                 description = max(description, len(value))
+                descriptions[value] = None
             elif name == "og:type":
                 kind = kind or value.lower()
             elif name in _TITLES:
@@ -87,8 +89,8 @@ def about(elements: Iterable[HtmlElement]) -> About:
                 site = site or value
             elif name in _DATES:
                 dated = dated or bool(value)
-    names = tuple(islice(filter(None, headlines), MOST_NAMES))
-    return About(kind, frozenset(types), description, dated, script_chars, names, site)
+    names, told = (tuple(islice(filter(None, values), MOST_NAMES)) for values in (headlines, descriptions))
+    return About(kind, frozenset(types), description, told, dated, script_chars, names, site)
 
 
 def _unquoted(text: str) -> str:

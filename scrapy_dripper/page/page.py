@@ -131,6 +131,8 @@ class About:
     """schema.org types in the JSON-LD, in lower case."""
     description: int = 0
     """Length of the longest description, in characters."""
+    descriptions: tuple[str, ...] = ()
+    """Values of ``description`` and ``og:description``."""
     dated: bool = False
     """True if the page has a date of publication."""
     script_chars: int = 0

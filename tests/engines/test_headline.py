@@ -140,6 +140,32 @@ def test_a_lead_stays_with_its_text(between: str, probability: float, kept: bool
     assert main.tolist() == [title == "keep", False, kept, False, True]
 
 
+STANDFIRST = "The bees of a hive do not sleep, but shiver, as a keeper has found out"
+
+
+@pytest.mark.parametrize(
+    ("description", "between", "kept"),
+    [
+        (STANDFIRST, f"<p>{STANDFIRST}</p>", True),
+        (STANDFIRST, f"<h2>{STANDFIRST}.</h2>", True),
+        (STANDFIRST[:40] + " …", f"<div>{STANDFIRST}</div>", True),  # descriptions are often cut off
+        (f"{STANDFIRST} {STANDFIRST}", f"<p>{STANDFIRST}</p>", True),
+        ("Our hive in pictures", f"<p>{STANDFIRST}</p>", False),
+        ("A. B., beekeeper", "<p>A. B., beekeeper</p>", False),  # an author, not a sentence
+        ("How bees keep warm in winter", "<p>How bees keep warm in winter</p>", False),  # the headline once more
+        (STANDFIRST, f"<nav><p>{STANDFIRST}</p></nav>", False),
+        (STANDFIRST, f"<p><a href=/>{STANDFIRST}</a></p>", False),
+    ],
+)
+def test_a_standfirst_is_what_the_head_says(description: str, between: str, kept: bool) -> None:
+    """The model takes many for a summary, and gives them a probability near 0."""
+    name = "How bees keep warm in winter"
+    cut = page(f'<title>{name}</title><meta name=description content="{description}"><h1>{name}</h1>{between}{BODY}')
+    p = np.array([0.9, 0.05, 0.9], dtype=np.float32)
+
+    assert with_headline(cut, p, p > 0.8, "keep").tolist() == [True, kept, True]
+
+
 def test_there_is_no_headline_without_main_content() -> None:
     assert named("<h1>Warm bees</h1><p>Nothing.</p>", main="never") is None
 

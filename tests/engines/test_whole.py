@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.tagger.notes import with_notes
-from scrapy_dripper.engines.tagger.whole import with_alike, with_whole
+from scrapy_dripper.engines.tagger.whole import with_alike, with_headings, with_whole
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import Page, read
@@ -40,7 +40,7 @@ def labelled(body: str, chances: dict[str, float], main: set[str], rule: str = "
     cut = page(body)
     p = np.array([chances.get(text, 0.95) for text in cut.blocks.text], dtype=np.float32)
     before = np.array([text in main or text not in chances for text in cut.blocks.text], dtype=np.bool_)
-    rules = {"whole": with_whole, "alike": with_alike, "notes": with_notes}
+    rules = {"whole": with_whole, "alike": with_alike, "headings": with_headings, "notes": with_notes}
     after = rules[rule](cut, p, before)
     return [text for text, stays in zip(cut.blocks.text, after, strict=True) if stays and text not in PARAGRAPHS]
 
@@ -199,6 +199,23 @@ def test_the_last_card_of_a_listing_follows_the_others() -> None:
     cards = "".join(f"<li><div class=card><h3>Title {i}</h3><p>Text {i}</p></div></li>" for i in range(4))
     texts = [f"{what} {i}" for i in range(4) for what in ("Title", "Text")]
     assert labelled(f"<ul>{cards}</ul>", {"Title 3": 0.35, "Text 3": 0.45}, set(), "alike") == texts
+
+
+@pytest.mark.parametrize(
+    ("heading", "probability", "kept"),
+    [
+        ("<h2>The pier</h2>", 0.6, True),
+        ("<div><h2><span>The pier</span></h2></div>", 0.6, True),
+        ("<h2>The pier</h2>", 0.4, False),
+        ("<h2><a href=/pier>The pier</a></h2>", 0.6, False),
+        ("<div><p>Read on</p><h2>The pier</h2></div>", 0.6, False),  # heads something else
+        ("<p>The pier</p>", 0.6, False),
+    ],
+)
+def test_a_heading_follows_the_text_that_it_heads(heading: str, probability: float, kept: bool) -> None:
+    found = labelled(between(heading), {"The pier": probability, "Read on": 0.1}, set(), "headings")
+
+    assert found == (["The pier"] if kept else [])
 
 
 def test_few_of_a_shape_decide_nothing() -> None:

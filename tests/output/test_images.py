@@ -5,11 +5,14 @@ from __future__ import annotations
 from urllib.parse import urljoin
 
 import lxml.html
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
+from scrapy_dripper.config import Config
+from scrapy_dripper.output import write
 from scrapy_dripper.output.images import (
     LAZY_SOURCES,
     PLAYERS,
@@ -23,6 +26,8 @@ from scrapy_dripper.output.images import (
     same_image,
 )
 from scrapy_dripper.output.items import Audio, Cell, Image, Items, Paragraph, Runs, Table, Text, Video
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.parse import parse
 
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACw="
 
@@ -100,6 +105,8 @@ def test_lazy_attributes() -> None:
         ("class='card__icon' src=/shield.png alt='Shield Icon'", False),
         ("class='user avatar' src=/photo-1.png alt=Ann", False),
         ("src=/images/icons/arrow.svg alt=More", False),
+        ("src=/forum/images/buttons/quote.gif alt='Reply With Quote'", False),
+        ("src=/images/button-states.png alt='The three states of a button'", True),
         ("src=/icon-garantie.svg?v=2 alt=Garantie", False),
         ("class='photo has-icon' src=/i.png alt=Pier", True),
         ("class=icon-shield src=/i.png alt=Pier", False),
@@ -201,6 +208,16 @@ def test_same_image(one: str, other: str, same: bool) -> None:
 def test_emoji(attributes: str, expected: str) -> None:
     """An image that stands for a character is that character."""
     assert emoji(element(f"<img {attributes}>")) == expected
+
+
+@pytest.mark.parametrize(("src", "speaks"), [("/images/icons/yes.svg", True), ("/forum/images/buttons/yes.gif", False)])
+def test_an_icon_speaks_for_its_cell_and_a_button_does_not(src: str, speaks: bool) -> None:
+    """Tables of features have check marks. Old forums are tables, with a button below each post."""
+    html = f"<table><tr><th>Feature<th>Here<tr><td>Trains<td><a href=/x><img src={src} alt=Yes></a></table><p>Text."
+    page = cut(parse(html), "https://example.org/")
+    markdown = write(page, np.ones(len(page.blocks), dtype=np.bool_), Config()).markdown
+
+    assert ("Yes" in markdown) == speaks
 
 
 @pytest.mark.parametrize(

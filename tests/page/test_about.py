@@ -46,7 +46,9 @@ def test_meta_elements() -> None:
         '<meta itemprop=datePublished content="2026-01-01"><meta property="article:published_time">'
     )
 
-    assert said == About(kind="article", description=len("One two three"), dated=True)
+    assert said == About(
+        kind="article", description=len("One two three"), descriptions=("One two", "One two three"), dated=True
+    )
 
 
 def test_meta_elements_without_content() -> None:

@@ -19,7 +19,7 @@ from scrapy_dripper.engines.tagger.notes import with_notes
 from scrapy_dripper.engines.tagger.one_article import with_one_article
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
 from scrapy_dripper.engines.tagger.twins import without_twins
-from scrapy_dripper.engines.tagger.whole import with_alike, with_whole
+from scrapy_dripper.engines.tagger.whole import with_alike, with_headings, with_whole
 from scrapy_dripper.page.page import Page
 
 
@@ -39,6 +39,7 @@ def choose(
     main = without_gaps(probabilities, decode(probabilities, size, recall_weight, decoding.min_words))
     main = with_little(page, probabilities, main)
     main = with_alike(page, probabilities, with_whole(page, probabilities, main))
+    main = with_headings(page, probabilities, main)
     if PAGE_TYPES[types.argmax()] == "article":
         main = with_one_article(page, probabilities, main)
     main = with_notes(page, probabilities, main)

@@ -52,9 +52,12 @@ ALIKE = 4
 """Minimum number of blocks of the same shape."""
 LIKELY = 0.3
 """Minimum probability for a block to follow the others of its shape."""
+HEADS = 0.5
+"""Minimum probability for a heading to follow the text below it."""
 
 _UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
 _ELSEWHERE = Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG
+_NO_HEADING = Flag.ASIDE | Flag.LINK | Flag.BUTTON
 _PROSE = Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE
 _KINDS = {
     TAGS[tag]: kind
@@ -169,7 +172,28 @@ def with_alike(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
     return labels
 
 
+def with_headings(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
+    """Return the labels with headings added that stand right above a main block of the same parent."""
+    flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
+    likely = (flags & Flag.HEADING != 0) & (flags & (_UNSEEN | _ELSEWHERE | _NO_HEADING) == 0) & ~main
+    likely[:-1] &= main[1:] & (probabilities[:-1] >= HEADS)
+    likely[-1:] = False
+    labels: Bools = main.copy()
+    for i in np.flatnonzero(likely).tolist():
+        labels[i] = _parent(page, i) == _parent(page, i + 1)
+    return labels
+
+
 # ---------------------------------------------------------------------- the context of structures
+def _parent(page: Page, block: int) -> int:
+    """Return the innermost element that holds more than a block, or -1 if there is none."""
+    tree = page.tree
+    node = int(page.blocks.context[block])
+    while node >= 0 and tree.block_end[node] - tree.block_start[node] <= 1:
+        node = int(tree.parent[node])
+    return node
+
+
 def _around(page: Page, one: Structure) -> int:
     """Return the innermost element that holds more than the structure, or -1 if there is none."""
     tree = page.tree
