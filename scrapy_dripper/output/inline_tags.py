@@ -11,7 +11,7 @@ from lxml import etree
 
 from scrapy_dripper.output.footnotes import without_label
 from scrapy_dripper.output.images import emoji, image, same_image
-from scrapy_dripper.output.inline import Format, Gap, numbers_of, tells_of_window, unbroken
+from scrapy_dripper.output.inline import Format, Separator, numbers_of, tells_of_window, unbroken
 from scrapy_dripper.output.items import (
     Deleted,
     Emphasis,
@@ -70,8 +70,8 @@ def _span(reader: Reader, element: etree._Element) -> Leave:
             text = short_text(element)  # a longer text does not just repeat the line
             if text is not None and (tells_of_window(text) or reader.line.says(numbers_of(text))):
                 return skip
-            reader.line.separate(Gap.SPACE)
-            return lambda: reader.line.separate(Gap.SPACE)
+            reader.line.separate(Separator.SPACE)
+            return lambda: reader.line.separate(Separator.SPACE)
         if reader.frame.notes and reader.footnotes.leads_back(element, None):
             return skip
         if reader.frame.notes and "ltx_tag_note" in name:
@@ -165,7 +165,7 @@ def _quotation(reader: Reader, _element: etree._Element) -> Leave:
     reader.line.text("\u201c")
 
     def leave() -> None:
-        reader.line.gap = Gap.NOTHING
+        reader.line.pending = Separator.NOTHING
         reader.line.text("\u201d")
 
     return leave
@@ -174,11 +174,11 @@ def _quotation(reader: Reader, _element: etree._Element) -> Leave:
 def _line_break(reader: Reader, _element: etree._Element) -> Leave:
     line = reader.line
     if reader.frame.flat:
-        line.separate(Gap.SPACE)
-    elif line.gap < Gap.BREAK:
-        line.separate(Gap.BREAK)
+        line.separate(Separator.SPACE)
+    elif line.pending < Separator.BREAK:
+        line.separate(Separator.BREAK)
     elif reader.frame.tables:
-        line.separate(Gap.BREAKS)
+        line.separate(Separator.BREAKS)
     else:
         reader.flush()
     return None
@@ -268,7 +268,7 @@ def _cite(reader: Reader, element: etree._Element) -> Leave:
         around = around.getparent()
     if reader.line.begun or around is None or around.tag != "blockquote":
         return None
-    return lambda: reader.line.separate(Gap.LOOSE)
+    return lambda: reader.line.separate(Separator.LOOSE)
 
 
 ENTER: dict[Any, Enter] = {

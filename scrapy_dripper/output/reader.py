@@ -18,7 +18,7 @@ from scrapy_dripper.output.code.blocks import Guess, code_of_lines
 from scrapy_dripper.output.footnotes import FootnoteMarks
 from scrapy_dripper.output.frames import Frame
 from scrapy_dripper.output.images import same_image
-from scrapy_dripper.output.inline import Gap, Line, unbroken
+from scrapy_dripper.output.inline import Line, Separator, unbroken
 from scrapy_dripper.output.items import (
     Code,
     Footnote,
@@ -179,15 +179,15 @@ class Reader:
     def touch(self) -> None:
         """Separate an inline element from the previous one if style sheets usually do so."""
         if self.loose:
-            self.line.separate(Gap.LOOSE)
+            self.line.separate(Separator.LOOSE)
 
     def flush(self) -> None:
         """End the line. It becomes a paragraph, unless it belongs to a heading or another single-line element."""
         line = self.line
         if not line.begun:
-            line.gap = Gap.NOTHING
+            line.pending = Separator.NOTHING
         elif self.frame.flat:
-            line.separate(Gap.SPACE)
+            line.separate(Separator.SPACE)
         else:
             self.formats.spend(_FORMAT * line.formats)
             self.add(line.take())

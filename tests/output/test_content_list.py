@@ -198,7 +198,11 @@ def test_ruby() -> None:
 
 
 def test_a_block_in_the_ruby_of_a_heading_leaves_the_rest_of_the_page_as_it_is() -> None:
-    assert titles("<h2>a<ruby>b<span><p>c</p></span></ruby></h2><p>d</p><p>e</p>") == ["2 ab c", "paragraph", "paragraph"]
+    assert titles("<h2>a<ruby>b<span><p>c</p></span></ruby></h2><p>d</p><p>e</p>") == [
+        "2 ab c",
+        "paragraph",
+        "paragraph",
+    ]
 
 
 # ---------------------------------------------------------------------- blocks
