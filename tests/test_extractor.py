@@ -124,6 +124,7 @@ def test_a_page_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert found.fallback_reason is FallbackReason.OUTPUT_ERROR
     assert "cannot write" in (found.error or "")
+    assert found.blocks == 2
 
 
 @pytest.mark.parametrize("url", ["http://[", "not a url", "", "javascript:x", "http://a/%zz"])
