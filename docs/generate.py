@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_dripper import FallbackReason
-from scrapy_dripper.config import LONGEST, PREFIX, Config
+from scrapy_dripper.checks import LONGEST
+from scrapy_dripper.config import PREFIX, Config
 from scrapy_dripper.crawl.stats import PREFIX as STAT
 from scrapy_dripper.crawl.stats import STATS
 

@@ -6,191 +6,26 @@ The same :class:`Config` is read from Scrapy settings (``DRIPPER_BATCH_SIZE``), 
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from scrapy_dripper import checks
+from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, Check, did_you_mean, short
 from scrapy_dripper.rules import RuleError, Rules, read_rules
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+__all__ = ["CONTENT_TYPES", "ENGINES", "FALLBACKS", "PREFIX", "Config", "ConfigError"]
+
 PREFIX = "DRIPPER_"
-ENGINES = ("tagger", "qwen3")
-FALLBACKS = ("trafilatura", "html", "empty", "none")
-CONTENT_TYPES = (
-    *("title", "paragraph", "code", "formula", "table", "list", "image", "video", "audio", "quote", "rule"),
-    "footnotes",
-)
-"""The types of items of a content list (:mod:`scrapy_dripper.output.items`)."""
-
-
-LONGEST = 4_096
-"""Characters of a value, as of a path on Linux. No name or number is longer, and values can come from outside."""
-LONGEST_FIELD = 100
-"""Characters of the name of a field."""
-_is_field = re.compile(r"[^\W\d][\w.-]*").fullmatch
-
-LONGEST_NAME = 60
-"""Characters of what may be a name that was not typed right."""
+"""Start of the names of settings."""
 
 
 class ConfigError(ValueError):
     """An option has a value that it cannot have; the message names the setting, what it takes and what came."""
-
-
-Check = Callable[[Any], Any]
-"""Turn a raw value into the option's type. Raise ValueError saying what was expected."""
-
-
-def short(value: object, depth: int = 1) -> str:
-    """Return how a message shows a value: in little time and few characters, however large or deep it is."""
-    kind, most = type(value), 30
-    if isinstance(value, (str, bytes)):
-        return repr(value[:most]) + ("..." if len(value) > most else "")
-    if isinstance(value, (list, tuple)) and depth:
-        return "[" + ", ".join([short(one, depth - 1) for one in value[:3]] + ["..."] * (len(value) > 3)) + "]"
-    if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and value.bit_length() < 100):
-        return repr(value)
-    return f"a value of type {kind.__name__[:most]}"
-
-
-def did_you_mean(value: object, names: Iterable[str]) -> str:
-    """Return the end of a message: the name that looks most like what came; empty if none does, or it is no name."""
-    close = get_close_matches(value, names, 1, 0.75) if isinstance(value, str) and len(value) <= LONGEST_NAME else []
-    return f"; did you mean {close[0]}?" if close else ""
-
-
-def _boolean(value: Any) -> bool:
-    if isinstance(value, str) and len(value) <= LONGEST:
-        value = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}.get(
-            value.lower(), value
-        )
-    if value in (True, False, 1, 0):
-        return bool(value)
-    raise ValueError("True or False")
-
-
-def _one_of(*names: str) -> Check:
-    def check(value: Any) -> str:
-        if isinstance(value, str) and value in names:
-            return str(value)
-        raise ValueError("one of " + ", ".join(map(repr, names)))
-
-    return check
-
-
-def _whole(least: int) -> Check:
-    def check(value: Any) -> int:
-        try:
-            _bound(value)
-            number = int(value)
-            if number >= least and number == float(value) and not isinstance(value, bool):
-                return number
-        except (TypeError, ValueError, OverflowError):
-            pass
-        raise ValueError(f"a whole number of at least {least}")
-
-    return check
-
-
-def _bound(value: Any) -> None:
-    """Raise ValueError for a string that is too long to be worth reading."""
-    if isinstance(value, (str, bytes, bytearray)) and len(value) > LONGEST:
-        raise ValueError
-
-
-def _seconds(value: Any) -> float:
-    try:
-        number = float(value)
-        if math.isfinite(number) and number > 0 and not isinstance(value, bool):
-            return number
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise ValueError("a number of seconds above 0")
-
-
-def _share(value: Any) -> float:
-    try:
-        number = float(value)
-        if 0 <= number <= 1 and not isinstance(value, bool):
-            return number
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise ValueError("a number from 0 to 1")
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str) and 0 < len(value) <= LONGEST:
-        return value
-    raise ValueError(f"a non-empty string of at most {LONGEST:,} characters")
-
-
-def _field(value: Any) -> str:
-    # Feeds write the names as they are, and those of a request may come from outside.
-    if isinstance(value, str) and len(value) <= LONGEST_FIELD and _is_field(value) and not value.startswith("__"):
-        return value
-    raise ValueError(f"the name of a field: at most {LONGEST_FIELD} letters, digits and '_-.', a letter or '_' first")
-
-
-def _path(value: Any) -> str:
-    return _text(str(value) if hasattr(value, "__fspath__") else value)
-
-
-def _fallback(value: Any) -> str | Callable[..., Any]:
-    named = isinstance(value, str) and (value in FALLBACKS or _is_dotted(value))
-    if named or (callable(value) and not isinstance(value, type)):
-        return value  # type: ignore[no-any-return]
-    raise ValueError("one of " + ", ".join(map(repr, FALLBACKS)) + ", a dotted path to a callable or a callable")
-
-
-def _engine(value: Any) -> str:
-    if isinstance(value, str) and (value in ENGINES or _is_dotted(value)):
-        return str(value)
-    raise ValueError("one of " + ", ".join(map(repr, ENGINES)) + " or a dotted path to a callable")
-
-
-def _is_dotted(path: str) -> bool:
-    return "." in path and all(part.isidentifier() for part in path.split("."))
-
-
-def _types(value: Any) -> tuple[str, ...]:
-    names = value
-    if isinstance(value, str) and len(value) <= LONGEST:
-        names = [name.strip() for name in value.split(",")]
-    if (
-        isinstance(names, (list, tuple, set, frozenset))
-        and 0 < len(names) <= LONGEST
-        and all(name in CONTENT_TYPES for name in names)
-    ):
-        return tuple(name for name in CONTENT_TYPES if name in names)
-    raise ValueError("a list of some of " + ", ".join(map(repr, CONTENT_TYPES)))
-
-
-def _items(value: Any) -> tuple[str, ...]:
-    names = value
-    if isinstance(value, str) and len(value) <= LONGEST:
-        names = value.split(",") if value else []
-    if isinstance(names, (list, tuple, set, frozenset)) and len(names) <= LONGEST:
-        found = [
-            f"{name.__module__}.{name.__qualname__}" if isinstance(name, type) else str(name).strip()
-            for name in names
-            if isinstance(name, (str, type))
-        ]
-        if len(found) == len(names) and all(map(_is_name, found)):
-            return tuple(found)
-    raise ValueError("a list of item classes, or of their names")
-
-
-def _is_name(name: str) -> bool:
-    return len(name) <= LONGEST and all(part.isidentifier() or part == "<locals>" for part in name.split("."))
-
-
-def _optional(check: Check) -> Check:
-    return lambda value: None if value is None or (isinstance(value, str) and not value) else check(value)
 
 
 def _option(default: Any, check: Check, doc: str, *, per_request: bool = False) -> Any:
@@ -201,277 +36,297 @@ def _option(default: Any, check: Check, doc: str, *, per_request: bool = False) 
 class Config:
     """The options of one crawl, or of one page. Construction checks every value and raises :exc:`ConfigError`."""
 
-    enabled: bool = _option(True, _boolean, "Switch the plugin off without taking it out.")
+    enabled: bool = _option(True, checks.boolean, "Switch the plugin off without taking it out.")
     engine: str = _option(
         "tagger",
-        _engine,
+        checks.engine,
         "Who labels the blocks: 'tagger', 'qwen3' or a dotted path to a callable that takes the configuration and "
         "returns an engine.",
     )
     model: str | None = _option(
-        None, _optional(_path), "Folder of the model; by default the one that is bundled with the engine."
+        None, checks.optional(checks.path), "Folder of the model; by default the one that is bundled with the engine."
     )
     cascade: float | None = _option(
         None,
-        _optional(_share),
+        checks.optional(checks.share),
         "Confidence of the tagger, 0 to 1, at which a page keeps the tagger's labels and does not go to the engine.",
     )
-    device: str = _option("auto", _one_of("auto", "cpu", "cuda"), "Where the model runs.")
-    threads: int = _option(1, _whole(1), "Threads of the model's session on a CPU.")
+    device: str = _option("auto", checks.one_of("auto", "cpu", "cuda"), "Where the model runs.")
+    threads: int = _option(1, checks.whole(1), "Threads of the model's session on a CPU.")
     sdpa_kernel: int | None = _option(
         None,
-        _optional(_whole(0)),
+        checks.optional(checks.whole(0)),
         "Attention kernels that a Qwen3 model may run on a GPU, as onnxruntime numbers them; by default the fastest.",
     )
-    batch_size: int = _option(8, _whole(1), "Most pages that are labelled together.")
-    batch_wait: float = _option(0.2, _seconds, "Longest wait, in seconds, for a batch to fill.")
+    batch_size: int = _option(8, checks.whole(1), "Most pages that are labelled together.")
+    batch_wait: float = _option(0.2, checks.seconds, "Longest wait, in seconds, for a batch to fill.")
     timeout: float = _option(
         30.0,
-        _seconds,
+        checks.seconds,
         "Most seconds for one step of a page (reading it, labelling its batch, writing it); a page that takes longer "
         "falls back. Time in the queue does not count.",
     )
     fallback: str | Callable[..., Any] = _option(
         "trafilatura",
-        _fallback,
+        checks.fallback,
         "What extracts a page that the model could not decide about: 'trafilatura', 'html' (the whole cleaned page), "
         "'empty', 'none' (the item stays as it is) or a dotted path to a callable.",
         per_request=True,
     )
     favor: str = _option(
         "balanced",
-        _one_of("balanced", "precision", "recall"),
+        checks.one_of("balanced", "precision", "recall"),
         "What matters more where the tagger, or Trafilatura, is not sure: that the output holds main content only "
         "('precision'), or that nothing is missing ('recall').",
         per_request=True,
     )
     comments: str = _option(
         "auto",
-        _one_of("auto", "keep", "drop"),
+        checks.one_of("auto", "keep", "drop"),
         "What becomes of readers' comments: the model decides ('auto'), they are kept ('keep') or left out ('drop').",
         per_request=True,
     )
     min_quality: float | None = _option(
         None,
-        _optional(_share),
+        checks.optional(checks.share),
         "Expected word F1, 0 to 1, under which a page goes to the fallback, or with DRIPPER_CASCADE to the engine. By "
         "default no page does.",
         per_request=True,
     )
     rules: Rules | None = _option(
         None,
-        _optional(read_rules),
+        checks.optional(read_rules),
         "Rules for the pages of hosts: CSS or XPath of the elements to keep, to drop, or to take as the whole main "
         "content. A dict, or a TOML or JSON file.",
         per_request=True,
     )
     oversize: str = _option(
         "fallback",
-        _one_of("fallback", "truncate", "window"),
+        checks.one_of("fallback", "truncate", "window"),
         "What happens to a page over a limit: the fallback extracts it ('fallback'), its first part is labelled "
         "('truncate'), or, if it has too many tokens, it is labelled in overlapping windows ('window').",
         per_request=True,
     )
     on_engine_loss: str = _option(
         "fallback",
-        _one_of("fallback", "stop"),
+        checks.one_of("fallback", "stop"),
         "What a crawl does when the engine labels no page any more, a GPU being gone: pages fall back and it is tried "
         "again ('fallback'), or the crawl ends ('stop').",
     )
     max_tokens: int | None = _option(
-        None, _optional(_whole(1)), "Most tokens of a prompt; by default what the answer leaves of the model's context."
+        None,
+        checks.optional(checks.whole(1)),
+        "Most tokens of a prompt; by default what the answer leaves of the model's context.",
     )
     window_tokens: int | None = _option(
         None,
-        _optional(_whole(256)),
+        checks.optional(checks.whole(256)),
         "Tokens of a prompt above which a page is read in overlapping windows of so many, if that is less work; by "
         "default a page that fits is read whole.",
     )
     truncate_chars: int | None = _option(
         None,
-        _optional(_whole(0)),
+        checks.optional(checks.whole(0)),
         "Characters after which a prompt cuts a text within a block; 0 for never, by default as the model was trained.",
     )
-    max_blocks: int = _option(10_000, _whole(1), "Most blocks of a page that the engine labels.", per_request=True)
+    max_blocks: int = _option(
+        10_000, checks.whole(1), "Most blocks of a page that the engine labels.", per_request=True
+    )
     max_bytes: int = _option(
         10_000_000,
-        _whole(1),
+        checks.whole(1),
         "Most bytes of a page that are parsed; characters, where it comes as text.",
         per_request=True,
     )
-    max_nodes: int = _option(100_000, _whole(1), "Most elements of a page that are looked at.", per_request=True)
+    max_nodes: int = _option(100_000, checks.whole(1), "Most elements of a page that are looked at.", per_request=True)
     max_attributes: int = _option(
-        500_000, _whole(1), "Most attributes of a page, those of all its elements together.", per_request=True
+        500_000, checks.whole(1), "Most attributes of a page, those of all its elements together.", per_request=True
     )
     max_depth: int = _option(
-        500, _whole(256), "Depth of nested elements above which a page is flattened; no text is lost.", per_request=True
+        500,
+        checks.whole(256),
+        "Depth of nested elements above which a page is flattened; no text is lost.",
+        per_request=True,
     )
     max_text: int = _option(
-        5_000_000, _whole(1), "Most characters of text of a page, scripts and the like aside.", per_request=True
+        5_000_000, checks.whole(1), "Most characters of text of a page, scripts and the like aside.", per_request=True
     )
     max_output: int = _option(
         20,
-        _whole(1),
+        checks.whole(1),
         "How many times longer than the page each form of its output may be: Main-HTML, Markdown, text, and the "
         "content list as JSON.",
         per_request=True,
     )
     processes: int | None = _option(
         None,
-        _optional(_whole(0)),
+        checks.optional(checks.whole(0)),
         "Most worker processes that extract pages; by default one for each core but one, and with 'qwen3' two more. 0 "
         "for a thread of the crawl.",
     )
-    worker_memory: int = _option(1_024, _whole(256), "Most memory of a worker process, in MiB of address space.")
+    worker_memory: int = _option(1_024, checks.whole(256), "Most memory of a worker process, in MiB of address space.")
     sandbox: str = _option(
         "auto",
-        _one_of("auto", "always", "never"),
+        checks.one_of("auto", "always", "never"),
         "Which pages go through a worker process when the others do not, as on the command line: those that look "
         "dangerous ('auto'), all ('always') or none ('never').",
     )
     title: str = _option(
         "keep",
-        _one_of("keep", "drop"),
+        checks.one_of("keep", "drop"),
         "Whether the headline, the heading that names the main content, comes first in the output ('keep') or is left "
         "out ('drop').",
         per_request=True,
     )
     markdown: str = _option(
         "dripper",
-        _one_of("dripper", "html2text"),
+        checks.one_of("dripper", "html2text"),
         "Who writes Markdown: 'dripper' from the content list, or 'html2text' from the Main-HTML.",
         per_request=True,
     )
     links: str = _option(
         "keep",
-        _one_of("keep", "drop", "citations"),
+        checks.one_of("keep", "drop", "citations"),
         "How Markdown shows links: as links ('keep'), as their text ('drop'), or numbered, with the URLs at the end "
         "('citations').",
         per_request=True,
     )
     complex_tables: str = _option(
         "html",
-        _one_of("html", "linear"),
+        checks.one_of("html", "linear"),
         "How Markdown shows tables with spans or blocks in their cells: as HTML ('html'), or as simple tables in which "
         "spanning cells are repeated ('linear').",
         per_request=True,
     )
     callouts: str = _option(
         "alerts",
-        _one_of("alerts", "quotes"),
+        checks.one_of("alerts", "quotes"),
         "How Markdown shows notes, tips and warnings in boxes: as alerts of GitHub ('alerts'), or as block quotations "
         "that begin with their title ('quotes').",
         per_request=True,
     )
     front_matter: bool = _option(
         False,
-        _boolean,
+        checks.boolean,
         "Begin Markdown with YAML front matter: title, url, date, author and language, as far as they are known.",
         per_request=True,
     )
     guess_language: bool = _option(
         False,
-        _boolean,
+        checks.boolean,
         "Guess the language of code from the code if the page does not name it; needs the extra [guess].",
     )
     content_types: tuple[str, ...] | None = _option(
         None,
-        _optional(_types),
+        checks.optional(checks.content_types),
         "Types of content to keep in the content list, Markdown and text; by default all.",
         per_request=True,
     )
     chunk_size: int = _option(
-        2_000, _whole(50), "Most characters of a chunk, or tokens with DRIPPER_CHUNK_TOKENIZER.", per_request=True
+        2_000, checks.whole(50), "Most characters of a chunk, or tokens with DRIPPER_CHUNK_TOKENIZER.", per_request=True
     )
     chunk_overlap: int = _option(
         0,
-        _whole(0),
+        checks.whole(0),
         "How much of a chunk, in characters or tokens, the next one of the section may repeat; at most half of "
         "DRIPPER_CHUNK_SIZE counts.",
         per_request=True,
     )
     chunk_tokenizer: str | None = _option(
         None,
-        _optional(_path),
+        checks.optional(checks.path),
         "Path of the tokenizer.json, or of a folder with one, whose tokens DRIPPER_CHUNK_SIZE counts; by default it "
         "counts characters.",
     )
     absolute_urls: bool = _option(
         False,
-        _boolean,
+        checks.boolean,
         "Make the URLs in Main-HTML absolute, as those in Markdown are; by default they stay as the page has them.",
         per_request=True,
     )
     items: tuple[str, ...] | None = _option(
         None,
-        lambda value: None if value is None else _items(value),
+        lambda value: None if value is None else checks.item_names(value),
         "Item classes, or their names, whose fields are filled ('dict' for dicts), with their subclasses. By default "
         "all that have such a field, and a dict if it is the only one of its response.",
         per_request=True,
     )
     html_field: str | None = _option(
-        "main_html", _optional(_field), "Item field that receives the Main-HTML; None for no field.", per_request=True
+        "main_html",
+        checks.optional(checks.field_name),
+        "Item field that receives the Main-HTML; None for no field.",
+        per_request=True,
     )
     markdown_field: str | None = _option(
-        "markdown", _optional(_field), "Item field that receives the Markdown; None for no field.", per_request=True
+        "markdown",
+        checks.optional(checks.field_name),
+        "Item field that receives the Markdown; None for no field.",
+        per_request=True,
     )
     text_field: str | None = _option(
         None,
-        _optional(_field),
+        checks.optional(checks.field_name),
         "Item field that receives the main content as plain text; None for no field.",
         per_request=True,
     )
     title_field: str | None = _option(
-        None, _optional(_field), "Item field that receives the page's title; None for no field.", per_request=True
+        None,
+        checks.optional(checks.field_name),
+        "Item field that receives the page's title; None for no field.",
+        per_request=True,
     )
     content_field: str | None = _option(
         None,
-        _optional(_field),
+        checks.optional(checks.field_name),
         "Item field that receives the content list, as plain JSON values; None for no field.",
         per_request=True,
     )
     chunks_field: str | None = _option(
         None,
-        _optional(_field),
+        checks.optional(checks.field_name),
         "Item field that receives the main content in chunks along its headings, as plain JSON values; None for no "
         "field.",
         per_request=True,
     )
     links_field: str | None = _option(
         None,
-        _optional(_field),
+        checks.optional(checks.field_name),
         "Item field that receives the links of the main content, each with url and text; None for no field.",
         per_request=True,
     )
     metadata: bool = _option(
         False,
-        _boolean,
+        checks.boolean,
         "Read what the page says about itself: title, author, date, language, site_name, url, description, image.",
         per_request=True,
     )
     metadata_field: str | None = _option(
         None,
-        _optional(_field),
+        checks.optional(checks.field_name),
         "Item field that receives what the page says about itself, which is read then; None for no field.",
         per_request=True,
     )
     meta_field: str | None = _option(
         None,
-        _optional(_field),
+        checks.optional(checks.field_name),
         "Item field that receives a small dict: source, fallback reason, error, limit, confidence, page type, quality, "
         "block counts, fingerprints, milliseconds.",
         per_request=True,
     )
     warc: str | None = _option(
-        None, _optional(_path), "WARC file that the crawl's responses are written to, compressed if it ends in .gz."
+        None,
+        checks.optional(checks.path),
+        "WARC file that the crawl's responses are written to, compressed if it ends in .gz.",
     )
     replay: str | None = _option(
-        None, _optional(_path), "WARC file, or glob of some, that requests are answered from; nothing is downloaded."
+        None,
+        checks.optional(checks.path),
+        "WARC file, or glob of some, that requests are answered from; nothing is downloaded.",
     )
 
     report: str | None = _option(
         None,
-        _optional(_path),
+        checks.optional(checks.path),
         "HTML file that is written when the crawl ends: what it came to, and a table of its pages.",
     )
 

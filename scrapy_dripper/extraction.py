@@ -10,7 +10,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.characters import has_controls, without_controls
-from scrapy_dripper.config import LONGEST, PREFIX, Config
+from scrapy_dripper.checks import LONGEST
+from scrapy_dripper.config import PREFIX, Config
 
 if TYPE_CHECKING:
     from scrapy_dripper.output.chunks import Chunk

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.config import Config, ConfigError, short
+from scrapy_dripper.checks import short
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Engine, EngineError, Labels
 from scrapy_dripper.engines.comments import with_comments
@@ -104,28 +105,46 @@ class Extractor:
 
         extractions = []
         for one in chunk:
-            document, config, found, seconds = one.document, one.config, one.found, one.seconds
             start = time.perf_counter()
-            if isinstance(found, Extraction):
-                extraction = found
-            elif isinstance(found, Page):
-                labels = next(answers) if len(found.blocks) else _NO_BLOCKS
-                extraction = self._describe(document, config, self._write(document, config, found, labels))
-                seconds += per_block * len(found.blocks)
+            seconds = one.seconds
+            if isinstance(one.found, Extraction):
+                extraction = one.found
             else:
-                extraction = self._describe(document, config, self._without_page(document, config, found))
+                n = len(one.found.blocks) if isinstance(one.found, Page) else 0
+                labels = next(answers) if n else _NO_BLOCKS
+                extraction = self._describe(one.document, one.config, self._extraction(one, labels, n))
+                seconds += per_block * n
             seconds += time.perf_counter() - start
             extractions.append(replace(extraction, milliseconds=seconds * 1000))
         return extractions
 
-    def _without_page(self, document: Document, config: Config, error: PageError) -> Extraction:
-        """Return what the fallback makes of a document, or what its data hold if it is a shell."""
-        shell = self._shell(document, config) if error.reason is FallbackReason.NO_BLOCKS else None
+    def _extraction(self, one: _Read, labels: Labels | EngineError, n: int) -> Extraction:
+        """Return what labels make of a document with n blocks; what its data hold, or the fallback, if they cannot."""
+        document, config = one.document, one.config
+        made = self._write(document, config, one.found, labels) if isinstance(one.found, Page) else one.found
+        if _reason(made) in (FallbackReason.NO_BLOCKS, FallbackReason.NO_MAIN):
+            made = self._filled(document, config, made)
+        if isinstance(made, PageError):
+            found = self._fall_back(document, config, made.reason, str(made))
+            nothing = found.is_empty and config.fallback not in NOTHING_MEANT
+            if made.reason is FallbackReason.LOW_QUALITY and nothing:  # a doubtful text is better than none
+                return self._extraction(replace(one, config=replace(config, min_quality=None)), labels, n)
+            made = found
+        return replace(made, blocks=n) if n else made
+
+    def _filled(self, document: Document, config: Config, made: Extraction | PageError) -> Extraction | PageError:
+        """Return the article in the data of a page that a script would fill. Return other pages as they are.
+
+        If the data hold none, the page has the reason ``js_shell``.
+        """
+        shell = self._shell(document, config)
         if shell is None:
-            return self._fall_back(document, config, error.reason, str(error))
+            return made
+        if isinstance(made, PageError):
+            return PageError(FallbackReason.JS_SHELL, shell.error or "") if shell.is_empty else shell
         if shell.is_empty:
-            return self._fall_back(document, config, FallbackReason.JS_SHELL, shell.error)
-        return shell
+            return replace(made, fallback_reason=shell.fallback_reason, error=shell.error)
+        return replace(shell, rules=made.rules)
 
     def _shell(self, document: Document, config: Config) -> Extraction | None:
         """Return the extraction of a page that a script would fill, None if it is no such page."""
@@ -203,26 +222,29 @@ class Extractor:
             return self._label(pages[:half]) + self._label(pages[half:])
         return [_checked(answer, page) for answer, page in zip(answers, pages, strict=True)]
 
-    def _write(self, document: Document, config: Config, page: Page, answer: Labels | EngineError) -> Extraction:
+    def _write(
+        self, document: Document, config: Config, page: Page, answer: Labels | EngineError
+    ) -> Extraction | PageError:
+        """Return the extraction of a page, or the reason why the fallback is to extract it."""
         if isinstance(answer, EngineError):
-            return replace(self._fall_back(document, config, answer.reason, str(answer)), blocks=len(page.blocks))
-        self._begin(document)
-        ruled = marks(page, config.rules)
-        better = None if ruled.whole else self._second_opinion(document, config, answer.quality)
-        if better is not None:
-            return replace(better, blocks=len(page.blocks))
+            return PageError(answer.reason, str(answer))
         self._begin(document)
         try:
+            ruled = marks(page, config.rules)
+            quality, least = answer.quality, config.min_quality
+            if quality is not None and least is not None and quality < least and not ruled.whole:
+                error = f"expected word F1 of {quality:.3f}, under DRIPPER_MIN_QUALITY = {least:g}"
+                return PageError(FallbackReason.LOW_QUALITY, error)
             main = _decided(page, answer, ruled, config)
             extraction = self._written(document, config, page, answer, main)
             return with_retrieval(replace(extraction, rules=ruled.blocks), document, config)
         except PageError as error:
-            return replace(self._fall_back(document, config, error.reason, str(error)), blocks=len(page.blocks))
+            return PageError(error.reason, str(error))  # the caught one keeps the tree in memory
         except MemoryError:
-            return self._fall_back(document, config, FallbackReason.OVERSIZE, _NO_MEMORY)
+            return PageError(FallbackReason.OVERSIZE, _NO_MEMORY)
         except Exception as error:
             logger.debug("cannot write %(url)s", {"url": document.url}, exc_info=True)
-            return self._fall_back(document, config, FallbackReason.OUTPUT_ERROR, f"{type(error).__name__}: {error}")
+            return PageError(FallbackReason.OUTPUT_ERROR, f"{type(error).__name__}: {error}")
 
     def _written(
         self, document: Document, config: Config, page: Page, answer: Labels, main: npt.NDArray[np.bool_]
@@ -233,10 +255,6 @@ class Extractor:
         written = NOTHING if nothing else write(page, main, config, len(document.html))
         if not len(page.blocks) and not (written.text or written.markdown):
             raise PageError(FallbackReason.NO_BLOCKS, "no visible text, and formulas that cannot be read")
-        shell = self._shell(document, config) if nothing else None
-        if shell is not None and not shell.is_empty:
-            return replace(shell, blocks=len(main))
-        reason = FallbackReason.NO_MAIN if shell is None else FallbackReason.JS_SHELL
         return Extraction(
             url=document.url,
             title=page.title,
@@ -245,8 +263,7 @@ class Extractor:
             text=written.text,
             content=written.content,
             source=answer.source or self.engine.name,
-            fallback_reason=reason if nothing else None,
-            error=None if shell is None else shell.error,
+            fallback_reason=FallbackReason.NO_MAIN if nothing else None,
             labels=tuple(main.tolist()),
             probabilities=tuple(answer.probabilities.tolist()),
             blocks=len(main),
@@ -257,18 +274,9 @@ class Extractor:
             work=answer.work,
         )
 
-    def _second_opinion(self, document: Document, config: Config, quality: float | None) -> Extraction | None:
-        """Return the fallback's extraction if the page's quality is too low; None to keep the engine's answer.
 
-        The engine's answer is also kept if the fallback finds nothing, unless the fallback is one that is meant to
-        return nothing.
-        """
-        least = config.min_quality
-        if quality is None or least is None or quality >= least:
-            return None
-        error = f"expected word F1 of {quality:.3f}, under DRIPPER_MIN_QUALITY = {least:g}"
-        found = self._fall_back(document, config, FallbackReason.LOW_QUALITY, error)
-        return found if config.fallback in NOTHING_MEANT or not found.is_empty else None
+def _reason(made: Extraction | PageError) -> FallbackReason | None:
+    return made.reason if isinstance(made, PageError) else made.fallback_reason
 
 
 def _decided(page: Page, answer: Labels, ruled: Marks, config: Config) -> npt.NDArray[np.bool_]:

@@ -87,7 +87,8 @@ def test_the_snippets_without_a_spider_run(extractor: Extractor) -> None:
     """Those of a document one after the other; a remark behind the last line says what it is."""
     ran = 0
     for document in DOCUMENTS:
-        if document.stem in ("library", "corpus"):  # tests/test_library_docs.py, tests/corpus/test_guide.py
+        # They have tests of their own: test_library_docs.py, corpus/test_guide.py, test_testing.py
+        if document.stem in ("library", "corpus", "testing"):
             continue
         page = PROFILES["native"].cut(PROFILES["native"].parse("<p>One.</p><p>Two.</p>"), "https://example.org/")
         given = {"html": "<p>Tea is ready.</p>", "page": page, "probabilities": np.zeros(2, np.float32)}

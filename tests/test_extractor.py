@@ -15,29 +15,22 @@ from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fingerprint import content_hash, simhash
 from scrapy_dripper.page import Page
+from scrapy_dripper.testing import FakeEngine
 
 
-class FakeEngine:
+class Engine(FakeEngine):
     """Labels every block main, or does what it is told to for pages that hold the word 'bad'."""
 
-    name = "fake"
-    profile = "native"
-
     def __init__(self, bad: Callable[[int], Any] | None = None, limits: Limits | None = None) -> None:
+        super().__init__(limits=limits)
         self.bad = bad
-        self.limits = limits or Limits()
-        self.calls: list[int] = []
 
-    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        self.calls.append(len(pages))
-        answers = []
-        for page in pages:
-            n = len(page.blocks)
-            good = Labels(np.full(n, 0.9, dtype=np.float32), np.ones(n, dtype=np.bool_))
-            answers.append(self.bad(n) if self.bad and "bad" in page.blocks.text[0] else good)
-        return answers
+    def probability(self, text: str) -> float:
+        return 0.9
 
-    def close(self) -> None: ...
+    def answer(self, page: Page) -> Labels | EngineError:
+        bad = self.bad is not None and "bad" in page.blocks.text[0]
+        return self.bad(len(page.blocks)) if bad else super().answer(page)  # type: ignore[misc, no-any-return]
 
 
 GOOD = [f"<p>good page {i}</p><p>second block</p>" for i in range(6)]
@@ -78,7 +71,7 @@ def described(n: int, **values: Any) -> Labels:
 def test_one_bad_page_falls_back_alone(bad: Callable[[int], Any], place: int) -> None:
     """Whatever an engine does on one page of a batch, the others keep their labels."""
     pages = [*GOOD[:place], BAD, *GOOD[place:]]
-    found = Extractor(Config(fallback="html"), FakeEngine(bad)).extract(pages)
+    found = Extractor(Config(fallback="html"), Engine(bad)).extract(pages)
 
     assert [x.source for x in found] == ["fallback:html" if i == place else "fake" for i in range(7)]
     assert found[place].fallback_reason is FallbackReason.ENGINE_ERROR
@@ -90,7 +83,7 @@ def test_one_bad_page_falls_back_alone(bad: Callable[[int], Any], place: int) ->
 def test_an_engine_that_loses_a_page() -> None:
     """An answer too few is nobody's in particular: the pages are asked one by one."""
 
-    class Losing(FakeEngine):
+    class Losing(Engine):
         def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
             return super().label(pages)[: max(1, len(pages) - 1)]
 
@@ -98,26 +91,26 @@ def test_an_engine_that_loses_a_page() -> None:
 
 
 def test_a_batch_is_one_call_of_the_engine() -> None:
-    engine = FakeEngine()
+    engine = Engine()
     Extractor(Config(), engine).extract([*GOOD, "", "<script>x</script>"])
 
-    assert engine.calls == [6]
+    assert engine.batches == [6]
 
 
 def test_a_batch_of_huge_pages_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded by the elements of the pages that are looked at together, whatever the batch size."""
     monkeypatch.setattr("scrapy_dripper.extractor.NODES_TOGETHER", 10)
-    engine = FakeEngine()
+    engine = Engine()
     found = Extractor(Config(), engine).extract(GOOD)
 
-    assert engine.calls == [3, 3]
+    assert engine.batches == [3, 3]
     assert [x.text for x in found] == [f"good page {i}\nsecond block" for i in range(6)]
 
 
 def test_answers_that_are_lists() -> None:
     """An engine of somebody else's may answer with what numpy can take."""
     lists: Any = lambda n: Labels([0.9] * n, [True] * n)  # type: ignore[arg-type]  # noqa: E731
-    found = Extractor(Config(), FakeEngine(lists)).extract([BAD])[0]
+    found = Extractor(Config(), Engine(lists)).extract([BAD])[0]
 
     assert found.text == "bad page\nsecond block"
 
@@ -127,10 +120,11 @@ def test_a_page_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ValueError("cannot write")
 
     monkeypatch.setattr("scrapy_dripper.extractor.write", broken)
-    found = Extractor(Config(fallback="empty"), FakeEngine()).extract([BAD])[0]
+    found = Extractor(Config(fallback="empty"), Engine()).extract([BAD])[0]
 
     assert found.fallback_reason is FallbackReason.OUTPUT_ERROR
     assert "cannot write" in (found.error or "")
+    assert found.blocks == 2
 
 
 @pytest.mark.parametrize("url", ["http://[", "not a url", "", "javascript:x", "http://a/%zz"])
@@ -143,15 +137,15 @@ def test_any_url(url: str) -> None:
 def test_order_and_number_of_documents() -> None:
     """One extraction per document, in order, whatever the documents are."""
     documents = [Document(GOOD[0], "http://a/"), "", Document(b"%PDF-1.7 x", "http://b/"), BAD, b"<p>bytes</p>"]
-    found = Extractor(Config(fallback="empty"), FakeEngine()).extract(documents)
+    found = Extractor(Config(fallback="empty"), Engine()).extract(documents)
 
     assert [x.url for x in found] == ["http://a/", "", "http://b/", "", ""]
     assert [x.fallback_reason for x in found] == [None, "empty_body", "not_html", None, None]
-    assert Extractor(Config(), FakeEngine()).extract([]) == []
+    assert Extractor(Config(), Engine()).extract([]) == []
 
 
 def test_oversize_falls_back_by_default() -> None:
-    found = Extractor(Config(max_blocks=3, fallback="empty"), FakeEngine()).extract(["<p>word</p>" * 4])[0]
+    found = Extractor(Config(max_blocks=3, fallback="empty"), Engine()).extract(["<p>word</p>" * 4])[0]
 
     assert found.fallback_reason is FallbackReason.OVERSIZE
     assert "4 blocks, over DRIPPER_MAX_BLOCKS = 3" in (found.error or "")
@@ -160,7 +154,7 @@ def test_oversize_falls_back_by_default() -> None:
 def test_oversize_truncated() -> None:
     """The first blocks are labelled, the rest is left out, and the result says so."""
     config = Config(max_blocks=3, oversize="truncate")
-    found = Extractor(config, FakeEngine()).extract(["".join(f"<p>word {i}</p>" for i in range(5))])[0]
+    found = Extractor(config, Engine()).extract(["".join(f"<p>word {i}</p>" for i in range(5))])[0]
 
     assert (found.source, found.truncated, found.blocks) == ("fake", True, 3)
     assert found.text == "word 0\nword 1\nword 2"
@@ -168,7 +162,7 @@ def test_oversize_truncated() -> None:
 
 
 def test_an_engine_knows_its_own_limit() -> None:
-    engine = FakeEngine(limits=Limits(max_blocks=3))
+    engine = Engine(limits=Limits(max_blocks=3))
     found = Extractor(Config(fallback="empty"), engine).extract(["<p>word</p>" * 4, "<p>word</p>" * 3])
 
     assert [x.fallback_reason for x in found] == [FallbackReason.OVERSIZE, None]
@@ -177,7 +171,7 @@ def test_an_engine_knows_its_own_limit() -> None:
 def test_too_many_bytes() -> None:
     html = "<p>first words</p>" + "<p>more</p>" * 100
     cut_off, kept = (
-        Extractor(Config(max_bytes=40, oversize=oversize, fallback="empty"), FakeEngine()).extract([html])[0]
+        Extractor(Config(max_bytes=40, oversize=oversize, fallback="empty"), Engine()).extract([html])[0]
         for oversize in ("fallback", "truncate")
     )
 
@@ -190,7 +184,7 @@ def test_too_many_elements() -> None:
     """A page of a million elements costs no more than its first ones."""
     html = "<p>first words</p>" + "<i></i>" * 250_000 + "<p>last words</p>"
     cut_off, kept = (
-        Extractor(Config(oversize=oversize, fallback="empty"), FakeEngine()).extract([html])[0]
+        Extractor(Config(oversize=oversize, fallback="empty"), Engine()).extract([html])[0]
         for oversize in ("fallback", "truncate")
     )
 
@@ -202,14 +196,14 @@ def test_too_many_elements() -> None:
 def test_options_of_one_document() -> None:
     """A document can bring its own options; the others keep the extractor's."""
     own = Config(max_blocks=1, fallback="empty")
-    found = Extractor(Config(), FakeEngine()).extract([Document(GOOD[0], config=own), GOOD[1]])
+    found = Extractor(Config(), Engine()).extract([Document(GOOD[0], config=own), GOOD[1]])
 
     assert [x.source for x in found] == ["fallback:empty", "fake"]
 
 
 def test_nothing_main_is_an_answer() -> None:
     """The engine decided: the answer is empty, and no fallback finds what is not there."""
-    engine = FakeEngine(lambda n: Labels(np.zeros(n, dtype=np.float32), np.zeros(n, dtype=np.bool_)))
+    engine = Engine(lambda n: Labels(np.zeros(n, dtype=np.float32), np.zeros(n, dtype=np.bool_)))
     found = Extractor(Config(), engine).extract([BAD])[0]
 
     assert (found.main_html, found.markdown, found.text) == ("", "", "")
@@ -218,7 +212,7 @@ def test_nothing_main_is_an_answer() -> None:
 
 
 def test_extractions_are_plain_data() -> None:
-    found = Extractor(Config(), FakeEngine()).extract(GOOD[:1])[0]
+    found = Extractor(Config(), Engine()).extract(GOOD[:1])[0]
 
     assert pickle.loads(pickle.dumps(found)) == found
     assert found.meta() == {
@@ -243,7 +237,7 @@ def test_extractions_are_plain_data() -> None:
 
 def test_what_the_engine_says_of_the_page_comes_out() -> None:
     """As plain Python numbers, whatever the engine computes with; a fallback says nothing."""
-    engine = FakeEngine(
+    engine = Engine(
         lambda n: described(n, page_type="forum", page_type_probability=np.float32(0.75), quality=np.float32(0.5))
     )
     good, bad = Extractor(Config(), engine).extract([GOOD[0], BAD])
@@ -256,9 +250,9 @@ def test_what_the_engine_says_of_the_page_comes_out() -> None:
     assert (fallen.page_type, fallen.page_type_probability, fallen.quality) == (None, None, None)
 
 
-def doubtful(quality: float = 0.4, main: bool = True) -> FakeEngine:
+def doubtful(quality: float = 0.4, main: bool = True) -> Engine:
     """Return an engine that expects little of what it says of bad pages."""
-    return FakeEngine(
+    return Engine(
         lambda n: Labels(np.full(n, 0.9 if main else 0.1, dtype=np.float32), np.full(n, main), quality=quality)
     )
 
@@ -319,13 +313,13 @@ def test_the_least_quality_is_a_documents_choice() -> None:
     found = Extractor(Config(fallback="html"), doubtful()).extract([BAD, strict])
 
     assert [x.fallback_reason for x in found] == [None, FallbackReason.LOW_QUALITY]
-    without = Extractor(Config(fallback="html", min_quality=1.0), FakeEngine()).extract([BAD])[0]
+    without = Extractor(Config(fallback="html", min_quality=1.0), Engine()).extract([BAD])[0]
     assert without.source == "fake"  # an engine that says nothing of quality is never doubted
 
 
 def test_a_fallback_that_is_not_there_is_found_at_start() -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.at_all"):
-        Extractor(Config(fallback="nowhere.at_all"), FakeEngine())
+        Extractor(Config(fallback="nowhere.at_all"), Engine())
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.utils.asyncio import is_asyncio_available
 from w3lib.encoding import http_content_type_encoding
 
-from scrapy_dripper.config import Config, ConfigError, short
+from scrapy_dripper.checks import short
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.crawl.log import say_errors_in_one_sentence
 from scrapy_dripper.crawl.stats import CrawlStats

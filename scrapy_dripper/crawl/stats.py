@@ -10,7 +10,7 @@ from weakref import ref
 
 from scrapy.crawler import Crawler
 
-from scrapy_dripper.config import short
+from scrapy_dripper.checks import short
 from scrapy_dripper.crawl.engine_loss import CASCADE, EngineLoss
 from scrapy_dripper.crawl.story import Story
 from scrapy_dripper.crawl.undecided import Undecided

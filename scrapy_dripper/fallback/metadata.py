@@ -23,7 +23,7 @@ from scrapy_dripper.extraction import Document, Metadata
 from scrapy_dripper.fallback.json_ld import Names, bound_meta, json_ld
 from scrapy_dripper.fallback.trafilatura_output import limit_caches
 from scrapy_dripper.fallback.trees import limited_tree
-from scrapy_dripper.output.reader import resolver
+from scrapy_dripper.output.urls import resolver
 from scrapy_dripper.page.decode import decode
 from scrapy_dripper.page.recover import drop_controls
 

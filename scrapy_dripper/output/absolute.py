@@ -10,7 +10,7 @@ from lxml import etree
 
 from scrapy_dripper.output.bounds import UNBOUNDED
 from scrapy_dripper.output.main_html import URL_ATTRIBUTES
-from scrapy_dripper.output.reader import resolver
+from scrapy_dripper.output.urls import resolver
 
 _ATTRIBUTES = URL_ATTRIBUTES | {"data-src"}
 _candidates = re.compile(r"(?:^|(?<=,))(\s*)(\S+)").sub

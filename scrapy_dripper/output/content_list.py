@@ -9,7 +9,7 @@ from typing import Any
 
 from lxml import etree
 
-from scrapy_dripper.output import block_tags, inline_tags
+from scrapy_dripper.output import block_tags, inline_tags, list_tags
 from scrapy_dripper.output.bounds import UNBOUNDED, Allowance
 from scrapy_dripper.output.code.blocks import Guess
 from scrapy_dripper.output.content_json import weigh
@@ -65,6 +65,7 @@ _ENTER: dict[Any, Enter] = {
     **dict.fromkeys(UNSEEN, lambda _reader, _element: skip),
     **inline_tags.ENTER,
     **block_tags.ENTER,
+    **list_tags.ENTER,
     "button": _button,
 }
 

@@ -53,7 +53,7 @@ _words = re.compile(r"[\w#+]+").findall
 _tells_of_window = re.compile(r"\bnew (?:window|tab)\b|external link", re.I).search
 
 
-class Gap(IntEnum):
+class Separator(IntEnum):
     """The separator before the next piece of text. The greatest one wins."""
 
     NOTHING = 0
@@ -79,7 +79,7 @@ _Buffer: TypeAlias = "list[str | Run]"
 class Line:
     """Collects runs. White space is held back until text follows, so no line or format begins or ends with it."""
 
-    __slots__ = ("_code", "_code_begun", "_last", "_notation", "_numbers", "_outer", "_runs", "begun", "gap")
+    __slots__ = ("_code", "_code_begun", "_last", "_notation", "_numbers", "_outer", "_runs", "begun", "pending")
 
     def __init__(self, notation: Notation = NOTATION) -> None:
         self._notation = notation
@@ -91,7 +91,8 @@ class Line:
         self._numbers: tuple[str, frozenset[str]] = "", frozenset()  # the last text checked, and its numbers
         self.begun = False
         """True if the line is not empty."""
-        self.gap = Gap.NOTHING
+        self.pending = Separator.NOTHING
+        """The separator that has been held back."""
 
     @property
     def formats(self) -> int:
@@ -113,46 +114,46 @@ class Line:
                 return
         words = text.split()
         if not words:
-            if self.begun and self.gap < Gap.SPACE:
-                self.gap = Gap.SPACE
+            if self.begun and self.pending < Separator.SPACE:
+                self.pending = Separator.SPACE
             return
         joined = " ".join(words)
-        after = Gap.SPACE if text[-1].isspace() else Gap.NOTHING
-        before = Gap.SPACE if text[0].isspace() else Gap.NOTHING
+        after = Separator.SPACE if text[-1].isspace() else Separator.NOTHING
+        before = Separator.SPACE if text[0].isspace() else Separator.NOTHING
         if "\n" in text and not text.isascii():
             joined = " ".join(_line_in_cjk("", text).split())
-            before = Gap.LINE if before and "\n" in text[: len(text) - len(text.lstrip())] else before
-            after = Gap.LINE if after and "\n" in text[len(text.rstrip()) :] else after
+            before = Separator.LINE if before and "\n" in text[: len(text) - len(text.lstrip())] else before
+            after = Separator.LINE if after and "\n" in text[len(text.rstrip()) :] else after
         if self.begun:
-            if self.gap < before:
-                self.gap = before
-            if self.gap:
+            if self.pending < before:
+                self.pending = before
+            if self.pending:
                 self._fill(joined)
         self.begun = True
-        self.gap = after
+        self.pending = after
         self._last = joined
         self._runs.append(joined)
 
     def _code_text(self, text: str) -> None:
         before, joined, after = _edges(text)
         if not joined or joined.isspace():
-            self.separate(Gap.SPACE if text else Gap.NOTHING)
+            self.separate(Separator.SPACE if text else Separator.NOTHING)
             return
         if before:
-            self.separate(Gap.SPACE)
-        if self.gap and self.begun:
+            self.separate(Separator.SPACE)
+        if self.pending and self.begun:
             self._fill(joined)
         self.begun = self._code_begun = True
-        self.gap = Gap.SPACE if after else Gap.NOTHING
+        self.pending = Separator.SPACE if after else Separator.NOTHING
         self._last = joined
         self._runs.append(_Code(joined))
 
     def run(self, run: Run) -> None:
         """Add a complete run."""
-        if self.gap and self.begun:
+        if self.pending and self.begun:
             self._fill("")
         self.begun = True
-        self.gap = Gap.NOTHING
+        self.pending = Separator.NOTHING
         self._last = ""
         self._runs.append(run)
 
@@ -170,33 +171,33 @@ class Line:
             self._numbers = self._last, frozenset(numbers_of(self._last))
         return self._numbers[1].issuperset(numbers)
 
-    def separate(self, gap: Gap) -> None:
+    def separate(self, separator: Separator) -> None:
         """Separate the next piece of text from the previous one."""
-        if self.begun and self.gap < gap:
-            self.gap = gap
+        if self.begun and self.pending < separator:
+            self.pending = separator
 
     def _fill(self, following: str) -> None:
-        gap = self.gap
-        if gap < Gap.SPACE:
+        separator = self.pending
+        if separator < Separator.SPACE:
             before, after = self._last[-1:], following[:1]
-            if gap is Gap.LINE:
+            if separator is Separator.LINE:
                 if _cjk(before) and _cjk(after):
                     return
             elif before and after and (not _apart(before + after) or _cjk(before) or _cjk(after)):
                 return
         runs = self._runs
-        if self._code and self._code_begun and gap < Gap.BREAK and runs and type(runs[-1]) is _Code:
+        if self._code and self._code_begun and separator < Separator.BREAK and runs and type(runs[-1]) is _Code:
             runs.append(_Code(" "))
             return
         i = len(self._outer)
         while i and not runs:  # put white space outside of a format that has just begun
             i -= 1
             runs = self._outer[i][2]
-        if gap < Gap.BREAK:
+        if separator < Separator.BREAK:
             runs.append(" ")
         else:
             runs.append(_BREAK)
-            if gap is Gap.BREAKS:
+            if separator is Separator.BREAKS:
                 runs.append(_BREAK)
 
     # ------------------------------------------------------------------ formats
@@ -229,7 +230,7 @@ class Line:
         if self._code == 1:
             self._code_begun = False
             if self._runs and type(self._runs[-1]) is _Code:
-                self.separate(Gap.SPACE)
+                self.separate(Separator.SPACE)
 
     def close_code(self) -> None:
         """End the code."""
@@ -255,7 +256,7 @@ class Line:
             runs = self._runs
         self._runs = []
         self.begun = False
-        self.gap = Gap.NOTHING
+        self.pending = Separator.NOTHING
         self._last = ""
         if len(runs) == 1 and type(runs[0]) is str and _invisible(runs[0]):
             return ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -10,7 +11,7 @@ from lxml import etree
 
 from scrapy_dripper.output.footnotes import without_label
 from scrapy_dripper.output.images import emoji, image, is_button, same_image
-from scrapy_dripper.output.inline import Format, Gap, numbers_of, tells_of_window, unbroken
+from scrapy_dripper.output.inline import Format, Separator, numbers_of, tells_of_window, unbroken
 from scrapy_dripper.output.items import (
     Deleted,
     Emphasis,
@@ -63,28 +64,28 @@ def _span(reader: Reader, element: etree._Element) -> Leave:
     if name:
         if has_math_class(name) and add_formula(reader, element):
             return skip
-        if reader.title and _edit_link(name):
+        if reader.frame.title and _edit_link(name):
             return skip
         if reader.line.begun and _for_screen_readers(name):
             text = short_text(element)  # a longer text does not just repeat the line
             if text is not None and (tells_of_window(text) or reader.line.says(numbers_of(text))):
                 return skip
-            reader.line.separate(Gap.SPACE)
-            return lambda: reader.line.separate(Gap.SPACE)
-        if reader.in_note and reader.footnotes.leads_back(element, None):
+            reader.line.separate(Separator.SPACE)
+            return lambda: reader.line.separate(Separator.SPACE)
+        if reader.frame.notes and reader.footnotes.leads_back(element, None):
             return skip
-        if reader.in_note and "ltx_tag_note" in name:
+        if reader.frame.notes and "ltx_tag_note" in name:
             return skip
         if "ltx_note" in name and _note_of_latexml(reader, element):
             return skip
-        if reader.is_caption(element):
+        if reader.skip_caption(element):
             return skip
     return None
 
 
 def _note_of_latexml(reader: Reader, element: etree._Element) -> bool:
     """Read a footnote that is written in place of its mark. Return False for other elements."""
-    if reader.in_note or reader.title:
+    if reader.frame.notes or reader.frame.title:
         return False
     near = islice(element.iter(), MAX_BEFORE_NOTE)
     content = next((one for one in near if one.tag == "span" and "ltx_note_content" in (one.get("class") or "")), None)
@@ -92,9 +93,9 @@ def _note_of_latexml(reader: Reader, element: etree._Element) -> bool:
         return False
     mark = next(element.iter("sup"), None)
     shown = inner_text(mark).strip() if mark is not None else ""
-    reader.in_note += 1
+    reader.push(replace(reader.frame, notes=1))
     items = without_label(reader.read(content), shown)
-    reader.in_note -= 1
+    reader.pop()
     if items:
         label = reader.footnotes.free_label(shown)
         reader.inline_notes.append(Footnote(label, items))
@@ -111,9 +112,9 @@ def _anchor(reader: Reader, element: etree._Element) -> Leave:
         name = element.get("class")
         if name and _header_link(name) and not _has_word(element):
             return skip
-        if reader.in_note and reader.footnotes.leads_back(element, href):
+        if reader.frame.notes and reader.footnotes.leads_back(element, href):
             return skip
-        if reader.title:
+        if reader.frame.title:
             return None if _has_word(element) and not _is_self_link(element) else skip
         if href == "#":
             return None
@@ -123,10 +124,10 @@ def _anchor(reader: Reader, element: etree._Element) -> Leave:
             return skip
         if reader.footnotes.is_mark(element, href):
             return None  # a mark whose footnote is not main content
-    elif reader.title and _is_self_link(element):
+    elif reader.frame.title and _is_self_link(element):
         return skip
     url = reader.resolve(href)
-    if reader.title and reader.leads_here(url):
+    if reader.frame.title and reader.leads_here(url):
         return None  # the headline of a post, which themes link to the page that it is on
     if not url or not reader.line.open(Link, url, unbroken(element.get("title") or "")):
         return None
@@ -164,7 +165,7 @@ def _quotation(reader: Reader, _element: etree._Element) -> Leave:
     reader.line.text("\u201c")
 
     def leave() -> None:
-        reader.line.gap = Gap.NOTHING
+        reader.line.pending = Separator.NOTHING
         reader.line.text("\u201d")
 
     return leave
@@ -172,12 +173,12 @@ def _quotation(reader: Reader, _element: etree._Element) -> Leave:
 
 def _line_break(reader: Reader, _element: etree._Element) -> Leave:
     line = reader.line
-    if reader.flat:
-        line.separate(Gap.SPACE)
-    elif line.gap < Gap.BREAK:
-        line.separate(Gap.BREAK)
-    elif reader.in_cell:
-        line.separate(Gap.BREAKS)
+    if reader.frame.flat:
+        line.separate(Separator.SPACE)
+    elif line.pending < Separator.BREAK:
+        line.separate(Separator.BREAK)
+    elif reader.frame.tables:
+        line.separate(Separator.BREAKS)
     else:
         reader.flush()
     return None
@@ -185,11 +186,10 @@ def _line_break(reader: Reader, _element: etree._Element) -> Leave:
 
 def _ruby(reader: Reader, element: etree._Element) -> Leave:
     reader.touch()
-    if reader.in_ruby:
+    if reader.frame.ruby:
         return None
-    outer, flat = reader.line, reader.flat
-    line = reader.line = reader.new_line()
-    reader.flat, reader.in_ruby = True, 1
+    line = reader.new_line()
+    reader.push(replace(reader.frame, line=line, flat=True, ruby=True))
     line.text(element.text or "")
     parts: list[Run] = []
     for child in element:
@@ -200,12 +200,12 @@ def _ruby(reader: Reader, element: etree._Element) -> Leave:
             reader.walk(child)
         line.text(child.tail or "")
     parts += line.take()
-    reader.line, reader.flat, reader.in_ruby = outer, flat, 0
+    reader.pop()
     for part in parts:
         if type(part) is Text:
-            outer.text(part.text)
+            reader.line.text(part.text)
         else:
-            outer.run(part)
+            reader.line.run(part)
     return skip
 
 
@@ -239,7 +239,7 @@ def image_tag(reader: Reader, element: etree._Element) -> Leave:
     if _word(character):  # the name of an emoji
         character = ""
     found = None if character else image(element, reader.resolve)
-    if found is None and reader.in_cell and not reader.line.begun and not is_button(element):
+    if found is None and reader.frame.tables and not reader.line.begun and not is_button(element):
         character = character or " ".join((element.get("alt") or "").split())  # a check mark or a cross
     if character:
         reader.line.text(character)
@@ -250,12 +250,14 @@ def image_tag(reader: Reader, element: etree._Element) -> Leave:
 
 def _box(reader: Reader, element: etree._Element) -> Leave:
     """Record the state of a task's checkbox, at the beginning of its list entry."""
+    around = reader.frame.open_list
     if (
         (element.get("type") or "").lower() == "checkbox"
-        and reader.kind in ("ordered", "unordered")
+        and around is not None
+        and around.kind != "definition"
         and not (reader.items or reader.line.begun or element.get("name"))
     ):
-        reader.checked = element.get("checked") is not None
+        around.checked = element.get("checked") is not None
     return skip
 
 
@@ -266,7 +268,7 @@ def _cite(reader: Reader, element: etree._Element) -> Leave:
         around = around.getparent()
     if reader.line.begun or around is None or around.tag != "blockquote":
         return None
-    return lambda: reader.line.separate(Gap.LOOSE)
+    return lambda: reader.line.separate(Separator.LOOSE)
 
 
 ENTER: dict[Any, Enter] = {

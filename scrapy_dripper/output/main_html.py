@@ -15,7 +15,7 @@ from scrapy_dripper.output.code.blocks import has_code_class
 from scrapy_dripper.output.hidden import hidden_nodes
 from scrapy_dripper.output.images import player
 from scrapy_dripper.output.urls import script_url, unsafe_source_set, unsafe_url
-from scrapy_dripper.page.page import NOBODY, Flag, Page, Tree, block_behind, by_owner
+from scrapy_dripper.page.page import Flag, Page, Tree, block_behind, by_owner, is_gap
 from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS, UNSEEN, Kind
 
 ATTRIBUTES = frozenset(
@@ -96,7 +96,7 @@ def main_tree(page: Page, main: npt.NDArray[np.bool_]) -> etree._Element:
     kept_of = _kept_owners(main)
     text, tail, own = kept_of[tree.text_owner], kept_of[tree.tail_owner], kept_of[tree.self_owner]
     hidden = hidden_nodes(tree)
-    own[list(_at_edges(page, main, np.flatnonzero((tree.self_owner < NOBODY) & ~own).tolist()))] = True
+    own[list(_at_edges(page, main, np.flatnonzero(is_gap(tree.self_owner) & ~own).tolist()))] = True
     if hidden.any():
         text &= ~hidden
         tail &= ~hidden[np.maximum(tree.parent, 0)]

@@ -1,7 +1,7 @@
 """Walk over a tree, and collect its items.
 
-Tags are handled by functions from a table (:mod:`~scrapy_dripper.output.content_list`). Lists, quotes and figures save
-the outer state while they are open, so a tree can have any depth. Only tables are read recursively, to a limited depth.
+Tags are handled by functions from a table (:mod:`~scrapy_dripper.output.content_list`). Lists, quotes and figures put a
+frame on a stack while they are open, so a tree can have any depth. Only tables are read recursively, up to a limit.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, TypeAlias
-from urllib.parse import unquote, urljoin, urlsplit
 
 from lxml import etree
 
-from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.bounds import UNBOUNDED, Allowance
 from scrapy_dripper.output.code.blocks import Guess, code_of_lines
 from scrapy_dripper.output.footnotes import FootnoteMarks
+from scrapy_dripper.output.frames import Frame
 from scrapy_dripper.output.images import same_image
-from scrapy_dripper.output.inline import Gap, Line, unbroken
+from scrapy_dripper.output.inline import Line, Separator, unbroken
 from scrapy_dripper.output.items import (
     Code,
     Footnote,
@@ -29,7 +28,6 @@ from scrapy_dripper.output.items import (
     Items,
     LineBreak,
     Link,
-    ListItem,
     Paragraph,
     Run,
     Runs,
@@ -38,13 +36,11 @@ from scrapy_dripper.output.items import (
     Title,
 )
 from scrapy_dripper.output.math.delimiters import Notation
-from scrapy_dripper.output.urls import unsafe_url
+from scrapy_dripper.output.urls import comparable, resolver
 from scrapy_dripper.page.tags import LOOSE
 
 MAX_NESTING = 10
 """Maximum nesting of lists, quotes and figures. Deeper ones are replaced by their content."""
-MAX_BASE_URL = 4_096
-"""Maximum length of a base URL that is used to resolve relative links, because each link contains a copy of it."""
 
 _FORMAT = len('{"type":"sub","runs":[]}')
 
@@ -56,47 +52,6 @@ Enter: TypeAlias = "Callable[[Reader, etree._Element], Leave]"
 
 def skip() -> None:
     """Do nothing: returned by handlers to skip the content of an element."""
-
-
-def _place(url: str) -> str:
-    """Return a URL in the form in which two spellings of it are equal."""
-    return unquote(url[:MAX_BASE_URL].partition("#")[0]).rstrip("/")
-
-
-def resolver(base_url: str, growth: int = UNBOUNDED) -> Callable[[str], str]:
-    """Return a function that makes URLs absolute. It never raises. URLs that could run code become empty.
-
-    ``growth`` limits the characters that it adds to all URLs in total. Once it is used up, URLs are not changed.
-    """
-    base_url = without_controls(base_url) if len(base_url) <= MAX_BASE_URL else ""
-    try:
-        parts = urlsplit(base_url)
-        origin = f"{parts.scheme}://{parts.netloc}" if parts.scheme in ("http", "https") and parts.netloc else ""
-    except ValueError:
-        base_url = origin = ""
-
-    def join(url: str) -> str:
-        if origin and url[:1] == "/" and url[1:2] != "/" and "/." not in url:
-            return origin + url
-        try:
-            return urljoin(base_url, url)
-        except ValueError:  # such as https://[your-domain]/
-            return url
-
-    def resolve(url: str) -> str:
-        nonlocal growth
-        url = url.strip()
-        if url.startswith(("http://", "https://")):
-            return url
-        if unsafe_url(url):
-            return ""
-        if growth < len(base_url):  # the maximum that it can add
-            return url
-        joined = join(url)
-        growth -= max(0, len(joined) - len(url))
-        return joined
-
-    return resolve
 
 
 class Reader:
@@ -114,7 +69,7 @@ class Reader:
         self._notation = notation
         self._enter, self._other = enter, other
         self.resolve = resolver(base_url, most // 2)
-        self._here = _place(base_url)
+        self._here = comparable(base_url)
         self.formats = Allowance("content list", most)
         """Limits the formats around paragraphs, because each paragraph repeats all open formats."""
         self.tables = Allowance("content list", most)
@@ -125,32 +80,35 @@ class Reader:
         """Footnotes that were written in place of their marks."""
         self.captions: dict[etree._Element, int] = {}
         """Captions that were read with their figures, and the index of the figure's item after each."""
-        self.line = self.new_line()
-        self.items: list[Item] = []
         self.loose = False
         """True after an element that style sheets set apart from its neighbours."""
-        self.flat = False
-        """True inside an element that is a single line. Blocks in it do not end the line."""
-        self.title = 0
-        """Level of the open heading, or 0."""
-        self.anchor = ""
-        """The id of the open heading."""
-        self.in_cell = self.in_note = self.in_ruby = 0
-        self.nesting = 0
-        # The innermost list: its kind, its entries so far, the labels of footnotes among them, and their numbers.
-        self.kind: str | None = None
-        self.entries: list[ListItem] = []
-        self.terms: list[Runs] = []
-        self.labels: dict[int, str] = {}
-        self.numbers: dict[int, int] = {}
-        self.number: int | None = None  # the number of the open entry, if entries have explicit numbers
-        self.step = 1
-        self.checked: bool | None = None
-        """Whether the task of the open entry is done; None if it is not a task."""
+        self.frame = Frame(self.new_line(), [])
+        """The state that the innermost open elements have set."""
+        self._outer: list[Frame] = []
+
+    @property
+    def line(self) -> Line:
+        """The line that text is added to."""
+        return self.frame.line
+
+    @property
+    def items(self) -> list[Item]:
+        """The items so far, of the innermost element that collects its own."""
+        return self.frame.items
+
+    def push(self, frame: Frame) -> None:
+        """Continue with another state until :meth:`pop`."""
+        self._outer.append(self.frame)
+        self.frame = frame
+
+    def pop(self) -> Frame:
+        """Return to the state before the last :meth:`push`. Return the state that ends."""
+        ended, self.frame = self.frame, self._outer.pop()
+        return ended
 
     def leads_here(self, url: str) -> bool:
         """Return True if an absolute URL is that of the page, whatever its fragment."""
-        return bool(self._here) and len(url) <= MAX_BASE_URL and _place(url) == self._here
+        return bool(self._here) and comparable(url) == self._here
 
     def new_line(self) -> Line:
         """Return an empty line."""
@@ -168,24 +126,16 @@ class Reader:
                 and (text.isascii() or "\n" not in text)
             ):
                 return (Paragraph((Text(text),)),) if text else ()
-        saved = self.__dict__.copy()
-        self.line, self.items, self.kind, self.entries, self.terms, self.labels = self.new_line(), [], None, [], [], {}
-        self.flat = self.loose = False
-        self.title = 0
+        self.push(replace(self.frame, line=self.new_line(), items=[], open_list=None, flat=False, title=0))
         self.walk(element)
         self.flush()
-        items = tuple(self.items)
-        self.__dict__.update(saved)
-        return items
+        return tuple(self.pop().items)
 
     def read_line(self, element: etree._Element) -> Runs:
         """Return the content of an element as one line."""
-        saved = self.line, self.flat
-        self.line, self.flat = self.new_line(), True
+        self.push(replace(self.frame, line=self.new_line(), flat=True))
         self.walk(element)
-        runs = self.line.take()
-        self.line, self.flat = saved
-        return runs
+        return self.pop().line.take()
 
     def walk(self, root: etree._Element) -> None:
         """Add the content of an element."""
@@ -229,15 +179,15 @@ class Reader:
     def touch(self) -> None:
         """Separate an inline element from the previous one if style sheets usually do so."""
         if self.loose:
-            self.line.separate(Gap.LOOSE)
+            self.line.separate(Separator.LOOSE)
 
     def flush(self) -> None:
         """End the line. It becomes a paragraph, unless it belongs to a heading or another single-line element."""
         line = self.line
         if not line.begun:
-            line.gap = Gap.NOTHING
-        elif self.flat:
-            line.separate(Gap.SPACE)
+            line.pending = Separator.NOTHING
+        elif self.frame.flat:
+            line.separate(Separator.SPACE)
         else:
             self.formats.spend(_FORMAT * line.formats)
             self.add(line.take())
@@ -258,7 +208,7 @@ class Reader:
             return
         images = images_of(runs)
         if images is None:
-            lines = code_of_lines(runs) if type(runs[0]) is Code and not self.in_cell else None
+            lines = code_of_lines(runs) if type(runs[0]) is Code and not self.frame.tables else None
             self.items.append(lines or Paragraph(runs))
             return
         for found in images:
@@ -270,46 +220,41 @@ class Reader:
 
     def end_title(self) -> None:
         """End the open heading: at its end tag, or before a block that it cannot contain."""
-        level, runs = self.title, self.line.take()
-        self.title, self.flat = 0, False
+        runs, heading = self.line.take(), self.pop()
         if len(runs) == 1 and type(runs[0]) is Strong:
             runs = runs[0].runs
         if runs and images_of(runs) is not None:
             self.add(runs)
         elif runs:
-            self.items.append(Title(level, runs, self.anchor))
-            self.anchor = ""  # if a block splits a heading, only the first part has the anchor
+            self.items.append(Title(heading.title, runs, heading.anchor))
 
-    def is_caption(self, element: etree._Element) -> bool:
-        """Return True for a caption that was already read with its figure. End the line before it."""
+    def split_title(self) -> None:
+        """End the open heading if it has text, before a block that it cannot contain."""
+        if self.frame.title and self.line.begun and not self.frame.ruby:
+            self.end_title()
+
+    def skip_caption(self, element: etree._Element) -> bool:
+        """Skip a caption that was already read with its figure, and end the line before it. Return False if it is not
+        one."""
         if element not in self.captions:
             return False
         self.flush()
         self.captions[element] = len(self.items)
         return True
 
-    def begins_block(self) -> bool:
-        """Return True if a block that cannot be part of a line can begin here. It ends a heading that has text."""
-        if self.title and self.line.begun:
-            self.end_title()
-        return not self.flat
-
+    @property
     def fits(self) -> bool:
-        """Return True if a container of items can begin here."""
-        return self.begins_block() and self.nesting < MAX_NESTING
+        """True if a container of items can begin here."""
+        return not self.frame.flat and self.frame.nesting < MAX_NESTING
 
     def hold(self, make: Callable[[Items], Sequence[Item]]) -> Leave:
         """Collect the items of an element, and replace them by those from ``make`` at its end."""
         self.flush()
-        outer, self.items = self.items, []
-        kind, self.kind = self.kind, None
-        self.nesting += 1
+        self.push(replace(self.frame, items=[], open_list=None, nesting=self.frame.nesting + 1))
 
         def leave() -> None:
             self.flush()
-            self.nesting -= 1
-            self.kind = kind
-            inner, self.items = self.items, outer
+            inner = self.pop().items
             self.items.extend(make(tuple(inner)))
 
         return leave

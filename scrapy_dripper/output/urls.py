@@ -1,8 +1,16 @@
-"""Detect URLs that could run code in a browser."""
+"""The URLs of a page: resolve them, and leave out those that could run code in a browser."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from urllib.parse import unquote, urljoin, urlsplit
+
+from scrapy_dripper.characters import without_controls
+from scrapy_dripper.output.bounds import UNBOUNDED
+
+MAX_BASE_URL = 4_096
+"""Maximum length of a base URL that is used to resolve relative links, because each link contains a copy of it."""
 
 _SCRIPT = r"(?:feed:|jar:|view-source:)*(?:javascript|livescript|mocha|vbscript)\s*:"
 _DATA = r"data(?!:image/(?!svg)[\w.-]+[;,])\s*:"  # images are safe, but +xml types are documents
@@ -25,3 +33,47 @@ def script_url(url: str) -> bool:
 def unsafe_source_set(value: str) -> bool:
     """Return True if a URL of a ``srcset`` could run code."""
     return _unsafe_in_set(value) is not None
+
+
+def comparable(url: str) -> str:
+    """Return a URL without its fragment, in the form in which two spellings of it are equal.
+
+    It is empty if the URL is longer than :data:`MAX_BASE_URL`.
+    """
+    return unquote(url.partition("#")[0]).rstrip("/") if len(url) <= MAX_BASE_URL else ""
+
+
+def resolver(base_url: str, growth: int = UNBOUNDED) -> Callable[[str], str]:
+    """Return a function that makes URLs absolute. It never raises. URLs that could run code become empty.
+
+    ``growth`` limits the characters that it adds to all URLs in total. Once it is used up, URLs are not changed.
+    """
+    base_url = without_controls(base_url) if len(base_url) <= MAX_BASE_URL else ""
+    try:
+        parts = urlsplit(base_url)
+        origin = f"{parts.scheme}://{parts.netloc}" if parts.scheme in ("http", "https") and parts.netloc else ""
+    except ValueError:
+        base_url = origin = ""
+
+    def join(url: str) -> str:
+        if origin and url[:1] == "/" and url[1:2] != "/" and "/." not in url:
+            return origin + url
+        try:
+            return urljoin(base_url, url)
+        except ValueError:  # such as https://[your-domain]/
+            return url
+
+    def resolve(url: str) -> str:
+        nonlocal growth
+        url = url.strip()
+        if url.startswith(("http://", "https://")):
+            return url
+        if unsafe_url(url):
+            return ""
+        if growth < len(base_url):  # the maximum that it can add
+            return url
+        joined = join(url)
+        growth -= max(0, len(joined) - len(url))
+        return joined
+
+    return resolve

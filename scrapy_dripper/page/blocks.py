@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -17,19 +16,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_dripper.page.head import about, math_settings, title_and_base
-from scrapy_dripper.page.nodes import BREAK, Nodes, collapsed
-from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree, gap_before
+from scrapy_dripper.page.nodes import BREAK, Nodes, collapsed, ints, is_silent_content, may_be_hidden
+from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Page, gap_before
 from scrapy_dripper.page.recover import xml_text
 from scrapy_dripper.page.sentence import kinds_in_text
 from scrapy_dripper.page.tags import (
     CELLS,
     LOOSE,
     OWNED,
-    ROLE_FLAGS,
     SILENT,
     TABLE_PARTS,
-    TAG_FLAGS,
-    TAGS,
     UNSEEN,
     Kind,
 )
@@ -45,11 +41,7 @@ MAX_NODES = 200_000
 
 _WRAPPERS = frozenset({"p", "div"})
 _BLOCK, _BR, _MEDIA = int(Kind.BLOCK), int(Kind.BREAK), int(Kind.MEDIA)
-_FLAGS = {tag: int(flag) for tag, flag in TAG_FLAGS.items()}
-_ROLES = {role: int(flag) for role, flag in ROLE_FLAGS.items()}
-_HIDDEN, _ARIA = int(Flag.HIDDEN), int(Flag.ARIA)
 _LINK, _STRONG, _PRE, _CODE = int(Flag.LINK), int(Flag.STRONG), int(Flag.PREFORMATTED), int(Flag.CODE)
-_hiding = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I).search
 _word = re.compile(r"\w").search
 
 
@@ -64,8 +56,8 @@ def cut(root: HtmlElement, url: str = "") -> Page:
     if truncated:
         _drop_after(unseen[-1])
     scripts, hints = math_settings(unseen), about(unseen)
-    drawn: dict[HtmlElement, bool] = {}
-    _drop([element for element in unseen if not _is_content(element, drawn)])
+    drawn = _drawn(unseen)
+    _drop([element for element in unseen if not (element in drawn or is_silent_content(element))])
     for element in unseen:
         if element.tag == "iframe":  # its content is for browsers without frames
             element.text = None
@@ -78,23 +70,19 @@ def cut(root: HtmlElement, url: str = "") -> Page:
     return replace(_Cutter(root).page(url, base_url, title, truncated), scripts=scripts, about=hints)
 
 
-def _is_content(element: HtmlElement, drawn: dict[HtmlElement, bool]) -> bool:
-    """Return True for a formula in a script or drawn by MathJax, and for a frame with a source.
-
-    ``drawn`` caches for each MathJax container whether its formula exists only as a drawing.
-    """
-    if element.tag == "svg":
-        container = next(element.iterancestors("mjx-container"), None)
+def _drawn(elements: list[HtmlElement]) -> set[HtmlElement]:
+    """Return the pictures of formulas that MathJax has only drawn, without MathML beside them."""
+    only_drawn: dict[HtmlElement, bool] = {}
+    drawn = set()
+    for element in elements:
+        container = next(element.iterancestors("mjx-container"), None) if element.tag == "svg" else None
         if container is None:
-            return False
-        if container not in drawn:
-            drawn[container] = container.find("mjx-assistive-mml") is None
-        return drawn[container]
-    if element.tag == "script":
-        return str(element.get("type", "")).strip().lower().startswith("math/")
-    if element.tag == "iframe" and (element.get("src") or element.get("data-src")):
-        return len(element) == 0
-    return False
+            continue
+        if container not in only_drawn:
+            only_drawn[container] = container.find("mjx-assistive-mml") is None
+        if only_drawn[container]:
+            drawn.add(element)
+    return drawn
 
 
 def _drop(elements: list[HtmlElement]) -> None:
@@ -139,17 +127,12 @@ class _Cutter:
     run_bold_chars: int
 
     def __init__(self, root: HtmlElement) -> None:
-        nodes = Nodes(root, MAX_NODES)
+        self.columns = nodes = Nodes(root, MAX_NODES, attributes=True)
         m = len(nodes)
-        self.truncated = nodes.truncated
         self.nodes, self.parent, self.end = nodes.node, nodes.parent, nodes.end
-        self.tags, self.tails = nodes.tag, nodes.tail
+        self.tags, self.tails, self.flags = nodes.tag, nodes.tail, nodes.flags
         self.texts = [text if tag != "script" else None for tag, text in zip(nodes.tag, nodes.text, strict=True)]
-        self.kinds = kinds_in_text(self.nodes, self.tags, self.end)
-        self.flags = [0] * m
-        self.names = [""] * m
-        self.signature = [0] * m
-        self.depth = [0] * m
+        self.kinds = kinds_in_text(nodes)
         self.block_start = [0] * m
         self.block_end = [0] * m
         self.text_owner = array("i", [NOBODY]) * m
@@ -162,7 +145,6 @@ class _Cutter:
         self.leaf: list[int] = []
         self.counts: list[tuple[int, int, int, int]] = []
         self.pictures = 0  # since the last block
-        self.pairs: dict[tuple[str, str], int] = {}
         self.contexts: list[int] = []
         self.whole_start = self.whole_end = 0
         self._start_run()
@@ -170,24 +152,15 @@ class _Cutter:
     def page(self, url: str, base_url: str, title: str | None, truncated: bool) -> Page:
         self._walk()
         columns = np.array(self.counts, dtype=np.int32).reshape(-1, 4).T
-        blocks = Blocks(self.text, _ints(self.context), _ints(self.leaf), *columns)
-        get = TAGS.get
-        tree = Tree(
-            nodes=self.nodes,
-            parent=_ints(self.parent),
-            end=_ints(self.end),
-            tag=_ints([get(tag, 0) for tag in self.tags]),
-            signature=_ints(self.signature),
-            names=self.names,
-            flags=_ints(self.flags),
-            depth=_ints(self.depth),
-            block_start=_ints(self.block_start),
-            block_end=_ints(self.block_end),
+        blocks = Blocks(self.text, ints(self.context), ints(self.leaf), *columns)
+        tree = self.columns.tree(
+            block_start=ints(self.block_start),
+            block_end=ints(self.block_end),
             text_owner=np.frombuffer(self.text_owner, dtype=np.int32),
             tail_owner=np.frombuffer(self.tail_owner, dtype=np.int32),
             self_owner=np.frombuffer(self.self_owner, dtype=np.int32),
         )
-        truncated = truncated or self.truncated
+        truncated = truncated or self.columns.truncated
         return Page(url=url, base_url=base_url, title=title, tree=tree, blocks=blocks, truncated=truncated)
 
     # ------------------------------------------------------------------ shape of the tree
@@ -237,7 +210,7 @@ class _Cutter:
                 p = self.parent[i]
                 if (wrapper[p] or self.tags[p] in ("td", "th")) and children[p] == 1:
                     alone = not (self.texts[p] or "").strip() and not (self.tails[i] or "").strip()
-                    wrapper[i] = alone and not _may_be_hidden(self.nodes[i])
+                    wrapper[i] = alone and not may_be_hidden(self.nodes[i])
         return wrapper
 
     # ------------------------------------------------------------------ the pass
@@ -247,7 +220,7 @@ class _Cutter:
         for i in range(len(self.nodes)):
             while open_nodes and end[open_nodes[-1]] <= i:
                 self._close(open_nodes.pop())
-            self._describe(i)
+            self.run_links += tags[i] == "a"
             kind = kinds[i]
             if kind == _BLOCK:
                 if i < self.whole_end:
@@ -330,39 +303,6 @@ class _Cutter:
             run.append(BREAK)
         self.glue = False
 
-    def _describe(self, i: int) -> None:
-        """Fill in the columns of a node for the tagger: flags, depth, names, signature."""
-        p = self.parent[i]
-        tag = self.tags[i]
-        own = _FLAGS.get(tag, 0)
-        name = ""
-        items = self.nodes[i].items()
-        if items:
-            identity = ""
-            for key, value in items:
-                if key == "class":
-                    name = value
-                elif key == "id":
-                    identity = value
-                elif key == "role":
-                    own |= _ROLES.get(value, 0) | _ARIA
-                elif key == "hidden":
-                    own |= _HIDDEN
-                elif key == "style":
-                    if _hiding(value):
-                        own |= _HIDDEN
-                elif key[:5] == "aria-":
-                    own |= _HIDDEN if key == "aria-hidden" and value == "true" else _ARIA
-            self.names[i] = f"{name} {identity}" if identity else name
-        if p >= 0:
-            own |= self.flags[p]
-            self.depth[i] = self.depth[p] + 1
-        self.flags[i] = own
-        if tag == "a":
-            self.run_links += 1
-        pair = (tag, name)
-        self.signature[i] = self.pairs.setdefault(pair, len(self.pairs))
-
     # ------------------------------------------------------------------ runs
     def _start_run(self) -> None:
         self.run: list[str] = []
@@ -398,12 +338,3 @@ class _Cutter:
             for i in self.run_silent:
                 self.self_owner[i] = owner
             self.run_silent = []
-
-
-def _ints(values: Sequence[int]) -> Ints:
-    return np.array(values, dtype=np.int32)
-
-
-def _may_be_hidden(node: HtmlElement) -> bool:
-    get = node.get
-    return get("hidden") is not None or get("aria-hidden") == "true" or bool(_hiding(get("style") or ""))

@@ -1,12 +1,16 @@
-"""The nodes of a tree in document order, as lists for both cutters."""
+"""The nodes of a tree in document order, as columns for both cutters."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from scrapy_dripper.page.page import Flag
-from scrapy_dripper.page.tags import CELLS, KINDS, TAG_FLAGS, Kind
+import numpy as np
+
+from scrapy_dripper.page.page import Flag, Ints, Tree
+from scrapy_dripper.page.tags import CELLS, KINDS, ROLE_FLAGS, TAG_FLAGS, TAGS, Kind
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -14,11 +18,17 @@ if TYPE_CHECKING:
 BREAK = "\0"
 """Marks a line break while text is collected. The parser never returns NUL itself."""
 
+_TAG_FLAGS = {tag: int(flag) for tag, flag in TAG_FLAGS.items()}
+_ROLE_FLAGS = {role: int(flag) for role, flag in ROLE_FLAGS.items()}
+_HIDDEN, _ARIA = int(Flag.HIDDEN), int(Flag.ARIA)
+_hiding = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I).search
+
 
 class Nodes:
     """The first ``limit`` nodes of a tree in document order, so that a subtree is a slice."""
 
-    def __init__(self, root: HtmlElement, limit: int) -> None:
+    def __init__(self, root: HtmlElement, limit: int, *, attributes: bool) -> None:
+        """With ``attributes``, flags are also taken from roles and other attributes, and not only from tags."""
         self.node: list[HtmlElement] = list(islice(root.iter(), limit + 1))
         self.truncated = len(self.node) > limit
         del self.node[limit:]
@@ -33,9 +43,52 @@ class Nodes:
         self.tag = [str(node.tag) for node in self.node]
         self.text: list[str | None] = [node.text for node in self.node]
         self.tail: list[str | None] = [node.tail for node in self.node]
+        known = {tag: int(KINDS.get(tag, Kind.BLOCK if "-" in tag else Kind.INLINE)) for tag in set(self.tag)}
+        self.kind = [known[tag] for tag in self.tag]
+        """The :class:`Kind` of each node, by its tag alone."""
+        self.name = [""] * m
+        self.id = [""] * m
+        self.depth = [0] * m
+        self.flags = [0] * m
+        self._describe(attributes)
+
+    def _describe(self, attributes: bool) -> None:
+        """Fill in names, ids, depths and flags."""
+        for i, (node, tag, p) in enumerate(zip(self.node, self.tag, self.parent, strict=True)):
+            flags = _TAG_FLAGS.get(tag, 0)
+            for key, value in node.items():
+                if key == "class":
+                    self.name[i] = value
+                elif key == "id":
+                    self.id[i] = value
+                elif attributes:
+                    flags |= _flags_of(key, value)
+            if p >= 0:
+                flags |= self.flags[p]
+                self.depth[i] = self.depth[p] + 1
+            self.flags[i] = flags
 
     def __len__(self) -> int:
         return len(self.node)
+
+    def tree(self, block_start: Ints, block_end: Ints, text_owner: Ints, tail_owner: Ints, self_owner: Ints) -> Tree:
+        """Return the tree of a page, with the columns that a cutter has filled in."""
+        pairs: dict[tuple[str, str], int] = {}
+        return Tree(
+            nodes=self.node,
+            parent=ints(self.parent),
+            end=ints(self.end),
+            tag=ints([TAGS.get(tag, 0) for tag in self.tag]),
+            signature=ints([pairs.setdefault(pair, len(pairs)) for pair in zip(self.tag, self.name, strict=True)]),
+            names=[f"{name} {id_}" if id_ else name for name, id_ in zip(self.name, self.id, strict=True)],
+            flags=ints(self.flags),
+            depth=ints(self.depth),
+            block_start=block_start,
+            block_end=block_end,
+            text_owner=text_owner,
+            tail_owner=tail_owner,
+            self_owner=self_owner,
+        )
 
     def children(self, first: int, last: int) -> list[int]:
         """Return the root nodes of a slice of whole subtrees."""
@@ -44,25 +97,6 @@ class Nodes:
             children.append(first)
             first = self.end[first]
         return children
-
-
-class DescribedNodes(Nodes):
-    """Nodes with columns for their tags, classes and ids."""
-
-    def __init__(self, root: HtmlElement, limit: int) -> None:
-        super().__init__(root, limit)
-        self.kind = [KINDS.get(tag, Kind.BLOCK if "-" in tag else Kind.INLINE) for tag in self.tag]
-        self.name: list[str] = [node.get("class", "") for node in self.node]
-        self.id: list[str] = [node.get("id", "") for node in self.node]
-        pairs: dict[tuple[str, str], int] = {}
-        self.signature = [pairs.setdefault(pair, len(pairs)) for pair in zip(self.tag, self.name, strict=True)]
-        self.depth = [0] * len(self)
-        self.flags = [int(TAG_FLAGS.get(tag, 0)) for tag in self.tag]
-        """Flags from tags, without those from roles or attributes."""
-        for i, p in enumerate(self.parent):
-            if p >= 0:
-                self.depth[i] = self.depth[p] + 1
-                self.flags[i] |= self.flags[p]
 
     def read(self, around: int, lead: str | None, first: int, last: int, seen: list[bool]) -> tuple[str, int]:
         """Return the text of a slice of whole subtrees, and the innermost node around its first word.
@@ -104,6 +138,38 @@ class DescribedNodes(Nodes):
         if self.kind[i] != Kind.BLOCK:
             return []
         return [" " if self.tag[i] in CELLS else BREAK]
+
+
+def _flags_of(attribute: str, value: str) -> int:
+    """Return the flags that an attribute gives to its element."""
+    if attribute == "role":
+        return _ROLE_FLAGS.get(value, 0) | _ARIA
+    if attribute == "hidden":
+        return _HIDDEN
+    if attribute == "style":
+        return _HIDDEN if _hiding(value) else 0
+    if attribute[:5] == "aria-":
+        return _HIDDEN if attribute == "aria-hidden" and value == "true" else _ARIA
+    return 0
+
+
+def may_be_hidden(node: HtmlElement) -> bool:
+    """Return True if the attributes of an element hide it."""
+    return any(_flags_of(key, value) & _HIDDEN for key, value in node.items())
+
+
+def is_silent_content(element: HtmlElement) -> bool:
+    """Return True for content without text of its own: a formula in a script, and a frame with a source."""
+    if element.tag == "script":
+        return str(element.get("type", "")).strip().lower().startswith("math/")
+    if element.tag == "iframe":
+        return len(element) == 0 and bool(element.get("src") or element.get("data-src"))
+    return False
+
+
+def ints(values: Sequence[int]) -> Ints:
+    """Return a column."""
+    return np.array(values, dtype=np.int32)
 
 
 def collapsed(text: str, preformatted: bool) -> str:

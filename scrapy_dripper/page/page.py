@@ -33,6 +33,11 @@ def block_behind(gap: T) -> T:
     return -2 - gap
 
 
+def is_gap(owner: Ints) -> npt.NDArray[np.bool_]:
+    """Return True for each owner number that is that of a gap."""
+    return owner < NOBODY
+
+
 def by_owner(blocks: npt.NDArray[Any], gaps: npt.NDArray[Any], nobody: object) -> npt.NDArray[Any]:
     """Return the values of all owners as an array that can be indexed with the owner columns.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from itertools import accumulate, islice
 
 from lxml import etree
 
+from scrapy_dripper.page.nodes import Nodes
 from scrapy_dripper.page.tags import KINDS, Kind
 
 MOST_INSIDE = 64
@@ -22,13 +22,10 @@ _control = re.compile(r"copy|share|button|btn|menu|popover|tooltip|dialog|icon")
 _text = re.compile(r"[^\s|/\\·•‧∙›»–—-]").search
 
 
-def kinds_in_text(nodes: Sequence[etree._Element], tags: Sequence[str], end: Sequence[int]) -> list[int]:
-    """Return the :class:`Kind` of each node. Elements that are part of a sentence are inline, as is their content.
-
-    ``end[i]`` is one past the last node of the subtree of node i.
-    """
-    known = {tag: int(KINDS.get(tag, Kind.BLOCK if "-" in tag else Kind.INLINE)) for tag in set(tags)}
-    kinds = [known[tag] for tag in tags]
+def kinds_in_text(nodes: Nodes) -> list[int]:
+    """Return the :class:`Kind` of each node. Elements that are part of a sentence are inline, as is their content."""
+    tags, end, kinds = nodes.tag, nodes.end, nodes.kind.copy()
+    known = set(tags)
     doubtful = {tag for tag in known if "-" in tag or tag == "button"}
     if doubtful:
         asked = [i for i, tag in enumerate(tags) if tag in doubtful]
@@ -36,7 +33,7 @@ def kinds_in_text(nodes: Sequence[etree._Element], tags: Sequence[str], end: Seq
         lines = [0, *accumulate([breaking[tag] for tag in tags])]
         until = 0
         for i in asked:
-            if i < until or (lines[end[i]] == lines[i] and _in_text(nodes[i])):
+            if i < until or (lines[end[i]] == lines[i] and _in_text(nodes.node[i])):
                 kinds[i] = int(Kind.INLINE)
                 until = max(until, end[i])
     return kinds

@@ -7,7 +7,7 @@ over the nodes. A block refers to its nodes, so labels are mapped back without c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -18,8 +18,8 @@ from lxml.html.defs import block_tags
 
 from scrapy_dripper.page.blocks import MAX_NODES
 from scrapy_dripper.page.head import about, math_settings, title_and_base
-from scrapy_dripper.page.nodes import DescribedNodes
-from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree, block_behind, gap_before
+from scrapy_dripper.page.nodes import Nodes, ints, is_silent_content
+from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree, block_behind, gap_before, is_gap
 from scrapy_dripper.page.tags import KINDS, PLAYERS, TAGS, UNSEEN, Kind
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class _Cutter:
     """The state of the pass: properties of the nodes, and the columns being filled."""
 
     def __init__(self, root: HtmlElement) -> None:
-        self.nodes = nodes = DescribedNodes(root, MAX_NODES)
+        self.nodes = nodes = Nodes(root, MAX_NODES, attributes=False)
         m = len(nodes)
         self.dropped, self.seen = self._visible()
         self.is_block, self.has_blocks = self._blocks()
@@ -138,34 +138,16 @@ class _Cutter:
     def _tree(self) -> Tree:
         nodes = self.nodes
         seen = np.array(self.seen)
-        parent = _ints(nodes.parent)
-        around = seen[np.maximum(parent, 0)]
-        itself = (seen & np.array([tag in _THEMSELVES for tag in nodes.tag])) | (around & self._silent())
-        return Tree(
-            nodes=nodes.node,
-            parent=parent,
-            end=_ints(nodes.end),
-            tag=_ints([TAGS.get(tag, 0) for tag in nodes.tag]),
-            signature=_ints(nodes.signature),
-            names=[f"{name} {i}" if i else name for name, i in zip(nodes.name, nodes.id, strict=True)],
-            flags=_ints(nodes.flags),
-            depth=_ints(nodes.depth),
-            block_start=_ints(self.block_start),
-            block_end=_ints(self.block_end),
-            text_owner=np.where(seen, _ints(self.text_owner), _NOBODY),
-            tail_owner=np.where(around, _ints(self.tail_owner), _NOBODY),
-            self_owner=np.where(itself, _ints(self.self_owner), _NOBODY),
+        around = seen[np.maximum(ints(nodes.parent), 0)]
+        silent = np.array([is_silent_content(node) for node in nodes.node])
+        itself = (seen & np.array([tag in _THEMSELVES for tag in nodes.tag])) | (around & silent)
+        return nodes.tree(
+            block_start=ints(self.block_start),
+            block_end=ints(self.block_end),
+            text_owner=np.where(seen, ints(self.text_owner), _NOBODY),
+            tail_owner=np.where(around, ints(self.tail_owner), _NOBODY),
+            self_owner=np.where(itself, ints(self.self_owner), _NOBODY),
         )
-
-    def _silent(self) -> npt.NDArray[np.bool_]:
-        """Return for each node whether it is content that the model does not see: a formula in a script, or a frame."""
-        silent = np.zeros(len(self.nodes), dtype=np.bool_)
-        for i, (node, tag) in enumerate(zip(self.nodes.node, self.nodes.tag, strict=True)):
-            if tag == "script":
-                silent[i] = node.get("type", "").strip().lower().startswith("math/")
-            elif tag == "iframe":
-                silent[i] = len(node) == 0 and bool(node.get("src") or node.get("data-src"))
-        return silent
 
     def _columns(self, tree: Tree) -> Blocks:
         n = len(self.text)
@@ -177,12 +159,12 @@ class _Cutter:
             mask &= (owners >= 0) & (owners < n)
             return np.bincount(owners[mask], None if weights is None else weights[mask], minlength=n).astype(np.int32)
 
-        in_gap = tree.self_owner < NOBODY  # counts towards the next block
-        behind = np.where(in_gap, block_behind(tree.self_owner), tree.self_owner)
+        # What is in a gap counts towards the next block.
+        behind = np.where(is_gap(tree.self_owner), block_behind(tree.self_owner), tree.self_owner)
         return Blocks(
             text=self.text,
-            context=_ints(self.context),
-            leaf=_ints(self.leaf),
+            context=ints(self.context),
+            leaf=ints(self.leaf),
             links=count(tree.text_owner, tree.tag == TAGS["a"]),
             link_chars=count(owner, flags & Flag.LINK != 0, chars),
             bold_chars=count(owner, flags & Flag.STRONG != 0, chars),
@@ -364,7 +346,3 @@ def _has_dropped_name(name: str, identity: str, style: str) -> bool:
     if identity and not DROPPED_NAMES.isdisjoint(identity.strip().split("-")):
         return True
     return "display: none" in style or "display:none" in style
-
-
-def _ints(values: Sequence[int]) -> Ints:
-    return np.array(values, dtype=np.int32)

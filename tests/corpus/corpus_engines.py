@@ -8,32 +8,22 @@ import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from scrapy_dripper.engines.base import EngineError, Labels, Limits
+from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.page import Page
+from scrapy_dripper.testing import FakeEngine
 
 
-class AllMain:
+class AllMain(FakeEngine):
     """Takes every block for main, once it has done what the page says."""
 
     name = "all"
-    profile = "native"
-    limits = Limits()
-
-    def __init__(self, config: Any) -> None:
-        """``config`` is the step's."""
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Return labels for which all is main."""
         for page in pages:
             _act("\n".join(page.blocks.text))
-        return [Labels(np.ones(len(page.blocks), np.float32), np.ones(len(page.blocks), np.bool_)) for page in pages]
-
-    def close(self) -> None:
-        """Nothing to give back."""
+        return super().label(pages)
 
 
 def _act(text: str) -> None:

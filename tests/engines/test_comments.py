@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.base import EngineError, Labels, Limits
+from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.engines.comments import in_comments
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.testing import FakeEngine
 
 STORY = "<article><h1>The mill</h1>" + "<p>The old mill by the river grinds again, after forty years of rest.</p>" * 4
 PAGE = (
@@ -79,26 +80,22 @@ def test_what_does_not(attributes: str) -> None:
     assert inside(f"<div {attributes}><p>text</p></div>") == [False]
 
 
-class Reader:
+class Reader(FakeEngine):
     """Takes stories and what it is told to for main."""
 
-    name = "reader"
-    profile = "native"
-    limits = Limits()
-
     def __init__(self, *words: str, page_type: str | None = None) -> None:
+        super().__init__()
         self.words, self.page_type = words, page_type
 
-    def label(self, pages: Any) -> list[Labels | EngineError]:
-        answers: list[Labels | EngineError] = []
-        for page in pages:
-            main = np.array([any(word in text for word in self.words) for text in page.blocks.text])
-            unlikely = np.array(["Imprint" in text or "Reply" in text for text in page.blocks.text])
-            p = np.where(main, 0.9, np.where(unlikely, 0.001, 0.02)).astype(np.float32)
-            answers.append(Labels(p, main, page_type=self.page_type))
-        return answers
+    def probability(self, text: str) -> float:
+        if any(word in text for word in self.words):
+            return 0.9
+        return 0.001 if "Imprint" in text or "Reply" in text else 0.02
 
-    def close(self) -> None: ...
+    def answer(self, page: Any) -> Labels | EngineError:
+        labels = super().answer(page)
+        assert isinstance(labels, Labels)
+        return replace(labels, page_type=self.page_type)
 
 
 def extracted(engine: Reader, comments: str, page: str = PAGE) -> Extraction:

@@ -16,7 +16,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines import runtime
 from scrapy_dripper.engines.base import Labels, ModelError
 from scrapy_dripper.engines.tagger import Tagger, model
-from scrapy_dripper.engines.tagger.decode import Decoding, decode, without_gaps
+from scrapy_dripper.engines.tagger.decode import Decoding, decode, without_holes
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
@@ -194,7 +194,7 @@ def test_what_is_likely_between_main_blocks_is_main(
     chosen = np.zeros(len(probabilities), dtype=np.bool_)
     chosen[main] = True
 
-    found = without_gaps(np.array(probabilities, dtype=np.float32), chosen)
+    found = without_holes(np.array(probabilities, dtype=np.float32), chosen)
 
     assert np.flatnonzero(found).tolist() == labels
 

@@ -6,11 +6,9 @@ import importlib.util
 import json
 import random
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from lxml import etree
 
@@ -19,9 +17,10 @@ import scrapy_dripper.extractor
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
 from scrapy_dripper.dataset.pages import data_hash, page_hash
-from scrapy_dripper.engines.base import EngineError, Labels, Limits
+from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.evaluation.measure import Measurer
 from scrapy_dripper.page.page import Page
+from scrapy_dripper.testing import FakeEngine
 
 WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
 HOSTILE = """</title></style><script>alert("x")</script><img src=x onerror='alert(1)'>&amp;"'\x00\x08"""
@@ -66,25 +65,14 @@ def held_out(data: Path, tmp_path: Path) -> Path:
     return tmp_path / "held-out.jsonl"
 
 
-class FakeEngine:
+class Engine(FakeEngine):
     """Says 0.9 for every block of many words, 0.2 for the others; cannot label a page that says so."""
 
-    name = "fake"
-    profile = "native"
-    limits = Limits()
+    def probability(self, text: str) -> float:
+        return 0.9 if len(text.split()) > 5 else 0.2
 
-    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return the labels of each page."""
-        return [self._label(page) for page in pages]
-
-    def _label(self, page: Page) -> Labels | EngineError:
-        if "unlabelled" in page.blocks.text:
-            return EngineError("no")
-        p = np.array([0.9 if len(text.split()) > 5 else 0.2 for text in page.blocks.text], dtype=np.float32)
-        return Labels(p, p > 0.5)
-
-    def close(self) -> None:
-        """Do nothing."""
+    def answer(self, page: Page) -> Labels | EngineError:
+        return EngineError("no") if "unlabelled" in page.blocks.text else super().answer(page)
 
 
 @pytest.fixture
@@ -92,7 +80,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A model folder whose engine is the fake one."""
 
     def load(config: Config) -> FakeEngine:
-        return FakeEngine()
+        return Engine()
 
     monkeypatch.setattr(scrapy_dripper.engines, "load_engine", load)
     monkeypatch.setattr(scrapy_dripper.extractor, "load_engine", load)

@@ -12,33 +12,24 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.base import Labels, Limits
+from scrapy_dripper.testing import FakeEngine
 
 PATIENCE = 60
 
 
-class Engine:
+class Engine(FakeEngine):
     """Takes everything for main."""
-
-    name = "fake"
-    profile = "native"
-    limits = Limits()
 
     def __init__(self, hold: Callable[[], None], note: Callable[[int], None]) -> None:
         """``hold`` returns when the first batch may be answered; ``note`` is told how many pages a batch has."""
+        super().__init__()
         self._hold, self._note = hold, note
 
-    def label(self, pages: Sequence[Any]) -> list[Labels]:
+    def label(self, pages: Sequence[Any]) -> Any:
         self._hold()
         self._note(len(pages))
-        sizes = [len(page.blocks) for page in pages]
-        return [Labels(np.full(n, 0.9, dtype=np.float32), np.ones(n, dtype=bool)) for n in sizes]
-
-    def close(self) -> None:
-        pass
+        return super().label(pages)
 
 
 def load(config: Config) -> Engine:

@@ -8,31 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from scrapy_dripper.config import Config
-from scrapy_dripper.engines.base import Labels, Limits
+from scrapy_dripper.testing import FakeEngine
 
 SECONDS = 1.0
 
 
-class Engine:
+class Engine(FakeEngine):
     """Takes everything for main."""
 
     name = "slow"
-    profile = "native"
-    limits = Limits()
 
-    def __init__(self, config: Config) -> None:
-        pass
-
-    def label(self, pages: Sequence[Any]) -> list[Labels]:
+    def label(self, pages: Sequence[Any]) -> Any:
         begun = Path(os.environ["SLOW_ENGINE_BEGUN"])
         begun.with_suffix(".new").write_text(str(os.getpid()), encoding="ascii")
         begun.with_suffix(".new").rename(begun)
         time.sleep(SECONDS)
-        sizes = [len(page.blocks) for page in pages]
-        return [Labels(np.full(n, 0.9, dtype=np.float32), np.ones(n, dtype=bool)) for n in sizes]
-
-    def close(self) -> None:
-        pass
+        return super().label(pages)

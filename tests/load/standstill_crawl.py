@@ -7,20 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
 from typing import Any
+
+from observer import Observer
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
-
-
-class Observer:
-    """Takes no notice."""
-
-    def __getattr__(self, name: str) -> Callable[..., bool]:
-        return lambda *_: False
 
 
 async def crawl(timeout: float) -> None:

@@ -13,35 +13,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from observer import Observer
 
 from scrapy_dripper import Extractor
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl import threads as module
 from scrapy_dripper.crawl.batcher import Batcher
-from scrapy_dripper.engines.base import Labels, Limits
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.fallback import trafilatura_output
+from scrapy_dripper.testing import FakeEngine
 from scrapy_dripper.workers import Pool, Task
 
 SENTENCE = "Some words of a sentence about the tide and the moon, as pages have them. "
 PATIENCE = 60
-
-
-class Engine:
-    """Takes everything for main."""
-
-    name = "fake"
-    profile = "native"
-    limits = Limits()
-
-    def label(self, pages: Any) -> list[Labels]:
-        sizes = [len(page.blocks) for page in pages]
-        return [Labels(np.full(n, 0.9, dtype=np.float32), np.ones(n, dtype=bool)) for n in sizes]
-
-    def close(self) -> None:
-        pass
 
 
 def kept(extract: Callable[[int], object], pages: int) -> float:
@@ -61,7 +46,7 @@ def kept(extract: Callable[[int], object], pages: int) -> float:
 
 def test_long_class_attributes_are_not_remembered() -> None:
     """A page chooses how long they are."""
-    extractor = Extractor(engine=Engine())
+    extractor = Extractor(engine=FakeEngine())
 
     def extract(number: int) -> None:
         name = f"c{number} " + "x" * 100_000
@@ -78,7 +63,7 @@ def test_trafilatura_does_not_remember_long_lines(config: Config, monkeypatch: p
     """Its caches hold a thousand lines, whatever their length: they are emptied from time to time."""
     monkeypatch.setattr(trafilatura_output, "BETWEEN_RESETS", 500_000)
     monkeypatch.setattr(trafilatura_output, "_seen", 0)  # whatever other tests have had extracted
-    extractor = Extractor(config, engine=Engine())
+    extractor = Extractor(config, engine=FakeEngine())
 
     def extract(number: int) -> None:
         line = f"{number} " + SENTENCE * 1_500
@@ -94,14 +79,10 @@ def test_a_thread_is_relieved_before_it_knows_too_many_names(monkeypatch: pytest
     monkeypatch.setattr(module, "SHIFT", 20_000)
     threads: list[threading.Thread] = []
 
-    class Noted(Engine):
-        def label(self, pages: Any) -> list[Labels]:
+    class Noted(FakeEngine):
+        def label(self, pages: Any) -> Any:
             threads.append(threading.current_thread())
             return super().label(pages)
-
-    class Observer:
-        def __getattr__(self, name: str) -> Callable[..., bool]:
-            return lambda *_: False
 
     def page(number: int) -> Document:
         names = "".join(f"<p data-{number}-{i}=x>{SENTENCE}</p>" for i in range(20))

@@ -9,48 +9,33 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from observer import Observer
 
 from scrapy_dripper import Extractor
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.batcher import Batcher
-from scrapy_dripper.engines.base import Labels, Limits
 from scrapy_dripper.extraction import Document
+from scrapy_dripper.testing import FakeEngine
 
 PATIENCE = 60
 TIMEOUT = 2.0
 
 
-class Engine:
+class Engine(FakeEngine):
     """Answers when it is let."""
 
-    name = "fake"
-    profile = "native"
-    limits = Limits()
-
     def __init__(self) -> None:
+        super().__init__()
         self.busy, self.free = threading.Event(), threading.Event()
 
-    def label(self, pages: Any) -> list[Labels]:
+    def label(self, pages: Any) -> Any:
         self.busy.set()
         assert self.free.wait(PATIENCE)
-        sizes = [len(page.blocks) for page in pages]
-        return [Labels(np.full(n, 0.9, dtype=np.float32), np.ones(n, dtype=bool)) for n in sizes]
-
-    def close(self) -> None:
-        pass
-
-
-class Observer:
-    """Takes no notice."""
-
-    def __getattr__(self, name: str) -> Callable[..., bool]:
-        return lambda *_: False
+        return super().label(pages)
 
 
 def test_time_in_which_nothing_runs_does_not_count() -> None:

@@ -197,6 +197,14 @@ def test_ruby() -> None:
     assert runs(html) == expected
 
 
+def test_a_block_in_the_ruby_of_a_heading_leaves_the_rest_of_the_page_as_it_is() -> None:
+    assert titles("<h2>a<ruby>b<span><p>c</p></span></ruby></h2><p>d</p><p>e</p>") == [
+        "2 ab c",
+        "paragraph",
+        "paragraph",
+    ]
+
+
 # ---------------------------------------------------------------------- blocks
 def test_lines_of_a_poem_and_its_stanzas() -> None:
     expected = (Text("one"), LineBreak(), Text("two"))

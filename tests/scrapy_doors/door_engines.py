@@ -6,45 +6,36 @@ import logging
 import os
 import re
 import time
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from scrapy_dripper.engines.base import EngineError, Labels, Limits
+from scrapy_dripper.engines.base import Labels
 from scrapy_dripper.page import Page
+from scrapy_dripper.testing import FakeEngine
 
 log = logging.getLogger(__name__)
 
 
-class Truth:
+class Truth(FakeEngine):
     """Labels as main each block that contains ``MAIN``; is stuck in a page that contains ``HANG``."""
 
     name = "truth"
-    profile = "native"
-    limits = Limits()
 
-    def __init__(self, config: Any) -> None:
-        """``config`` is the crawl's."""
+    def probability(self, text: str) -> float:
+        """Return what is known of a block."""
+        return 0.9 if "MAIN" in text else 0.1
 
-    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return what is known of each page."""
-        return [self._label(page) for page in pages]
-
-    def close(self) -> None:
-        """Nothing to give back."""
-
-    def _label(self, page: Page) -> Labels:
+    def answer(self, page: Page) -> Labels:
+        """Return what is known of a page."""
         text = "\n".join(page.blocks.text)
         if "HANG" in text:
             log.warning("stuck at %s", page.url)
             hang()
         if "PAUSE" in text:
             time.sleep(0.2)
-        main = np.array(["MAIN" in block for block in page.blocks.text], dtype=bool)
-        probabilities = np.where(main, 0.9, 0.1).astype(np.float32)
-        return Labels(probabilities, main, work={f"by/{os.getpid()}": 1})
+        labels = super().answer(page)
+        assert isinstance(labels, Labels)
+        return replace(labels, work={f"by/{os.getpid()}": 1})
 
 
 def hang() -> None:

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.config import FALLBACKS, Config, ConfigError, short
+from scrapy_dripper.checks import short
+from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.rules import Rules
 
 ALLOWED = [option.name for option in fields(Config) if option.metadata["per_request"]]

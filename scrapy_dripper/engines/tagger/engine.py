@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
-from scrapy_dripper.engines.tagger.decode import Decoding, decode, without_gaps
+from scrapy_dripper.engines.tagger.decode import Decoding, decode, without_holes
 from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.influence import influences
 from scrapy_dripper.engines.tagger.little import SURE, with_little
@@ -36,7 +36,7 @@ def choose(
     in words. Twins are removed last, so that no other rule adds them again.
     """
     recall_weight = decoding.recall_of(types, page.wishes.favor)
-    main = without_gaps(probabilities, decode(probabilities, size, recall_weight, decoding.min_words))
+    main = without_holes(probabilities, decode(probabilities, size, recall_weight, decoding.min_words))
     main = with_little(page, probabilities, main)
     main = with_alike(page, probabilities, with_whole(page, probabilities, main))
     main = with_headings(page, probabilities, main)

@@ -1,0 +1,198 @@
+"""Checks of values that come from outside: each returns the value as its type, or raises ValueError.
+
+The message of the error says what was expected.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import Any
+
+ENGINES = ("tagger", "qwen3")
+"""The engines that settings name without a path."""
+FALLBACKS = ("trafilatura", "html", "empty", "none")
+"""The built-in fallbacks."""
+CONTENT_TYPES = (
+    *("title", "paragraph", "code", "formula", "table", "list", "image", "video", "audio", "quote", "rule"),
+    "footnotes",
+)
+"""The types of items of a content list (:mod:`scrapy_dripper.output.items`)."""
+
+LONGEST = 4_096
+"""Characters of a value, as of a path on Linux. No name or number is longer, and values can come from outside."""
+LONGEST_FIELD = 100
+"""Characters of the name of a field."""
+LONGEST_NAME = 60
+"""Characters of what may be a name that was not typed right."""
+
+_is_field = re.compile(r"[^\W\d][\w.-]*").fullmatch
+
+Check = Callable[[Any], Any]
+"""Turn a raw value into the option's type. Raise ValueError saying what was expected."""
+
+
+def short(value: object, depth: int = 1) -> str:
+    """Return how a message shows a value: in little time and few characters, however large or deep it is."""
+    kind, most = type(value), 30
+    if isinstance(value, (str, bytes)):
+        return repr(value[:most]) + ("..." if len(value) > most else "")
+    if isinstance(value, (list, tuple)) and depth:
+        return "[" + ", ".join([short(one, depth - 1) for one in value[:3]] + ["..."] * (len(value) > 3)) + "]"
+    if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and value.bit_length() < 100):
+        return repr(value)
+    return f"a value of type {kind.__name__[:most]}"
+
+
+def did_you_mean(value: object, names: Iterable[str]) -> str:
+    """Return the end of a message: the name that looks most like what came; empty if none does, or it is no name."""
+    close = get_close_matches(value, names, 1, 0.75) if isinstance(value, str) and len(value) <= LONGEST_NAME else []
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def boolean(value: Any) -> bool:
+    """Take True, False, 1, 0 and their usual names."""
+    if isinstance(value, str) and len(value) <= LONGEST:
+        value = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}.get(
+            value.lower(), value
+        )
+    if value in (True, False, 1, 0):
+        return bool(value)
+    raise ValueError("True or False")
+
+
+def one_of(*names: str) -> Check:
+    """Return a check for one of some names."""
+
+    def check(value: Any) -> str:
+        if isinstance(value, str) and value in names:
+            return str(value)
+        raise ValueError("one of " + ", ".join(map(repr, names)))
+
+    return check
+
+
+def whole(least: int) -> Check:
+    """Return a check for a whole number with a minimum."""
+
+    def check(value: Any) -> int:
+        try:
+            _bound(value)
+            number = int(value)
+            if number >= least and number == float(value) and not isinstance(value, bool):
+                return number
+        except (TypeError, ValueError, OverflowError):
+            pass
+        raise ValueError(f"a whole number of at least {least}")
+
+    return check
+
+
+def _number(value: Any) -> float:
+    """Return a number, or NaN for anything else."""
+    try:
+        return math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _bound(value: Any) -> None:
+    """Raise ValueError for a string that is too long to be worth reading."""
+    if isinstance(value, (str, bytes, bytearray)) and len(value) > LONGEST:
+        raise ValueError
+
+
+def seconds(value: Any) -> float:
+    """Take a finite number above 0."""
+    number = _number(value)
+    if math.isfinite(number) and number > 0:
+        return number
+    raise ValueError("a number of seconds above 0")
+
+
+def share(value: Any) -> float:
+    """Take a number from 0 to 1."""
+    number = _number(value)
+    if 0 <= number <= 1:  # False for NaN
+        return number
+    raise ValueError("a number from 0 to 1")
+
+
+def text(value: Any) -> str:
+    """Take a string that is not empty."""
+    if isinstance(value, str) and 0 < len(value) <= LONGEST:
+        return value
+    raise ValueError(f"a non-empty string of at most {LONGEST:,} characters")
+
+
+def field_name(value: Any) -> str:
+    """Take the name of an item's field."""
+    # Feeds write the names as they are, and those of a request may come from outside.
+    if isinstance(value, str) and len(value) <= LONGEST_FIELD and _is_field(value) and not value.startswith("__"):
+        return value
+    raise ValueError(f"the name of a field: at most {LONGEST_FIELD} letters, digits and '_-.', a letter or '_' first")
+
+
+def path(value: Any) -> str:
+    """Take a path, as a string or an object."""
+    return text(str(value) if hasattr(value, "__fspath__") else value)
+
+
+def fallback(value: Any) -> str | Callable[..., Any]:
+    """Take the name of a fallback, a dotted path to a function, or a function."""
+    named = isinstance(value, str) and (value in FALLBACKS or _is_dotted(value))
+    if named or (callable(value) and not isinstance(value, type)):
+        return value  # type: ignore[no-any-return]
+    raise ValueError("one of " + ", ".join(map(repr, FALLBACKS)) + ", a dotted path to a callable or a callable")
+
+
+def engine(value: Any) -> str:
+    """Take the name of an engine, or a dotted path."""
+    if isinstance(value, str) and (value in ENGINES or _is_dotted(value)):
+        return str(value)
+    raise ValueError("one of " + ", ".join(map(repr, ENGINES)) + " or a dotted path to a callable")
+
+
+def _is_dotted(path: str) -> bool:
+    return "." in path and all(part.isidentifier() for part in path.split("."))
+
+
+def content_types(value: Any) -> tuple[str, ...]:
+    """Take some of :data:`CONTENT_TYPES`, as names or with commas between them."""
+    names = value
+    if isinstance(value, str) and len(value) <= LONGEST:
+        names = [name.strip() for name in value.split(",")]
+    if (
+        isinstance(names, (list, tuple, set, frozenset))
+        and 0 < len(names) <= LONGEST
+        and all(name in CONTENT_TYPES for name in names)
+    ):
+        return tuple(name for name in CONTENT_TYPES if name in names)
+    raise ValueError("a list of some of " + ", ".join(map(repr, CONTENT_TYPES)))
+
+
+def item_names(value: Any) -> tuple[str, ...]:
+    """Take item classes, or their names, also with commas between them."""
+    names = value
+    if isinstance(value, str) and len(value) <= LONGEST:
+        names = value.split(",") if value else []
+    if isinstance(names, (list, tuple, set, frozenset)) and len(names) <= LONGEST:
+        found = [
+            f"{name.__module__}.{name.__qualname__}" if isinstance(name, type) else str(name).strip()
+            for name in names
+            if isinstance(name, (str, type))
+        ]
+        if len(found) == len(names) and all(map(_is_name, found)):
+            return tuple(found)
+    raise ValueError("a list of item classes, or of their names")
+
+
+def _is_name(name: str) -> bool:
+    return len(name) <= LONGEST and all(part.isidentifier() or part == "<locals>" for part in name.split("."))
+
+
+def optional(check: Check) -> Check:
+    """Return a check that also takes None, and an empty string for it."""
+    return lambda value: None if value is None or (isinstance(value, str) and not value) else check(value)
