@@ -16,8 +16,8 @@ from scrapy_dripper.rules.selectors import SelectorError, find, is_xpath
 KINDS = ("whole", "keep", "drop")
 MOST = 10_000
 """Rules in all."""
-MOST_OUTSIDE = 20
-"""Rules that a request can bring, which may come from somebody else."""
+MOST_OUTSIDE, LONGEST_OUTSIDE = 20, 1_000
+"""Rules that a request can bring, which may come from somebody else, and the characters of all their selectors."""
 LARGEST = 4_000_000
 """Bytes of a file."""
 
@@ -33,7 +33,7 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
     """Return rules in the order in which they are written. Raise :exc:`RuleError` if one of them is wrong.
 
     ``value`` is a dict from patterns to the selectors of each kind, the path of a file with one, or rules as triples.
-    Those that come from ``outside``, with a request, are few, and CSS, which takes linear time.
+    Those that come from ``outside``, with a request, are few and short, and CSS, which takes linear time.
     """
     if type(value) is Rules:
         return value
@@ -50,6 +50,8 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
         if len(rules) >= (MOST_OUTSIDE if outside else MOST):
             raise RuleError(f"rules, at most {MOST_OUTSIDE if outside else MOST:,} of them")
         rules.append(_rule(pattern, kind, selector, outside))
+        if outside and sum(len(rule.selector) for rule in rules) > LONGEST_OUTSIDE:
+            raise RuleError(f"rules with selectors of at most {LONGEST_OUTSIDE:,} characters in all")
     return Rules(rules)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import lru_cache
+from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -25,29 +25,26 @@ class Rule(NamedTuple):
 class Rules(tuple[Rule, ...]):
     """Rules that have been checked."""
 
-    __slots__ = ()
-
     def of(self, url: str) -> list[Rule]:
         """Return the rules of a page, in the order in which they were written."""
         host, path = _parts(url)
-        by_host = _by_host(self)
         labels = host.split(".")
         hosts = [".".join(labels[i:]) for i in range(len(labels))] if host else []
-        found = [entry for name in (EVERY, *hosts) for entry in by_host.get(name, ())]
+        found = [entry for name in (EVERY, *hosts) for entry in self._by_host.get(name, ())]
         return [rule for _, rule in sorted(found) if _has_path(rule.pattern, path)]
+
+    @cached_property
+    def _by_host(self) -> dict[str, list[tuple[int, Rule]]]:
+        # Not by a cache that has rules as its keys: to look into that takes longer, the more rules there are.
+        found: dict[str, list[tuple[int, Rule]]] = defaultdict(list)
+        for number, rule in enumerate(self):
+            found[host_of(rule.pattern)].append((number, rule))
+        return dict(found)
 
 
 def host_of(pattern: str) -> str:
     """Return the host of a pattern: ``*`` for every one."""
     return pattern.partition("/")[0]
-
-
-@lru_cache(maxsize=16)
-def _by_host(rules: Rules) -> dict[str, list[tuple[int, Rule]]]:
-    found: dict[str, list[tuple[int, Rule]]] = defaultdict(list)
-    for number, rule in enumerate(rules):
-        found[host_of(rule.pattern)].append((number, rule))
-    return dict(found)
 
 
 def _parts(url: str) -> tuple[str, str]:

@@ -85,6 +85,8 @@ class _Chain:
 
     def find(self, nodes: Sequence[HtmlElement], parents: Sequence[int]) -> list[int]:
         """Return the numbers of the elements that the whole chain matches."""
+        if len(self._tests) == 1:
+            return [i for i, node in enumerate(nodes) if self._tests[0](node)]
         last = 1 << (len(self._tests) - 1)
         own = [0] * len(nodes)
         above, before, previous = list(own), list(own), list(own)  # of ancestors; of earlier children, of the last one
@@ -132,7 +134,7 @@ def _simple(tree: Any) -> Test:
     if tree.element:
         tests.append(_is_tag(tree.element.lower()))
     tests.reverse()  # the tag first: it is the cheapest
-    return lambda node: all(test(node) for test in tests)
+    return tests[0] if len(tests) == 1 else lambda node: all(test(node) for test in tests)
 
 
 def _is_tag(tag: str) -> Test:
