@@ -81,7 +81,17 @@ def test_texts_are_shown_as_far_as_the_terminal_can(tmp_path: Path) -> None:
     """A pipe on Windows has a code page that lacks most characters."""
     (tmp_path / "page.html").write_text("<p class=x>A \u65e5\u672c \u00e9 text</p>", encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "scrapy_dripper", "rules", "check", rules(tmp_path, drop=".x"), "page.html", "--url", URL],
+        [
+            sys.executable,
+            "-m",
+            "scrapy_dripper",
+            "rules",
+            "check",
+            rules(tmp_path, drop=".x"),
+            "page.html",
+            "--url",
+            URL,
+        ],
         capture_output=True,
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "cp1252:strict"},

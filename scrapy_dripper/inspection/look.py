@@ -107,7 +107,7 @@ def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = 
             influences = extractor.engine.influences(page)
             clock.lap("what speaks for and against each block")
     asked = replace(document, config=replace(config, fallback="trafilatura", front_matter=False))
-    # With the page's own reason: what is no page, or ended a worker, is no page to Trafilatura and dangerous to it, too.
+    # With the page's own reason: what is no page, or ended a worker, is so to Trafilatura, too.
     other = extractor.fall_back(asked, extraction.fallback_reason or FallbackReason.NO_MAIN)
     clock.lap("Trafilatura, for comparison")
 

@@ -86,7 +86,7 @@ def test_a_document_without_blocks_has_a_file_that_says_why(
     assert caplog.records == []
 
 
-def broken(config: Config) -> Engine:  # noqa: ARG001 (whatever it says)
+def broken(config: Config) -> Engine:
     """Return an engine that labels no page."""
 
     class Broken:
