@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from scrapy_dripper.rules.ruleset import EVERY, Rule, Rules
+from scrapy_dripper.rules.ruleset import EVERY, Rule, Rules, same_host, same_path
 from scrapy_dripper.rules.selectors import SelectorError, find, is_xpath
 
 KINDS = ("whole", "keep", "drop")
@@ -21,7 +21,9 @@ MOST_OUTSIDE, LONGEST_OUTSIDE = 20, 1_000
 LARGEST = 4_000_000
 """Bytes of a file."""
 
-_host = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\]").fullmatch
+_name = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*").fullmatch
+_ipv6 = re.compile(r"\[[0-9a-f:.]+\]", re.I).fullmatch
+_port = re.compile(r":\d*$").sub
 WANTED = 'a dict, or a TOML or JSON file, such as {"example.com": {"drop": [".related"]}}'
 
 
@@ -113,14 +115,15 @@ def _rule(pattern: Any, kind: Any, selector: Any, outside: bool) -> Rule:
 
 
 def _pattern(pattern: Any) -> str:
-    """Return a pattern without what makes no difference: scheme, ``www.``, upper case of the host."""
+    """Return a pattern without what makes no difference: scheme, port, ``www.``, upper case of the host."""
     if isinstance(pattern, str) and len(pattern) <= 2_000:
         bare = pattern.strip()
         bare = bare.partition("://")[2] if "://" in bare[:10] else bare
         host, slash, path = bare.partition("/")
-        host = host.lower().removeprefix("*.").removeprefix("www.").partition(":")[0]
-        if host == EVERY or _host(host):
-            return host + slash + path
+        host = _port("", host).removeprefix("*.")
+        same = same_host(host)
+        if same == EVERY or _name(same) or _ipv6(host):
+            return same + slash + same_path(path)
     raise RuleError(
         f"rules for hosts ('example.com'), for paths of one ('example.com/news/*') or for all pages ('*'); got "
         f"{_shown(pattern)}"
