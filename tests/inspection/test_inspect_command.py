@@ -116,6 +116,15 @@ def test_a_page_that_fell_back_has_blocks_without_probabilities(inspected: Inspe
     assert [block[0] for block in data["blocks"]] == [None] * 8
 
 
+def test_rules_are_seen_in_the_labels(inspected: Inspect, tmp_path: Path) -> None:
+    (tmp_path / "rules.json").write_text('{"example.com": {"whole": "footer"}}', encoding="utf-8")
+
+    data = data_of(inspected(PAGE, "--url", "https://example.com/", "--rules", str(tmp_path / "rules.json")))
+
+    assert [block[1] for block in data["blocks"]] == [0] * 7 + [1]
+    assert data["forms"]["text"]["text"] == "Copyright 2026, all rights reserved"
+
+
 @pytest.mark.parametrize("how", ["empty", "none"])
 def test_a_page_without_main_content_is_shown(inspected: Inspect, how: str) -> None:
     html = "<title>404 Not Found</title><h1>404 Not Found</h1><p>The page is not here</p>"
