@@ -17,7 +17,7 @@ import scrapy
 
 class News(scrapy.Spider):
     name = "news"
-    custom_settings = {"DRIPPER_FAVOR": "recal"}
+    custom_settings = {"DRIPPER_FAVOR": "recal", "DRIPER_REPORT": "a.html"}
 """
 
 
@@ -63,22 +63,24 @@ def test_all_that_is_wrong_is_named(tmp_path: Path) -> None:
     done = doctor(
         tmp_path,
         "DRIPPER_FALBACK = 'html'\nDRIPER_LINKS = 'drop'\nDRIPPER_TIMEOUT = 0\n"
-        "TWISTED_REACTOR = 'twisted.internet.selectreactor.SelectReactor'\n",
+        "TWISTED_REACTOR = 'twisted.internet.selectreactor.SelectReactor'\n"
+        "ADDONS = {'scrapy_dripper.Addon': None}\n",
         SPIDER,
     )
 
     wrong = [line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if line.startswith("  wrong")]
-    assert len(wrong) == 5
+    assert len(wrong) == 6
     for words in (
         "DRIPPER_FALBACK is not a setting of scrapy-dripper; did you mean DRIPPER_FALLBACK?",
         "DRIPER_LINKS is not a setting of scrapy-dripper; did you mean DRIPPER_LINKS?",
         "DRIPPER_TIMEOUT must be a number of seconds above 0 (got 0)",
         "TWISTED_REACTOR must be",
         "spider news: DRIPPER_FAVOR must be one of",
+        "spider news: DRIPER_REPORT is not a setting of scrapy-dripper; did you mean DRIPPER_REPORT?",
     ):
         assert sum(words in line for line in wrong) == 1, done.stdout
     assert "note   the add-on is not installed" in done.stdout
-    assert done.stdout.splitlines()[-1] == "not ready: 5 things are wrong"
+    assert done.stdout.splitlines()[-1] == "not ready: 6 things are wrong"
     assert done.returncode == 1
 
 
@@ -87,6 +89,7 @@ def test_all_that_is_wrong_is_named(tmp_path: Path) -> None:
     [
         ("1 / 0\n", "its settings cannot be imported: ZeroDivisionError"),
         ("SPIDER_LOADER_WARN_ONLY = False\nSPIDER_MODULES = ['nowhere']\n", "the spiders cannot be imported"),
+        ("DRIPPER_REPORT = '.'\n", "DRIPPER_REPORT must be the path of a file (got the folder '.')"),
         ("DRIPPER_MODEL = '/nowhere'\n", "No tagger model in /nowhere"),
     ],
 )

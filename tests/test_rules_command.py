@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,3 +75,27 @@ def test_extract_takes_rules(page: str, tmp_path: Path, capsys: pytest.CaptureFi
     code = main(["extract", page, "-f", "text", "--url", URL, "--rules", rules(tmp_path, whole=".newsletter")])
 
     assert (code, capsys.readouterr().out) == (0, "Our best stories, every Friday\n")
+
+
+def test_texts_are_shown_as_far_as_the_terminal_can(tmp_path: Path) -> None:
+    """A pipe on Windows has a code page that lacks most characters."""
+    (tmp_path / "page.html").write_text("<p class=x>A \u65e5\u672c \u00e9 text</p>", encoding="utf-8")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "scrapy_dripper",
+            "rules",
+            "check",
+            rules(tmp_path, drop=".x"),
+            "page.html",
+            "--url",
+            URL,
+        ],
+        capture_output=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "cp1252:strict"},
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert b'"A ?? \xe9 text"' in done.stdout

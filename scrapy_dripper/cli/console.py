@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
@@ -21,6 +22,15 @@ class UsageError(Exception):
 def say(message: str) -> None:
     """Print a message on standard error, above a progress bar if there is one."""
     tqdm.write(f"{PROGRAM}: {printable(message)}", file=sys.stderr)
+
+
+def print_what_can_be() -> None:
+    """Let standard output show "?" for what its encoding lacks: texts of pages, and names of files, have any character.
+
+    On Windows, a pipe has the code page of the system; elsewhere it has that of the locale.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")
 
 
 def drop_output() -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -146,6 +146,8 @@ def _project(report: _Report) -> Config | None:
     """Return the options of the project in the current folder, the defaults without one; None if they are wrong."""
     from scrapy.utils.project import get_project_settings, inside_project
 
+    from scrapy_dripper.crawl.story import Story
+
     report.part("project")
     try:
         if not inside_project():
@@ -159,11 +161,7 @@ def _project(report: _Report) -> Config | None:
     wrong = report.wrong
     _components(report, settings)
     own = {name: settings[name] for name in settings if isinstance(name, str) and name.startswith(PREFIX)}
-    for name in settings:
-        if isinstance(name, str) and name.startswith("DRIP") and name not in own:
-            meant = did_you_mean(name, _known())
-            report.complain(f"{name} is not a setting of {PROGRAM}{meant or f': they begin with {PREFIX}'}")
-    for problem in _problems(own):
+    for problem in [*_mistyped(settings), *_problems(own)]:
         report.complain(problem)
     for name, value in own.items():
         report.say(f"{name} = {short(value)} ({_origin(settings, name)})")
@@ -171,13 +169,24 @@ def _project(report: _Report) -> Config | None:
         report.say("all settings have their defaults")
     broken = report.wrong > wrong
     _spiders(report, settings)
-    with suppress(ConfigError):
-        return None if broken else Config.from_settings(settings)
-    return None
+    if broken:
+        return None
+    try:
+        config = Config.from_settings(settings)
+        Story(config)  # which looks whether there is a place for the report
+    except ConfigError as error:
+        report.complain(str(error))
+        return None
+    return config
 
 
-def _known() -> list[str]:
-    return [PREFIX + option.name.upper() for option in fields(Config)]
+def _mistyped(names: Iterable[Any]) -> Iterator[str]:
+    """Yield what is wrong with names that look nearly like those of settings."""
+    known = [PREFIX + option.name.upper() for option in fields(Config)]
+    for name in names:
+        if isinstance(name, str) and name.startswith("DRIP") and not name.startswith(PREFIX):
+            meant = did_you_mean(name, known)
+            yield f"{name} is not a setting of {PROGRAM}{meant or f': they begin with {PREFIX}'}"
 
 
 def _problems(values: Mapping[str, Any]) -> Iterator[str]:
@@ -206,10 +215,11 @@ def _origin(settings: BaseSettings, name: str) -> str:
 
 def _components(report: _Report, settings: BaseSettings) -> None:
     """Say which doors the project has, and whether Scrapy is set up for them."""
-    addons = [
-        name if isinstance(name, str) else f"{name.__module__}.{name.__qualname__}" for name in settings["ADDONS"]
-    ]
-    if any(name in ADDON for name in addons):
+    addons = {
+        name if isinstance(name, str) else f"{name.__module__}.{name.__qualname__}": place
+        for name, place in settings.getdict("ADDONS").items()
+    }
+    if any(addons.get(name) is not None for name in ADDON):
         report.say("the add-on is installed", "ok")
     else:
         report.say('the add-on is not installed: ADDONS = {"scrapy_dripper.Addon": 500} fills the items', "note")
@@ -228,8 +238,9 @@ def _spiders(report: _Report, settings: BaseSettings) -> None:
         report.complain(f"the spiders cannot be imported: {type(error).__name__}: {error}")
         return
     for name in names:
-        own = {key: value for key, value in (loader.load(name).custom_settings or {}).items() if PREFIX in str(key)}
-        for problem in _problems(own):
+        custom = loader.load(name).custom_settings or {}
+        own = {key: value for key, value in custom.items() if isinstance(key, str) and key.startswith(PREFIX)}
+        for problem in [*_mistyped(custom), *_problems(own)]:
             report.complain(f"spider {name}: {problem}")
         if own:
             report.say(f"spider {name}: " + ", ".join(f"{key} = {short(value)}" for key, value in own.items()))

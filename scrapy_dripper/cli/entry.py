@@ -14,7 +14,7 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
 
-from scrapy_dripper.cli.console import PROGRAM, UsageError, drop_output, say, why
+from scrapy_dripper.cli.console import PROGRAM, UsageError, drop_output, print_what_can_be, say, why
 from scrapy_dripper.config import ConfigError
 from scrapy_dripper.engines.base import ModelError
 
@@ -41,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             import argcomplete
 
             argcomplete.autocomplete(parser)
+    print_what_can_be()
     arguments = parser.parse_args(argv)
     try:
         code: int = arguments.run(arguments)

@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import logging
+import math
 import os
 import stat
 import sys
@@ -88,7 +89,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     extract.add_argument(
         "--jobs",
         type=count,
-        default=1,
         metavar="N",
         help="worker processes, as of a crawl: faster on many pages, and one that hangs or crashes loses only itself "
         "(default: none, and a sandbox for pages that look dangerous)",
@@ -257,14 +257,16 @@ def run(arguments: argparse.Namespace) -> int:
     # Trafilatura reports on documents that this command reports on itself.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     with ExitStack() as stack:
-        extract = _extracting(config, min(arguments.jobs, len(sources)), stack)
+        jobs = min(arguments.jobs, len(sources)) if arguments.jobs else None
+        extract = _extracting(config, jobs, stack)
         output = _output(arguments, sources, stack)
         on_screen = arguments.output is None and sys.stdout.isatty()
         silent = len(sources) == 1 or on_screen or not sys.stderr.isatty()
         bar = stack.enter_context(tqdm(total=len(sources), unit="page", disable=silent, file=sys.stderr))
         written = 0
         try:
-            for answered in extract(_batches(sources, config, arguments.url, failures, bar)):
+            size = min(config.batch_size, math.ceil(len(sources) / (jobs or 1)))  # so that each process has some
+            for answered in extract(_batches(sources, config, size, arguments.url, failures, bar)):
                 for source, extraction in zip(*answered, strict=True):
                     written += _write(output, source, extraction, failures)
                     bar.update()
@@ -290,13 +292,13 @@ class Failures:
         say(f"{name}: {reason}")
 
 
-def _extracting(config: Config, jobs: int, stack: ExitStack) -> Callable[[Iterator[Batch]], Iterator[Answered]]:
-    """Return what extracts batches, in order: in this process, or in as many worker processes as there are jobs.
+def _extracting(config: Config, jobs: int | None, stack: ExitStack) -> Callable[[Iterator[Batch]], Iterator[Answered]]:
+    """Return what extracts batches, in order: in as many worker processes as there are jobs, or here if that is None.
 
     The stack closes it. Raise ConfigError or ModelError if it cannot work as it is configured, UsageError if there are
     no worker processes to be had.
     """
-    if jobs == 1:
+    if jobs is None:
         from scrapy_dripper.extractor import Extractor
 
         extractor = Extractor(config)
@@ -324,12 +326,12 @@ def _extracting(config: Config, jobs: int, stack: ExitStack) -> Callable[[Iterat
 
 
 def _batches(
-    sources: Sequence[Source], config: Config, url: str | None, fail: Failures, bar: tqdm[Any]
+    sources: Sequence[Source], config: Config, size: int, url: str | None, fail: Failures, bar: tqdm[Any]
 ) -> Iterator[Batch]:
-    """Yield the inputs with their documents, a batch at a time; those that cannot be read are counted here."""
-    for start in range(0, len(sources), config.batch_size):
+    """Yield the inputs with their documents, so many at a time; those that cannot be read are counted here."""
+    for start in range(0, len(sources), size):
         batch: Batch = [], []
-        for source in sources[start : start + config.batch_size]:
+        for source in sources[start : start + size]:
             try:
                 document = read_source(source, READ_FACTOR * config.max_bytes)
             except (OSError, ValueError, EOFError, HTTPException, zlib.error) as error:

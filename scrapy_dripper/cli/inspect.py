@@ -22,8 +22,19 @@ if TYPE_CHECKING:
     from scrapy_dripper.page import Page
 
 OPTIONS = (
-    *("engine", "model", "fallback", "favor", "comments", "min_quality", "oversize", "max_blocks", "max_bytes"),
-    *("title", "markdown", "links", "complex_tables", "callouts"),
+    *(
+        "engine",
+        "model",
+        "fallback",
+        "favor",
+        "comments",
+        "min_quality",
+        "rules",
+        "oversize",
+        "max_blocks",
+        "max_bytes",
+    ),
+    *("title", "absolute_urls", "markdown", "links", "complex_tables", "callouts", "front_matter", "content_types"),
 )
 EXTENSION = ".inspect.html"
 ITEMS = (".jsonl", ".jl", ".jsonl.gz", ".jl.gz")

@@ -31,14 +31,23 @@ class Processes:
     def extract(self, batches: Iterable[tuple[list[T], list[Document]]]) -> Iterator[tuple[list[T], list[Extraction]]]:
         """Yield each batch with its extractions, in order. The values beside the documents stay in this process.
 
-        Raise :exc:`~scrapy_dripper.workers.StartError` if there is no worker and none can be started.
+        What is done is yielded before more is read, which can take long, and before a Ctrl-C while it is read. Raise
+        :exc:`~scrapy_dripper.workers.StartError` if there is no worker and none can be started.
         """
         waiting: deque[tuple[list[T], Future[list[Extraction]]]] = deque()
         source = iter(batches)
         while True:
-            for things, documents in islice(source, AHEAD * self._count - len(waiting)):
-                tasks = [Task(document, document.config or self._config) for document in documents]
-                waiting.append((things, self._threads.submit(answers, self._shared.pool, tasks)))
+            try:
+                for things, documents in islice(source, AHEAD * self._count - len(waiting)):
+                    tasks = [Task(document, document.config or self._config) for document in documents]
+                    waiting.append((things, self._threads.submit(answers, self._shared.pool, tasks)))
+                    if waiting[0][1].done():
+                        break
+            except KeyboardInterrupt:
+                while waiting and waiting[0][1].done():
+                    things, future = waiting.popleft()
+                    yield things, future.result()
+                raise
             if not waiting:
                 return
             things, future = waiting.popleft()

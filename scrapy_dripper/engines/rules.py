@@ -74,7 +74,7 @@ def marks(page: Page, rules: Rules | None) -> Marks:
         says[:] = -1
         for one in wholes:
             says[one.blocks] = 1
-    others = [(node, one.rule.kind == "drop") for one in taken if one.rule.kind != "whole" for node in one.nodes]
+    others = {(node, one.rule.kind == "drop") for one in taken if one.rule.kind != "whole" for node in one.nodes}
     for node, drop in sorted(others):  # in document order, so that what is inside comes later
         says[_inside(page, node, all_of_it=drop)] = -1 if drop else 1
     counts: dict[str, int] = {}

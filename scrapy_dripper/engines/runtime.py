@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Hashable
 from importlib import metadata
 from typing import TYPE_CHECKING
@@ -12,6 +13,9 @@ from scrapy_dripper.engines.base import ModelError
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
+
+GPU_EXTRA = "gpu" if sys.version_info >= (3, 11) else "gpu-cuda12"
+"""The extra that has onnxruntime-gpu for this Python: pip installs nothing for the other one, and does not say so."""
 
 _sessions: WeakValueDictionary[Hashable, InferenceSession] = WeakValueDictionary()
 
@@ -28,13 +32,14 @@ def check_runtime(who: str) -> None:
     if len(found) == 2:
         raise ModelError(
             "Both onnxruntime and onnxruntime-gpu are installed and overwrite each other: "
-            "run 'pip uninstall onnxruntime onnxruntime-gpu', then install scrapy-dripper[cpu] or scrapy-dripper[gpu]"
+            "run 'pip uninstall onnxruntime onnxruntime-gpu', then install scrapy-dripper[cpu] or "
+            f"scrapy-dripper[{GPU_EXTRA}]"
         )
     try:
         import onnxruntime  # noqa: F401
     except ImportError as error:
         raise ModelError(
-            f"{who} needs onnxruntime ({error}): run 'pip install scrapy-dripper[cpu]', or [gpu] for CUDA"
+            f"{who} needs onnxruntime ({error}): run 'pip install scrapy-dripper[cpu]', or [{GPU_EXTRA}] for CUDA"
         ) from None
 
 

@@ -35,7 +35,7 @@ SHARE = 0.6
 """Share of all the text in a page's data that one article has, if nothing names it as the page's."""
 LONGEST_TITLE = 500
 MOST_VALUES = 200_000
-"""Values in the data of a page that are looked at."""
+"""Values in the data of a page that are looked at, those that are part of another one each time."""
 
 MOST_CHARACTERS = 3_000_000
 """Characters of texts in the data of a page that are looked at, those that are part of another one twice."""
@@ -191,20 +191,36 @@ def _unflattened(payload: Any) -> Any:
     return [{key: at(number) for key, number in one.items()} for one in payload if isinstance(one, dict)]
 
 
+class _Left:
+    """How many values of a page's data may still be looked at.
+
+    What is nested is looked at again and again, and in Nuxt's payload a value can be in many objects: without a common
+    count, the time would grow with the square of the data.
+    """
+
+    def __init__(self) -> None:
+        self.values = MOST_VALUES
+
+    def take(self, value: Any) -> None:
+        """Count a value, and those that are directly in it."""
+        self.values -= 1 + (len(value) if isinstance(value, (list, dict)) else 0)
+
+
 def _texts(data: list[Any]) -> Iterator[_Text]:
     """Yield the long texts of JSON values that stand under the keys of articles."""
     todo = data[::-1]
-    values = characters = 0
-    while todo and values < MOST_VALUES and characters < MOST_CHARACTERS:
+    left = _Left()
+    characters = 0
+    while todo and left.values > 0 and characters < MOST_CHARACTERS:
         value = todo.pop()
-        values += 1
+        left.take(value)
         inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
         todo.extend(one for one in reversed(inner) if isinstance(one, (list, dict)))
         if not isinstance(value, dict):
             continue
         for key, one in value.items():
             if _plain(key) in _BODIES:
-                text = "\n".join(_lines(one))
+                text = "\n".join(_lines(one, left))
                 characters += len(text)
                 words = len(_words(_without_tags(text)))
                 if words >= WORDS:
@@ -220,13 +236,12 @@ def _title(value: dict[str, Any]) -> str:
     return ""
 
 
-def _lines(value: Any) -> Iterator[str]:
+def _lines(value: Any, left: _Left) -> Iterator[str]:
     """Yield the paragraphs of a text, which may be a string, or a list or tree of blocks."""
     todo = [value]
-    for _ in range(MOST_VALUES):
-        if not todo:
-            return
+    while todo and left.values > 0:
         one = todo.pop()
+        left.take(one)
         if isinstance(one, str):
             yield one
         elif isinstance(one, list):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -99,13 +100,15 @@ def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = 
     clock.lap("of that: decode, parse and cut into blocks")
     influences: dict[str, Any] = {}
     if page is not None:
-        extractor.engine.label([page])
+        with suppress(Exception):  # The extraction says what was wrong.
+            extractor.engine.label([page])
         clock.lap("of that: features and model")
         if isinstance(extractor.engine, Tagger):
             influences = extractor.engine.influences(page)
             clock.lap("what speaks for and against each block")
     asked = replace(document, config=replace(config, fallback="trafilatura", front_matter=False))
-    other = extractor.fall_back(asked, FallbackReason.NO_MAIN)
+    # With the page's own reason: what is no page, or ended a worker, is so to Trafilatura, too.
+    other = extractor.fall_back(asked, extraction.fallback_reason or FallbackReason.NO_MAIN)
     clock.lap("Trafilatura, for comparison")
 
     task = task_of(page) if page is not None else extraction.error or "the page has no blocks"

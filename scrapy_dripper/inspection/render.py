@@ -57,9 +57,14 @@ def _file(kind: str, title: str, values: dict[str, Any], framed: list[str]) -> s
         f"default-src 'none'; script-src '{_hash(script)}'; style-src {styles}; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
-    template = Template(_part(f"{kind}.html"))  # a file of this package
-    return template.substitute(
-        policy=escape(policy), title=escape(title), style=style, script=script, data=_data(values)
+    return Template(_part("file.html")).substitute(
+        kind=kind,
+        policy=escape(policy),
+        title=escape(title),
+        style=style,
+        body=_part(f"{kind}.html"),
+        data=_data(values),
+        script=script,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ MAX_URL, MAX_TITLE, MAX_NAME = 500, 120, 60
 """Characters that are kept."""
 MAX_LINE = 50_000_000
 """Bytes of a line that are read."""
+_is_strip = re.compile(rf"[0-9]{{1,{STRIP}}}").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +67,12 @@ class Row:
             source=_text(values.get("source"), MAX_NAME),
             reason=_text(values.get("fallback_reason"), MAX_NAME),
             page_type=_text(values.get("page_type"), MAX_NAME),
-            quality=_number(values.get("quality")),
+            quality=_number(values.get("quality"), most=1),
             length=len(text) if isinstance(text, str) else 0,
             blocks=int(_number(values.get("blocks")) or 0),
             main_blocks=int(_number(values.get("main_blocks")) or 0),
             milliseconds=_number(values.get("milliseconds")) or None,  # 0: stopped, and so not measured
-            strip=strip if isinstance(strip, str) and strip.isdecimal() and len(strip) <= STRIP else "",
+            strip=strip if isinstance(strip, str) and _is_strip(strip) else "",
         )
 
 
@@ -113,8 +115,8 @@ def _text(value: Any, most: int) -> str:
     return " ".join(str(value)[: 2 * most].split())[:most] if value is not None else ""
 
 
-def _number(value: Any) -> float | None:
-    """Return a number as JSON can hold it, None for anything else."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e15:
+def _number(value: Any, most: float = 1e15) -> float | None:
+    """Return a number from 0 to ``most``, None for anything else."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most:
         return value
     return None

@@ -10,18 +10,20 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from scrapy_dripper.rules.ruleset import EVERY, Rule, Rules
+from scrapy_dripper.rules.ruleset import EVERY, Rule, Rules, same_host, same_path
 from scrapy_dripper.rules.selectors import SelectorError, find, is_xpath
 
 KINDS = ("whole", "keep", "drop")
 MOST = 10_000
 """Rules in all."""
-MOST_OUTSIDE = 20
-"""Rules that a request can bring, which may come from somebody else."""
+MOST_OUTSIDE, LONGEST_OUTSIDE = 20, 1_000
+"""Rules that a request can bring, which may come from somebody else, and the characters of all their selectors."""
 LARGEST = 4_000_000
 """Bytes of a file."""
 
-_host = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\]").fullmatch
+_name = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*").fullmatch
+_ipv6 = re.compile(r"\[[0-9a-f:.]+\]", re.I).fullmatch
+_port = re.compile(r":\d*$").sub
 WANTED = 'a dict, or a TOML or JSON file, such as {"example.com": {"drop": [".related"]}}'
 
 
@@ -33,7 +35,7 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
     """Return rules in the order in which they are written. Raise :exc:`RuleError` if one of them is wrong.
 
     ``value`` is a dict from patterns to the selectors of each kind, the path of a file with one, or rules as triples.
-    Those that come from ``outside``, with a request, are few, and CSS, which takes linear time.
+    Those that come from ``outside``, with a request, are few and short, and CSS, which takes linear time.
     """
     if type(value) is Rules:
         return value
@@ -50,6 +52,8 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
         if len(rules) >= (MOST_OUTSIDE if outside else MOST):
             raise RuleError(f"rules, at most {MOST_OUTSIDE if outside else MOST:,} of them")
         rules.append(_rule(pattern, kind, selector, outside))
+        if outside and sum(len(rule.selector) for rule in rules) > LONGEST_OUTSIDE:
+            raise RuleError(f"rules with selectors of at most {LONGEST_OUTSIDE:,} characters in all")
     return Rules(rules)
 
 
@@ -111,14 +115,15 @@ def _rule(pattern: Any, kind: Any, selector: Any, outside: bool) -> Rule:
 
 
 def _pattern(pattern: Any) -> str:
-    """Return a pattern without what makes no difference: scheme, ``www.``, upper case of the host."""
+    """Return a pattern without what makes no difference: scheme, port, ``www.``, upper case of the host."""
     if isinstance(pattern, str) and len(pattern) <= 2_000:
         bare = pattern.strip()
         bare = bare.partition("://")[2] if "://" in bare[:10] else bare
         host, slash, path = bare.partition("/")
-        host = host.lower().removeprefix("*.").removeprefix("www.").partition(":")[0]
-        if host == EVERY or _host(host):
-            return host + slash + path
+        host = _port("", host).removeprefix("*.")
+        same = same_host(host)
+        if same == EVERY or _name(same) or _ipv6(host):
+            return same + slash + same_path(path)
     raise RuleError(
         f"rules for hosts ('example.com'), for paths of one ('example.com/news/*') or for all pages ('*'); got "
         f"{_shown(pattern)}"

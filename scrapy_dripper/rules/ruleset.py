@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import lru_cache
+from contextlib import suppress
+from functools import cached_property
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 LONGEST_URL = 10_000
 EVERY = "*"
 """Pattern of all pages, those without URL too."""
+_ASCII = "".join(map(chr, range(128)))
 
 
 class Rule(NamedTuple):
@@ -25,16 +27,21 @@ class Rule(NamedTuple):
 class Rules(tuple[Rule, ...]):
     """Rules that have been checked."""
 
-    __slots__ = ()
-
     def of(self, url: str) -> list[Rule]:
         """Return the rules of a page, in the order in which they were written."""
         host, path = _parts(url)
-        by_host = _by_host(self)
         labels = host.split(".")
         hosts = [".".join(labels[i:]) for i in range(len(labels))] if host else []
-        found = [entry for name in (EVERY, *hosts) for entry in by_host.get(name, ())]
+        found = [entry for name in (EVERY, *hosts) for entry in self._by_host.get(name, ())]
         return [rule for _, rule in sorted(found) if _has_path(rule.pattern, path)]
+
+    @cached_property
+    def _by_host(self) -> dict[str, list[tuple[int, Rule]]]:
+        # Not by a cache that has rules as its keys: to look into that takes longer, the more rules there are.
+        found: dict[str, list[tuple[int, Rule]]] = defaultdict(list)
+        for number, rule in enumerate(self):
+            found[host_of(rule.pattern)].append((number, rule))
+        return dict(found)
 
 
 def host_of(pattern: str) -> str:
@@ -42,23 +49,28 @@ def host_of(pattern: str) -> str:
     return pattern.partition("/")[0]
 
 
-@lru_cache(maxsize=16)
-def _by_host(rules: Rules) -> dict[str, list[tuple[int, Rule]]]:
-    found: dict[str, list[tuple[int, Rule]]] = defaultdict(list)
-    for number, rule in enumerate(rules):
-        found[host_of(rule.pattern)].append((number, rule))
-    return dict(found)
+def same_host(host: str) -> str:
+    """Return a host as requests name it: in IDNA, without ``www.``, a dot at its end or the brackets of IPv6."""
+    if not host.isascii():
+        with suppress(UnicodeError):  # it is no name that anybody can ask for
+            host = host.encode("idna").decode()
+    return host.lower().strip("[]").rstrip(".").removeprefix("www.")
+
+
+def same_path(path: str) -> str:
+    """Return a path and query as requests name it: with what is not ASCII as bytes of UTF-8."""
+    return path if path.isascii() else quote(path, safe=_ASCII, errors="replace")
 
 
 def _parts(url: str) -> tuple[str, str]:
-    """Return the host of a URL without ``www.``, and its path with the query."""
+    """Return the host of a URL, and its path with the query."""
     try:
         parts = urlsplit(url[:LONGEST_URL].strip())
         host = parts.hostname or ""
     except ValueError:  # such as an unclosed bracket
         return "", ""
     query = f"?{parts.query}" if parts.query else ""
-    return host.rstrip(".").removeprefix("www."), (parts.path or "/") + query
+    return same_host(host), same_path((parts.path or "/") + query)
 
 
 def _has_path(pattern: str, path: str) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cssselect import SelectorError as CssError
 from cssselect import parse
-from cssselect.parser import Attrib, Class, CombinedSelector, Element, Hash, Matching, Negation
+from cssselect.parser import Attrib, Class, CombinedSelector, Element, Hash, Matching, Negation, SpecificityAdjustment
 from lxml import etree
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ class _Chain:
 
     def find(self, nodes: Sequence[HtmlElement], parents: Sequence[int]) -> list[int]:
         """Return the numbers of the elements that the whole chain matches."""
+        if len(self._tests) == 1:
+            return [i for i, node in enumerate(nodes) if self._tests[0](node)]
         last = 1 << (len(self._tests) - 1)
         own = [0] * len(nodes)
         above, before, previous = list(own), list(own), list(own)  # of ancestors; of earlier children, of the last one
@@ -117,22 +119,31 @@ def _simple(tree: Any) -> Test:
         elif isinstance(tree, Hash):
             tests.append(_attribute("id", "=", tree.id))
         elif isinstance(tree, Attrib):
+            _refuse_namespace(tree)
             value: Any = getattr(tree.value, "value", tree.value)
-            tests.append(_attribute(tree.attrib.lower(), tree.operator, value))
+            folded = getattr(tree, "flag", None) == "i"  # newer releases of cssselect read it
+            tests.append(_attribute(tree.attrib.lower(), tree.operator, value, folded=folded))
         elif isinstance(tree, Negation):
             tests.append(_none_of([_simple(tree.subselector)]))
-        elif isinstance(tree, Matching):
+        elif isinstance(tree, (Matching, SpecificityAdjustment)):  # :is and :where, which select the same
             tests.append(_any_of([_simple(one) for one in tree.selector_list]))
         else:
             raise SelectorError(
-                "selectors of tags, classes, ids and attributes, with ':not' and ':is', are known "
+                "selectors of tags, classes, ids and attributes, with ':not', ':is' and ':where', are known "
                 f"(got {type(tree).__name__}: {getattr(tree, 'ident', getattr(tree, 'name', ''))})"
             )
         tree = tree.selector
+    _refuse_namespace(tree)
     if tree.element:
         tests.append(_is_tag(tree.element.lower()))
     tests.reverse()  # the tag first: it is the cheapest
-    return lambda node: all(test(node) for test in tests)
+    return tests[0] if len(tests) == 1 else lambda node: all(test(node) for test in tests)
+
+
+def _refuse_namespace(tree: Any) -> None:
+    """Raise :exc:`SelectorError` for a namespace: the elements of a page have none here."""
+    if tree.namespace not in (None, "*"):
+        raise SelectorError(f"namespaces are not known (got {tree.namespace}|)")
 
 
 def _is_tag(tag: str) -> Test:
@@ -151,9 +162,11 @@ def _any_of(tests: Sequence[Test]) -> Test:
     return lambda node: any(test(node) for test in tests)
 
 
-def _attribute(name: str, operator: str, value: str | None) -> Test:
+def _attribute(name: str, operator: str, value: str | None, *, folded: bool = False) -> Test:
     if operator == "exists" or value is None:
         return lambda node: node.get(name) is not None
+    if folded:
+        value = value.lower()
     compared: dict[str, Callable[[str], bool]] = {
         "=": lambda has: has == value,
         "~=": lambda has: value in has.split(),
@@ -165,6 +178,8 @@ def _attribute(name: str, operator: str, value: str | None) -> Test:
     if operator not in compared:
         raise SelectorError(f"an attribute is compared with one of {' '.join(compared)} (got {operator})")
     compare = compared[operator]
+    if folded:
+        return lambda node: (has := node.get(name)) is not None and compare(has.lower())
     return lambda node: (has := node.get(name)) is not None and compare(has)
 
 

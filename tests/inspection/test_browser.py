@@ -261,7 +261,8 @@ p { background: \\75rl(https://e.org/c.png) }</style></head>
 <form action="https://e.org/" target=_top><button formaction="javascript:top.ran=8">Go there now</button></form>
 <article><h1>&lt;/script&gt;&lt;script&gt;ran=9&lt;/script&gt;</h1>
 <p><a id=l href="https://e.org/" target=_top ping="https://e.org/p">Leave by this link of a few words</a></p>
-<p>&lt;img src=x onerror="ran=10"&gt; is a text in a paragraph that goes on for a while, and says nothing at all.</p>
+<p><img name=body src=x alt=a><img name=querySelectorAll src=y alt=b>
+&lt;img src=x onerror="ran=10"&gt; is a text in a paragraph that goes on for a while, and says nothing at all.</p>
 <p><a id=j href="javascript:top.ran=11">Run by this link</a> <code>`&lt;img src=x onerror=ran=12&gt;`</code></p>
 <p>&lt;iframe srcdoc="&lt;script&gt;top.ran=13&lt;/script&gt;"&gt;&lt;/iframe&gt; is another text.</p></article>
 <input name=querySelectorAll><img name=documentElement><img name=body><form name=addEventListener></form>
@@ -282,7 +283,9 @@ def test_a_hostile_page_runs_nothing_loads_nothing_and_leads_nowhere(opened: Ope
         tab.page.click(f"#tab-{name}")
     for name in ("main_html", "markdown"):
         tab.page.click(f"#tab-{name}")
-        for link in tab.page.frame_locator(f"#panel-{name} iframe").locator("a").all():
+        shown = tab.page.frame_locator(f"#panel-{name} iframe")
+        assert "says nothing at all" in shown.locator("body").inner_text()
+        for link in shown.locator("a").all():
             link.click()
     tab.page.wait_for_timeout(300)
 

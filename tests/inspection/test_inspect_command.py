@@ -8,10 +8,14 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scrapy_dripper.cli import main
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.base import Engine, Limits
+from scrapy_dripper.fallback import fallback
 from scrapy_dripper.inspection import look as look_module
 from tests.inspection.conftest import PAGE, Inspect, data_of
 
@@ -70,11 +74,39 @@ def test_labels_of_other_blocks_than_those_of_annotate_cannot_be_exported(inspec
     ("document", "reason"),
     [(b"%PDF-1.7 " + b"x" * 200, "a PDF"), (b"   ", "empty"), (b"<p>  </p>", "no visible text")],
 )
-def test_a_document_without_blocks_has_a_file_that_says_why(inspected: Inspect, document: bytes, reason: str) -> None:
+def test_a_document_without_blocks_has_a_file_that_says_why(
+    inspected: Inspect, document: bytes, reason: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trafilatura is not asked about what is no page: its failure would be logged with a traceback."""
+    monkeypatch.setattr(fallback, "_reported", set[str]())
     data = data_of(inspected(document))
 
     assert data["blocks"] == []
     assert reason in data["no_task"]
+    assert caplog.records == []
+
+
+def broken(config: Config) -> Engine:
+    """Return an engine that labels no page."""
+
+    class Broken:
+        name, profile, limits = "broken", "native", Limits()
+
+        def label(self, pages: Any) -> Any:
+            raise RuntimeError(f"no GPU for {len(pages)} page")
+
+        def close(self) -> None:
+            pass
+
+    return Broken()
+
+
+def test_a_page_is_shown_though_the_engine_fails_on_it(inspected: Inspect) -> None:
+    data = data_of(inspected(PAGE, "--engine", f"{__name__}.broken"))
+
+    assert ["reason", "engine_error"] in data["facts"]
+    assert ["error", "RuntimeError: no GPU for 1 page"] in data["facts"]
+    assert [block[0] for block in data["blocks"]] == [None] * 8
 
 
 def test_a_page_that_fell_back_has_blocks_without_probabilities(inspected: Inspect) -> None:
@@ -82,6 +114,15 @@ def test_a_page_that_fell_back_has_blocks_without_probabilities(inspected: Inspe
 
     assert ["reason", "low_quality"] in data["facts"]
     assert [block[0] for block in data["blocks"]] == [None] * 8
+
+
+def test_rules_are_seen_in_the_labels(inspected: Inspect, tmp_path: Path) -> None:
+    (tmp_path / "rules.json").write_text('{"example.com": {"whole": "footer"}}', encoding="utf-8")
+
+    data = data_of(inspected(PAGE, "--url", "https://example.com/", "--rules", str(tmp_path / "rules.json")))
+
+    assert [block[1] for block in data["blocks"]] == [0] * 7 + [1]
+    assert data["forms"]["text"]["text"] == "Copyright 2026, all rights reserved"
 
 
 @pytest.mark.parametrize("how", ["empty", "none"])

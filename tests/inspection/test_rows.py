@@ -79,6 +79,13 @@ def test_any_item_is_a_row_that_json_can_hold(item: dict[str, Any]) -> None:
     assert summary.text().startswith("Main content of 1 page")
 
 
+def test_what_no_extraction_says_is_left_out() -> None:
+    """An item of the user's can have fields of the same names, and the browser reads digits of ASCII only."""
+    row = Row.of_item({"quality": 7, "strip": "\u0663\u0664", "blocks": -1, "milliseconds": "12"})
+
+    assert (row.quality, row.strip, row.blocks, row.milliseconds) == (None, "", 0, None)
+
+
 def test_lines_that_are_no_items_are_counted_and_files_may_be_gzipped(tmp_path: Path) -> None:
     path = tmp_path / "items.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"url": "https://e.org/"}\n\n[1]\nnonsense\n{"id": "second"}'))

@@ -18,7 +18,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines import headline
 from scrapy_dripper.engines.tagger import twins
 from scrapy_dripper.extraction import FallbackReason
-from scrapy_dripper.fallback import trafilatura_output
+from scrapy_dripper.fallback import shell, trafilatura_output
 from scrapy_dripper.fallback.trafilatura_output import MAX_PARAGRAPHS
 from scrapy_dripper.fallback.trees import MAX_DEPTH, limited_tree
 from scrapy_dripper.output import inline, inline_tags
@@ -106,6 +106,21 @@ def test_elements_for_screens() -> None:
         return _lines(lambda: list(twins._other_screens(page, [0.5] * len(page.blocks))))
 
     assert lines_of(440) <= 2.5 * lines_of(220)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param('{"body":' * 100 + f"[{'0,' * 1_000}0]" + "}" * 100, id="in each other"),
+        pytest.param("[" + '{"body":100,"more":100},' * 100 + f"[{'0,' * 1_000}0]]", id="in many objects"),
+    ],
+)
+def test_values_in_the_data_of_a_page(data: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are looked at again and again, but the bound is one for all."""
+    monkeypatch.setattr(shell, "MOST_VALUES", 2_000)
+    document = Document(f'<body><div id=root></div><script id="__NUXT_DATA__">{data}</script>')
+
+    assert _lines(lambda: shell.fill_shell(document, Config())) < 20 * 2_000
 
 
 def _lines(run: Callable[[], Any]) -> int:

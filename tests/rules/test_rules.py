@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from scrapy_dripper import Config, ConfigError, Document, Extractor
+from scrapy_dripper.engines import rules as rules_module
 from scrapy_dripper.engines.base import Labels, Limits
 from scrapy_dripper.engines.rules import marks
-from scrapy_dripper.page import read
-from scrapy_dripper.rules import Rule, read_rules
+from scrapy_dripper.page import Page, read
+from scrapy_dripper.rules import Rule, Rules, read_rules
 
 HTML = """<html><head><title>A title</title></head><body><nav><a href=/>Home</a></nav><main><h1>Title</h1>
 <p>One <span class=x>inline</span> text.</p><div class=rel><p>Related one</p><p class=good>Related two</p></div></main>
@@ -59,6 +60,16 @@ def test_a_file_of_toml_or_json_is_a_dict(tmp_path: Path) -> None:
         ("example.com/n*s/*1*2", URL, True),
         ("example.com/*11*1", URL, False),
         ("example.com/", "https://example.com", True),
+        ("example.com:8080", URL, True),
+        ("example.com.", URL, True),
+        ("[::1]", "http://[::1]/a", True),
+        ("http://[::1]:8080/a", "http://[::1]:8080/a", True),
+        ("[::2]", "http://[::1]/a", False),
+        ("Müller.de", "https://xn--mller-kva.de/", True),
+        ("xn--mller-kva.de", "https://www.müller.de/", True),
+        ("example.com/café/*", "https://example.com/caf%C3%A9/1", True),
+        ("example.com/caf%C3%A9/*", "https://example.com/café/1", True),
+        ("example.com/a*é", "https://example.com/a?q=%C3%A9", True),
         ("example.com", "", False),
         ("example.com", "http://[", False),
     ],
@@ -88,6 +99,40 @@ def test_the_innermost_element_counts(rules: dict[str, Any], expected: str) -> N
     found = marks(read(Document(HTML, URL), config), config.rules)
 
     assert " ".join(map(str, found.says)) == expected
+
+
+def test_an_element_is_looked_into_once_however_many_rules_select_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+    inside = rules_module._inside
+
+    def counted(page: Page, node: int, *, all_of_it: bool) -> Any:
+        looked.append(node)
+        return inside(page, node, all_of_it=all_of_it)
+
+    monkeypatch.setattr(rules_module, "_inside", counted)
+    config = Config(rules={"*": {"drop": ["p"] * 20}})
+    page = read(Document("<p>text</p>" * 100), config)
+
+    assert (marks(page, config.rules).says == -1).all()
+    assert len(looked) <= 20 * 100 + 100  # for what each rule takes; and for what becomes of each element
+
+
+def test_rules_are_looked_up_without_looking_at_all_of_them() -> None:
+    hashed = 0
+
+    class Host(str):
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            nonlocal hashed
+            hashed += 1
+            return super().__hash__()
+
+    rules = Rules(Rule(Host(f"host{i}.example.com"), "drop", "p") for i in range(1_000))
+    rules.of(URL)
+    hashed = 0
+    assert not rules.of(URL)
+    assert hashed == 0
 
 
 class Fixed:
@@ -151,6 +196,9 @@ def test_dropping_all_is_an_answer() -> None:
         ({"e.org": {"drop": [5]}}, "selectors are strings"),
         ({"e o": {"drop": "p"}}, "rules for hosts"),
         ({5: {"drop": "p"}}, "rules for hosts"),
+        ({"é" * 100: {"drop": "p"}}, "rules for hosts"),
+        ({":8080": {"drop": "p"}}, "rules for hosts"),
+        ({"::1": {"drop": "p"}}, "rules for hosts"),
         (5, "a dict, or a TOML or JSON file"),
         ("not-there.toml", "not-there.toml cannot be read: No such file"),
     ],
@@ -175,7 +223,8 @@ def test_a_request_brings_few_rules_and_no_xpath_and_no_file(tmp_path: Path) -> 
     (tmp_path / "rules.json").write_text('{"*": {"drop": "p"}}', encoding="utf-8")
     config = Config(rules={"*": {"drop": "//p"}})
 
-    for rules in ({"*": {"drop": "//p"}}, str(tmp_path / "rules.json"), {"*": {"drop": ["p"] * 21}}, 5):
+    long = {"*": {"drop": ["p, " * 200 + "p"] * 2}}
+    for rules in ({"*": {"drop": "//p"}}, str(tmp_path / "rules.json"), {"*": {"drop": ["p"] * 21}}, long, 5):
         with pytest.raises(ConfigError, match=r"DRIPPER_RULES of a request must be "):
             config.override({"rules": rules})
     assert list(config.override({"rules": {"*": {"drop": ".a"}}}).rules or ()) == [Rule("*", "drop", ".a")]

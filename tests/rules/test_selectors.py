@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import lxml.html
 import pytest
+from cssselect.parser import Attrib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,7 +29,7 @@ elements = st.recursive(
 )
 simple = st.sampled_from(
     "div p a section * .x .y p.x #i div.x.y [title] [title~=two] [lang|=en] [title^=one] [title$=two] [title*=ne] "
-    "p:not(.x) :is(p,a) [class=x] :not([title])".split()
+    "p:not(.x) :is(p,a) :where(div,.y) [class=x] :not([title])".split()
 )
 chains = st.builds(
     lambda first, rest: first + "".join(f"{combinator}{one}" for combinator, one in rest),
@@ -54,6 +57,15 @@ def test_it_selects_what_lxml_selects(html: str, alternatives: list[str]) -> Non
     assert selected(f"<html><body>{html}</body></html>", selector) == sorted(expected)
 
 
+@pytest.mark.skipif("flag" not in signature(Attrib.__init__).parameters, reason="this cssselect reads no flags")
+@pytest.mark.parametrize(
+    ("flag", "expected"), [("", []), (" i", [2, 3]), (" I", [2, 3]), (" s", [])], ids=["none", "i", "I", "s"]
+)
+def test_the_flag_of_an_attribute_says_whether_case_counts(flag: str, expected: list[int]) -> None:
+    html = "<html><body><div class='Top-AD x'></div><div class=ADVERT></div><p class=x></p></body></html>"
+    assert selected(html, f"[class*=ad{flag}]") == expected
+
+
 def test_xpath_selects_elements_only() -> None:
     """Text and attributes are none."""
     html = "<html><body><p id=a>One<b>two</b></p></body></html>"
@@ -77,6 +89,8 @@ def test_xpath_that_fails_on_a_page_is_warned_about(caplog: pytest.LogCaptureFix
         ("p::before", "pseudo-elements"),
         ("p:hover", "got Pseudo: hover"),
         ("li:nth-child(2)", "got Function"),
+        ("svg|a", "namespaces are not known"),
+        ("p[svg|href]", "namespaces are not known"),
         ("//p[", "Invalid expression"),
         ("(count(//p))", "not a number"),
         ("//p[$x]", "variables are not known"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 
 from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.runtime import GPU_EXTRA
 
 CUDA = "CUDAExecutionProvider"
 Version = tuple[int, int]
@@ -41,8 +42,8 @@ def no_cuda(why: str) -> ModelError:
     # onnxruntime itself would go on with the CPU, hundreds of times slower, without a word.
     return ModelError(
         f"{CUDA} was asked for, but {why}: run 'pip uninstall onnxruntime onnxruntime-gpu', then 'pip install "
-        "scrapy-dripper[gpu]', and see with 'python -c \"import onnxruntime; onnxruntime.preload_dlls()\"' which CUDA "
-        "library is missing"
+        f"scrapy-dripper[{GPU_EXTRA}]', and see with 'python -c \"import onnxruntime; onnxruntime.preload_dlls()\"' "
+        "which CUDA library is missing"
     )
 
 

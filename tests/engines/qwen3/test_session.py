@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import shutil
 import sys
 from dataclasses import replace
@@ -15,10 +16,11 @@ from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3 import cuda, session
 from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.engines.qwen3.session import open_session, tokens_that_fit
+from scrapy_dripper.engines.runtime import GPU_EXTRA
 
 ROOT = Path(__file__).parents[3]
 CUDA = "CUDAExecutionProvider"
-ADVICE = r"scrapy-dripper\[gpu\].*preload_dlls"
+ADVICE = rf"scrapy-dripper\[{GPU_EXTRA}\].*preload_dlls"
 
 
 @pytest.fixture
@@ -103,6 +105,19 @@ def test_the_extras_install_what_graphs_need() -> None:
 
     assert [f">={newest}," in one for one in extras["gpu"]] == [True]
     assert [",<1.26" in one for one in extras["gpu-cuda12"]] == [True]
+
+
+@pytest.mark.parametrize(("python", "extra"), [((3, 10), "gpu-cuda12"), ((3, 11), "gpu"), ((3, 13), "gpu")])
+def test_the_extra_that_errors_name_is_one_that_pip_has_something_for(
+    python: tuple[int, int], extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As its marker has it: of an extra that is not for a Python, pip installs nothing and does not say so."""
+    monkeypatch.setattr(sys, "version_info", python)
+
+    assert runpy.run_path(str(ROOT / "scrapy_dripper" / "engines" / "runtime.py"))["GPU_EXTRA"] == extra
+    assert "gpu = [\"onnxruntime-gpu[cuda,cudnn]>=1.28,<2; python_version >= '3.11'\"]" in (
+        ROOT / "pyproject.toml"
+    ).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("made_for", "asked"), [("cpu", "cuda"), ("cuda", "cpu")])
