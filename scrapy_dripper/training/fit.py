@@ -33,7 +33,7 @@ NETWORK_SHARE = 0.4
 """Weight of the networks in the first stage. The rest is that of the trees."""
 CONTEXT_SEEDS = 3
 """Number of boosters in the second stage."""
-CONTEXT_SHARE = 0.5
+CONTEXT_SHARE = 0.85
 """Weight of the second stage in the answer. The mean of both stages is better than either."""
 
 _COMMON: dict[str, Any] = {
