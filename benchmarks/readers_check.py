@@ -1,8 +1,9 @@
 """Draw pages for a reader: what each page shows, beside its Markdown now and of an earlier version.
 
 A fixed seed draws pages that may be trained on from ``elsewhere``, and at most one page of each site from ``sites``.
-Each gets a folder with ``page.txt``, which lists all of its text and says what of it came out, ``after.md``,
-``before.md`` and ``truth.txt``. The reader counts what is junk and what is lost; see ``results/readers-check.md``.
+Each gets a folder with ``page.txt``, which lists all of its text and says what of it came out, ``after.md`` and
+``before.md`` with their Main-HTML, and ``truth.txt``. The reader counts what is junk and what is lost; see
+``results/readers-check.md``.
 """
 
 from __future__ import annotations
