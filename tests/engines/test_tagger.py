@@ -210,7 +210,8 @@ def test_favor_on_real_pages() -> None:
         found = extractor.extract([Document(body, config=config) for body in bodies])
         counts.append([one.main_blocks for one in found])
 
-    assert all(a <= b <= c for a, b, c in zip(*counts, strict=True))
+    # One block of a hole may stay out if its likelier neighbour no longer is a part of the hole.
+    assert all(a <= b + 1 and b <= c + 1 for a, b, c in zip(*counts, strict=True))
     assert sum(counts[0]) < sum(counts[1]) < sum(counts[2])
 
 
