@@ -1,4 +1,4 @@
-"""Control characters, which are removed from every text of an extraction."""
+"""Control characters, which are removed from every text of an extraction and replaced in what a terminal shows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ _NEXT_LINE = "\x85"
 """Unicode counts it as white space. It becomes a space, so that the words around it stay apart."""
 
 _not_text = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_commands = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").sub
 
 
 def has_controls(text: str) -> bool:
@@ -27,3 +28,8 @@ def without_controls(text: str) -> str:
     if not has_controls(text):
         return text
     return _not_text.sub("", text.replace(_NEXT_LINE, " "))
+
+
+def printable(text: str) -> str:
+    """Return a text with U+FFFD for what a terminal would obey: names, addresses and reasons come from outside."""
+    return _commands("\ufffd", text)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 import urllib.error
 
 from tqdm import tqdm
 
-PROGRAM = "scrapy-dripper"
+from scrapy_dripper.characters import printable
 
-_command = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").sub
+PROGRAM = "scrapy-dripper"
 
 
 class UsageError(Exception):
@@ -39,11 +38,6 @@ def drop_output() -> None:
     The interpreter flushes it once more when it exits; that must not complain either.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def printable(text: str) -> str:
-    """Return text without what a terminal would obey: addresses, names and reasons come from servers and archives."""
-    return _command("\ufffd", text)
 
 
 def why(error: Exception) -> str:

@@ -14,8 +14,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrapy_dripper.characters import printable
 from scrapy_dripper.checks import did_you_mean, short
-from scrapy_dripper.cli.console import PROGRAM, printable
+from scrapy_dripper.cli.console import PROGRAM
 from scrapy_dripper.config import PREFIX, Config, ConfigError
 from scrapy_dripper.engines.base import ModelError
 

@@ -22,7 +22,8 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
-from scrapy_dripper.cli.console import UsageError, printable, say, why
+from scrapy_dripper.characters import printable
+from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
 from scrapy_dripper.cli.options import add_options, configured, count
 from scrapy_dripper.config import Config

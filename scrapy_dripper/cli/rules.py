@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from http.client import HTTPException
 
-from scrapy_dripper.cli.console import UsageError, printable, say, why
+from scrapy_dripper.characters import printable
+from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
 from scrapy_dripper.config import Config
 

@@ -18,7 +18,8 @@ from scrapy.utils.datatypes import SequenceExclude
 from twisted.python.failure import Failure
 from w3lib.url import is_url
 
-from scrapy_dripper.cli.console import drop_output, printable
+from scrapy_dripper.characters import printable
+from scrapy_dripper.cli.console import drop_output
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.extraction import Extraction
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
+from scrapy_dripper.characters import printable
 from scrapy_dripper.dataset.metrics import POOR
 from scrapy_dripper.dataset.text_table import aligned
 from scrapy_dripper.evaluation.blocks import Reliability
 from scrapy_dripper.evaluation.figures import Evaluation, Group
-
-_command = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").sub  # control characters, which can begin terminal commands
 
 
 def text(evaluation: Evaluation) -> str:
@@ -27,7 +24,7 @@ def text(evaluation: Evaluation) -> str:
         "By set; the title is neutral in F1, P and R, and characters of scripts without spaces are words\n"
         + evaluation.sets.text()
     )
-    return _command("\ufffd", "\n\n".join(parts))
+    return printable("\n\n".join(parts))
 
 
 def system_head(rouge: bool) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits, ModelError
 from scrapy_dripper.engines.qwen3.decoder import Decoder
-from scrapy_dripper.engines.qwen3.front import Front, check_room
+from scrapy_dripper.engines.qwen3.front import Front, check_context
 from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.page.page import Page
@@ -49,7 +49,7 @@ class Qwen3Engine:
             cascade=cascade,
         )
         self.decoder = Decoder(prepared, device=device, threads=threads, sdpa_kernel=sdpa_kernel)
-        check_room(self.decoder, max_tokens)
+        check_context(self.decoder, max_tokens)
 
     @classmethod
     def load(cls, config: Config) -> Qwen3Engine:

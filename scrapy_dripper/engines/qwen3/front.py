@@ -84,7 +84,7 @@ class Front:
         return Task(part.prompt, answer, main, self._grammar.main, self._grammar.other)
 
 
-def check_room(decoder: Decoder, max_tokens: int | None) -> None:
+def check_context(decoder: Decoder, max_tokens: int | None) -> None:
     """Raise :exc:`ModelError` if there is no room for a page of one block behind the instructions."""
     prompt, grammar, limit = decoder.prompt, decoder.grammar, decoder.limit
     if Splitter(prompt, grammar, limit, max_tokens).budget <= grammar.length(1):

@@ -29,7 +29,7 @@ CHUNK = {"cuda": 256, "cpu": 1}
 """Tokens of which a pass with GroupQueryAttention reads a multiple; what is missing is padding behind the text.
 
 From onnxruntime 1.28 on, compute capability 9.0 and above runs cuDNN's attention, with a plan for each combination of
-sequences, tokens and room. Making one takes 40 to 400 ms, and nearly every page would have lengths of its own.
+sequences, tokens and capacity. Making one takes 40 to 400 ms, and nearly every page would have lengths of its own.
 """
 
 _TYPES = {"float16": np.float16, "bfloat16": 16, "float32": np.float32}
@@ -48,7 +48,7 @@ class Passes(ABC):
 
     @abstractmethod
     def begin(self, lengths: Sequence[int], *, shared: bool) -> int:
-        """Forget all sequences and make room for new ones of so many tokens.
+        """Forget all sequences and allocate the capacity for new ones of so many tokens.
 
         ``shared`` says that all begin with the shared prefix. Return how many tokens of each are read already, from a
         pass of long ago: 0, or the length of the prefix.
@@ -88,7 +88,7 @@ def open_passes(session: InferenceSession, prepared: Prepared, shared: Ids, most
 class GqaPasses(Passes):
     """Passes of a graph that writes keys and values in place.
 
-    Tokens and room are rounded up so that there are few combinations of them: see :data:`CHUNK`.
+    Tokens and capacity are rounded up so that there are few combinations of them: see :data:`CHUNK`.
     """
 
     def __init__(self, session: InferenceSession, prepared: Prepared, shared: Ids, most: int | None = None) -> None:
@@ -103,17 +103,17 @@ class GqaPasses(Passes):
         self._prefixed = False
 
     def begin(self, lengths: Sequence[int], *, shared: bool) -> int:
-        """Make room; a sequence that is alone is behind the prefix, several are not."""
-        room = self._room(max(lengths))
+        """Allocate the capacity. A sequence that is alone is behind the prefix; several are not."""
+        capacity = self._capacity(max(lengths))
         if len(lengths) > 1:
-            if self._group.tokens < len(lengths) * room:
+            if self._group.tokens < len(lengths) * capacity:
                 self._group = self._current = _Buffers(self._session, self._prepared, 0)  # frees before it allocates
-                self._group = _Buffers(self._session, self._prepared, len(lengths) * room)
-            self._current, self._width = self._group, room
+                self._group = _Buffers(self._session, self._prepared, len(lengths) * capacity)
+            self._current, self._width = self._group, capacity
             return 0
-        if self._single.tokens < room:
+        if self._single.tokens < capacity:
             self._single = self._current = _Buffers(self._session, self._prepared, 0)
-            self._single = _Buffers(self._session, self._prepared, room)
+            self._single = _Buffers(self._session, self._prepared, capacity)
             self._prefixed = False
         self._current, self._width = self._single, self._single.tokens
         self._prefixed &= shared
@@ -155,14 +155,14 @@ class GqaPasses(Passes):
         chunk = CHUNK[self._prepared.device]
         return min(math.ceil(tokens / chunk) * chunk, min(self._width, self._prepared.context) - start)
 
-    def _room(self, tokens: int) -> int:
-        """Return the room for a sequence of so many tokens: a power of 2, or that of the longest sequence."""
-        room = max(tokens, min(1 << (tokens - 1).bit_length(), self._most))
-        return math.ceil(room / GRANULE) * GRANULE
+    def _capacity(self, tokens: int) -> int:
+        """Return the capacity for a sequence of so many tokens: a power of 2, or that of the longest sequence."""
+        capacity = max(tokens, min(1 << (tokens - 1).bit_length(), self._most))
+        return math.ceil(capacity / GRANULE) * GRANULE
 
 
 class _Buffers:
-    """Room for the keys and values of so many tokens, divided among sequences as each batch needs it."""
+    """Memory for the keys and values of so many tokens, divided among sequences as each batch needs it."""
 
     def __init__(self, session: InferenceSession, prepared: Prepared, tokens: int) -> None:
         self.tokens = tokens
@@ -183,7 +183,7 @@ class _Buffers:
             )
 
     def binding(self, first: int, sequences: int, width: int) -> IOBinding:
-        """Return a binding of the keys and values of some sequences in a row, each with room for ``width`` tokens.
+        """Return a binding of the keys and values of some sequences in a row, each of ``width`` tokens.
 
         Past and present are the same memory: the graph then writes what is new in its place, and copies nothing.
         """

@@ -19,7 +19,7 @@ from scrapy_dripper.engines.base import (
 )
 from scrapy_dripper.engines.qwen3.decoder import Decoder
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine, model_folder
-from scrapy_dripper.engines.qwen3.front import Front, check_room
+from scrapy_dripper.engines.qwen3.front import Front, check_context
 from scrapy_dripper.engines.qwen3.loop import Decoded, Task
 from scrapy_dripper.engines.qwen3.prepared import load_prepared, read_manifest
 from scrapy_dripper.engines.tagger import Tagger
@@ -97,7 +97,7 @@ class ModelServer:
         config = self._config
         prepared = load_prepared(model_folder(config))
         decoder = Decoder(prepared, device=config.device, threads=config.threads, sdpa_kernel=config.sdpa_kernel)
-        check_room(decoder, config.max_tokens)
+        check_context(decoder, config.max_tokens)
         self._decoder = decoder
 
     def answer(self, header: dict[str, Any], parts: list[bytes]) -> None:  # noqa: ARG002 (all is in the parts)

@@ -8,13 +8,24 @@ over a page, and does not learn again what it looks like.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from scrapy_dripper.engines.tagger.features import Columns, Features, Floats, Table, running
+from scrapy_dripper.engines.tagger.columns import (
+    Columns,
+    Doubles,
+    Floats,
+    Groups,
+    Sums,
+    entropy,
+    last_chosen,
+    least_on_page,
+    most_on_page,
+    neighbour,
+    next_chosen,
+    pair,
+)
+from scrapy_dripper.engines.tagger.features import Features
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
-
-_PAIR = np.int64(1_000_003)
-_Doubles = npt.NDArray[np.float64]
+from scrapy_dripper.engines.tagger.table import Table
 
 LEVELS = 7
 """Number of ancestors of a block to consider."""
@@ -48,69 +59,62 @@ def context(batch: Features, probabilities: Floats, types: Floats) -> Columns:
     return x
 
 
-def _around(x: Columns, t: Table, p: _Doubles, w: _Doubles) -> None:
+def _around(x: Columns, t: Table, p: Doubles, w: Doubles) -> None:
     n = np.arange(len(p))
     for by in (-3, -2, -1, 1, 2, 3):
-        there = n + by
-        inside = (there >= t.first) & (there < t.last)
-        x[f"p{by:+}"] = np.where(inside, p[np.where(inside, there, 0)], -1)
-    pw, ww = running(p * w), running(w)
+        there = neighbour(by, t.first, t.last)
+        x[f"p{by:+}"] = np.where(there >= 0, p[there], -1)
+    mass, words = Sums(p * w), Sums(w)
     for reach in REACHES:
         a, b = np.maximum(n - reach, t.first), np.minimum(n + reach + 1, t.last)
-        x[f"p~{reach}"] = (pw[b] - pw[a]) / (ww[b] - ww[a])
-        x[f"p-{reach}"] = (pw[n] - pw[a]) / np.maximum(ww[n] - ww[a], LEAST)
-        x[f"p+{reach}"] = (pw[b] - pw[n + 1]) / np.maximum(ww[b] - ww[n + 1], LEAST)
-    main = p > 0.5
-    before = np.maximum.accumulate(np.where(main, n, -1))
-    after = np.minimum.accumulate(np.where(main, n, len(p))[::-1])[::-1]
+        x[f"p~{reach}"] = mass.over(a, b) / words.over(a, b)
+        x[f"p-{reach}"] = mass.over(a, n) / np.maximum(words.over(a, n), LEAST)
+        x[f"p+{reach}"] = mass.over(n + 1, b) / np.maximum(words.over(n + 1, b), LEAST)
+    before, after = last_chosen(p > 0.5), next_chosen(p > 0.5)
     x["since_main"] = np.where(before >= t.first, np.log1p(np.maximum(n - before, 0)), -1)
     x["until_main"] = np.where(after < t.last, np.log1p(np.maximum(after - n, 0)), -1)
 
 
-def _containers(x: Columns, t: Table, p: _Doubles, w: _Doubles) -> None:
+def _containers(x: Columns, t: Table, p: Doubles, w: Doubles) -> None:
     n = np.arange(len(p))
-    pw, ww, pp = running(p * w), running(w), running(p)
-    total = pw[t.last] - pw[t.first]
+    mass, words, blocks = Sums(p * w), Sums(w), Sums(p)
+    total = mass.over(t.first, t.last)
     up = t.outer
     for level in range(1, LEVELS + 1):
         a, b = np.minimum(t.block_start[up], n), np.maximum(t.block_end[up], n + 1)
-        words, mass = ww[b] - ww[a], pw[b] - pw[a]
-        x[f"up{level}_p"] = mass / words
-        x[f"up{level}_blocks_p"] = (pp[b] - pp[a]) / (b - a)
-        x[f"up{level}_others_p"] = (mass - p * w) / np.maximum(words - w, LEAST)
-        x[f"up{level}_share"] = mass / np.maximum(total, 1e-9)
+        inside, size = mass.over(a, b), words.over(a, b)
+        x[f"up{level}_p"] = inside / size
+        x[f"up{level}_blocks_p"] = blocks.over(a, b) / (b - a)
+        x[f"up{level}_others_p"] = (inside - p * w) / np.maximum(size - w, LEAST)
+        x[f"up{level}_share"] = inside / np.maximum(total, 1e-9)
         up = t.wider[up]
 
 
-def _alike(x: Columns, t: Table, p: _Doubles, w: _Doubles) -> None:
+def _alike(x: Columns, t: Table, p: Doubles, w: Doubles) -> None:
     own = t.signature[t.context]
     places = (
         ("class", own),
-        ("class_in_class", own * _PAIR + t.signature[t.parent[t.context]]),
+        ("class_in_class", pair(own, t.signature[t.parent[t.context]])),
         ("path", t.path[t.context]),
         ("leaf", t.signature[t.leaf]),
     )
     for name, key in places:
-        _, group = np.unique(key, return_inverse=True)
-        x[f"{name}_p"] = (np.bincount(group, p * w) / np.bincount(group, w))[group]
-        x[f"{name}_blocks_p"] = (np.bincount(group, p) / np.bincount(group))[group]
+        groups = Groups(key)
+        x[f"{name}_p"] = (groups.sums(p * w) / groups.sums(w))[groups.number]
+        x[f"{name}_blocks_p"] = (groups.sums(p) / groups.size)[groups.number]
 
 
-def _rank(x: Columns, t: Table, p: _Doubles, w: _Doubles) -> None:
+def _rank(x: Columns, t: Table, p: Doubles, w: Doubles) -> None:
     """Add the rank of each block on its page by probability, and the cut that maximises the expected F1."""
     order = np.lexsort((-p, t.first))
     first, last = t.first[order], t.last[order]
-    mass, words = (p * w)[order], w[order]
-    pw, ww = running(mass), running(words)
-    total_p, total_w = pw[last] - pw[first], ww[last] - ww[first]
+    mass, words = Sums((p * w)[order]), Sums(w[order])
+    total_p, total_w = mass.over(first, last), words.over(first, last)
     n = np.arange(len(p))
-    taken_p, taken_w = pw[n + 1] - pw[first], ww[n + 1] - ww[first]
+    taken_p, taken_w = mass.over(first, n + 1), words.over(first, n + 1)
     expected = 2 * taken_p / (taken_w + total_p + 1e-9)
-    starts = np.unique(t.first)
-    page = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(p))))
-    best = np.maximum.reduceat(expected, starts)[page]
-    at = np.where(expected == best, n, len(p))
-    cut = p[order][np.minimum.reduceat(at, starts)][page]
+    best = most_on_page(expected, t.first)
+    cut = p[order][least_on_page(np.where(expected == best, n, len(p)), t.first)]
     back = np.empty(len(p), dtype=np.int64)
     back[order] = n
     x["rank_words"] = (taken_w / total_w)[back]
@@ -120,18 +124,13 @@ def _rank(x: Columns, t: Table, p: _Doubles, w: _Doubles) -> None:
     x["over_cut"] = p - cut[back]
 
 
-def _whole(x: Columns, t: Table, p: _Doubles, w: _Doubles) -> None:
-    n = np.arange(len(p))
-    pw, ww = running(p * w), running(w)
-    total_p, total_w = pw[t.last] - pw[t.first], ww[t.last] - ww[t.first]
-    x["before_p"] = (pw[n] - pw[t.first]) / np.maximum(total_p, 1e-9)
+def _whole(x: Columns, t: Table, p: Doubles, w: Doubles) -> None:
+    mass = Sums(p * w)
+    total_p, total_w = mass.over(t.first, t.last), Sums(w).over(t.first, t.last)
+    x["before_p"] = mass.over(t.first, np.arange(len(p))) / np.maximum(total_p, 1e-9)
     x["page_p"] = total_p / total_w
     x["page_main"] = np.log1p(total_p)
-    starts = np.unique(t.first)
-    page = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(p))))
-    x["page_most"] = np.maximum.reduceat(p, starts)[page]
-    entropy = running(-(p * np.log(p + 1e-6) + (1 - p) * np.log(1 - p + 1e-6)) * w)
-    x["page_entropy"] = (entropy[t.last] - entropy[t.first]) / total_w
+    x["page_most"] = most_on_page(p, t.first)
+    x["page_entropy"] = Sums(entropy(p) * w).over(t.first, t.last) / total_w
     for sure in SURE:
-        over = running((p > sure) * w)
-        x[f"page_over_{sure}"] = (over[t.last] - over[t.first]) / total_w
+        x[f"page_over_{sure}"] = Sums((p > sure) * w).over(t.first, t.last) / total_w

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from scrapy_dripper.engines.tagger.features import TAG_FEATURES, Features, Floats
+from scrapy_dripper.engines.tagger.columns import Floats
+from scrapy_dripper.engines.tagger.features import TAG_FEATURES, Features
 from scrapy_dripper.engines.tagger.model import Model
 
 SAME_FOR_ALL = "page"

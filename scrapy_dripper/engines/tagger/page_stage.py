@@ -13,7 +13,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.engines.tagger.features import TAG_FEATURES, Features, Floats
+from scrapy_dripper.engines.tagger.columns import Doubles, Floats, entropy
+from scrapy_dripper.engines.tagger.features import TAG_FEATURES, Features
 
 PAGE_TYPES = ("article", "collection", "documentation", "forum", "listing", "product", "service")
 """The page types, in the order of the page stage's output."""
@@ -23,7 +24,6 @@ LEAST = 0.3
 SURE = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Thresholds: the share of a page's words with a higher probability shows how sure the model is."""
 _WHOLE = ("page_", "about_")
-_Doubles = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,15 +82,14 @@ def quality_features(
     return PageFeatures(names, _joined(batch.matrix[starts][:, of_page], *own.values()))
 
 
-def _own(p: _Doubles, w: _Doubles, starts: npt.NDArray[np.int64]) -> dict[str, _Doubles]:
+def _own(p: Doubles, w: Doubles, starts: npt.NDArray[np.int64]) -> dict[str, Doubles]:
     total, mass = np.add.reduceat(w, starts), np.add.reduceat(p * w, starts)
-    entropy = -(p * np.log(p + 1e-6) + (1 - p) * np.log(1 - p + 1e-6))
     return {
         "main_words": np.log1p(mass),
         "main_share": mass / total,
         "main_blocks": np.log1p(np.add.reduceat(p, starts)),
         "most": np.maximum.reduceat(p, starts),
-        "entropy": np.add.reduceat(entropy * w, starts) / total,
+        "entropy": np.add.reduceat(entropy(p) * w, starts) / total,
     }
 
 
@@ -99,7 +98,7 @@ def _joined(*columns: npt.NDArray[np.floating]) -> Floats:
     return np.column_stack(columns).astype(np.float32)
 
 
-def _means(batch: Features, weights: _Doubles) -> Floats:
+def _means(batch: Features, weights: Doubles) -> Floats:
     """Return the weighted means of the features over each page, of shape (weights, pages, features).
 
     ``weights`` has shape (weights, n blocks).

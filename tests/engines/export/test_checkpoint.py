@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.export import ExportError, checkpoint
-from scrapy_dripper.engines.qwen3.export.checkpoint import check_room, open_checkpoint, read_config
+from scrapy_dripper.engines.qwen3.export.checkpoint import check_space, open_checkpoint, read_config
 from scrapy_dripper.engines.qwen3.prepared import load_prepared
 
 PUBLISHED = {
@@ -118,13 +118,13 @@ def test_too_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     """Told before the work, with both numbers."""
     needs = open_checkpoint(str(write(tmp_path / "model")), print).needs("float32", copies=3)
     monkeypatch.setattr(checkpoint, "free_memory", lambda: None)  # a system that does not say
-    check_room(needs, tmp_path / "not" / "there")
+    check_space(needs, tmp_path / "not" / "there")
     monkeypatch.setattr(checkpoint, "free_memory", lambda: 3 << 30)
     with pytest.raises(ExportError, match=r"of memory are needed and 3\.0 GiB are free"):
-        check_room(needs, tmp_path)
+        check_space(needs, tmp_path)
     monkeypatch.setattr(checkpoint, "free_disk", lambda folder: 900 << 20)
     with pytest.raises(ExportError, match=r"has 900 MiB of disk left, 5\.1 GiB are needed"):
-        check_room(needs, tmp_path)
+        check_space(needs, tmp_path)
 
 
 def test_a_model_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from scrapy_dripper.engines.qwen3.export.checkpoint import (
     LONGEST_CONTEXT,
     TOKENIZER,
     Checkpoint,
-    check_room,
+    check_space,
     hashes,
     open_checkpoint,
 )
@@ -100,7 +100,7 @@ def export(request: Request, say: Say) -> Prepared:
         f"{len(recipe.prompt):,} characters. This takes {needs} for a while."
     )
     out.parent.mkdir(parents=True, exist_ok=True)
-    check_room(needs, out.parent)
+    check_space(needs, out.parent)
     request = replace(request, device=device, dtype=dtype)
     with _part(out) as part:
         prepared = _write(part, request, checkpoint, recipe, tokenizer, say)

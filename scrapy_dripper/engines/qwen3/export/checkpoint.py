@@ -146,7 +146,7 @@ def free_memory() -> int | None:
     return None
 
 
-def check_room(needs: Needs, folder: Path) -> None:
+def check_space(needs: Needs, folder: Path) -> None:
     """Raise :exc:`ExportError` if disk or memory are too small for an export into a folder."""
     disk, memory = free_disk(folder), free_memory()
     if disk < needs.disk:

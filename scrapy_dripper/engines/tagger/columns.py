@@ -1,0 +1,113 @@
+"""The vocabulary for features: operations on columns of all blocks of a batch, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Column = npt.NDArray[np.generic]
+
+_PRIME = np.int64(1_000_003)
+
+
+class Columns(dict[str, Column]):
+    """Features by name, in insertion order."""
+
+    def matrix(self) -> Floats:
+        """Return float32 of shape (n blocks, n features)."""
+        out = np.empty((len(next(iter(self.values()))), len(self)), dtype=np.float32)
+        for i, column in enumerate(self.values()):
+            out[:, i] = column
+        return out
+
+    def bits(self, prefix: str, names: Sequence[str], sets: Ints) -> None:
+        """Add a feature for each bit of a column of bit sets."""
+        for bit, name in enumerate(names):
+            self[f"{prefix}:{name}"] = (sets >> bit) & 1
+
+
+class Sums:
+    """The sums of a column over any slices of it, in constant time for each."""
+
+    def __init__(self, values: Column) -> None:
+        self._totals = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
+
+    def over(self, start: Ints, end: Ints) -> Doubles:
+        """Return the sum of ``values[start:end]`` for each pair of indexes."""
+        sums: Doubles = self._totals[end] - self._totals[start]
+        return sums
+
+
+class Groups:
+    """The rows with equal keys."""
+
+    def __init__(self, key: Ints) -> None:
+        _, number, size = np.unique(key, return_inverse=True, return_counts=True)
+        self.number: Ints = number.astype(np.int64)
+        """The group of each row."""
+        self.size: Ints = size.astype(np.int64)
+        """The number of rows of each group."""
+
+    def sums(self, values: npt.NDArray[Any]) -> Doubles:
+        """Return the sum of a column over each group."""
+        sums: Doubles = np.bincount(self.number, values).astype(np.float64, copy=False)
+        return sums
+
+
+def ratio(a: Column, b: Column) -> Floats:
+    """Return ``a / max(b, 1)``: a ratio that is 0 if both counts are 0."""
+    result: Floats = np.divide(a, np.maximum(b, 1), dtype=np.float32)
+    return result
+
+
+def pair(a: Ints, b: Ints) -> Ints:
+    """Return a key for each pair of keys."""
+    key: Ints = a * _PRIME + b
+    return key
+
+
+def most_on_page(values: npt.NDArray[Any], first: Ints) -> npt.NDArray[Any]:
+    """Return for each block the maximum over its page, whose first block is ``first``."""
+    return _on_page(np.maximum, values, first)
+
+
+def least_on_page(values: npt.NDArray[Any], first: Ints) -> npt.NDArray[Any]:
+    """Return for each block the minimum over its page, whose first block is ``first``."""
+    return _on_page(np.minimum, values, first)
+
+
+def _on_page(reduce: np.ufunc, values: npt.NDArray[Any], first: Ints) -> npt.NDArray[Any]:
+    starts = np.unique(first)
+    found: npt.NDArray[Any] = np.repeat(reduce.reduceat(values, starts), np.diff(starts, append=len(first)))
+    return found
+
+
+def neighbour(by: int, first: Ints, last: Ints) -> Ints:
+    """Return the number of the block that is ``by`` blocks after each, or -1 beyond the edge of the page."""
+    n = np.arange(len(first)) + by
+    return np.where((n >= first) & (n < last), n, -1)
+
+
+def last_chosen(chosen: Bools) -> Ints:
+    """Return for each block the last chosen one up to it, or -1 if there is none. Pages are not looked at."""
+    found: Ints = np.maximum.accumulate(np.where(chosen, np.arange(len(chosen)), -1))
+    return found
+
+
+def next_chosen(chosen: Bools) -> Ints:
+    """Return for each block the first chosen one from it on, or n if there is none. Pages are not looked at."""
+    n = len(chosen)
+    found: Ints = np.minimum.accumulate(np.where(chosen, np.arange(n), n)[::-1])[::-1]
+    return found
+
+
+def entropy(p: Doubles) -> Doubles:
+    """Return the entropy of probabilities, in nats."""
+    return -(p * np.log(p + 1e-6) + (1 - p) * np.log(1 - p + 1e-6))
