@@ -11,6 +11,9 @@ import pytest
 
 from scrapy_dripper import ModelError
 from scrapy_dripper.cli import main
+from scrapy_dripper.cli.doctor import EXTRAS
+
+ROOT = Path(__file__).parents[1]
 
 SPIDER = """
 import scrapy
@@ -125,3 +128,15 @@ def test_a_runtime_that_is_missing_is_named(
 
     assert main(["doctor"]) == 1
     assert "pip install scrapy-dripper[cpu]" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib")
+def test_every_extra_that_a_command_can_ask_for_is_named() -> None:
+    """Not the runtimes, of which it says more; not those of other virtualenvs and of developers."""
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = set(project["optional-dependencies"])
+    others = {"cpu", "gpu", "gpu-cuda12", "export", "export-optimum", "benchmark", "fuzz", "docs", "dev"}
+
+    assert set(EXTRAS) == extras - others

@@ -49,6 +49,8 @@ EXTRAS = {
     "corpus": ("datatrove", "fastwarc", "pyarrow"),
     "evaluate": ("jieba", "apted", "rapidfuzz"),
     "guess": ("magika",),
+    "inspect": ("markdown-it-py",),
+    "completion": ("argcomplete",),
     "train": ("lightgbm", "onnx", "onnxmltools", "torch"),
 }
 """What each extra stands for, as far as it tells whether it is installed."""

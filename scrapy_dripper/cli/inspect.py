@@ -39,6 +39,8 @@ OPTIONS = (
 EXTENSION = ".inspect.html"
 ITEMS = (".jsonl", ".jl", ".jsonl.gz", ".jl.gz")
 """How the names of files of items end."""
+NO_LINES = (".json", ".json.gz", ".csv")
+"""How the names of files end that may have items, but not one on each line."""
 
 EXAMPLES = """\
 examples:
@@ -86,6 +88,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{output} is a folder: name a file in it")
     if source.path is not None and output.exists() and output.samefile(source.path):
         raise UsageError(f"{output} is the input and would be overwritten; choose another --output")
+    if source.path is not None and source.name.lower().endswith(NO_LINES):
+        raise UsageError(
+            f"{source.name}: an index is made of JSON Lines, as of 'extract -f jsonl' and 'crawl -o x.jsonl'"
+        )
     config = configured(arguments)
     items = source.path if source.name.lower().endswith(ITEMS) else None
     try:

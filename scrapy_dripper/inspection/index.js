@@ -2,7 +2,8 @@ const COLUMNS = [ // name, title, is a number
   ["page", "page"], ["strip", "labels"], ["page_type", "type"], ["quality", "quality", true], ["length", "length", true],
   ["main_blocks", "main blocks", true], ["milliseconds", "ms", true], ["source", "source"], ["reason", "reason"],
 ];
-const PAGE = 200;
+const PAGE = 200; // rows that are shown at first, and with each click
+const NAMES = 10; // lines of a tile
 const rows = data.rows.map(values => {
   const row = Object.fromEntries(data.columns.map((name, i) => [name, values[i]]));
   row.page = row.title || row.url;
@@ -71,8 +72,10 @@ function strip(row) {
 }
 function tiles() {
   const tile = (title, ...content) => make("div", { className: "tile" }, make("h2", {}, title), ...content);
+  const shown = counts => counts.length <= NAMES ? counts : [...counts.slice(0, NAMES - 1),
+    [`${counts.length - NAMES + 1} others`, counts.slice(NAMES - 1).reduce((sum, [, count]) => sum + count, 0)]];
   const counted = Object.entries(data.counts).map(([kind, counts]) => tile(`By ${kind}`, make("dl", {},
-    ...counts.slice(0, 10).flatMap(([name, count]) => {
+    ...shown(counts).flatMap(([name, count]) => {
       const bar = make("i");
       bar.style.width = `${count / data.pages * 100}%`;
       return [make("dt", {}, name), make("dd", {}, `${count.toLocaleString("en")} · ${(count / data.pages * 100).toFixed(1)} %`),

@@ -67,10 +67,20 @@ def _loaded(path: Path) -> Any:
     if len(data) > LARGEST:
         raise RuleError(f"a file of at most {LARGEST:,} bytes")
     try:
-        text = data.decode("utf-8")
-        return json.loads(text) if path.suffix == ".json" else _toml(text)
+        text = data.decode("utf-8-sig")  # editors on Windows begin a file with a mark
+        return json.loads(text, object_pairs_hook=_once) if path.suffix.lower() == ".json" else _toml(text)
     except (ValueError, RecursionError) as error:
         raise RuleError(f"{WANTED}; {path} is not well-formed: {error}") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON. Raise ValueError if it has a key twice: Python would forget the first one silently."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {_shown(key)} is there twice")
+        found[key] = value
+    return found
 
 
 def _toml(text: str) -> Any:

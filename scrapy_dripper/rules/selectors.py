@@ -41,7 +41,7 @@ def is_xpath(selector: str) -> bool:
     return selector.lstrip().startswith(("/", "(", "./"))
 
 
-@lru_cache(maxsize=1_000)
+@lru_cache(maxsize=10_000)  # as many as there can be rules
 def find(selector: str) -> Find:
     """Return what finds the elements that a selector selects. Raise :exc:`SelectorError` if it is none."""
     if not 0 < len(selector.strip()) <= LONGEST:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +39,13 @@ class Task:
 
 
 def pack_config(config: Config) -> Values:
-    """Return the options that differ from their defaults. A callable becomes its dotted path."""
+    """Return the options that differ from their defaults. A callable becomes its dotted path.
+
+    Rules are left out: those of a page go with it. A crawl can have thousands, and a worker would read them anew for
+    every batch.
+    """
     values = {f.name: getattr(config, f.name) for f in fields(config) if getattr(config, f.name) != f.default}
+    values.pop("rules", None)
     if "fallback" in values:
         values["fallback"] = dotted_path(config.fallback)
     return values
@@ -64,6 +69,7 @@ def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
                 "url": document.url,
                 "charset": document.charset,
                 "config": number,
+                "rules": task.config.rules.of(document.url) if task.config.rules else [],
                 "text": isinstance(html, str),
                 "reason": None if task.reason is None else task.reason.value,
                 "error": task.error,
@@ -80,9 +86,12 @@ def unpack_tasks(header: Values, bodies: Sequence[bytes]) -> list[Task]:
     tasks = []
     for row, body in zip(header["tasks"], bodies, strict=True):
         html = body.decode("utf-8", "surrogatepass") if row["text"] else body
-        document = Document(html, row["url"], row["charset"], configs[row["config"]])
+        config = configs[row["config"]]
+        if row["rules"]:
+            config = replace(config, rules=row["rules"])
+        document = Document(html, row["url"], row["charset"], config)
         reason = None if row["reason"] is None else FallbackReason(row["reason"])
-        tasks.append(Task(document, configs[row["config"]], reason, row["error"], row["limit"]))
+        tasks.append(Task(document, config, reason, row["error"], row["limit"]))
     return tasks
 
 

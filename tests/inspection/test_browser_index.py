@@ -89,6 +89,14 @@ def test_filters_go_together_and_can_be_cleared(opened: Opened) -> None:
     assert names(tab) == ["<"]
 
 
+def test_names_that_a_tile_has_no_room_for_count_together(opened: Opened) -> None:
+    tab = opened([{"url": f"https://e.org/{i}", "page_type": f"type {min(i, 11):02}"} for i in range(14)])
+
+    tile = tab.page.locator(".tile", has_text="By page type")
+    assert tile.locator("dt").all_inner_texts() == ["type 11", *(f"type {i:02}" for i in range(8)), "3 others"]
+    assert tile.locator("dd:not(.share)").last.inner_text() == "3 · 21.4 %"
+
+
 def test_labels_are_seen_as_a_strip_and_said(opened: Opened) -> None:
     tab = opened()
 

@@ -205,6 +205,7 @@ def test_it_is_opened_in_the_browser(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["a.html", "-o", "folder"], "is a folder"),
         (["https://e.org/", "--url", "https://e.org/"], "--url is for a file"),
         (["a.html", "--model", "nowhere"], "No tagger model in nowhere"),
+        (["feed.json"], "feed.json: an index is made of JSON Lines"),
     ],
 )
 def test_wrong_usage_is_said_in_one_sentence(
@@ -216,7 +217,7 @@ def test_wrong_usage_is_said_in_one_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
-    for name in ("a.html", "b.html"):
+    for name in ("a.html", "b.html", "feed.json"):
         (tmp_path / name).write_text(PAGE, encoding="utf-8")
 
     assert main(["inspect", *arguments]) == 2

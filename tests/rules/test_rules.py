@@ -218,6 +218,23 @@ def test_a_broken_file_is_one_sentence(tmp_path: Path, name: str) -> None:
         Config(rules=tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["rules.json", "RULES.JSON", "rules.toml"])
+def test_files_of_editors_on_windows_are_read(tmp_path: Path, name: str) -> None:
+    if name.endswith("toml") and sys.version_info < (3, 11):
+        pytest.skip("no TOML there")
+    text = "['e.org']\r\ndrop = 'p'\r\n" if name.endswith("toml") else '{"e.org": {"drop": "p"}}'
+    (tmp_path / name).write_bytes(text.encode("utf-8-sig"))
+
+    assert list(Config(rules=tmp_path / name).rules or ()) == [Rule("e.org", "drop", "p")]
+
+
+def test_rules_of_a_host_that_is_there_twice_are_not_forgotten(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"e.org": {"drop": "p"}, "e.org": {"drop": "a"}}', encoding="utf-8")
+
+    with pytest.raises(ConfigError, match=r"not well-formed: the key 'e\.org' is there twice"):
+        Config(rules=tmp_path / "a.json")
+
+
 def test_a_request_brings_few_rules_and_no_xpath_and_no_file(tmp_path: Path) -> None:
     """It may come from somebody else, and their time is linear."""
     (tmp_path / "rules.json").write_text('{"*": {"drop": "p"}}', encoding="utf-8")

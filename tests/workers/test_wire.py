@@ -20,6 +20,7 @@ from scrapy_dripper.output import content_json
 from scrapy_dripper.output import items as kinds
 from scrapy_dripper.output.chunks import Chunk
 from scrapy_dripper.output.outlinks import Outlink
+from scrapy_dripper.rules import Rule
 from scrapy_dripper.workers.wire import (
     PARTS,
     Task,
@@ -285,6 +286,22 @@ def test_any_tasks_arrive_as_they_were(options: list[dict[str, Any]], rows: list
         html = task.document.html[: task.config.max_bytes + 1]
         assert one == replace(task, document=replace(task.document, html=html, config=task.config))
         assert one.seconds == task.seconds
+
+
+def test_only_the_rules_of_a_page_go_with_it() -> None:
+    """A crawl can have thousands, and they would be read anew for every batch."""
+    rules = {f"{i}.example.com": {"drop": [f".x{i}"]} for i in range(2_000)}
+    config = Config(rules={**rules, "*": {"keep": "//main"}})
+    tasks = [Task(Document("", url), config) for url in ("https://7.example.com/", "https://e.org/")]
+
+    header, bodies = pack_tasks(tasks)
+    text = json.dumps(header)
+    first, second = unpack_tasks(json.loads(text), bodies)
+
+    assert len(text) < 1_000
+    assert list(first.config.rules or ()) == [Rule("7.example.com", "drop", ".x7"), Rule("*", "keep", "//main")]
+    assert list(second.config.rules or ()) == [Rule("*", "keep", "//main")]
+    assert "rules" not in pack_config(config)
 
 
 def test_no_more_of_a_document_than_can_be_used() -> None:

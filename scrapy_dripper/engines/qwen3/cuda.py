@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.runtime import GPU_EXTRA
@@ -27,7 +28,7 @@ def not_started() -> ModelError:
 
     driver, wheel = driver_version(), _version(getattr(onnxruntime, "cuda_version", ""))
     if driver is None:
-        return no_cuda("there is no NVIDIA driver (libcuda.so.1 does not load), which nvidia-smi would show")
+        return no_cuda(f"there is no NVIDIA driver ({_library()} does not load), which nvidia-smi would show")
     if wheel is not None and driver[0] < wheel[0]:
         return ModelError(
             f"{CUDA} was asked for, but the NVIDIA driver knows CUDA {driver[0]}.{driver[1]} and onnxruntime "
@@ -73,9 +74,13 @@ def free_memory() -> int | None:
         driver.cuDevicePrimaryCtxRelease(0)
 
 
+def _library() -> str:
+    return "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+
+
 def _driver() -> ctypes.CDLL | None:
     try:
-        return ctypes.CDLL("libcuda.so.1")
+        return ctypes.CDLL(_library())
     except OSError:
         return None
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.qwen3.export import ExportError, checkpoint
+from scrapy_dripper.engines.qwen3.export import ExportError, checkpoint, exporters
 from scrapy_dripper.engines.qwen3.export.checkpoint import check_space, open_checkpoint, read_config
 from scrapy_dripper.engines.qwen3.prepared import load_prepared
 
@@ -175,3 +175,23 @@ def test_neither_a_folder_nor_a_name() -> None:
     """The message says what would be one."""
     with pytest.raises(ExportError, match="neither a folder nor a name such as owner/model"):
         open_checkpoint("/no/such/folder", print)
+
+
+@pytest.mark.parametrize("refused", [[], ["symlink_to"], ["symlink_to", "hardlink_to"]], ids=len)
+def test_a_checkpoint_is_staged_where_links_cannot_be_made(
+    refused: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows lets few users make them."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(1314, "A required privilege is not held by the client")
+
+    found = open_checkpoint(str(write(tmp_path / "checkpoint")), print)
+    (tmp_path / "checkpoint" / "model.safetensors").write_bytes(b"weights")
+    for name in refused:
+        monkeypatch.setattr(Path, name, refuse)
+
+    exporters._stage(found, tmp_path / "staged")
+
+    assert (tmp_path / "staged" / "model.safetensors").read_bytes() == b"weights"
+    assert (tmp_path / "staged" / "model.safetensors").is_symlink() == (not refused)

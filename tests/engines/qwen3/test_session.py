@@ -76,6 +76,26 @@ def test_why_cuda_does_not_start(driver: int | None, wheel: str, message: str, m
         raise cuda.not_started()
 
 
+@pytest.mark.parametrize(("platform", "library"), [("win32", "nvcuda.dll"), ("linux", "libcuda.so.1")])
+def test_the_driver_is_looked_for_under_the_name_that_it_has(
+    platform: str, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise, on Windows, there is no driver and next to no memory."""
+    asked: list[str] = []
+
+    def load(name: str) -> Any:
+        asked.append(name)
+        raise OSError("not found")
+
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(cuda.ctypes, "CDLL", load)
+
+    assert cuda.driver_version() is None
+    assert cuda.free_memory() is None
+    assert set(asked) == {library}
+    assert library in str(cuda.not_started())
+
+
 @pytest.mark.parametrize(
     ("device", "installed", "advice"),
     [

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import distributions, version
 from importlib.util import find_spec
@@ -120,12 +122,24 @@ def _stage(checkpoint: Checkpoint, folder: Path) -> None:
     folder.mkdir(parents=True)
     for path in checkpoint.folder.iterdir():
         if path.is_file() and path.suffix in (".json", ".safetensors") and path.name != CONFIG:
-            (folder / path.name).symlink_to(path.resolve())
+            _link(path.resolve(), folder / path.name)
     config = read_config(checkpoint.folder)
     config.pop("auto_map", None)  # names code that a checkpoint brings
     if config.get("eos_token_id") is None:  # onnxruntime-genai's builder asks for one; the graph has no use for it
         config["eos_token_id"] = 0
     (folder / CONFIG).write_text(json.dumps(config), encoding="utf-8")
+
+
+def _link(path: Path, name: Path) -> None:
+    """Give a file another name; copy it where there can be none.
+
+    Windows lets few users make symbolic links, and other ones do not lead to another disk.
+    """
+    for link in (name.symlink_to, name.hardlink_to):
+        with suppress(OSError):
+            link(path)
+            return
+    shutil.copyfile(path, name)
 
 
 def _is_there(module: str) -> bool:
