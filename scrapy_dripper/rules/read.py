@@ -18,6 +18,8 @@ MOST = 10_000
 """Rules in all."""
 MOST_OUTSIDE = 20
 """Rules that a request can bring, which may come from somebody else."""
+LONGEST_OUTSIDE = 2_000
+"""Characters of their selectors together: each part of a selector is tried on each element of the page."""
 LARGEST = 4_000_000
 """Bytes of a file."""
 
@@ -33,7 +35,7 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
     """Return rules in the order in which they are written. Raise :exc:`RuleError` if one of them is wrong.
 
     ``value`` is a dict from patterns to the selectors of each kind, the path of a file with one, or rules as triples.
-    Those that come from ``outside``, with a request, are few, and CSS, which takes linear time.
+    Those that come from ``outside``, with a request, are few and short, and CSS, which takes linear time.
     """
     if type(value) is Rules:
         return value
@@ -50,6 +52,8 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
         if len(rules) >= (MOST_OUTSIDE if outside else MOST):
             raise RuleError(f"rules, at most {MOST_OUTSIDE if outside else MOST:,} of them")
         rules.append(_rule(pattern, kind, selector, outside))
+    if outside and sum(len(rule.selector) for rule in rules) > LONGEST_OUTSIDE:
+        raise RuleError(f"rules whose selectors have at most {LONGEST_OUTSIDE:,} characters together")
     return Rules(rules)
 
 

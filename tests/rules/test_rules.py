@@ -175,7 +175,8 @@ def test_a_request_brings_few_rules_and_no_xpath_and_no_file(tmp_path: Path) -> 
     (tmp_path / "rules.json").write_text('{"*": {"drop": "p"}}', encoding="utf-8")
     config = Config(rules={"*": {"drop": "//p"}})
 
-    for rules in ({"*": {"drop": "//p"}}, str(tmp_path / "rules.json"), {"*": {"drop": ["p"] * 21}}, 5):
+    long = {"*": {"drop": ["* ~ " * 200 + "p"] * 3}}  # linear in the page, and in the selectors
+    for rules in ({"*": {"drop": "//p"}}, str(tmp_path / "rules.json"), {"*": {"drop": ["p"] * 21}}, long, 5):
         with pytest.raises(ConfigError, match=r"DRIPPER_RULES of a request must be "):
             config.override({"rules": rules})
     assert list(config.override({"rules": {"*": {"drop": ".a"}}}).rules or ()) == [Rule("*", "drop", ".a")]
