@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 LONGEST = 1_000
 """Characters of a selector."""
+DEEPEST = 20
+"""How deep ``:is`` and ``:not`` may be nested: each level takes Python's stack, which is not as deep everywhere."""
 _literals = re.compile(r"\"[^\"]*\"|'[^']*'").sub
 
 
@@ -110,8 +112,10 @@ class _Chain:
         return found
 
 
-def _simple(tree: Any) -> Test:
+def _simple(tree: Any, depth: int = 0) -> Test:
     """Return the test of one simple selector: a tag with classes, an id, attributes, and what it must not be."""
+    if depth > DEEPEST:
+        raise SelectorError(f"':not' and ':is' may be nested {DEEPEST} deep")
     tests: list[Test] = []
     while not isinstance(tree, Element):
         if isinstance(tree, Class):
@@ -124,9 +128,9 @@ def _simple(tree: Any) -> Test:
             folded = getattr(tree, "flag", None) == "i"  # newer releases of cssselect read it
             tests.append(_attribute(tree.attrib.lower(), tree.operator, value, folded=folded))
         elif isinstance(tree, Negation):
-            tests.append(_none_of([_simple(tree.subselector)]))
+            tests.append(_none_of([_simple(tree.subselector, depth + 1)]))
         elif isinstance(tree, (Matching, SpecificityAdjustment)):  # :is and :where, which select the same
-            tests.append(_any_of([_simple(one) for one in tree.selector_list]))
+            tests.append(_any_of([_simple(one, depth + 1) for one in tree.selector_list]))
         else:
             raise SelectorError(
                 "selectors of tags, classes, ids and attributes, with ':not', ':is' and ':where', are known "

@@ -96,11 +96,23 @@ def test_xpath_that_fails_on_a_page_is_warned_about(caplog: pytest.LogCaptureFix
         ("//p[$x]", "variables are not known"),
         ("", "expected from 1 to 1,000"),
         ("a" * 1_001, "expected from 1 to 1,000"),
+        (":is(" * 21 + "p" + ")" * 21, "nested 20 deep"),
     ],
 )
 def test_what_cannot_be_used_says_why(selector: str, why: str) -> None:
     with pytest.raises(SelectorError, match=why):
         find(selector)
+
+
+def test_what_can_be_read_can_be_used_deep_in_a_stack() -> None:
+    """Which a selector that is nested as deep as the parser can follow it could not."""
+
+    def deep(left: int) -> list[int]:
+        return (
+            deep(left - 1) if left else selected("<html><body><p>One</p></body></html>", ":is(" * 20 + "p" + ")" * 20)
+        )
+
+    assert deep(500) == [2]
 
 
 @pytest.mark.parametrize("selector", ["div div p", "div p ~ p", ".x .x .x .y", "div > div + p, p:not(.a) ~ p"])
