@@ -17,7 +17,7 @@ from scrapy_dripper.output.cuts import cut, last_sentences
 from scrapy_dripper.output.items import Footnotes, Item, Items, Paragraph, Rule, Title
 from scrapy_dripper.output.markdown import Callouts, ComplexTables, markdown
 from scrapy_dripper.output.markdown_inline import Links
-from scrapy_dripper.output.text import line_text
+from scrapy_dripper.output.text import is_longer, line_text
 
 Measure: TypeAlias = "Callable[[str], int]"
 """Returns the length of a text: ``len``, or a token counter from :func:`~scrapy_dripper.output.tokens.counter`."""
@@ -191,6 +191,12 @@ class _Packer:
     def _fits(self, length: int) -> bool:
         return (self._length + self._between if self._items else 0) + length <= self._size
 
+    def _fits_in(self, items: Items, size: int) -> bool:
+        """Return True if items are not longer than a size. What is nested deep would be written once for each level."""
+        if self._measure is len and is_longer(items, size):
+            return False
+        return self._length_of(items) <= size
+
     def _place(self, item: Item, length: int, section: _Section) -> None:
         if not self._items and type(item) is Rule:
             return
@@ -206,7 +212,7 @@ class _Packer:
         if self._overlap and type(item) is Paragraph:
             taken = max(taken, self._overlap + self._between)
         room = max(self._size - taken, self._size // 4)
-        for number, part in enumerate(cut(item, lambda some, share: share * self._length_of(some) <= room)):
+        for number, part in enumerate(cut(item, lambda some, share: self._fits_in(some, room // share))):
             length = self._length_of(part)
             self._begin_if_full(length, section, number > 0)
             self._append(part, length)
