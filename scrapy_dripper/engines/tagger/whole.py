@@ -130,7 +130,7 @@ def with_whole(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
     chars = np.fromiter(map(len, page.blocks.text), dtype=np.float64, count=len(main))
     seen = flags & _UNSEEN == 0
     for run in _runs(page, structures(page)):
-        between, last = _place(page, main, run)
+        between, last = _place(page, main, seen, run)
         for one in run:
             voters = one.a + np.flatnonzero(seen[one.a : one.b])
             if one.kind == "code" and (flags[voters] & Flag.CODE).any():
@@ -218,16 +218,20 @@ def _runs(page: Page, found: Iterator[Structure]) -> Iterator[list[Structure]]:
         yield run
 
 
-def _place(page: Page, main: Bools, run: list[Structure]) -> tuple[bool, bool]:
-    """Return whether structures are between main blocks of their parent, and whether they are after the last one."""
+def _place(page: Page, main: Bools, seen: Bools, run: list[Structure]) -> tuple[bool, bool]:
+    """Return whether structures are between main blocks of their parent, and whether they are after the last one.
+
+    Blocks that are not seen make no difference.
+    """
     around = _around(page, run[0])
     if around < 0:
         return False, False
     first, end = int(page.tree.block_start[around]), int(page.tree.block_end[around])
-    a, b = run[0].a, run[-1].b
-    if a == first or not main[a - 1]:
+    before = next((i for i in range(run[0].a - 1, first - 1, -1) if seen[i]), -1)
+    if before < 0 or not main[before]:
         return False, False
-    return bool(b < end and main[b]), not main[b:end].any()
+    after = next((i for i in range(run[-1].b, end) if seen[i]), end)
+    return bool(after < end and main[after]), not main[after:end].any()
 
 
 # ---------------------------------------------------------------------- finding structures
