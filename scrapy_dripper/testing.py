@@ -35,6 +35,7 @@ SETTINGS: Mapping[str, Any] = {
 }
 """The settings of :func:`crawl`, unless a test or the spider sets them."""
 
+SpiderClass: TypeAlias = "type[Spider]"
 Pages: TypeAlias = "Mapping[str, str | bytes | Path]"
 """HTML, or the file that holds it, by URL."""
 
@@ -110,7 +111,7 @@ class Crawled:
 
 
 def crawl(
-    spider: type[Spider], pages: Pages, settings: Mapping[str, Any] | None = None, *, timeout: float = 60.0
+    spider: SpiderClass, pages: Pages, settings: Mapping[str, Any] | None = None, *, timeout: float = 60.0
 ) -> Crawled:
     """Run a spider with the add-on, and return its items and stats. Requests are answered with ``pages`` by URL.
 
@@ -138,7 +139,7 @@ def crawl(
     return found
 
 
-def _send_crawl(sender: Connection, spider: type[Spider], pages: Pages, settings: dict[str, Any]) -> None:
+def _send_crawl(sender: Connection, spider: SpiderClass, pages: Pages, settings: dict[str, Any]) -> None:
     """Run a crawl in this process, and send what comes out of it, or the exception that stopped it."""
     try:
         found: Crawled | BaseException = _crawl(spider, pages, settings)
@@ -147,7 +148,7 @@ def _send_crawl(sender: Connection, spider: type[Spider], pages: Pages, settings
         sender.send(error)
 
 
-def _crawl(spider: type[Spider], pages: Pages, settings: dict[str, Any]) -> Crawled:
+def _crawl(spider: SpiderClass, pages: Pages, settings: dict[str, Any]) -> Crawled:
     from scrapy import Request, signals
     from scrapy.core.downloader.handlers.base import BaseDownloadHandler
     from scrapy.crawler import AsyncCrawlerProcess
