@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import logging
 import re
 import zlib
@@ -13,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import BinaryIO
 
-from fastwarc.warc import ArchiveIterator, HeaderMap, WarcRecord, WarcRecordType
+from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 from w3lib.encoding import http_content_type_encoding
 
 logger = logging.getLogger(__name__)
@@ -22,7 +21,12 @@ HTML = ("text/html", "application/xhtml+xml")
 _RECORDS = WarcRecordType.response | WarcRecordType.revisit | WarcRecordType.continuation
 _DIGESTS = ("sha1", "sha256", "md5")
 
+MOST_HEAD = 1_000_000
+"""Bytes of the header of a record, or of an HTTP message. FastWARC takes 32 kB by default, and reads no further."""
+
 _head_end = re.compile(rb"\r?\n\r?\n").search
+_header_lines = re.compile(rb"\r?\n(?![ \t])").split
+_status = re.compile(rb"\s{0,8}HTTP/\S{0,8} (\d{1,9})(?!\S)").match
 _encoded = re.compile(rb"(?i)\n(?:transfer|content)-encoding:").search
 _chunk_size = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]{0,1000})?\r?\n").match
 
@@ -35,7 +39,7 @@ class Skip(str, Enum):
     CONTINUATION = "continuation"
     """A further segment of a record. The first segment counts as a truncated page."""
     CUT_OFF = "cut_off"
-    """The archive ends within the record, for example because the crawl was killed."""
+    """The archive ends within the record: the crawl was killed, or the record claims to be longer than it is."""
     BROKEN = "broken_archive"
     """The archive cannot be read from here on. The rest of it is lost."""
     OVERSIZE = "oversize"
@@ -103,7 +107,7 @@ def responses(
     ``limit`` is the size limit of a record in bytes. ``skip`` is called with the reason for each skipped record. A
     damaged archive is read up to the damage. Raise OSError if the stream cannot be read.
     """
-    records = ArchiveIterator(stream, record_types=_RECORDS, parse_http=False)
+    records = ArchiveIterator(stream, record_types=_RECORDS, parse_http=False, max_header_len=MOST_HEAD)
     while True:
         try:
             record = next(records, None)
@@ -163,18 +167,16 @@ def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip:
     if not url.lower().startswith(("http://", "https://")):
         return Skip.NOT_HTTP
     if record.content_length > limit:
-        return Skip.OVERSIZE
+        # One that claims more bytes than there are takes the records after it along: that is no mere size.
+        return Skip.OVERSIZE if record.reader.consume(record.content_length) == record.content_length else Skip.CUT_OFF
     block = record.reader.read(record.content_length)
     if len(block) < record.content_length:
         return Skip.CUT_OFF
     end = _head_end(block)
     head, body = (block, b"") if end is None else (block[: end.start()], block[end.end() :])
-    headers = HeaderMap()
-    try:
-        headers.parse(io.BytesIO(head + b"\r\n\r\n"), True)
-    except OSError:
-        return Skip.NOT_HTTP
-    if headers.status_code is None:
+    status, *lines = _header_lines(head[:MOST_HEAD])
+    code = _status(status)
+    if code is None or len(head) > MOST_HEAD:
         return Skip.NOT_HTTP
     truncated = record.headers.get("WARC-Truncated") or None
     if record.headers.get("WARC-Segment-Number") is not None:
@@ -184,8 +186,8 @@ def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip:
         url=url,
         id=record.headers.get("WARC-Record-ID") or "",
         date=record.headers.get("WARC-Date") or "",
-        status=headers.status_code,
-        headers=headers.items_bytes(),
+        status=int(code[1]),
+        headers=tuple(_header(line) for line in lines if b":" in line),
         body=body,
         offset=record.stream_pos,
         truncated=truncated,
@@ -194,6 +196,12 @@ def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip:
         payload_type=(record.headers.get("WARC-Identified-Payload-Type") or "").strip().lower(),
         extension=tuple((key, value) for key, value in record.headers.items() if key.lower().startswith("scrapy-")),
     )
+
+
+def _header(line: bytes) -> tuple[bytes, bytes]:
+    """Return the name and the value of a header, which may go on in further lines (RFC 9112, 5.2)."""
+    name, _, value = line.partition(b":")
+    return name.strip(), b" ".join(part.strip() for part in value.split(b"\n")).strip()
 
 
 def _is_intact(record: WarcRecord, block: bytes, body: bytes, sha1: bytes) -> bool:

@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import io
+import re
 import zlib
 from collections import Counter
 from typing import Any
@@ -103,6 +104,7 @@ def test_chunks_of_any_size_are_joined(body: bytes, size: int) -> None:
         (record(URL, b"x" * (LIMIT + 1)), "oversize"),
         (record(URL, gzip.compress(b"<p>" * LIMIT), HTML + b"Content-Encoding: gzip\r\n"), "oversize"),
         (record(URL, PAGE)[:-30], "cut_off"),
+        (re.sub(rb"Content-Length: \d+", b"Content-Length: 1000000000", record(URL, PAGE), count=1), "cut_off"),
         (b"this is no archive" * 100, "broken_archive"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -115,6 +117,30 @@ def test_what_is_no_page_is_counted(data: bytes, reason: str) -> None:
     assert skipped == {reason: 1}
     assert [page.body for page in found] == [PAGE] * (1 if ends else 2)
     assert reason in {skip.value for skip in Skip}
+
+
+@pytest.mark.parametrize("many", [b"X-Long: %s\r\n" % (b"a" * 12_000) * 8, b"X: a\r\n" * 20_000])
+def test_headers_of_any_length_are_read(many: bytes) -> None:
+    """A crawl writes what a server sends, and does not lose the page when it is read."""
+    (page,), skipped = read(record(URL, PAGE, many + HTML), 10 * LIMIT)
+
+    assert page.body == PAGE
+    assert page.content_type == "text/html"
+    assert not skipped
+
+
+def test_a_long_field_does_not_end_the_archive() -> None:
+    found, _ = read(record(URL, PAGE, fields={"X-Long": "a" * 100_000}) + record(URL, PAGE))
+
+    assert [page.body for page in found] == [PAGE, PAGE]
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\n"])
+def test_headers_are_those_of_the_server(end: bytes) -> None:
+    head = end.join([b"Content-Type:  text/html ;", b"\t charset=utf-8", b"no header", b"X:", b"x: 1 ", b""])
+    (page,), _ = read(record(URL, PAGE, head))
+
+    assert page.headers == ((b"Content-Type", b"text/html ; charset=utf-8"), (b"X", b""), (b"x", b"1"))
 
 
 def test_records_that_are_no_responses_are_not_looked_at() -> None:
