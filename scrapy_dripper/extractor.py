@@ -16,8 +16,8 @@ from scrapy_dripper.engines.base import Engine, EngineError, Labels
 from scrapy_dripper.engines.comments import with_comments
 from scrapy_dripper.engines.headline import with_headline
 from scrapy_dripper.engines.rules import Marks, marks
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, fill_shell
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
+from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, fill_shell, metadata
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
@@ -110,7 +110,8 @@ class Extractor:
                 extraction = found
             elif isinstance(found, Page):
                 labels = next(answers) if len(found.blocks) else _NO_BLOCKS
-                extraction = self._describe(document, config, self._write(document, config, found, labels))
+                extraction = self._write(document, config, found, labels)
+                extraction = self._describe(document, config, extraction, found.metadata)
                 seconds += per_block * len(found.blocks)
             else:
                 extraction = self._describe(document, config, self._without_page(document, config, found))
@@ -137,14 +138,15 @@ class Extractor:
             logger.debug("cannot read the data of %(url)s", {"url": document.url}, exc_info=True)
             return None
 
-    def _describe(self, document: Document, config: Config, extraction: Extraction) -> Extraction:
+    def _describe(
+        self, document: Document, config: Config, extraction: Extraction, found: Metadata | None = None
+    ) -> Extraction:
         """Add the page's metadata and front matter to an extraction, as configured."""
         if not config.reads_metadata or extraction.fallback_reason in NOT_A_PAGE:
             return extraction
-        self._begin(document)
-        from scrapy_dripper.fallback.metadata import metadata  # imports Trafilatura, which most crawls do not need
-
-        found = metadata(document, config)
+        if found is None:
+            self._begin(document)
+            found = metadata(document, config)
         extraction = replace(extraction, metadata=found)
         return with_front_matter(extraction, found) if config.front_matter else extraction
 

@@ -60,7 +60,7 @@ def _deserialize(cls: type[Extraction], data: SerializedLeafData) -> Extraction:
     reason, content, about = (values[name] for name in ("fallback_reason", "content", "metadata"))
     values["fallback_reason"] = None if reason is None else FallbackReason(reason)
     values["content"] = None if content is None else from_json(content)
-    values["metadata"] = None if about is None else Metadata(**about)
+    values["metadata"] = None if about is None else Metadata.from_dict(about)
     for name in ("labels", "probabilities"):
         values[name] = tuple(values[name])
     return cls(**values)
