@@ -186,8 +186,11 @@ def _strings(found: Extraction) -> None:
     about = found.metadata
     named = {
         "main_html": found.main_html, "markdown": found.markdown, "text": found.text, "title": found.title,
-        **({} if about is None else {name: getattr(about, name) for name in about.__slots__}),
+        **({} if about is None else about.as_dict()),
     }  # fmt: skip
+    authors, steps = named.pop("authors", []), named.pop("breadcrumbs", [])
+    named |= {f"authors[{i}]": name for i, name in enumerate(authors)}
+    named |= {f"breadcrumbs[{i}].{key}": one[key] for i, one in enumerate(steps) for key in one}
     for name, value in named.items():
         if value is None:
             continue

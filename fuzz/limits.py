@@ -6,7 +6,7 @@ SECONDS, SECONDS_PER_MB = 0.3, 6.0
 """CPU seconds of one extraction. 47 development pages, the 25 largest among them, took up to a tenth of that; 400,000
 characters of ``<li>a`` take half."""
 TRAFILATURA, TRAFILATURA_PER_MB = 1.0, 12.0
-"""What Trafilatura may take beside that, as fallback or for metadata: of many short paragraphs it takes as much."""
+"""What Trafilatura may take beside that, as a fallback: of many short paragraphs it takes as much."""
 MEMORY, MEMORY_PER_CHAR = 64_000_000, 400
 """Bytes by which memory may grow during one extraction. 400,000 characters of ``<p>x`` take a third of that."""
 OUTPUT, OUTPUT_LEAST = 20, 1_000

@@ -19,8 +19,7 @@ from random import Random
 import atheris  # type: ignore[import-untyped, unused-ignore]
 
 with atheris.instrument_imports(include=["scrapy_dripper"], enable_loader_override=False):
-    # Imported late by the package itself, when nobody would take note of their lines any more.
-    import scrapy_dripper.fallback.metadata
+    # Imported late by the package itself, when nobody would take note of its lines any more.
     import scrapy_dripper.fallback.trafilatura_output  # noqa: F401
     from fuzz import cases, checks, limits
     from fuzz.cases import Case

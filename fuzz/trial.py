@@ -84,8 +84,7 @@ def measured(case: Case, peak: Peak, slower: float = 1.0) -> tuple[Extraction, C
         found = checks.run(case)
         cost = Cost(clock() - start, peak.read() - before)
     cost.output = _output(found)
-    trafilatura = case.config.fallback == "trafilatura" or case.config.reads_metadata
-    most = slower * limits.seconds(size, trafilatura=trafilatura)
+    most = slower * limits.seconds(size, trafilatura=case.config.fallback == "trafilatura")
     if cost.seconds > most:
         detail = f"{cost.seconds:.1f} s for {size:,} characters, most of them in {places.most()}"
         raise BrokenError("slow", detail, cost.seconds / most if most > 0 else 0.0)

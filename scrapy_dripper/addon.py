@@ -80,4 +80,4 @@ def _provide(settings: BaseSettings) -> None:
         from scrapy_dripper.providers import DripperProvider
     except ImportError:  # Without scrapy-poet nobody asks for it.
         return
-    settings.setdefault_in_component_priority_dict("SCRAPY_POET_PROVIDERS", DripperProvider, 1100)
+    settings.setdefault_in_component_priority_dict("SCRAPY_POET_PROVIDERS", DripperProvider, 1101)

@@ -297,7 +297,8 @@ class Config:
     metadata: bool = _option(
         False,
         checks.boolean,
-        "Read what the page says about itself: title, author, date, language, site_name, url, description, image.",
+        "Read what the page says about itself: title, authors, dates, language, site name, canonical URL, description, "
+        "image, breadcrumbs.",
         per_request=True,
     )
     metadata_field: str | None = _option(

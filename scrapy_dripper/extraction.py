@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -89,25 +89,83 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class Breadcrumb:
+    """One step of the way from the start of a site to a page. No value holds control characters."""
+
+    name: str | None = None
+    url: str | None = None
+
+    def __post_init__(self) -> None:
+        _clean(self, "name", "url")
+
+
+@dataclass(frozen=True, slots=True)
 class Metadata:
-    """The metadata of a page. A value is None if the page does not give it. No value holds control characters."""
+    """The metadata of a page. A value is None or empty if the page does not give it. No value holds control characters.
+
+    :meth:`as_dict` and :meth:`from_dict` are for JSON.
+    """
 
     title: str | None = None
-    author: str | None = None
-    """Names, separated by semicolons."""
-    date: str | None = None
-    """Date of publication, ISO 8601."""
+    authors: tuple[str, ...] = ()
+    date_published: str | None = None
+    """ISO 8601: a day, or a day with its time, and with its zone if that is known."""
+    date_modified: str | None = None
+    """As ``date_published``."""
     language: str | None = None
     """Language tag of the document, BCP 47."""
     site_name: str | None = None
     url: str | None = None
     """The canonical URL. If the page names none, the URL that it was fetched from."""
+    canonical: str | None = None
+    """The canonical URL that the page names."""
     description: str | None = None
     image: str | None = None
     """URL of the image that represents the page."""
+    breadcrumbs: tuple[Breadcrumb, ...] = ()
+    """The way from the start of the site to the page."""
 
     def __post_init__(self) -> None:
         _clean(self, *(option.name for option in fields(self)))
+        if any(has_controls(name) for name in self.authors if isinstance(name, str)):
+            object.__setattr__(self, "authors", tuple(map(without_controls, self.authors)))
+
+    @property
+    def author(self) -> str | None:
+        """The authors, separated by semicolons."""
+        return "; ".join(self.authors) or None
+
+    @property
+    def date(self) -> str | None:
+        """The day of publication, or of the last change if only that is known, ISO 8601."""
+        date = self.date_published or self.date_modified
+        return date and date[:10]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the values as plain JSON values, ``author`` and ``date`` among them."""
+        values = asdict(self) | {
+            "authors": list(self.authors),
+            "breadcrumbs": [asdict(one) for one in self.breadcrumbs],
+        }
+        return {"title": values.pop("title"), "author": self.author, "date": self.date, **values}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Metadata:
+        """Return the metadata of :meth:`as_dict`. Raise TypeError, ValueError or KeyError for other values."""
+        known = {field.name: values[field.name] for field in fields(cls)}
+        known["authors"] = tuple(known["authors"])
+        known["breadcrumbs"] = tuple(Breadcrumb(one["name"], one["url"]) for one in known["breadcrumbs"])
+        found = cls(**known)
+        found.check()
+        return found
+
+    def check(self) -> None:
+        """Raise TypeError if a value has the wrong type."""
+        single = (getattr(self, field.name) for field in fields(self) if field.name not in ("authors", "breadcrumbs"))
+        steps = (value for one in self.breadcrumbs for value in (one.name, one.url))
+        for value in (*self.authors, *(one for one in (*single, *steps) if one is not None)):
+            if not isinstance(value, str):
+                raise TypeError(f"expected a string (got {type(value).__name__})")
 
 
 class PackedContent:
@@ -286,7 +344,7 @@ def packed_values(extraction: Extraction) -> list[dict[str, Any]] | None:
 setattr(Extraction, "content", property(_unpacked, _content.__set__))  # noqa: B010 (mypy)
 
 
-def _clean(record: Metadata | Extraction, *names: str) -> None:
+def _clean(record: Breadcrumb | Metadata | Extraction, *names: str) -> None:
     """Remove control characters from the strings of a record. A custom fallback may return any text."""
     for name in names:
         value = getattr(record, name)

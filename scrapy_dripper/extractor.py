@@ -17,8 +17,8 @@ from scrapy_dripper.engines.base import Engine, EngineError, Labels
 from scrapy_dripper.engines.comments import with_comments
 from scrapy_dripper.engines.headline import with_headline
 from scrapy_dripper.engines.rules import Marks, marks
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, fill_shell
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
+from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, fill_shell, metadata
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
@@ -112,7 +112,8 @@ class Extractor:
             else:
                 n = len(one.found.blocks) if isinstance(one.found, Page) else 0
                 labels = next(answers) if n else _NO_BLOCKS
-                extraction = self._describe(one.document, one.config, self._extraction(one, labels, n))
+                told = one.found.metadata if isinstance(one.found, Page) else None
+                extraction = self._describe(one.document, one.config, self._extraction(one, labels, n), told)
                 seconds += per_block * n
             seconds += time.perf_counter() - start
             extractions.append(replace(extraction, milliseconds=seconds * 1000))
@@ -156,14 +157,15 @@ class Extractor:
             logger.debug("cannot read the data of %(url)s", {"url": document.url}, exc_info=True)
             return None
 
-    def _describe(self, document: Document, config: Config, extraction: Extraction) -> Extraction:
+    def _describe(
+        self, document: Document, config: Config, extraction: Extraction, found: Metadata | None = None
+    ) -> Extraction:
         """Add the page's metadata and front matter to an extraction, as configured."""
         if not config.reads_metadata or extraction.fallback_reason in NOT_A_PAGE:
             return extraction
-        self._begin(document)
-        from scrapy_dripper.fallback.metadata import metadata  # imports Trafilatura, which most crawls do not need
-
-        found = metadata(document, config)
+        if found is None:
+            self._begin(document)
+            found = metadata(document, config)
         extraction = replace(extraction, metadata=found)
         return with_front_matter(extraction, found) if config.front_matter else extraction
 

@@ -1,4 +1,4 @@
-"""The door for scrapy-poet: ``def parse(self, response, main: MainContent)``."""
+"""The door for scrapy-poet: ``def parse(self, response, main: MainContent)``, or ``article: Article``."""
 
 from __future__ import annotations
 
@@ -24,6 +24,11 @@ except ImportError as error:
         "scrapy_dripper.providers needs scrapy-poet: pip install 'scrapy-dripper[poet]'", name=error.name
     ) from error
 
+try:
+    from scrapy_dripper.crawl.article import Article, to_article
+except ImportError:  # without zyte-common-items nobody asks for one
+    Article = None
+
 MainContent = Extraction
 """What to ask for in a callback or a page object."""
 
@@ -31,22 +36,27 @@ NOTHING = 'the response is not HTML, or extraction is off (DRIPPER_ENABLED, meta
 
 
 class DripperProvider(PageObjectInputProvider):
-    """Provide :class:`MainContent`. Where a response has none, not being HTML, all its texts are None."""
+    """Provide :class:`MainContent` and, if zyte-common-items is installed, its ``Article``.
 
-    provided_classes = {MainContent}  # noqa: RUF012 (declared by the base class)
+    Where a response has no main content, not being HTML, all texts are None.
+    """
+
+    provided_classes = {MainContent} if Article is None else {MainContent, Article}
     name = "dripper_main_content"
 
     async def __call__(
         self,
-        to_provide: set[Callable[..., Any]],  # noqa: ARG002 (there is one class to provide)
+        to_provide: set[Callable[..., Any]],
         request: Request,
         response: Response,
         crawler: Crawler,
     ) -> Sequence[Any]:
-        """Return the extraction of the response, waiting for its batch."""
+        """Return the extraction of the response, or the article made of it, waiting for its batch."""
         # At this point the response is not tied to its request yet.
-        extraction = await Dripper.from_crawler(crawler).extract(response, request)
-        return [extraction or nothing(response.url, None, NOTHING)]
+        dripper = Dripper.from_crawler(crawler)
+        found = await dripper.extract(response, request, metadata=Article in to_provide)
+        found = found or nothing(response.url, None, NOTHING)
+        return [found if kind is MainContent else to_article(found) for kind in to_provide]
 
 
 def _serialize(main: Extraction) -> SerializedLeafData:
@@ -60,7 +70,7 @@ def _deserialize(cls: type[Extraction], data: SerializedLeafData) -> Extraction:
     reason, content, about = (values[name] for name in ("fallback_reason", "content", "metadata"))
     values["fallback_reason"] = None if reason is None else FallbackReason(reason)
     values["content"] = None if content is None else from_json(content)
-    values["metadata"] = None if about is None else Metadata(**about)
+    values["metadata"] = None if about is None else Metadata.from_dict(about)
     for name in ("labels", "probabilities"):
         values[name] = tuple(values[name])
     return cls(**values)

@@ -120,7 +120,7 @@ def test_the_extras_that_messages_name_exist() -> None:
     for path in (ROOT / "scrapy_dripper").rglob("*.py"):
         named |= set(re.findall(r"scrapy-dripper\[([\w,]+)\]", path.read_text(encoding="utf-8")))
     assert {extra for names in named for extra in names.split(",")} <= provided
-    assert {"cpu", "gpu", "poet", "playwright", "train", "evaluate", "corpus", "dev"} <= provided
+    assert {"cpu", "gpu", "poet", "zyte", "playwright", "train", "evaluate", "corpus", "dev"} <= provided
 
 
 def test_what_is_imported_is_required() -> None:
@@ -150,7 +150,10 @@ def test_the_core_imports_nothing_of_an_extra() -> None:
         for file in files
     }
     apart = ("scrapy_dripper/corpus/", "scrapy_dripper/training/", "scrapy_dripper/engines/qwen3/export/")
-    assert {file for file in optional if not file.startswith(apart)} <= {"scrapy_dripper/providers.py"}
+    assert {file for file in optional if not file.startswith(apart)} <= {
+        "scrapy_dripper/providers.py",
+        "scrapy_dripper/crawl/article.py",
+    }
 
 
 def test_constraints_pin_everything_that_is_required() -> None:

@@ -6,7 +6,6 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing
-from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
@@ -104,7 +103,7 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
         if self.content:
             row.metadata["content"] = None if extraction.content is None else _json(extraction)
         if extraction.metadata is not None:
-            row.metadata["page"] = json.dumps(asdict(extraction.metadata), ensure_ascii=False)
+            row.metadata["page"] = json.dumps(extraction.metadata.as_dict(), ensure_ascii=False)
         self.update_doc_stats(row)
         return bool(text) or self.on_error == "keep"
 

@@ -77,18 +77,28 @@ class Dripper:
         """Return the instance of this crawl if :meth:`from_crawler` has created it, without loading anything."""
         return _drippers.get(crawler)
 
-    async def extract(self, response: Response, request: Request | None = None) -> Extraction | None:
+    async def extract(
+        self, response: Response, request: Request | None = None, *, metadata: bool = False
+    ) -> Extraction | None:
         """Return the main content of a response, or None if it is not HTML or extraction is off.
 
         No page makes this method raise. ``request`` is only needed in downloader middlewares, where Scrapy has not set
-        ``response.request`` yet.
+        ``response.request`` yet. With ``metadata``, the extraction has the page's metadata, whatever the options say.
         """
-        return await _result(self.start(response, request))
+        return await _result(self.start(response, request, metadata=metadata))
 
-    def start(self, response: Response, request: Request | None = None) -> asyncio.Future[Extraction] | None:
-        """Start extracting a response, without waiting. A later :meth:`extract` returns the same result."""
+    def start(
+        self, response: Response, request: Request | None = None, *, metadata: bool = False
+    ) -> asyncio.Future[Extraction] | None:
+        """Start extracting a response, without waiting. A later :meth:`extract` returns the same result.
+
+        If ``metadata`` is asked for only after a start without it, the response is extracted again.
+        """
+        config = self.config_for(response, request)
+        if metadata and not config.reads_metadata:
+            config = self._configs[response] = replace(config, metadata=True)
+            self._futures.pop(response, None)
         if response not in self._futures:
-            config = self.config_for(response, request)
             takes = self._takes(response.body, config, isinstance(response, HtmlResponse))
             self._futures[response] = self._submit(response, config) if takes else None
         return self._futures[response]
@@ -118,15 +128,16 @@ class Dripper:
 
         An invalid key or value is ignored with a warning; the others still apply.
         """
+        if response in self._configs:
+            return self._configs[response]
         request = request or response.request
         values = request.meta.get(META_KEY) if request is not None else None
         if values is None or values is True:
             return self.config
         if values is False:
             return self._off
-        if response not in self._configs:
-            self._configs[response] = self._overridden(values)
-        return self._configs[response]
+        config = self._configs[response] = self._overridden(values)
+        return config
 
     def _overridden(self, values: Any) -> Config:
         try:

@@ -30,7 +30,7 @@ VALUES: dict[str, Callable[[Extraction], Any]] = {
     "content_field": _content,
     "chunks_field": lambda extraction: None if extraction.chunks is None else plain_chunks(extraction.chunks),
     "links_field": lambda extraction: None if extraction.links is None else [asdict(link) for link in extraction.links],
-    "metadata_field": lambda extraction: None if extraction.metadata is None else asdict(extraction.metadata),
+    "metadata_field": lambda extraction: None if extraction.metadata is None else extraction.metadata.as_dict(),
     "meta_field": lambda extraction: dict(extraction.meta()),
 }
 """What goes into the field that an option names."""

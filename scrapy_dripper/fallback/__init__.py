@@ -2,6 +2,7 @@
 
 from scrapy_dripper.fallback.by_path import Fallback, check_fallback, dotted_path
 from scrapy_dripper.fallback.fallback import NOT_A_PAGE, NOTHING_MEANT, OWN, SUSPECT, fall_back
+from scrapy_dripper.fallback.metadata import metadata
 from scrapy_dripper.fallback.nothing import nothing
 from scrapy_dripper.fallback.shell import fill_shell
 from scrapy_dripper.fallback.trees import first_part
@@ -17,5 +18,6 @@ __all__ = [
     "fall_back",
     "fill_shell",
     "first_part",
+    "metadata",
     "nothing",
 ]

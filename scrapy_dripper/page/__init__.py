@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, FallbackReason
+from scrapy_dripper.extraction import Document, FallbackReason, Metadata
+from scrapy_dripper.metadata import read_metadata
 from scrapy_dripper.page.blocks import MAX_NODES
 from scrapy_dripper.page.decode import decode
 from scrapy_dripper.page.errors import PageError
@@ -18,7 +20,9 @@ from scrapy_dripper.page.profiles import PROFILES
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-__all__ = ["Page", "PageError", "plant", "read"]
+__all__ = ["Page", "PageError", "metadata_of", "plant", "read"]
+
+logger = logging.getLogger(__name__)
 
 
 def plant(document: Document, config: Config, profile: str = "native", flat: bool = False) -> tuple[HtmlElement, bool]:
@@ -46,6 +50,7 @@ def read(document: Document, config: Config, profile: str = "native") -> Page:
         document = replace(document, html=document.html[: config.max_bytes])
     cut = PROFILES[profile].cut
     root, cut_off = plant(document, config, profile, False)
+    metadata = metadata_of(root, document.url) if config.reads_metadata else None  # cutting removes head and scripts
     page = cut(root, document.url)
     if page.tree.depth.max() >= config.max_depth:
         root, cut_off = plant(document, config, profile, True)
@@ -60,7 +65,22 @@ def read(document: Document, config: Config, profile: str = "native") -> Page:
             raise PageError(FallbackReason.OVERSIZE, f"{n:,} blocks, over DRIPPER_MAX_BLOCKS = {config.max_blocks:,}")
         page = page.first_blocks(config.max_blocks)
     wishes = Wishes(config.favor, config.comments, config.min_quality)
-    return replace(page, truncated=page.truncated or oversize or cut_off, oversize=config.oversize, wishes=wishes)
+    return replace(
+        page,
+        truncated=page.truncated or oversize or cut_off,
+        oversize=config.oversize,
+        wishes=wishes,
+        metadata=metadata,
+    )
+
+
+def metadata_of(root: HtmlElement, url: str) -> Metadata:
+    """Return the metadata of a tree that has not been cut. Never raises: what cannot be read is None."""
+    try:
+        return read_metadata(root, url)
+    except Exception:  # the page is no worse off than without
+        logger.debug("no metadata of %(url)s", {"url": url}, exc_info=True)
+        return Metadata()
 
 
 def _has_formula(page: Page) -> bool:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections.abc import Iterable
 from html import unescape
 from itertools import islice
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
 
+from scrapy_dripper.metadata import base_url
 from scrapy_dripper.page.page import About
 
 if TYPE_CHECKING:
@@ -42,14 +41,7 @@ def title_and_base(root: HtmlElement, url: str) -> tuple[str | None, str]:
     title = next((node for node in root.iter("title") if node.find("..").tag in ("head", "body", "html")), None)
     text = " ".join("".join(title.itertext()).split()) if title is not None else ""
     base = root.find(".//base[@href]")
-    base_url = url
-    if base is not None:
-        # Like a browser, ignore an invalid URL such as "http://[" and another scheme such as "javascript:x".
-        with contextlib.suppress(ValueError):
-            joined = urljoin(url, base.get("href", "").strip())
-            if urlsplit(joined).scheme in ("http", "https", urlsplit(url).scheme):
-                base_url = joined
-    return text or None, base_url
+    return text or None, url if base is None else base_url(url, base.get("href", "").strip())
 
 
 def math_settings(elements: Iterable[HtmlElement]) -> tuple[str, ...]:

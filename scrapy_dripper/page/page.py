@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.extraction import Metadata
+
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
@@ -179,6 +181,8 @@ class Page:
     oversize: str = "fallback"
     """What an engine does if the page is too long for it: a value of ``DRIPPER_OVERSIZE``."""
     wishes: Wishes = Wishes()
+    metadata: Metadata | None = None
+    """What the page says about itself, if the configuration asks for it."""
 
     def first_blocks(self, n: int) -> Page:
         """Return the page with only its first n blocks. The rest of the tree stays, with the owner :data:`NOBODY`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +104,7 @@ def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
 
     strings = [getattr(extraction, name) for name in _STRINGS]
     content = None if extraction.content is None else json.dumps(to_json(extraction.content), separators=(",", ":"))
-    metadata = None if extraction.metadata is None else json.dumps(asdict(extraction.metadata))
+    metadata = None if extraction.metadata is None else json.dumps(extraction.metadata.as_dict())
     chunks = None if extraction.chunks is None else _dumped(extraction.chunks)
     links = None if extraction.links is None else _dumped(extraction.links)
     texts = [*strings, content, metadata, chunks, links]
@@ -112,7 +112,7 @@ def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
         if text is not None and not isinstance(text, str):
             raise TypeError(f"expected a string (got {type(text).__name__})")
     if extraction.metadata is not None:
-        _check_strings(asdict(extraction.metadata))
+        extraction.metadata.check()
     if len(extraction.labels) != len(extraction.probabilities):
         raise ValueError(
             f"expected {len(extraction.labels)} probabilities, one per label (got {len(extraction.probabilities)})"
@@ -169,7 +169,7 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
         page_type_probability=_number(values["page_type_probability"]),
         quality=_number(values["quality"]),
         content=None if no_content else _packed(content),  # type: ignore[arg-type]
-        metadata=None if no_metadata else _metadata(metadata),
+        metadata=None if no_metadata else Metadata.from_dict(json.loads(metadata)),
         chunks=None if no_chunks else _chunks(chunks),
         links=None if no_links else _links(links),
         fingerprints=_fingerprints(values["fingerprints"]),
@@ -195,12 +195,6 @@ def _values(data: bytes) -> list[dict[str, Any]]:
     if not isinstance(values, list):
         raise ValueError(f"expected a content list (got {type(values).__name__})")
     return values
-
-
-def _metadata(data: bytes) -> Metadata:
-    values = json.loads(data)
-    _check_strings(values)
-    return Metadata(**values)
 
 
 def _dumped(parts: Sequence[Any]) -> str:
@@ -247,9 +241,3 @@ def _counts(values: Mapping[str, int] | None) -> dict[str, int] | None:
 
 def _number(value: Any) -> float | None:
     return None if value is None else float(value)
-
-
-def _check_strings(values: Mapping[str, Any]) -> None:
-    for value in values.values():
-        if value is not None and not isinstance(value, str):
-            raise TypeError(f"expected a string (got {type(value).__name__})")

@@ -13,9 +13,8 @@ from lxml import etree, html
 from scrapy_dripper import Document
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import FallbackReason, Metadata
-from scrapy_dripper.fallback import fall_back
-from scrapy_dripper.fallback.json_ld import MAX_NAMES
-from scrapy_dripper.fallback.metadata import metadata
+from scrapy_dripper.fallback import fall_back, metadata
+from scrapy_dripper.metadata.names import MOST_NAMES
 from scrapy_dripper.output.code.lines import has_number_class
 from scrapy_dripper.output.footnotes import FootnoteMarks
 from scrapy_dripper.output.images import image
@@ -166,7 +165,7 @@ def test_class_of_line_numbers(name: str, is_number: bool) -> None:
     assert has_number_class(name) == is_number
 
 
-# ---------------------------------------------------------------------- what Trafilatura sees
+# ---------------------------------------------------------------------- metadata, and what Trafilatura sees
 def _about(head: str, body: str = "") -> Metadata:
     page = f"<!doctype html><html><head>{head}</head><body>{body}<p>Text of the page.</p></body></html>"
     return metadata(Document(page, url="https://example.org/a"), Config())
@@ -212,8 +211,8 @@ def test_hostile_meta_elements() -> None:
 
 
 def test_names_are_as_many_as_on_real_pages() -> None:
-    names = [f"Ann Bell{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(600)]
-    expected = "; ".join(names[:MAX_NAMES])
+    names = [f"Ann Bell{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(MOST_NAMES + 100)]
+    expected = "; ".join(names[:MOST_NAMES])
     assert _about("".join(f'<meta name="citation_author" content="{name}">' for name in names)).author == expected
     assert _about(_ld(_article(author=names))).author == expected
     assert _about(_ld(_article(author=[{"@type": "Person", "name": name} for name in names]))).author == expected
@@ -231,8 +230,43 @@ def test_json_ld_is_read() -> None:
     assert (found.site_name, found.date) == ("The Daily", "2024-05-06")
 
 
-def test_dates_are_read_from_broken_json_ld() -> None:
-    assert _about(_ld('{"datePublished": "2024-05-06", "author": {"name": "Ann Bell"')).date == "2024-05-06"
+@pytest.mark.parametrize(
+    "body",
+    [
+        '<div class="byline">' * LONG,
+        '<div class="breadcrumb">' * LONG + "<a href=/>x</a>",
+        '<i itemprop="author">' * LONG,
+        '<p itemprop="itemListElement" typeof="ListItem">' * LONG,
+        "<h1>" * LONG,
+        "<h1>x</h1>" * LONG,
+        "<time>" * LONG,
+        '<b class="date">May 6, </b>' * LONG,
+        "<h1>A</h1>" + "<p>2024 " * LONG,
+        '<p class="' + "date " * LONG + '">',
+        "<p " + 'itemprop="' + "author " * LONG + '">',
+        "<a rel=author>By Ann and " + "Bo Chan and " * LONG,
+        "".join(f"<p class='author-{i}'>" for i in range(20_000)),
+    ],
+    ids=range(13),
+)
+def test_hostile_bodies(body: str) -> None:
+    assert _about("<title>A title</title>" + _ld(_article(headline="A title")), body).language is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"@graph": [{"@type": "Article", "@id": f"#{i}", "author": {"@id": f"#{i + 1}"}} for i in range(5_000)]},
+        {"@type": "BreadcrumbList", "itemListElement": [{"position": float("nan"), "name": "x"}] * 20_000},
+        _article(author=[[[{"name": {"name": ["x"] * 1_000}}]]] * 1_000),
+        _article(author="Ann Bell and " * LONG),
+        _article(author={"@id": "#a", "name": None}, **{"@id": "#a"}),
+        [[[[[[_article()]]]]]] * 10_000,
+    ],
+    ids=range(6),
+)
+def test_hostile_json_ld(value: object) -> None:
+    assert _about("<title>A title</title>" + _ld(value)).title == "A title"
 
 
 def test_links_in_footers_in_each_other() -> None:

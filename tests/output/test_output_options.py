@@ -12,8 +12,7 @@ import pytest
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
-from scrapy_dripper.fallback import fall_back
-from scrapy_dripper.fallback.metadata import metadata
+from scrapy_dripper.fallback import fall_back, metadata
 from scrapy_dripper.output import Written, write
 from scrapy_dripper.output.content_json import from_json, to_json
 from scrapy_dripper.output.items import Image, Paragraph, Text, Title
@@ -142,11 +141,12 @@ def test_the_content_list_of_a_callable() -> None:
 def test_metadata() -> None:
     assert metadata(Document(PAGE, URL), Config()) == Metadata(
         title="Tides",
-        author="Ada Marsh",
-        date="2024-05-01",
+        authors=("Ada Marsh",),
+        date_published="2024-05-01T10:00:00Z",
         language="en-GB",
         site_name="Sand",
         url="https://example.org/tides",
+        canonical="https://example.org/tides",
         description="About the sea.",
         image="https://example.org/tide.png",
     )
@@ -183,7 +183,7 @@ def test_what_goes_onto_items() -> None:
     assert from_json(values["content_field"]) == found.content
     assert values["content_field"] == to_json(found.content)
     assert values["metadata_field"]["title"] == "t"
-    assert set(values["metadata_field"]) == set(Metadata.__slots__)
+    assert set(values["metadata_field"]) == {*Metadata.__slots__, "author", "date"}
     empty = Extraction(URL, None, None, None, None, "fallback:none")
     assert VALUES["content_field"](empty) is None
     assert VALUES["metadata_field"](empty) is None
@@ -198,6 +198,8 @@ def test_json_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main([*arguments, "--content", "--metadata", "--links", "drop"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["metadata"]["author"] == "Ada Marsh"
+    assert record["metadata"]["authors"] == ["Ada Marsh"]
+    assert (record["metadata"]["date"], record["metadata"]["breadcrumbs"]) == ("2024-05-01", [])
     assert {"title", "paragraph"} <= {item.type for item in from_json(record["content"])}
     assert "](https://example.org/more)" not in record["markdown"]
 

@@ -13,7 +13,6 @@ WATCHED = ("socket.", "subprocess.", "os.system", "os.exec", "os.posix_spawn", "
 def main(folder: Path) -> None:
     """Read the pages of ``html/`` below a folder."""
     # On import, Trafilatura's dependencies look whether there is IPv6.
-    import scrapy_dripper.fallback.metadata
     import scrapy_dripper.fallback.trafilatura_output  # noqa: F401
     from scrapy_dripper.annotation.listing import listing
     from scrapy_dripper.annotation.web_task import web_task

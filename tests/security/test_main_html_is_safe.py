@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -243,8 +242,8 @@ def test_no_control_character_reaches_a_terminal(fallback: Any) -> None:
 
     assert found.source == (f"fallback:{getattr(fallback, '__name__', fallback)}" if fallback else AllMain.name)
     assert found.metadata is not None
-    content = [json.dumps(to_json(found.content or ()), ensure_ascii=False)]
-    for form in (found.title, found.main_html, found.markdown, found.text, *content, *asdict(found.metadata).values()):
+    lists = [json.dumps(one, ensure_ascii=False) for one in (to_json(found.content or ()), found.metadata.as_dict())]
+    for form in (found.title, found.main_html, found.markdown, found.text, *lists):
         assert not re.search("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\\\\u00", form or "")
     assert not re.search("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", found.error or "")
     assert found.title

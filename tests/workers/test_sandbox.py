@@ -67,7 +67,7 @@ def without_time(extraction: Extraction) -> dict[str, Any]:
 @pytest.mark.parametrize("fallback", ["trafilatura", "html"])
 @pytest.mark.parametrize("options", [{}, {"content_types": ("paragraph",), "links": "drop", "markdown": "html2text"}])
 def test_a_fallback_gives_the_same_there(extractor: Make, fallback: str, options: dict[str, Any]) -> None:
-    """And so does metadata, which Trafilatura finds too."""
+    """And so does metadata."""
     html = f"<html lang=de><title>Tides</title>{ARTICLE}"
     found = []
     for sandbox in ("never", "always"):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from scrapy_dripper.config import CONTENT_TYPES, Config, ConfigError
 from scrapy_dripper.crawl.fields import VALUES
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
+from scrapy_dripper.extraction import Breadcrumb, Document, Extraction, FallbackReason, Metadata
 from scrapy_dripper.output import content_json
 from scrapy_dripper.output import items as kinds
 from scrapy_dripper.output.chunks import Chunk
@@ -73,6 +73,15 @@ CHUNKS = st.builds(
     Chunk, TEXT, st.lists(TEXT, max_size=3).map(tuple), TEXT, TEXT, st.integers(0, 10**9), st.integers(0, 10**9)
 )
 LABELS = st.lists(st.tuples(st.booleans(), st.floats(0, 1)), max_size=10)
+MAYBE = st.none() | TEXT
+METADATA = st.builds(
+    Metadata,
+    **dict.fromkeys(
+        "title date_published date_modified language site_name url canonical description image".split(), MAYBE
+    ),
+    authors=st.lists(TEXT, max_size=3).map(tuple),
+    breadcrumbs=st.lists(st.builds(Breadcrumb, MAYBE, MAYBE), max_size=3).map(tuple),
+)
 EXTRACTIONS = st.builds(
     lambda labels, **values: Extraction(
         labels=tuple(main for main, _ in labels), probabilities=tuple(p for _, p in labels), **values
@@ -89,7 +98,7 @@ EXTRACTIONS = st.builds(
     blocks=st.integers(0, 10**12),
     truncated=st.booleans(),
     content=st.none() | ITEMS,
-    metadata=st.none() | st.builds(Metadata, *[st.none() | TEXT] * 8),
+    metadata=st.none() | METADATA,
     chunks=st.none() | st.lists(CHUNKS, max_size=3).map(tuple),
     links=st.none() | st.lists(st.builds(Outlink, TEXT, TEXT), max_size=3).map(tuple),
     fingerprints=st.none() | st.tuples(ANY, ANY).filter(lambda pair: all(map(_no_pair, pair))),
@@ -176,6 +185,8 @@ GOOD = Extraction("u", "t", "h", "m", "x", "all", labels=(True, False), probabil
         {"content": ({"type": object()},)},
         {"metadata": Metadata(title=7)},  # type: ignore[arg-type]
         {"metadata": {"title": "x"}},
+        {"metadata": Metadata(authors=("x", 7))},  # type: ignore[arg-type]
+        {"metadata": Metadata(breadcrumbs=(Breadcrumb("x", 7),))},  # type: ignore[arg-type]
         {"chunks": (Chunk("x", (7,)),)},  # type: ignore[arg-type]
         {"chunks": (Chunk(None),)},  # type: ignore[arg-type]
         {"chunks": ("x",)},

@@ -1,0 +1,77 @@
+"""Extractions as ``Article`` items of zyte-common-items, which has to be installed to import this module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from zyte_common_items import Article, ArticleMetadata, Audio, Author, Breadcrumb, Image, Video
+
+from scrapy_dripper.crawl.fields import VALUES
+from scrapy_dripper.extraction import Extraction, Metadata
+
+__all__ = ["Article", "to_article"]
+
+
+def to_article(found: Extraction) -> Article:
+    """Return an extraction as an article. What the page does not give is None.
+
+    The headline is the page's title if the extraction has no metadata. As zyte-common-items asks for, the date of
+    publication is that of the last change if only that is known.
+    """
+    about = found.metadata or Metadata()
+    media = list(_media(VALUES["content_field"](found)))
+    return Article(
+        url=found.url,
+        headline=about.title or found.title,
+        datePublished=_moment(about.date_published or about.date_modified),
+        dateModified=_moment(about.date_modified),
+        authors=[Author(name=name, nameRaw=name) for name in about.authors] or None,
+        breadcrumbs=[Breadcrumb(name=one.name, url=one.url) for one in about.breadcrumbs] or None,
+        inLanguage=about.language and about.language.partition("-")[0].lower(),
+        mainImage=Image(url=about.image) if about.image else None,
+        images=[Image(url=url) for kind, url in media if kind == "image"] or None,
+        videos=[Video(url=url) for kind, url in media if kind == "video"] or None,
+        audios=[Audio(url=url) for kind, url in media if kind == "audio"] or None,
+        description=about.description,
+        articleBody=(found.text or "").strip() or None,
+        articleBodyHtml=found.main_html or None,
+        canonicalUrl=about.canonical,
+        metadata=ArticleMetadata(probability=_probability(found)),
+    )
+
+
+def _moment(date: str | None) -> str | None:
+    """Return a date with a time, which zyte-common-items asks for: midnight, without a zone, if there is none."""
+    return f"{date}T00:00:00" if date and "T" not in date else date
+
+
+def _probability(found: Extraction) -> float:
+    """Return the probability that the page is an article: 1, as zyte-common-items has it, if no engine says its type.
+
+    Of a page that is more likely of another type, only that one's probability is known. The probability of an article
+    is then no higher than this one, nor than what this one leaves.
+    """
+    if found.is_empty:
+        return 0.0
+    likely = found.page_type_probability
+    if found.page_type is None or likely is None:
+        return 1.0
+    return likely if found.page_type == "article" else min(likely, 1 - likely)
+
+
+def _media(content: Any) -> Iterator[tuple[str, str]]:
+    """Yield the type and the URL of the images, videos and sounds in a content list, each once, in order."""
+    seen = set()
+    todo = [content]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, list):
+            todo.extend(reversed(value))
+        elif isinstance(value, dict):
+            kind, url = value.get("type"), value.get("src")
+            if kind in ("image", "video", "audio") and isinstance(url, str) and url.startswith(("http:", "https:")):
+                if (kind, url) not in seen:
+                    yield kind, url
+                seen.add((kind, url))
+            todo.extend(reversed([one for one in value.values() if isinstance(one, (list, dict))]))

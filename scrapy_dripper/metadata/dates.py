@@ -1,0 +1,155 @@
+"""Dates as pages write them, as ISO 8601.
+
+Machines write ISO 8601 or RFC 5322. What people write is read with the month names of 16 languages; a library that
+guesses the language of each text, such as dateparser, takes milliseconds for each.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from email.utils import parsedate_to_datetime
+
+LONGEST = 200
+"""Characters of a text in which a date is looked for."""
+EARLIEST = 1800
+"""The first year that is taken for the year of a page. Papers that were digitized are as old as that."""
+EPOCH = "1970-01-01"
+"""What a content management system writes for no date."""
+
+_LANGUAGES = """
+january february march april may june july august september october november december
+januar februar märz april mai juni juli august september oktober november dezember
+janvier février mars avril mai juin juillet août septembre octobre novembre décembre
+enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre
+janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro
+januari februari maart april mei juni juli augustus september oktober november december
+januari februari mars april maj juni juli augusti september oktober november december
+januar februar marts april maj juni juli august september oktober november december
+januar februar mars april mai juni juli august september oktober november desember
+stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia
+ledna února března dubna května června července srpna září října listopadu prosince
+января февраля марта апреля мая июня июля августа сентября октября ноября декабря
+січня лютого березня квітня травня червня липня серпня вересня жовтня листопада грудня
+ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık
+januari februari maret april mei juni juli agustus september oktober november desember
+"""
+_SHORT = """
+jan feb mar apr may jun jul aug sep oct nov dec
+jän febr mär avr mai juni juli août sept okt nov dez
+ene fév mrt abr mag giu lug ago set ott nov dic
+янв фев мар апр мая июн июл авг сен окт ноя дек
+sty lut mar kwi maj cze lip sie wrz paź lis gru
+jan fev mar abr mei jui juil agu sep out nov des
+"""
+MONTHS: dict[str, int] = {
+    name: number
+    for lines in (_SHORT, _LANGUAGES)
+    for line in lines.strip().splitlines()
+    for number, name in enumerate(line.split(), 1)
+}
+"""Month names and their abbreviations, in lower case."""
+
+_iso = re.compile(
+    r"(\d{4})-?(\d\d)-?(\d\d)"
+    r"(?:(?:T|t|\s{1,3})(\d\d):?(\d\d)(?::?(\d\d)(?:[.,]\d{1,9})?)?\s?(Z|z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?(?!\d)"
+).match
+_slashed = re.compile(r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})(?!\d)").match
+_east = re.compile(r"(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]").search
+_dotted = re.compile(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\.?\d)").search
+_numbers = re.compile(r"(?<!\d)(\d{1,2})([/-])(\d{1,2})[/-](\d{4})(?!\d)").search
+_day_first = re.compile(
+    r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|º|\.)?[\s,-]{1,3}(?:(?:of|de|d')\s?)?([^\W\d_]{3,12})\.?[\s,-]{1,3}"
+    r"(?:(?:de|del)\s)?(\d{4})(?!\d)"
+).search
+_month_first = re.compile(r"([^\W\d_]{3,12})\.?\s{1,3}(\d{1,2})(?:st|nd|rd|th)?,?\s{1,3}(\d{4})(?!\d)").search
+_inside = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)").search
+_in_path = re.compile(r"/((?:19|20)\d\d)[/-]?([01]\d)[/-]?([0-3]\d)(?!\d)").search
+
+
+def iso_date(text: str, day_first: bool = False) -> str | None:
+    """Return the date that a text is, or begins with, or holds: with its time and its zone if it is written for
+    machines; None if there is none. ``day_first`` is as in :func:`written_date`."""
+    text = text.strip()[:LONGEST]
+    if not text:
+        return None
+    return _machine(text) or written_date(text, day_first)
+
+
+def _machine(text: str) -> str | None:
+    found = _iso(text)
+    if found is not None:
+        year, month, day, hour, minute, second, zone = found.groups()
+        date = _valid(year, month, day)
+        if date is None or hour is None:
+            return date
+        try:
+            time = dt.time(int(hour), int(minute), int(second or 0)).isoformat()
+        except ValueError:
+            return date
+        return f"{date}T{time}{_zone(zone)}"
+    found = _slashed(text)
+    if found is not None:
+        return _valid(*found.groups())
+    if text[:1].isalpha() and text[3:5] == ", " and text[5:6].isdigit():  # RFC 5322: Mon, 06 May 2024 07:08:09 GMT
+        try:
+            moment = parsedate_to_datetime(text)
+        except (TypeError, ValueError, IndexError, OverflowError):
+            return None
+        date = _valid(moment.year, moment.month, moment.day)
+        return date and f"{date}T{moment.time().isoformat()}{_zone(moment.strftime('%z'))}"
+    return None
+
+
+def written_date(text: str, day_first: bool = False) -> str | None:
+    """Return the first date in the beginning of a text for people; None if there is none.
+
+    05/06/2024 is the sixth of May, as in the USA, or with ``day_first`` the fifth of June, as in most other countries.
+    """
+    text = text[:LONGEST].lower()
+    found = _month_first(text)
+    if found is not None and found[1] in MONTHS:
+        return _valid(found[3], MONTHS[found[1]], found[2])
+    found = _day_first(text)
+    if found is not None and found[2] in MONTHS:
+        return _valid(found[3], MONTHS[found[2]], found[1])
+    found = _inside(text) or _east(text)
+    if found is not None:
+        return _valid(*found.groups())
+    found = _dotted(text)
+    if found is not None:
+        return _valid(found[3], found[2], found[1])
+    found = _numbers(text)
+    if found is None:
+        return None
+    first, dash, second, year = found.groups()
+    if day_first or dash == "-" or int(first) > 12:
+        return _valid(year, second, first) or _valid(year, first, second)
+    return _valid(year, first, second)
+
+
+def date_in_path(path: str) -> str | None:
+    """Return the date in the path of a URL, such as ``/2024/05/06/``; None if there is none."""
+    found = _in_path(path[:2_000])
+    return None if found is None else _valid(*found.groups())
+
+
+def _valid(year: str | int, month: str | int, day: str | int) -> str | None:
+    try:
+        date = dt.date(int(year), int(month), int(day))
+    except ValueError:
+        return None
+    text = date.isoformat()
+    late = dt.date.today() + dt.timedelta(days=366)
+    return text if date.year >= EARLIEST and date <= late and text != EPOCH else None
+
+
+def _zone(zone: str | None) -> str:
+    """Return a zone as ``Z`` or ``+02:00``, and nothing for none."""
+    if not zone:
+        return ""
+    if zone[0] not in "+-" or not zone.strip("+-0:"):
+        return "Z"
+    digits = zone[1:].replace(":", "").ljust(4, "0")
+    return f"{zone[0]}{digits[:2]}:{digits[2:]}"

@@ -1,0 +1,129 @@
+"""The dates of a page: what it says for machines first, then what it shows beside its headline, then elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from lxml import etree
+
+from scrapy_dripper.metadata.dates import date_in_path, iso_date, written_date
+from scrapy_dripper.metadata.json_ld import Linked, texts
+from scrapy_dripper.metadata.tree import UNSEEN, Described, text_of
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+BEFORE, BEHIND = 30, 200
+"""Elements before and behind the headline whose texts may be the date of the page."""
+LONGEST_LINE = 60
+"""Characters of such a text at most."""
+
+# Names of meta elements, in lower case.
+_PUBLISHED = (
+    "article:published_time", "og:article:published_time", "datepublished", "parsely-pub-date", "sailthru.date",
+    "citation_publication_date", "citation_date", "citation_online_date", "dc.date.issued", "dcterms.issued",
+    "dc.date.created", "dcterms.created", "dc.date", "dcterms.date", "pubdate", "publishdate", "publish-date",
+    "publish_date", "published_date", "published", "publication_date", "article.published", "article_date_original",
+    "cxenseparse:recs:publishtime", "og:pubdate", "og:published_time", "video:release_date", "displaydate",
+    "creation_date", "created", "date", "release_date", "datecreated",
+)  # fmt: skip
+_MODIFIED = (
+    "article:modified_time", "og:article:modified_time", "datemodified", "og:updated_time", "dc.date.modified",
+    "dcterms.modified", "article.updated", "last-modified", "lastmod", "updated_time", "modified", "revised",
+)  # fmt: skip
+_MONTH_FIRST = ("en", "en-us", "en-ph", "en-ca", "es-us", "")
+"""Languages in which the month comes first in 05/06/2024. Pages of all countries declare ``en``."""
+
+_before: Any = etree.XPath(f"preceding::*[position() <= {BEFORE}]")
+_behind: Any = etree.XPath(f"descendant-or-self::* | following::*[position() <= {BEHIND}]")
+_year = re.compile(r"(?:19|20)\d\d").search
+_published = re.compile(r"\b(?:published|posted|written|created)\b", re.I).search
+_modified = re.compile(r"\b(?:updated|modified|reviewed|edited)\b", re.I).search
+
+Dates = tuple[str, str]
+"""The dates of publication and of the last change, each an empty text if it is not known."""
+
+
+class Dating:
+    """Finds the dates of one page."""
+
+    def __init__(self, described: Described, linked: Linked, title: str, language: str) -> None:
+        self.described, self.linked, self.title = described, linked, title
+        self.day_first = language.lower() not in _MONTH_FIRST
+
+    def dates(self, url: str) -> Dates:
+        """Return the dates of the page at a URL."""
+        published = self._linked("datePublished") or self._in_meta(_PUBLISHED)
+        modified = self._linked("dateModified") or self._in_meta(_MODIFIED)
+        published = published or self._in_properties("datepublished", "pubdate")
+        published = published or self._linked("dateCreated", "uploadDate")
+        modified = modified or self._in_properties("datemodified")
+        if not published:
+            published, changed = self._beside_headline()
+            modified = modified or changed
+        if not published:
+            published, changed = self._shown((*self.described.times, *self.described.dated))
+            modified = modified or changed
+        return published or date_in_path(url) or "", modified
+
+    def _linked(self, *keys: str) -> str:
+        said = (text for value in self.linked.values(*keys) for text in texts(value))
+        return next((date for text in said if (date := iso_date(text, self.day_first))), "")
+
+    def _in_meta(self, names: tuple[str, ...]) -> str:
+        said = (text for name in names for text in self.described.meta.get(name, ()))
+        return next((date for text in said if (date := iso_date(text, self.day_first))), "")
+
+    def _in_properties(self, *names: str) -> str:
+        elements = (element for name in names for element in self.described.properties.get(name, ())[:5])
+        return next((date for element in elements if (date := self._date_of(element))), "")
+
+    def _date_of(self, element: HtmlElement) -> str | None:
+        """Return the date of an element: that for machines, or the one that is shown."""
+        for name in ("datetime", "content", "title"):
+            said = element.get(name)
+            if said and (date := iso_date(said, self.day_first)):
+                return date
+        return written_date(text_of(element, 100), self.day_first)
+
+    def _shown(self, elements: Iterable[HtmlElement]) -> Dates:
+        """Return the first dates that elements show or hold."""
+        published = modified = ""
+        for element in elements:
+            date = self._date_of(element)
+            if date and _is_change(f"{element.get('class') or ''} {text_of(element, 100)}"):
+                modified = modified or date
+            else:
+                published = published or date or ""
+        return published, modified
+
+    def _beside_headline(self) -> Dates:
+        """Return the first dates around the headline: in ``time`` elements, and in texts that are short."""
+        headings = self.described.headings
+        headline = next((one for one in headings if text_of(one, apart=False) == self.title), None)
+        if headline is None and headings:
+            headline = headings[0]
+        if headline is None:
+            return "", ""
+        published = modified = ""
+        nodes: list[HtmlElement] = [*_before(headline), *_behind(headline)]
+        for node in nodes:
+            if node.tag == "time":
+                first, changed = self._shown([node])
+                published, modified = published or first, modified or changed
+            for text in ("" if node.tag in UNSEEN else node.text, node.tail):
+                if not text or len(text) > 4 * LONGEST_LINE or not _year(text):
+                    continue
+                said = " ".join(text.split())
+                date = written_date(said, self.day_first) if len(said) <= LONGEST_LINE else None
+                if date and _is_change(said):
+                    modified = modified or date
+                else:
+                    published = published or date or ""
+        return published, modified
+
+
+def _is_change(text: str) -> bool:
+    return bool(_modified(text)) and not _published(text)

@@ -1,0 +1,200 @@
+"""JSON-LD of a page (schema.org): the node that describes the page's main content, and its breadcrumbs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from html import unescape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+MOST_VALUES = 20_000
+"""Objects and lists in the JSON-LD of a page that are looked at."""
+MOST_NAMES = 500
+"""Names in a value, such as the authors of a paper, that are read."""
+LONGEST = 10_000
+"""Characters of a value that are read."""
+
+Node = dict[str, Any]
+
+_ARTICLES = frozenset(
+    "report blogposting socialmediaposting liveblogposting discussionforumposting techarticle".split()
+)
+_WORKS = frozenset(
+    "question qapage recipe videoobject howto course review podcastepisode episode book creativework dataset "
+    "softwaresourcecode imageobject faqpage".split()
+)
+_THINGS = frozenset("product individualproduct productgroup event jobposting softwareapplication place service".split())
+_PAGES = frozenset("webpage itempage collectionpage aboutpage profilepage medicalwebpage searchresultspage".split())
+_LISTED = frozenset(
+    "itemlistelement relatedlink ispartof haspart mentions comment suggestedanswer acceptedanswer review isrelatedto "
+    "issimilarto citation breadcrumb publisher author creator isbasedon hasvariant offers subjectof about worksfor "
+    "liveblogupdate".split()
+)
+"""Keys, in lower case, under which there are other things than the one that the page is about."""
+_tag = re.compile(r"<[^<>]*>").sub
+_opening = re.compile(r"\s*(?:<!--|/[*/]\s?<!\[CDATA\[(?:\s?\*/)?|<!\[CDATA\[)?\s*").match
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """What the JSON-LD of a page says. ``main`` is the node about its content, ``page`` that about the page."""
+
+    main: Node
+    page: Node
+    is_article: bool
+    breadcrumbs: Node
+    site: Node
+    by_id: dict[str, Node]
+
+    def values(self, *keys: str) -> Iterator[Any]:
+        """Yield what the two nodes have under the keys, by key, the main node's value first."""
+        for key in keys:
+            for node in (self.main, self.page):
+                value = node.get(key)
+                if value:
+                    yield value
+
+    def text(self, *keys: str) -> str:
+        """Return the first text under the keys, an empty one if there is none."""
+        return next((text for value in self.values(*keys) for text in texts(value) if text), "")
+
+    def names(self, *keys: str) -> list[str]:
+        """Return the names of the people or organizations under the first of the keys that has any."""
+        for value in self.values(*keys):
+            names = [name for one in _listed(value)[:MOST_NAMES] if (name := self._name(one))]
+            if names:
+                return names
+        return []
+
+    def _name(self, value: Any) -> str:
+        if isinstance(value, dict):
+            named = value if value.get("name") or value.get("givenName") else self.by_id.get(_identity(value), value)
+            whole = next(texts(named.get("name")), "")
+            return whole or " ".join(next(texts(named.get(key)), "") for key in ("givenName", "familyName")).strip()
+        return next(texts(value), "")
+
+    def url(self, *keys: str) -> str:
+        """Return the first URL under the keys: a text, or that of an image object."""
+        for value in self.values(*keys):
+            for one in _listed(value)[:MOST_NAMES]:
+                found = self.address(one)
+                if found:
+                    return found
+        return ""
+
+    def address(self, value: Any) -> str:
+        """Return a URL, or that of an object, which may be described elsewhere in the data."""
+        if isinstance(value, dict):
+            known = self.by_id.get(_identity(value), value)
+            return next((text for key in ("url", "contentUrl") for text in texts(known.get(key))), "")
+        return next(texts(value), "")
+
+
+NOTHING = Linked({}, {}, False, {}, {}, {})
+
+
+def read_json_ld(scripts: Iterable[HtmlElement]) -> Linked:
+    """Return what the JSON-LD in script elements says. Scripts that are not valid JSON are skipped."""
+    best: dict[int, Node] = {}
+    breadcrumbs: Node = {}
+    site: Node = {}
+    by_id: dict[str, Node] = {}
+    todo: list[tuple[Any, bool]] = [(value, False) for script in scripts for value in _parsed(script.text or "")][::-1]
+    for _ in range(MOST_VALUES):
+        if not todo:
+            break
+        value, listed = todo.pop()
+        if isinstance(value, list):
+            todo.extend((one, listed) for one in reversed(value[:MOST_VALUES]) if isinstance(one, (dict, list)))
+            continue
+        types = _types(value)
+        if len(value) > 1 and (name := _identity(value)):
+            by_id.setdefault(name, value)
+        if types:
+            if "breadcrumblist" in types:
+                breadcrumbs = _longer(breadcrumbs, value)
+                continue
+            if "website" in types:
+                site = site or value
+            rank = _rank(types)
+            if rank is not None:
+                best.setdefault(rank + 10 * listed, value)
+        for key, one in reversed(value.items()):
+            if isinstance(one, (dict, list)) and key != "@context":
+                todo.append((one, listed or key.lower() in _LISTED))
+    if not (best or breadcrumbs or site):
+        return NOTHING
+    # A list of articles on a page that is something else is not what the page is about.
+    ranks = sorted(rank for rank in best if rank < 10)
+    page = best.get(3, {})
+    main = best[ranks[0]] if ranks else {}
+    return Linked(main, page if page is not main else {}, bool(ranks) and ranks[0] == 0, breadcrumbs, site, by_id)
+
+
+def _longer(first: Node, second: Node) -> Node:
+    """Return the breadcrumbs with more elements: some sites also describe shorter ways to the page."""
+    return second if len(_listed(second.get("itemListElement"))) > len(_listed(first.get("itemListElement"))) else first
+
+
+def _parsed(text: str) -> list[Any]:
+    """Return the value of a script, nothing if it is not JSON. Comments around it are usual, and what follows it."""
+    start = _opening(text)
+    at = start.end() if start else 0
+    for written in (text, unescape(text)) if text.startswith("&quot;", at + 1) else (text,):
+        with suppress(ValueError, RecursionError):
+            value = json.JSONDecoder(strict=False).raw_decode(written, at)[0]
+            return [value] if isinstance(value, (dict, list)) else []
+    return []
+
+
+def _types(node: Node) -> list[str]:
+    types = node.get("@type")
+    return [str(one)[:100].rpartition("/")[2].lower() for one in _listed(types)[:10]]
+
+
+def _rank(types: list[str]) -> int | None:
+    """Return how likely a node of these types is what a page is about: 0 for articles; None for no such type."""
+    if any(one in _ARTICLES or one.endswith("article") for one in types):
+        return 0
+    for rank, kinds in ((1, _WORKS), (2, _THINGS), (3, _PAGES)):
+        if any(one in kinds for one in types):
+            return rank
+    return None
+
+
+def _identity(node: Node) -> str:
+    name = node.get("@id")
+    return name if isinstance(name, str) else ""
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def items(node: Node) -> list[Node]:
+    """Return the elements of an ``ItemList``."""
+    return [one for one in _listed(node.get("itemListElement"))[:MOST_NAMES] if isinstance(one, dict)]
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Yield the texts that a value is, or holds as a list, without tags; entities are resolved."""
+    for one in _listed(value)[:MOST_NAMES]:
+        if isinstance(one, dict):
+            one = one.get("@value") or one.get("name")
+        if isinstance(one, str):
+            one = one[:LONGEST]
+            if "&" in one:
+                one = unescape(one)
+            if "<" in one:
+                one = _tag(" ", one)
+            one = " ".join(one.split())
+            if one:
+                yield one

@@ -1,0 +1,63 @@
+"""Names of authors, as meta elements and bylines write them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_dripper.metadata.names import authors, byline
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("Ann Bell", ("Ann Bell",)),
+        ("By Ann Bell", ("Ann Bell",)),
+        ("Written by: Ann Bell", ("Ann Bell",)),
+        ("Von Ada Marsh und Bo Chan", ("Ada Marsh", "Bo Chan")),
+        ("Ann Bell, Bo Chan and Cy Dee", ("Ann Bell", "Bo Chan", "Cy Dee")),
+        ("Ann Bell, Bo Chan, and Cy Dee", ("Ann Bell", "Bo Chan", "Cy Dee")),
+        ("Ann Bell; Bo Chan | Cy Dee", ("Ann Bell", "Bo Chan", "Cy Dee")),
+        ("Dylan Bailey, MS, RD, FAND", ("Dylan Bailey, MS, RD, FAND",)),
+        ("Center for Drug Evaluation and Research", ("Center for Drug Evaluation and Research",)),
+        ("Maria & Katerina", ("Maria & Katerina",)),
+        ("山田太郎", ("山田太郎",)),
+        ("admin", ()),
+        ("https://e.org/ann", ()),
+        ("ann@e.org", ()),
+        ("2024", ()),
+        ("", ()),
+        ("x" * 500, ()),
+    ],
+)
+def test_authors(written: str, expected: tuple[str, ...]) -> None:
+    assert authors([written]) == expected
+
+
+def test_each_name_once() -> None:
+    assert authors(["Ann Bell", "ANN BELL", "Bo Chan and Ann Bell"]) == ("Ann Bell", "Bo Chan")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("By Ann Bell | May 6, 2024", "Ann Bell"),
+        ("by Ann Bell on May 6, 2024", "Ann Bell"),
+        ("by Ann Bell on Friday May 6", "Ann Bell"),
+        ("Ann Bell Published May 6", "Ann Bell"),
+        ("Author: Ann Bell 18th Dec", "Ann Bell"),
+        ("May 6, 2024", ""),
+        ("Byron Marsh", "Byron Marsh"),
+    ],
+)
+def test_bylines(line: str, expected: str) -> None:
+    assert byline(line) == expected
+
+
+@given(st.lists(st.text(max_size=80), max_size=5))
+def test_names_are_clean(written: list[str]) -> None:
+    """Whatever stands there: no empty name, none twice, none with white space around it."""
+    found = authors(written)
+    assert all(name and name == name.strip() for name in found)
+    assert len({name.casefold() for name in found}) == len(found)

@@ -1,0 +1,245 @@
+"""Metadata from each of the places where pages write it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Breadcrumb, Document, Metadata
+from scrapy_dripper.page import metadata_of, read
+from scrapy_dripper.page.parse import parse
+
+URL = "https://example.org/news/1"
+
+
+def about(head: str = "", body: str = "<p>Text.</p>", url: str = URL) -> Metadata:
+    return metadata_of(parse(f"<!doctype html><html><head>{head}</head><body>{body}</body></html>"), url)
+
+
+def ld(*values: Any) -> str:
+    return "".join(f'<script type="application/ld+json">{json.dumps(value)}</script>' for value in values)
+
+
+# ---------------------------------------------------------------------- the way of a page
+def test_a_page_has_its_metadata_if_it_is_asked_for() -> None:
+    """Its head and its scripts are gone from the tree by then."""
+    document = Document("<title>Tides</title><script type=application/ld+json>{}</script><h1>Tides</h1><p>Text.", URL)
+    found = read(document, Config(metadata=True)).metadata
+    assert found is not None
+    assert found.title == "Tides"
+    assert read(document, Config()).metadata is None
+
+
+def test_plain_values_and_back() -> None:
+    whole = Metadata("t", ("A B", "C D"), "2024-05-01T10:00:00Z", "2024-05-02", breadcrumbs=(Breadcrumb("x", "y"),))
+    values = json.loads(json.dumps(whole.as_dict()))
+    assert Metadata.from_dict(values) == whole
+    assert (values["author"], values["date"]) == ("A B; C D", "2024-05-01")
+    assert values["authors"] == ["A B", "C D"]
+    assert values["breadcrumbs"] == [{"name": "x", "url": "y"}]
+    assert Metadata().as_dict()["author"] is None
+
+
+def test_no_control_characters() -> None:
+    found = Metadata("a\x1bb", ("c\x1bd",), breadcrumbs=(Breadcrumb("e\x1bf"),))
+    assert "\x1b" not in json.dumps(found.as_dict(), ensure_ascii=False).replace("\\u001b", "\x1b")
+
+
+# ---------------------------------------------------------------------- authors
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ('<meta name="author" content="Ann Bell and Bo Chan">', ""),
+        ('<meta name="citation_author" content="Ann Bell"><meta name="citation_author" content="Bo Chan">', ""),
+        ('<meta name="DC.creator" content="Ann Bell; Bo Chan">', ""),
+        ('<meta name="article:author" content="https://e.org/x"><meta name=byl content="Ann Bell and Bo Chan">', ""),
+        (ld({"@type": "BlogPosting", "author": ["Ann Bell", {"@type": "Person", "name": "Bo Chan"}]}), ""),
+        (
+            ld({"@graph": [{"@type": ["Article", "NewsArticle"], "author": [{"@id": "#a"}, {"@id": "#b"}]},
+                {"@type": "Person", "@id": "#a", "name": "Ann Bell"},
+                {"@type": "Person", "@id": "#b", "givenName": "Bo", "familyName": "Chan"}]}),
+            "",
+        ),
+        ("", '<span itemprop="author" itemscope><b itemprop="name">Ann Bell and Bo Chan</b>, reporters</span>'),
+        ("", '<span itemprop="author">By Ann Bell and Bo Chan</span>'),
+        ("", '<a rel="author" href="/ann">Ann Bell</a><p class="byline">By Ann Bell and Bo Chan | May 6, 2024</p>'),
+        ("", '<p class="post-author">by <a href="/ann">Ann Bell</a> and <a href="/bo">Bo Chan</a></p>'),
+    ],
+    ids=range(10),
+)  # fmt: skip
+def test_authors(head: str, body: str) -> None:
+    found = about(head, body).authors
+    assert found == ("Ann Bell", "Bo Chan") if "rel=" not in body else found == ("Ann Bell",)
+
+
+def test_who_comments_is_no_author() -> None:
+    body = '<div class="comments"><p class="comment"><b class="author">Ann Bell</b> Nice.</p></div>'
+    review = '<div itemprop="review"><span itemprop="author">Bo Chan</span></div>'
+    assert about("", body + review).authors == ()
+
+
+def test_a_list_of_articles_has_no_author() -> None:
+    listed = {"@type": "ItemList", "itemListElement": [{"@type": "Article", "author": "Ann Bell", "headline": "x"}]}
+    found = about(ld({"@type": "CollectionPage", "name": "News", "mainEntity": listed}))
+    assert (found.authors, found.title) == ((), "News")
+
+
+# ---------------------------------------------------------------------- dates
+@pytest.mark.parametrize(
+    ("head", "body", "published", "modified"),
+    [
+        (ld({"@type": "Article", "datePublished": "2024-05-06T07:08:09+02:00", "dateModified": "2024-05-07"}), "",
+         "2024-05-06T07:08:09+02:00", "2024-05-07"),
+        ('<meta property="article:published_time" content="2024-05-06">'
+         '<meta property="og:updated_time" content="2024-05-07">', "", "2024-05-06", "2024-05-07"),
+        ('<meta name="citation_publication_date" content="2024/05/06">', "", "2024-05-06", None),
+        ('<meta name="published" content="May 6, 2024">', "", "2024-05-06", None),
+        ("", '<meta itemprop="datePublished" content="2024-05-06"><i itemprop="dateModified">May 7, 2024</i>',
+         "2024-05-06", "2024-05-07"),
+        ("", '<time datetime="2024-05-06T07:08Z">yesterday</time>', "2024-05-06T07:08:00Z", None),
+        ("", '<p>Updated <time class="updated" datetime="2024-05-07">7</time><time>6. Mai 2024</time>', "2024-05-06",
+         "2024-05-07"),
+        ("", '<span class="post-date">May 6, 2024</span>', "2024-05-06", None),
+        ("", "<h1>Tides</h1><p>by Ann <span>May 6, 2024</span>", "2024-05-06", None),
+        ("", "<i>Last updated: 7 May 2024</i><h1>Tides</h1>", None, "2024-05-07"),
+        ("", f"<h1>Tides</h1><p>On May 6, 2024 {'the tide came in ' * 5}</p>", None, None),
+        ('<script type="application/ld+json">{&quot;@type&quot;: &quot;Article&quot;, &quot;datePublished&quot;: '
+         "&quot;2024-05-06&quot;}</script>", "", "2024-05-06", None),
+        ('<script type="application/ld+json"><!-- {"@type": "Report", "datePublished": "2024-05-06"}; --></script>', "",
+         "2024-05-06", None),
+    ],
+    ids=range(13),
+)  # fmt: skip
+def test_dates(head: str, body: str, published: str | None, modified: str | None) -> None:
+    found = about(head, body)
+    assert (found.date_published, found.date_modified) == (published, modified)
+
+
+def test_the_date_in_the_url_is_the_last_resort() -> None:
+    assert about(url="https://example.org/2024/05/06/tides").date == "2024-05-06"
+    assert about("<meta name=date content=2024-05-07>", url="https://example.org/2024/05/06/tides").date == "2024-05-07"
+
+
+def test_the_last_change_is_the_date_if_no_other_is_known() -> None:
+    assert about('<meta property="article:modified_time" content="2024-05-07T01:02:03Z">').date == "2024-05-07"
+
+
+# ---------------------------------------------------------------------- breadcrumbs
+STEPS = (
+    Breadcrumb("Home", "https://example.org/"),
+    Breadcrumb("News", "https://example.org/news"),
+    Breadcrumb("Tides"),
+)
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        (
+            ld({"@type": "BreadcrumbList", "itemListElement": [
+                {"@type": "ListItem", "position": 3, "name": "Tides"},
+                {"@type": "ListItem", "position": "1", "item": {"@id": "/", "name": "Home"}},
+                {"@type": "ListItem", "position": 2, "name": "News", "item": "/news"}]}),
+            "",
+        ),
+        (
+            "",
+            '<ol itemscope itemtype="https://schema.org/BreadcrumbList">'
+            + "".join(
+                f'<li itemprop="itemListElement" itemscope itemtype="https://schema.org/ListItem">{one}</li>'
+                for one in ('<a itemprop="item" href="/"><i itemprop="name">Home</i></a> ›',
+                            '<a itemprop="item" href="/news"><i itemprop="name">News</i></a> ›',
+                            '<i itemprop="name">Tides</i>'))
+            + "</ol>",
+        ),
+        (
+            "",
+            '<ol vocab="https://schema.org/" typeof="BreadcrumbList">'
+            '<li property="itemListElement" typeof="ListItem"><a property="item" href="/"><b property="name">Home</b>'
+            '<li property="itemListElement" typeof="ListItem"><a property="item" href="/news"><b property=name>News</b>'
+            '<li property="itemListElement" typeof="ListItem"><b property="name">Tides</b></ol>',
+        ),
+        ("", '<nav aria-label="Breadcrumb"><a href="/">Home</a> / <a href="/news">News</a> / <b>Tides</b></nav><p>x'),
+        ("", '<div class="my-breadcrumbs"><a href="/">Home</a>&nbsp;» <a href="/news">News</a>&nbsp;» Tides</div><p>x'),
+    ],
+    ids=["json-ld", "microdata", "rdfa", "label", "class"],
+)  # fmt: skip
+def test_breadcrumbs(head: str, body: str) -> None:
+    assert about(head, body).breadcrumbs == STEPS
+
+
+def test_a_menu_is_no_breadcrumbs() -> None:
+    assert about("", '<nav class="breadcrumb">' + "<a href=/x>x</a> " * 50 + "</nav>").breadcrumbs == ()
+
+
+# ---------------------------------------------------------------------- the rest
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ('<link rel="canonical" href="/tides">', "https://example.org/tides"),
+        ('<base href="https://sand.example/"><link rel="canonical" href="tides">', "https://sand.example/tides"),
+        ('<meta property="og:url" content="https://example.org/tides">', "https://example.org/tides"),
+        ('<link rel="canonical" href="javascript:x()">', None),
+        ('<link rel="canonical" href="http://[">', None),
+        ("", None),
+    ],
+)
+def test_canonical(head: str, expected: str | None) -> None:
+    found = about(head)
+    assert found.canonical == expected
+    assert found.url == (expected or URL)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        '<meta property="og:image" content="/tide.png">',
+        '<meta name="twitter:image" content="https://example.org/tide.png">',
+        '<meta property="og:image" content="data:image/png;base64,x"><link rel="image_src" href="/tide.png">',
+        ld({"@type": "Article", "image": [{"@type": "ImageObject", "url": "/tide.png"}]}),
+        ld({"@graph": [{"@type": "Article", "image": {"@id": "#i"}}, {"@id": "#i", "contentUrl": "/tide.png"}]}),
+    ],
+    ids=range(5),
+)
+def test_image(head: str) -> None:
+    assert about(head).image == "https://example.org/tide.png"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<html lang=de-AT><p>x",
+        "<html xml:lang=de_AT><p>x",
+        "<meta http-equiv=content-language content=de-AT><p>x",
+        "<meta property=og:locale content=de_AT><p>x",
+        '<script type=application/ld+json>{"@type": "Article", "inLanguage": "de-AT"}</script><p>x',
+    ],
+)
+def test_language(page: str) -> None:
+    assert metadata_of(parse(page), URL).language == "de-AT"
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ('<meta property="og:site_name" content="The Sand">', "The Sand"),
+        (ld({"@type": "Article", "publisher": {"@type": "Organization", "name": "The Sand"}}), "The Sand"),
+        (ld({"@type": "WebSite", "name": "The Sand"}), "The Sand"),
+        ('<meta name="application-name" content="The Sand">', "The Sand"),
+        ("", "example.org"),
+    ],
+)
+def test_site_name(head: str, expected: str) -> None:
+    assert about(head).site_name == expected
+
+
+def test_values_are_plain_text() -> None:
+    found = about(ld({"@type": "Article", "headline": "Tom &amp; <b>Ann</b>", "description": " a\n b "}))
+    assert (found.title, found.description) == ("Tom & Ann", "a b")
+
+
+def test_a_headline_of_many_elements_is_read_in_order() -> None:
+    assert about("", "<h1><b>Ti<i>d</i></b>es <span>and <u>moons</u></span></h1>").title == "Tides and moons"
