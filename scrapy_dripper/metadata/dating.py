@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ BEFORE, BEHIND = 30, 200
 """Elements before and behind the headline whose texts may be the date of the page."""
 LONGEST_LINE = 60
 """Characters of such a text at most."""
+MOST_DRAFTED = 90
+"""Days before its publication in which a page may have been changed last, as a draft."""
 
 # Names of meta elements, in lower case.
 _PUBLISHED = (
@@ -41,6 +44,7 @@ _behind: Any = etree.XPath(f"descendant-or-self::* | following::*[position() <= 
 _year = re.compile(r"(?:19|20)\d\d").search
 _published = re.compile(r"\b(?:published|posted|written|created)\b", re.I).search
 _modified = re.compile(r"\b(?:updated|modified|reviewed|edited)\b", re.I).search
+_is_other = re.compile(r"\b(?:join(?:ed)?|member|registered|born|since|copyright|expires|until)\b|©", re.I).search
 
 Dates = tuple[str, str]
 """The dates of publication and of the last change, each an empty text if it is not known."""
@@ -60,13 +64,14 @@ class Dating:
         published = published or self._in_properties("datepublished", "pubdate")
         published = published or self._linked("dateCreated", "uploadDate")
         modified = modified or self._in_properties("datemodified")
-        if not published:
-            published, changed = self._beside_headline()
-            modified = modified or changed
-        if not published:
-            published, changed = self._shown((*self.described.times, *self.described.dated))
-            modified = modified or changed
-        return published or date_in_path(url) or "", modified
+        for find in (self._beside_headline, self._shown, self._written_beside_headline, self._named):
+            if not published:
+                published, changed = find()
+                modified = modified or changed
+        published = published or date_in_path(url) or ""
+        if published and modified and _days(modified) < _days(published) - MOST_DRAFTED:
+            published = modified  # the page says that it was changed long before: it was published anew
+        return published, modified
 
     def _linked(self, *keys: str) -> str:
         said = (text for value in self.linked.values(*keys) for text in texts(value))
@@ -88,7 +93,19 @@ class Dating:
                 return date
         return written_date(text_of(element, 100), self.day_first)
 
-    def _shown(self, elements: Iterable[HtmlElement]) -> Dates:
+    def _beside_headline(self) -> Dates:
+        """Return the dates of the ``time`` elements around the headline."""
+        return self._of(node for node in self._around() if node.tag == "time")
+
+    def _shown(self) -> Dates:
+        """Return the dates of the ``time`` elements of the page."""
+        return self._of(self.described.times)
+
+    def _named(self) -> Dates:
+        """Return the dates in elements whose class names one."""
+        return self._of(self.described.dated)
+
+    def _of(self, elements: Iterable[HtmlElement]) -> Dates:
         """Return the first dates that elements show or hold."""
         published = modified = ""
         for element in elements:
@@ -99,30 +116,33 @@ class Dating:
                 published = published or date or ""
         return published, modified
 
-    def _beside_headline(self) -> Dates:
-        """Return the first dates around the headline: in ``time`` elements, and in texts that are short."""
-        headings = self.described.headings
-        headline = next((one for one in headings if text_of(one, apart=False) == self.title), None)
-        if headline is None and headings:
-            headline = headings[0]
-        if headline is None:
-            return "", ""
+    def _around(self) -> list[HtmlElement]:
+        """Return the elements around the headline, in document order; none if there is no heading."""
+        headings = [*self.described.headings, *self.described.subheadings]
+        named = [one for one in headings if text_of(one, apart=False) == self.title]
+        headline = next(iter(named or headings), None)
+        return [] if headline is None else [*_before(headline), *_behind(headline)]
+
+    def _written_beside_headline(self) -> Dates:
+        """Return the first dates in the short texts around the headline."""
         published = modified = ""
-        nodes: list[HtmlElement] = [*_before(headline), *_behind(headline)]
-        for node in nodes:
-            if node.tag == "time":
-                first, changed = self._shown([node])
-                published, modified = published or first, modified or changed
+        for node in self._around():
             for text in ("" if node.tag in UNSEEN else node.text, node.tail):
                 if not text or len(text) > 4 * LONGEST_LINE or not _year(text):
                     continue
                 said = " ".join(text.split())
                 date = written_date(said, self.day_first) if len(said) <= LONGEST_LINE else None
-                if date and _is_change(said):
+                if not date or _is_other(said):
+                    continue
+                if _is_change(said):
                     modified = modified or date
                 else:
-                    published = published or date or ""
+                    published = published or date
         return published, modified
+
+
+def _days(date: str) -> int:
+    return dt.date.fromisoformat(date[:10]).toordinal()
 
 
 def _is_change(text: str) -> bool:

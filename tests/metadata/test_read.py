@@ -123,6 +123,13 @@ def test_the_date_in_the_url_is_the_last_resort() -> None:
     assert about("<meta name=date content=2024-05-07>", url="https://example.org/2024/05/06/tides").date == "2024-05-07"
 
 
+@pytest.mark.parametrize(("modified", "published"), [("2024-05-01", "2024-05-06"), ("2019-05-01", "2019-05-01")])
+def test_a_page_that_was_published_anew(modified: str, published: str) -> None:
+    """Drafts are changed before they are published, but not years before."""
+    head = ld({"@type": "Article", "datePublished": "2024-05-06", "dateModified": modified})
+    assert about(head).date_published == published
+
+
 def test_the_last_change_is_the_date_if_no_other_is_known() -> None:
     assert about('<meta property="article:modified_time" content="2024-05-07T01:02:03Z">').date == "2024-05-07"
 
