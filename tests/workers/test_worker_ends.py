@@ -330,7 +330,7 @@ def test_memory_is_limited(pools: Pools) -> None:
 
 def test_a_worker_that_keeps_much_memory_makes_room(pools: Pools) -> None:
     """After its batch, for a new one."""
-    pool = pools(config=own(worker_memory=256))
+    pool = pools(config=own(worker_memory=272))
     (first,) = pool.extract([task("one")])
     (second,) = pool.extract([task("KEEP")])
     assert worker_of(first) == worker_of(second)
