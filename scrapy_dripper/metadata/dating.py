@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lxml import etree
@@ -40,7 +41,7 @@ _MONTH_FIRST = ("en", "en-us", "en-ph", "en-ca", "es-us", "")
 """Languages in which the month comes first in 05/06/2024. Pages of all countries declare ``en``."""
 
 _before: Any = etree.XPath(f"preceding::*[position() <= {BEFORE}]")
-_behind: Any = etree.XPath(f"descendant-or-self::* | following::*[position() <= {BEHIND}]")
+_behind: Any = etree.XPath(f"following::*[position() <= {BEHIND}]")
 _year = re.compile(r"(?:19|20)\d\d").search
 _published = re.compile(r"\b(?:published|posted|written|created)\b", re.I).search
 _modified = re.compile(r"\b(?:updated|modified|reviewed|edited)\b", re.I).search
@@ -121,7 +122,9 @@ class Dating:
         headings = [*self.described.headings, *self.described.subheadings]
         named = [one for one in headings if text_of(one, apart=False) == self.title]
         headline = next(iter(named or headings), None)
-        return [] if headline is None else [*_before(headline), *_behind(headline)]
+        if headline is None:
+            return []
+        return [*_before(headline), *islice(headline.iter(), BEHIND), *_behind(headline)]
 
     def _written_beside_headline(self) -> Dates:
         """Return the first dates in the short texts around the headline."""
