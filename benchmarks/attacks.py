@@ -31,6 +31,8 @@ from report import heading, publish, table
 from server import serve_pages
 from tqdm import tqdm
 
+from scrapy_dripper.config import Config
+
 TIMEOUT = 5
 WORKERS = 2
 AT = 0.4
@@ -172,14 +174,17 @@ def rate(result: Mapping[str, Any]) -> float:
 def beside(result: Mapping[str, Any], controls: Sequence[Mapping[str, Any]]) -> float | None:
     """Return the speed of the good pages while the hostile one was worked on, relative to crawls without it.
 
-    What is compared are the same pages, because some take longer than others. None if it took less than two seconds,
-    which is too short for a figure.
+    What is compared are the same pages, because some take longer than others. Those that were labelled together with
+    the hostile one may have to wait for it, and are left out: as many as a batch has. None if it took less than two
+    seconds, which is too short for a figure.
     """
     times = sorted(result["done"])
     begin, end = result["asked"], min(result.get("at", times[-1]), times[-1])
     if end - begin < 2:
         return None
-    first, last = bisect.bisect(times, begin), bisect.bisect(times, end) - 1
+    first, last = bisect.bisect(times, begin), min(bisect.bisect(times, end), len(times) - Config().batch_size) - 1
+    if last - first < Config().batch_size:
+        return None
     without = [sorted(control["done"]) for control in controls]
     return statistics.mean(done[last] - done[first] for done in without) / (times[last] - times[first])
 

@@ -107,6 +107,7 @@ def extract(root: HtmlElement, url: str, favor: str = "balanced", comments: str 
     for numbered in root.iter("ol"):
         if len(numbered) > MAX_NUMBERED:
             numbered.tag = "ul"
+    _drop_spans(root)
     found: Any = bare_extraction(
         root,
         url=url or None,
@@ -153,6 +154,25 @@ def _drop_unsafe_urls(body: _Element) -> None:
         for name in ("target", "src", "href", "url"):
             if unsafe_url(element.get(name, "")):
                 del element.attrib[name]
+
+
+def _drop_spans(root: HtmlElement) -> None:
+    """Remove the spans of cells, if most of what they cover would be empty.
+
+    Trafilatura writes an empty cell for each place that a cell covers, up to a hundred columns by a hundred rows.
+    """
+    cells = list(root.iter("td", "th"))
+    covered = sum(_span(cell, "colspan") * _span(cell, "rowspan") for cell in cells)
+    if covered <= MAX_PADDED or covered <= MAX_PADDING * len(cells):
+        return
+    for cell in cells:
+        for name in ("colspan", "rowspan"):
+            cell.attrib.pop(name, None)
+
+
+def _span(cell: HtmlElement, name: str) -> int:
+    value = cell.get(name, "1")
+    return min(int(value[:9]), 100) if value.isdecimal() else 1
 
 
 def _drop_padding(body: _Element) -> None:

@@ -224,3 +224,22 @@ def test_trafilatura_gets_no_second_opinion_on_pages_of_paragraphs(
     found = Extractor(Config(sandbox="never"), engine=AllMain()).fall_back(Document(page), FallbackReason.ENGINE_ERROR)
     assert (found.text or "").count("Cons") >= 1_000
     assert fast == [not asked]
+
+
+@pytest.mark.parametrize(("cells", "kept"), [(5, True), (400, False)])
+def test_trafilatura_sees_no_table_of_spans(cells: int, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It writes a cell for each place that a cell covers."""
+    spans: list[int] = []
+    extract = trafilatura_output.bare_extraction
+
+    def noted(root: Any, **options: Any) -> Any:
+        spans.append(len(root.xpath("//td/@colspan | //td/@rowspan")))
+        return extract(root, **options)
+
+    monkeypatch.setattr(trafilatura_output, "bare_extraction", noted)
+    rowspan, colspan = (2, 10) if kept else (65_534, 1_000)
+    rows = "".join(f'<tr><td rowspan="{rowspan}" colspan="{colspan}">Number {n}.' for n in range(cells))
+    page = f"{HEAD}<p>{'Some words before it. ' * 20}<table>{rows}</table>"
+    found = Extractor(Config(sandbox="never"), engine=AllMain()).fall_back(Document(page), FallbackReason.ENGINE_ERROR)
+    assert all(f"Number {n}." in (found.text or "") for n in range(cells))
+    assert spans == [2 * cells if kept else 0]
