@@ -45,6 +45,7 @@ PACKAGES = (
 )
 EXTRAS = {
     "poet": ("scrapy-poet",),
+    "zyte": ("zyte-common-items",),
     "playwright": ("scrapy-playwright",),
     "corpus": ("datatrove", "fastwarc", "pyarrow"),
     "evaluate": ("jieba", "apted", "rapidfuzz"),
