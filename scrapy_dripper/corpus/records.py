@@ -99,6 +99,13 @@ class Recorded:
         return http_content_type_encoding(self.header(b"content-type"))
 
 
+def _iterator(stream: BinaryIO) -> Iterator[WarcRecord]:
+    try:
+        return iter(ArchiveIterator(stream, record_types=_RECORDS, parse_http=False, max_header_len=MOST_HEAD))
+    except TypeError:  # older releases of FastWARC read headers of up to 32 kB
+        return iter(ArchiveIterator(stream, record_types=_RECORDS, parse_http=False))
+
+
 def responses(
     stream: BinaryIO, limit: int, skip: Callable[[Skip], None], name: str = "the archive"
 ) -> Iterator[Recorded]:
@@ -107,7 +114,7 @@ def responses(
     ``limit`` is the size limit of a record in bytes. ``skip`` is called with the reason for each skipped record. A
     damaged archive is read up to the damage. Raise OSError if the stream cannot be read.
     """
-    records = ArchiveIterator(stream, record_types=_RECORDS, parse_http=False, max_header_len=MOST_HEAD)
+    records = _iterator(stream)
     while True:
         try:
             record = next(records, None)

@@ -6,8 +6,8 @@ from inspect import signature
 
 import lxml.html
 import pytest
-from cssselect.parser import Attrib
-from hypothesis import given, settings
+from cssselect.parser import Attrib, SelectorSyntaxError
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from scrapy_dripper.rules.selectors import SelectorError, find
@@ -51,8 +51,10 @@ def test_it_selects_what_lxml_selects(html: str, alternatives: list[str]) -> Non
     selector = ", ".join(alternatives)
     root = lxml.html.document_fromstring(f"<html><body>{html}</body></html>")
     nodes = list(root.iter())
-
-    expected = [nodes.index(node) for node in root.cssselect(selector)]
+    try:
+        expected = [nodes.index(node) for node in root.cssselect(selector)]
+    except SelectorSyntaxError:  # older releases of cssselect read less
+        reject()
 
     assert selected(f"<html><body>{html}</body></html>", selector) == sorted(expected)
 

@@ -209,6 +209,7 @@ os._exit(0)
     assert run_script(code) == "fine []"
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="subprocess of Python 3.10 leaves pipes open in this case")
 def test_a_system_without_descriptors() -> None:
     """Wherever they run out, no worker starts, nobody is told anything else, and nothing is left."""
     code = """
