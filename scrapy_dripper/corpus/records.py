@@ -201,7 +201,9 @@ def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip:
         digest="sha1:" + base64.b32encode(sha1).decode(),
         is_intact=_is_intact(record, block, body, sha1),
         payload_type=(record.headers.get("WARC-Identified-Payload-Type") or "").strip().lower(),
-        extension=tuple((key, value) for key, value in record.headers.items() if key.lower().startswith("scrapy-")),
+        extension=tuple(
+            (str(key), str(value)) for key, value in record.headers.items() if key.lower().startswith("scrapy-")
+        ),
     )
 
 
