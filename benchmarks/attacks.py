@@ -252,9 +252,8 @@ def run(arguments: argparse.Namespace) -> str:
             f"One hostile page among {pages} development pages; {WORKERS} workers, DRIPPER_TIMEOUT is {TIMEOUT} s. Lag "
             "is how late a\ntimer of 20 ms in the event loop comes while the page is worked on. Without a hostile page "
             f'a crawl has {low:.1f} and\n{high:.1f} pages/s: what others are compared with is the mean. "While it '
-            'takes" is\nrelative to the same pages without it, where it takes two seconds or more. SIGINT comes half a second '
-            "after the page;\nthe crawl "
-            "then finishes the pages that it has downloaded.",
+            'takes" is\nrelative to the same pages without it, where it takes two seconds or more. SIGINT comes half a '
+            "second after\nthe page; the crawl then finishes the pages that it has downloaded.",
             table(columns, rows),
         ]
     )
