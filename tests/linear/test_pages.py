@@ -87,6 +87,21 @@ def test_what_is_read_grows_with_the_page(name: str, extractor: Extractor, monke
     assert counts[2] <= 60 * len(page(440)), counts
 
 
+def test_nodes_in_boxes_that_are_named_as_line_numbers(extractor: Extractor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one letter far down says that they are none; no box near it is read to find that out."""
+    texts_by_node, read = lines._texts_by_node, 0
+
+    def counted(element: Any) -> Iterator[str]:
+        nonlocal read
+        for text in texts_by_node(element):
+            read += 1
+            yield text
+
+    monkeypatch.setattr(lines, "_texts_by_node", counted)
+    extractor.extract([HEAD + ("<div class=ln>" * 400 + "a" + "</div>" * 400) * 10])
+    assert read <= 30 * 4_000
+
+
 def _headings(n: int) -> str:
     return "".join(f"<h2>x{i}</h2>" for i in range(n))
 
