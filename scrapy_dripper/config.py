@@ -93,6 +93,13 @@ class Config:
         "default no page does.",
         per_request=True,
     )
+    retry_shells: bool = _option(
+        False,
+        checks.boolean,
+        "Whether a page that shows nothing until a script fills it is downloaded once more, in a browser, by "
+        "scrapy-playwright.",
+        per_request=True,
+    )
     rules: Rules | None = _option(
         None,
         checks.optional(read_rules),

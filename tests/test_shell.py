@@ -38,6 +38,12 @@ def linked(value: Any) -> str:
     return data(value, 'type="application/ld+json"')
 
 
+def pushed(*pieces: str) -> str:
+    """Return a script of Next.js's app router with some of its stream."""
+    text = json.dumps("".join(pieces)).replace("</", "<" + chr(92) + "/")
+    return f"<script>self.__next_f.push([1,{text}])</script>"
+
+
 @pytest.fixture(scope="module")
 def extractor() -> Extractor:
     return Extractor()
@@ -54,6 +60,12 @@ HOLDING = {
     "Next.js": shell(data({"props": {"pageProps": {"post": POST, "more": [OTHER]}}}), mount='<div id="__next"></div>'),
     "WordPress in Next.js": shell(
         data({"page": {"title": {"rendered": "Ferry times"}, "content": {"rendered": HTML}}, "related": [OTHER]})
+    ),
+    "Next.js, app router": shell(
+        pushed('1:"$Sreact.fragment"\n2:I[5244,[],"Page"]\n', "5:T"),
+        pushed(f"{len(HTML.encode()):x},{HTML[:60]}"),
+        pushed(HTML[60:], '0:["$","$L2",null,{"post":{"title":"Ferry times","body":"$5"}}]\n'),
+        mount="<div hidden=''></div><div id='app'></div>",
     ),
     "Nuxt 3": shell(data([{"post": 1}, {"title": 2, "body": 3}, "Ferry times", HTML], 'id="__NUXT_DATA__"')),
     "Remix": shell(f"<script>window.__remixContext = {json.dumps({'data': POST})};</script>".replace("</p", "<\\/p")),
@@ -169,6 +181,24 @@ def test_data_of_any_kind_make_no_trouble(extractor: Extractor, kind: str, text:
     assert found.fallback_reason is FallbackReason.JS_SHELL
     if found.markdown:
         found.markdown.encode()
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ["1:T", "5,ab"],
+        ["1:Tffffffff,abc"],
+        ["1:[[[["],
+        ["1:" + "[" * 100_000 + "\n"],
+        ["0:{}\n" * 50_000],
+        [f'1:T{len(HTML):x},{HTML}0:["$1","$1","$2",{{"body":["$1"]}}]'],
+        ["\ud800", "x:[]"],
+    ],
+)
+def test_streams_of_any_kind_make_no_trouble(extractor: Extractor, pieces: list[str]) -> None:
+    found = run(extractor, shell("<script>self.__next_f.push(0)</script>", *map(pushed, pieces)))
+    assert found.fallback_reason is FallbackReason.JS_SHELL
+    (found.markdown or "").encode()
 
 
 def test_ten_thousand_places_for_a_script_take_linear_time() -> None:
