@@ -13,6 +13,8 @@ from typing import Any
 
 ENGINES = ("tagger", "qwen3")
 """The engines that settings name without a path."""
+OUT_OF_PROCESS = ("qwen3",)
+"""Those whose model runs in one process, which all workers of a crawl ask."""
 FALLBACKS = ("trafilatura", "html", "empty", "none")
 """The built-in fallbacks."""
 CONTENT_TYPES = (

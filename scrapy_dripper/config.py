@@ -12,13 +12,13 @@ from dataclasses import Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper import checks
-from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, Check, did_you_mean, short
+from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, OUT_OF_PROCESS, Check, did_you_mean, short
 from scrapy_dripper.rules import RuleError, Rules, read_rules
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-__all__ = ["CONTENT_TYPES", "ENGINES", "FALLBACKS", "PREFIX", "Config", "ConfigError"]
+__all__ = ["CONTENT_TYPES", "ENGINES", "FALLBACKS", "OUT_OF_PROCESS", "PREFIX", "Config", "ConfigError"]
 
 PREFIX = "DRIPPER_"
 """Start of the names of settings."""

@@ -31,9 +31,11 @@ OnSlow = Callable[["int | None"], None]
 _MAIN = Path(__file__).parents[1] / "child" / "__main__.py"
 _ENVIRONMENT = frozenset(
     "PATH HOME LANG LC_ALL LC_CTYPE TZ TMPDIR TEMP TMP SYSTEMROOT SYSTEMDRIVE WINDIR "
-    "LD_LIBRARY_PATH DYLD_LIBRARY_PATH DYLD_FALLBACK_LIBRARY_PATH ORT_DISABLE_TELEMETRY".split()
+    "LD_LIBRARY_PATH DYLD_LIBRARY_PATH DYLD_FALLBACK_LIBRARY_PATH NVIDIA_TF32_OVERRIDE".split()
 )
-"""Environment variables that a worker inherits. Keys and proxies are not among them."""
+_PREFIXES = ("CUDA_", "CUDNN_", "CUBLAS_", "ORT_")
+"""Environment variables that a worker inherits, by name and by prefix. Those of the prefixes choose and configure the
+GPU. Keys and proxies are not among them: ``NVIDIA_`` is no prefix because of ``NVIDIA_API_KEY``."""
 in_worker: Callable[[], None] | None = None
 """Set in a worker process. A worker must not start another worker, so this function ends it."""
 ASIDE_SECONDS = 0.5
@@ -58,10 +60,10 @@ _ANSWER_GROWTH = 128
 class Process:
     """A worker process for one thread at a time. :meth:`check` and :meth:`kill` can be called from any thread."""
 
-    def __init__(self, config: Config, role: str, memory: int | None, own_code: bool, again: bool = False) -> None:
+    def __init__(self, config: Config, role: str, memory: int | None, user_code: bool, again: bool = False) -> None:
         """Start the process without waiting until it is ready. Raise :exc:`StartError` if that fails.
 
-        ``role`` is ``"pages"`` or ``"model"``. ``memory`` limits its address space, in bytes. With ``own_code``, user
+        ``role`` is ``"pages"`` or ``"model"``. ``memory`` limits its address space, in bytes. With ``user_code``, user
         code runs in it, which may need the whole environment. With ``again``, the engine was loaded successfully
         before; if loading fails this time, pages fall back until it succeeds.
         """
@@ -83,7 +85,7 @@ class Process:
         self._missed: float | None = None
         self._step: int | None = None
         self._on_slow: OnSlow | None = None
-        environment = {name: value for name, value in os.environ.items() if own_code or name in _ENVIRONMENT}
+        environment = {name: value for name, value in os.environ.items() if user_code or _is_inherited(name)}
         self._startup = {
             "memory": memory,
             "path": _path(),
@@ -308,6 +310,10 @@ class Process:
             with contextlib.suppress(ValueError):
                 return f"it was ended by {signal.Signals(-code).name}"
         return f"it ended with exit code {code}"
+
+
+def _is_inherited(name: str) -> bool:
+    return name in _ENVIRONMENT or name.startswith(_PREFIXES)
 
 
 def _path() -> list[str]:

@@ -462,12 +462,15 @@ def test_secrets_are_for_the_users_own_code_only(
     options: dict[str, str], knows: bool, pools: Pools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a page alone decides what happens, the environment has no keys in it."""
-    monkeypatch.setenv("SOME_API_KEY", "secret")
+    for name in ("SOME_API_KEY", "NVIDIA_API_KEY"):
+        monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     pool = pools(config=own(**options))
     pool.start()
     known = Path(f"/proc/{pool.pids[0]}/environ")
     if known.exists():
-        assert (b"SOME_API_KEY" in known.read_bytes()) is knows
+        assert (b"SOME_API_KEY" in known.read_bytes()) is (b"NVIDIA_API_KEY" in known.read_bytes()) is knows
+        assert b"CUDA_VISIBLE_DEVICES=1" in known.read_bytes()
         assert b"OMP_NUM_THREADS=1" in known.read_bytes()
     if "engine" not in options:
         assert pool.extract([task("one")])[0].work["key"] == 1
