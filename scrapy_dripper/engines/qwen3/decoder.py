@@ -136,7 +136,7 @@ class Decoder:
         if time.monotonic() < self._again:
             return False
         try:
-            self.passes.reopen(self._open())
+            self.passes.reopen(self._open)
             self._smoke()
         except Exception as error:
             logger.debug("the model is still lost: %(error)s", {"error": error})

@@ -24,11 +24,16 @@ class OneThread:
     def __init__(self) -> None:
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         threading.Thread(target=_serve, args=(self._calls,), name="scrapy-dripper-model", daemon=True).start()
-        self.close = weakref.finalize(self, self._calls.put, None)
-        """End the thread; closing twice is no error."""
+        self._close = weakref.finalize(self, self._calls.put, None)
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """End the thread after the calls that it has; closing twice is no error."""
+        with self._lock:
+            self._close()
 
     def __call__(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what a function returns in the thread; raise what it raises. It must not be closed before."""
+        """Return what a function returns in the thread; raise what it raises, and RuntimeError if this is closed."""
         future: Future[T] = Future()
 
         def call() -> None:
@@ -37,7 +42,10 @@ class OneThread:
             except BaseException as error:
                 future.set_exception(error)
 
-        self._calls.put(call)
+        with self._lock:  # behind the end, nobody would answer
+            if not self._close.alive:
+                raise RuntimeError("the model was closed")
+            self._calls.put(call)
         return future.result()
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -69,8 +71,8 @@ def passes_that(engine: Qwen3Engine, fail: Callable[[Sequence[int]], None]) -> I
         def release(self) -> None:
             passes.release()
 
-        def reopen(self, session: Any) -> None:
-            passes.reopen(session)
+        def reopen(self, load: Callable[[], Any]) -> None:
+            passes.reopen(load)
 
     engine.decoder.passes = Failing()
     yield begun
@@ -297,6 +299,34 @@ def test_a_device_that_is_gone(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPa
     now[0] = engine.decoder._again + 1
     assert [good(answer).main.tolist() for answer in engine.label(pages)] == [expected] * 6
     assert not engine.decoder.is_lost
+
+
+def test_a_model_is_never_loaded_twice(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where memory is short, the lost session is gone before another one is opened."""
+    page_ = page(5)
+    expected = good(engine.label([page_])[0]).main.tolist()
+    decoder = engine.decoder
+    lost, load, tries = weakref.ref(decoder.passes._session), decoder._open, []
+
+    def fail(lengths: Sequence[int]) -> None:
+        raise RuntimeError("Failed to allocate memory for requested buffer")
+
+    def opened() -> Any:
+        gc.collect()
+        tries.append(lost())
+        if len(tries) == 1:
+            raise RuntimeError("Failed to allocate memory for requested buffer")
+        return load()
+
+    with passes_that(engine, fail):
+        engine.label([page_] * 3)
+    monkeypatch.setattr(decoder, "_open", opened)
+    for _ in range(2):
+        decoder._again = 0.0
+        answer = engine.label([page_])[0]
+
+    assert tries == [None, None]
+    assert good(answer).main.tolist() == expected
 
 
 def test_pages_that_fail_in_a_row_are_no_loss(engine: Qwen3Engine) -> None:

@@ -31,6 +31,28 @@ def test_what_a_call_returns_and_raises() -> None:
     assert not own.is_alive()
 
 
+def test_who_comes_after_the_end_is_told() -> None:
+    """A crawl that ends while a thread still labels must not leave that thread waiting for ever."""
+    thread, begun, go = OneThread(), threading.Event(), threading.Event()
+    found: list[object] = []
+
+    def slow() -> str:
+        begun.set()
+        go.wait(10)
+        return "done"
+
+    asking = threading.Thread(target=lambda: found.append(thread(slow)))
+    asking.start()
+    begun.wait(10)
+    thread.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        thread(divmod, 7, 2)
+    go.set()
+    asking.join(10)
+
+    assert found == ["done"]
+
+
 def test_a_thread_that_is_forgotten_ends() -> None:
     """An engine that nobody closed leaves nothing behind."""
     thread = OneThread()
