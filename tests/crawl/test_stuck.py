@@ -239,7 +239,7 @@ def test_a_thread_that_dies_while_its_batch_fills_loses_no_page(
 
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=monotonic))
 
-    result = crawl(spider(site.pages(8)), {"DRIPPER_BATCH_SIZE": 8, "DRIPPER_BATCH_WAIT": 20})
+    result = crawl(spider(site.pages(8)), {"DRIPPER_BATCH_SIZE": 8, "DRIPPER_BATCH_WAIT": 2})
 
     assert result.stat("pages/fake") == 8
     assert len(engine.engines) == 2

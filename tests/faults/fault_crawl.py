@@ -215,7 +215,8 @@ class FaultSpider(Spider):
                 kind = kind_of(number, job["site"]) or "p"
                 if kind != "p" and not turn:
                     self.ledger.note(kind, number)
-                yield self.request(number, f"{job['url']}/{kind}/{number}", dont_filter=True)
+                meta = {"download_timeout": 3} if kind == "silent" else {}
+                yield self.request(number, f"{job['url']}/{kind}/{number}", dont_filter=True, meta=meta)
 
     def request(self, number: int, url: str, **kwargs: Any) -> Request:
         self.ledger.requests.append(number)

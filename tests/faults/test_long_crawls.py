@@ -34,7 +34,7 @@ SPIDER = {
     "stop": [60, 16],
     "stop_fail": [60, 18],
 }
-ENGINE = {"raise": [60, 20], "nan": [60, 22], "die": [1000, 524]}
+ENGINE = {"raise": [60, 20], "nan": [60, 22], "die": [1000, 224]}
 EARLY = {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}
 
 
@@ -51,7 +51,6 @@ def test_everything_at_once(crawl: Crawl, pages: int, processes: int) -> None:
         spider=SPIDER,
         faults=ENGINE,
         settings={
-            "DOWNLOAD_TIMEOUT": 10 if processes else 20,
             "DOWNLOAD_MAXSIZE": 200_000,
             "RETRY_ENABLED": True,
             "RETRY_TIMES": 1,

@@ -64,7 +64,7 @@ def test_time_in_which_nothing_runs_does_not_count() -> None:
 @pytest.mark.parametrize("whole", [False, True], ids=["the crawl", "the crawl and its worker"])
 def test_a_suspended_crawl_gives_no_page_up(tmp_path: Path, whole: bool) -> None:
     """Suspended for longer than a page may take, it goes on where it was, and no worker is ended for it."""
-    limit = 4.0
+    limit = 3.0
     begun = tmp_path / "begun"
     crawl = subprocess.Popen(
         [sys.executable, "-m", "tests.load.standstill_crawl", str(limit)],

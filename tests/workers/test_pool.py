@@ -219,7 +219,9 @@ def test_killed_while_it_is_idle_or_at_work(pools: Pools, begin: Begin) -> None:
         os.kill(pid, signal.SIGTERM)
         assert comes_true(partial(gone, pid))
     pool.start()
-    pool.extract([task("one")])
+    (found,) = pool.extract([task("one")])
+    assert found.text == "one"
+    assert pool.pids == [worker_of(found)] != [pid]
     waiting = begin(pool, "SLEEP")
     time.sleep(0.3)
     os.kill(pool.pids[0], signal.SIGTERM)

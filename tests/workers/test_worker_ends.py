@@ -103,19 +103,6 @@ def test_the_second_line_ends_a_worker_that_is_stuck() -> None:
     assert done.returncode == -signal.SIGALRM
 
 
-def test_killed_from_outside_between_two_pages(pools: Pools) -> None:
-    """Neither of them did it, and neither pays for it."""
-    pool = pools()
-    (first,) = pool.extract([task("one")])
-    os.kill(worker_of(first), signal.SIGKILL)
-    assert comes_true(lambda: gone(worker_of(first)))
-
-    (second,) = pool.extract([task("two")])
-
-    assert second.text == "two"
-    assert pool.pids == [worker_of(second)] != [worker_of(first)]
-
-
 def test_an_exception_of_the_engine_costs_no_worker(pools: Pools) -> None:
     """The page falls back, in the same one."""
     pool = pools()
