@@ -69,7 +69,7 @@ class Extractor:
         if self.config.guess_language:
             _check_guess()
         measure(self.config)
-        self._isolation = isolation(self.config, own_engine=engine is not None)
+        self._isolation = isolation(self.config, local_engine=engine is not None)
         try:
             self.engine = engine or load_engine(self.config)
         except BaseException:

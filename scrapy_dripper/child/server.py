@@ -19,7 +19,7 @@ from scrapy_dripper.config import OUT_OF_PROCESS, Config, ConfigError
 from scrapy_dripper.engines.base import Engine, ModelError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback import OWN, SUSPECT, fall_back, first_part, nothing
+from scrapy_dripper.fallback import PARSING, SUSPECT, fall_back, first_part, nothing
 from scrapy_dripper.workers import process
 from scrapy_dripper.workers.clock import STARVED
 from scrapy_dripper.workers.messages import Message, receive, send
@@ -159,7 +159,7 @@ class Pages:
     def _rescue(self, number: int, task: Task, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Return the fallback's extraction of a document, or of its first part if the page stopped a worker before."""
         self._step(number, task.seconds)
-        part = first_part(task.document) if reason in SUSPECT and task.config.fallback in OWN else None
+        part = first_part(task.document) if reason in SUSPECT and task.config.fallback in PARSING else None
         found = fall_back(part or task.document, task.config, reason, error or task.error)
         return found if part is None else replace(found, truncated=True)
 

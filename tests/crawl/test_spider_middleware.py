@@ -13,6 +13,7 @@ from scrapy.settings import Settings
 
 from scrapy_dripper.addon import Addon
 from scrapy_dripper.config import ConfigError
+from scrapy_dripper.fallback.fallback import BUILT_IN
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
 from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, eventually, page, spider, truth
 
@@ -282,6 +283,19 @@ def test_all_mistakes_in_meta_are_one_warning_and_what_is_right_counts(
     assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 1
     assert result.stat("meta_errors") == 2_000
     assert all("markdown" not in item and "main_html" in item for item in result.items)
+
+
+def test_a_request_cannot_have_a_fallback_whose_extra_is_missing(
+    crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is a mistake like others: the crawl's own fallback and the other options hold."""
+    monkeypatch.setitem(BUILT_IN, "html", BUILT_IN["html"]._replace(needs=("no_such_library", "needy")))
+    result = crawl(spider(site.pages(1), meta={"dripper": {"fallback": "html", "markdown_field": None}}))
+
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert "DRIPPER_FALLBACK is 'html', which needs no_such_library" in warning
+    assert result.stat("meta_errors") == 1
+    assert [set(item) for item in result.items] == [{"url", "main_html"}]
 
 
 class Evil:

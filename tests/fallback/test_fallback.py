@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from lxml.html import HtmlElement
 
-from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.fallback import check_fallback, fall_back, first_part, trees
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.fallback import NOTHING_MEANT, PARSING, check_fallback, fall_back, first_part, trees
 from scrapy_dripper.fallback import fallback as fallback_module
 from scrapy_dripper.fallback.trees import FIRST_PART
 
@@ -333,9 +334,21 @@ def test_wrong_dotted_path(path: str, message: str) -> None:
     assert fall_back(Document("<p>x</p>", URL), config, REASON).source == "fallback:empty"
 
 
-@pytest.mark.parametrize("fallback", ["trafilatura", "html", "empty", "none", to_html])
+@pytest.mark.parametrize("fallback", [*FALLBACKS, to_html])
 def test_right_fallbacks_pass_the_check(fallback: object) -> None:
     check_fallback(Config(fallback=fallback))  # type: ignore[arg-type]
+
+
+def test_what_settings_may_name_is_what_there_is() -> None:
+    assert set(fallback_module.BUILT_IN) == set(FALLBACKS)
+    assert set(PARSING) | set(NOTHING_MEANT) == set(FALLBACKS)
+
+
+def test_a_fallback_whose_extra_is_missing_is_found_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    needy = fallback_module.BUILT_IN["html"]._replace(needs=("no_such_library", "needy"))
+    monkeypatch.setitem(fallback_module.BUILT_IN, "html", needy)
+    with pytest.raises(ConfigError, match=r"needs no_such_library: run 'pip install scrapy-dripper\[needy\]'"):
+        Extractor(Config(fallback="html"))
 
 
 HARD = {
