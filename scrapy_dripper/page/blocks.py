@@ -1,8 +1,11 @@
 """Cut a tree into blocks, in one pass over its nodes: the profile ``native``.
 
-A block is an inline run, a leaf block element, a whole data table or a whole content list (Dripper paper, 3.2). Every
+A block is an inline run, a leaf block element, a whole data table or a whole short list (Dripper paper, 3.2). Every
 visible text with a word character is in exactly one block. Navigation, footers and hidden parts are flagged but not
 dropped, because dropping them would cost a perfect model 2 to 17 points.
+
+Other structures are not joined here. That was measured and dropped (docs/internals/experiments.md, "Structures as one
+block, or as one answer"): their blocks get the same label in :mod:`scrapy_dripper.engines.tagger.whole`.
 """
 
 from __future__ import annotations
@@ -32,6 +35,10 @@ from scrapy_dripper.page.tags import (
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
+
+CUT = 1
+"""Version of the rules by which this module cuts, which a model's manifest names. Raise it with a change of the blocks
+for which models have to be trained anew; ``tests/page/test_cut.py`` notices such a change."""
 
 MAX_CELL_CHARS = 400
 """A table with a longer cell, or a list with a longer item, counts as layout and is split into several blocks."""

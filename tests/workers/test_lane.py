@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl import process_lane as module
+from scrapy_dripper.crawl.job import Job
 from scrapy_dripper.crawl.process_lane import ProcessLane
-from scrapy_dripper.crawl.threads import Job
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.workers import StartError, Task, WorkerError
 from tests.workers.children import OWN, SECONDS, Pools, own
@@ -270,7 +270,7 @@ class Page:
 class FakePool:
     """Answers at once, in the way of pages that are what they are made to be."""
 
-    most = suspects = stand_ins = peak = 1
+    most = most_suspects = most_stand_ins = peak = 1
     pids = (1,)
 
     def __init__(self, pages: Sequence[Page]) -> None:
@@ -300,7 +300,7 @@ class SlowPool(FakePool):
 
     def extract(self, tasks: Sequence[Task], **how: Any) -> list[Extraction]:
         if len(tasks) == 4:
-            how["on_slow"](0)
+            how["on_aside"](0)
             raise WorkerError(TIMEOUT, "stuck", 3)
         return super().extract(tasks)
 

@@ -104,7 +104,7 @@ def test_idle_ones_end_but_for_one(pools: Pools, begin: Begin, monkeypatch: pyte
 def test_a_slow_page_holds_up_no_other(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another worker stands in, the slow one goes behind all others, and the page is answered all the same."""
     monkeypatch.setattr(process, "ASIDE_SECONDS", 0.2)
-    monkeypatch.setattr(process, "SLOW_SECONDS", 0.2)
+    monkeypatch.setattr(process, "LOW_PRIORITY_SECONDS", 0.2)
     pool = pools(1)
     pool.start()
     (slow,) = pool.pids
@@ -112,7 +112,7 @@ def test_a_slow_page_holds_up_no_other(pools: Pools, begin: Begin, monkeypatch: 
     (other,) = pool.extract([task("one")])
     assert not waiting.done()
     assert worker_of(other) != slow
-    assert (pool.aside, pool.most) == (1, 1)
+    assert (pool.aside_count, pool.most) == (1, 1)
     assert os.getpriority(os.PRIO_PROCESS, slow) == process.LOW_PRIORITY
     assert worker_of(waiting.result()) == slow
     assert comes_true(lambda: gone(slow))  # its priority could not be raised again
@@ -143,7 +143,7 @@ def test_a_page_that_is_suspected_holds_up_no_other(
     (first,) = pool.pids
     flag = tmp_path / "flag"
     suspects = [begin(pool, f"WAIT-FOR {flag} ", aside=True) for _ in range(6)]
-    assert comes_true(lambda: pool.aside == pool.suspects == module.STAND_INS - 1)
+    assert comes_true(lambda: pool.aside_count == pool.most_suspects == module.STAND_INS - 1)
     for _ in range(3):
         assert worker_of(pool.extract([task("one")])[0]) == first
     assert len(pool.pids) <= module.STAND_INS
