@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any
 
-ENGINES = ("tagger", "qwen3")
+ENGINES = ("tagger", "qwen3", "encoder")
+LARGE_ENGINES = ("qwen3", "encoder")
+"""Engines whose model is in a process of its own, which all workers ask."""
 """The engines that settings name without a path."""
 FALLBACKS = ("trafilatura", "html", "empty", "none")
 """The built-in fallbacks."""

@@ -12,13 +12,13 @@ from dataclasses import Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper import checks
-from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, Check, did_you_mean, short
+from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, LARGE_ENGINES, Check, did_you_mean, short
 from scrapy_dripper.rules import RuleError, Rules, read_rules
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-__all__ = ["CONTENT_TYPES", "ENGINES", "FALLBACKS", "PREFIX", "Config", "ConfigError"]
+__all__ = ["CONTENT_TYPES", "ENGINES", "FALLBACKS", "LARGE_ENGINES", "PREFIX", "Config", "ConfigError"]
 
 PREFIX = "DRIPPER_"
 """Start of the names of settings."""
@@ -40,8 +40,8 @@ class Config:
     engine: str = _option(
         "tagger",
         checks.engine,
-        "Who labels the blocks: 'tagger', 'qwen3' or a dotted path to a callable that takes the configuration and "
-        "returns an engine.",
+        "Who labels the blocks: 'tagger', 'qwen3', 'encoder' or a dotted path to a callable that takes the "
+        "configuration and returns an engine.",
     )
     model: str | None = _option(
         None, checks.optional(checks.path), "Folder of the model; by default the one that is bundled with the engine."
@@ -161,8 +161,8 @@ class Config:
     processes: int | None = _option(
         None,
         checks.optional(checks.whole(0)),
-        "Most worker processes that extract pages; by default one for each core but one, and with 'qwen3' two more. 0 "
-        "for a thread of the crawl.",
+        "Most worker processes that extract pages; by default one for each core but one, and with 'qwen3' or 'encoder' "
+        "two more. 0 for a thread of the crawl.",
     )
     worker_memory: int = _option(1_024, checks.whole(256), "Most memory of a worker process, in MiB of address space.")
     sandbox: str = _option(

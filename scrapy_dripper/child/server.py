@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.config import LARGE_ENGINES, Config, ConfigError
 from scrapy_dripper.engines.base import Engine, ModelError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
@@ -178,12 +178,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, startup: dict[str, Any], ready:
     serves: Server
     try:
         config = Config(**startup["config"])
-        if startup["role"] == "model":
-            from scrapy_dripper.engines.qwen3.remote import ModelServer
-
-            serves = ModelServer(config, port.say)
-        else:
-            serves = Pages(config, port)
+        serves = _model(config, port) if startup["role"] == "model" else Pages(config, port)
         serves.load()
     except (ModelError, ConfigError) as error:
         if not startup["again"] or startup["role"] == "model":
@@ -207,11 +202,26 @@ def _refuse(port: Port) -> None:
 
 def _engine(config: Config, port: Port) -> Engine | None:
     """Return an engine that asks the model process, or None if the engine is to be loaded in this process."""
-    if config.engine != "qwen3":
+    if config.engine not in LARGE_ENGINES:
         return None
+    if config.engine == "encoder":
+        from scrapy_dripper.engines.encoder.remote import load_remote
+
+        return load_remote(config, port.ask)
     from scrapy_dripper.engines.qwen3.remote import RemoteEngine
 
     return RemoteEngine.load(config, port.ask)
+
+
+def _model(config: Config, port: Port) -> Server:
+    """Return the model process's end of an engine."""
+    if config.engine == "encoder":
+        from scrapy_dripper.engines.encoder.remote import EncoderServer
+
+        return EncoderServer(config, port.say)
+    from scrapy_dripper.engines.qwen3.remote import ModelServer
+
+    return ModelServer(config, port.say)
 
 
 def _packed(extraction: Extraction, task: Task) -> tuple[dict[str, Any], list[bytes]]:

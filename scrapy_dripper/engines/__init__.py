@@ -19,6 +19,10 @@ def load_engine(config: Config) -> Engine:
         from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 
         return Qwen3Engine.load(config)
+    if config.engine == "encoder":
+        from scrapy_dripper.engines.encoder.engine import EncoderEngine
+
+        return EncoderEngine.load(config)
     from scrapy_dripper.engines.tagger import Tagger
 
     return Tagger.load(config)

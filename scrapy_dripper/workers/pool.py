@@ -10,7 +10,7 @@ import time
 import weakref
 from collections.abc import Sequence
 
-from scrapy_dripper.config import FALLBACKS, Config, ConfigError
+from scrapy_dripper.config import ENGINES, FALLBACKS, LARGE_ENGINES, Config, ConfigError
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.extraction import Extraction
 from scrapy_dripper.workers.errors import ClosedError, StartError
@@ -56,7 +56,7 @@ class Pool:
         """Maximum number of processes, not counting stand-ins."""
         self._config, self._role, self._relay = config, role, relay
         self._keeps_spare, self._spare_from, self._spare_until = spare, 0.0, 0.0
-        self._own_code = config.fallback not in FALLBACKS or config.engine not in ("tagger", "qwen3")
+        self._own_code = config.fallback not in FALLBACKS or config.engine not in ENGINES
         self._memory = config.worker_memory << 20 if role == "pages" else None
         self._changed = threading.Condition()
         self._all: list[Process] = []
@@ -341,4 +341,4 @@ def processes(config: Config) -> int:
     if config.processes is not None:
         return config.processes
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores - 1) + (2 if config.engine == "qwen3" else 0)
+    return max(1, cores - 1) + (2 if config.engine in LARGE_ENGINES else 0)
