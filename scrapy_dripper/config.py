@@ -40,8 +40,8 @@ class Config:
     engine: str = _option(
         "tagger",
         checks.engine,
-        "Who labels the blocks: 'tagger', 'qwen3' or a dotted path to a callable that takes the configuration and "
-        "returns an engine.",
+        "Who labels the blocks: 'tagger', 'qwen3', 'encoder' or a dotted path to a callable that takes the "
+        "configuration and returns an engine.",
     )
     model: str | None = _option(
         None, checks.optional(checks.path), "Folder of the model; by default the one that is bundled with the engine."
@@ -91,6 +91,13 @@ class Config:
         checks.optional(checks.share),
         "Expected word F1, 0 to 1, under which a page goes to the fallback, or with DRIPPER_CASCADE to the engine. By "
         "default no page does.",
+        per_request=True,
+    )
+    retry_shells: bool = _option(
+        False,
+        checks.boolean,
+        "Whether a page that shows nothing until a script fills it is downloaded once more, in a browser, by "
+        "scrapy-playwright.",
         per_request=True,
     )
     rules: Rules | None = _option(
@@ -161,8 +168,8 @@ class Config:
     processes: int | None = _option(
         None,
         checks.optional(checks.whole(0)),
-        "Most worker processes that extract pages; by default one for each core but one, and with 'qwen3' two more. 0 "
-        "for a thread of the crawl.",
+        "Most worker processes that extract pages; by default one for each core but one, and with 'qwen3' or 'encoder' "
+        "two more. 0 for a thread of the crawl.",
     )
     worker_memory: int = _option(1_024, checks.whole(256), "Most memory of a worker process, in MiB of address space.")
     sandbox: str = _option(

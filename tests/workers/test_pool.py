@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from children import OWN, Pools, comes_true, gone, own, task, worker_of
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines.base import ModelError
@@ -23,6 +22,7 @@ from scrapy_dripper.workers import Pool, StartError, Task, WorkerError, process,
 from scrapy_dripper.workers import pool as module
 from scrapy_dripper.workers.clock import StepClock
 from scrapy_dripper.workers.errors import ClosedError
+from tests.workers.children import OWN, Pools, comes_true, gone, own, task, worker_of
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
 
@@ -219,7 +219,9 @@ def test_killed_while_it_is_idle_or_at_work(pools: Pools, begin: Begin) -> None:
         os.kill(pid, signal.SIGTERM)
         assert comes_true(partial(gone, pid))
     pool.start()
-    pool.extract([task("one")])
+    (found,) = pool.extract([task("one")])
+    assert found.text == "one"
+    assert pool.pids == [worker_of(found)] != [pid]
     waiting = begin(pool, "SLEEP")
     time.sleep(0.3)
     os.kill(pool.pids[0], signal.SIGTERM)
@@ -287,7 +289,7 @@ def test_crawls_that_need_other_workers_have_others(name: str) -> None:
         "fallback": "html",
         "worker_memory": 2_000,
         "processes": 2,
-        "engine": "worker_engines.talkative",
+        "engine": "tests.workers.engines.talkative",
         "model": "x",
         "threads": 2,
     }
@@ -318,9 +320,9 @@ def test_a_second_crawl_does_not_wait_for_the_pages_of_the_first(begin: Begin) -
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [
-        ({"engine": "worker_engines.broken"}, ModelError, "no device"),
+        ({"engine": "tests.workers.engines.broken"}, ModelError, "no device"),
         ({"fallback": lambda html, url: ""}, ConfigError, "which worker processes cannot import: put the function"),
-        ({"fallback": "worker_engines.nothing"}, ConfigError, "cannot be imported"),
+        ({"fallback": "tests.workers.engines.nothing"}, ConfigError, "cannot be imported"),
     ],
 )
 def test_a_crawl_that_is_refused_leaves_nothing(options: dict[str, Any], kind: type[Exception], words: str) -> None:
@@ -344,7 +346,7 @@ def test_functions_that_a_worker_cannot_find(monkeypatch: pytest.MonkeyPatch) ->
         return ""
 
     main.__module__, main.__qualname__ = "__main__", "main"
-    other.__module__, other.__qualname__ = "worker_engines", "fallback"
+    other.__module__, other.__qualname__ = "tests.workers.engines", "fallback"
     for function in (local, main, other):
         with pytest.raises(ConfigError, match=r"or set DRIPPER_PROCESSES = 0"):
             shared_pool(own(fallback=function))
@@ -352,9 +354,9 @@ def test_functions_that_a_worker_cannot_find(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_function_that_a_worker_finds() -> None:
     """As an object or by its name, it is the same."""
-    import worker_engines
+    from tests.workers import engines
 
-    one, two = shared_pool(OWN), shared_pool(own(fallback=worker_engines.fallback))
+    one, two = shared_pool(OWN), shared_pool(own(fallback=engines.fallback))
     try:
         assert one is two
     finally:
