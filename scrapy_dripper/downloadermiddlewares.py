@@ -1,5 +1,5 @@
-"""Between the downloader and the callbacks: the early door, a gate that shuts while the engine has enough to do, and
-the way back for pages that need a browser."""
+"""The downloader middlewares: one holds responses back while the engine is busy, one starts extractions early, and one
+sends pages that need a browser back."""
 
 from __future__ import annotations
 
@@ -27,19 +27,18 @@ def has_browser(settings: BaseSettings) -> bool:
 class DripperBackpressureMiddleware:
     """Hold responses back while enough pages wait, and so, through ``CONCURRENT_REQUESTS``, further downloads.
 
-    Enough are a batch for each worker and the next one. A crawl that is faster than its workers would else have as many
-    responses in callbacks as 8 MB hold, and Scrapy makes ``CONCURRENT_ITEMS`` tasks for each. Of small pages there are
-    hundreds, and Python's garbage collector looks through all the tasks again and again.
-    Raise :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False, or
-    ``CONCURRENT_REQUESTS`` is 0.
+    Enough is one batch for each worker, and one more batch. Without this limit, a crawl that is faster than its workers
+    would have as many responses in callbacks as fit into 8 MB, which are hundreds if pages are small. Scrapy makes
+    ``CONCURRENT_ITEMS`` tasks for each, and Python's garbage collector scans all of these tasks again and again. Raise
+    :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False, or ``CONCURRENT_REQUESTS`` is 0.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         if not Config.from_settings(crawler.settings).enabled:
             raise NotConfigured("DRIPPER_ENABLED is False")
         if not crawler.settings.getint("CONCURRENT_REQUESTS"):
-            # Downloads would go on, and what is held back does not count against SCRAPER_SLOT_MAX_ACTIVE_SIZE.
-            raise NotConfigured("CONCURRENT_REQUESTS is 0, no limit that responses could count against")
+            # Downloads would go on, and responses held back do not count against SCRAPER_SLOT_MAX_ACTIVE_SIZE.
+            raise NotConfigured("CONCURRENT_REQUESTS is 0, so responses that are held back would not pause downloads")
         self._crawler = crawler
 
     @classmethod
@@ -59,11 +58,11 @@ class DripperBackpressureMiddleware:
 
 
 class DripperDownloaderMiddleware:
-    """Hand responses to the engine the moment they arrive, and let them go on at once.
+    """Start extracting responses as soon as they arrive, without waiting for the result.
 
-    Whoever asks later for the same response gets that result. Worth it in crawls where nearly every page ends in an
-    item; elsewhere it extracts pages that nobody asks for. Raise :exc:`~scrapy.exceptions.NotConfigured` if
-    ``DRIPPER_ENABLED`` is False.
+    Every component that later asks for the same response gets that result. This is useful in crawls in which nearly
+    every page ends in an item. In other crawls, it extracts pages that nobody asks for. Raise
+    :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -77,8 +76,8 @@ class DripperDownloaderMiddleware:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Return the response, its extraction begun if it is a page that a callback will get."""
-        # Waiting for the answer would hold a download slot; robots.txt and media come with NO_CALLBACK.
+        """Return the response, and start its extraction if a callback will get it."""
+        # Waiting for the result would hold a download slot. Requests for robots.txt and media have NO_CALLBACK.
         if 200 <= response.status < 300 and request.callback is not NO_CALLBACK:
             try:
                 self._dripper.start(response, request)

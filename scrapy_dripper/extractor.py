@@ -123,7 +123,7 @@ class Extractor:
         return extractions
 
     def _from_labels(self, one: _Read, labels: Labels | EngineError, n: int) -> Extraction:
-        """Return what labels make of a document with n blocks; what its data hold, or the fallback, if they cannot."""
+        """Return the extraction of a document with n blocks: from its labels, from its data, or from the fallback."""
         document, config = one.document, one.config
         made = self._write(document, config, one.found, labels) if isinstance(one.found, Page) else one.found
         if _reason(made) in (FallbackReason.NO_BLOCKS, FallbackReason.NO_MAIN):
@@ -131,7 +131,7 @@ class Extractor:
         if isinstance(made, PageError):
             found = self._fall_back(document, config, made.reason, str(made))
             nothing = found.is_empty and config.fallback not in NOTHING_MEANT
-            if made.reason is FallbackReason.LOW_QUALITY and nothing:  # a doubtful text is better than none
+            if made.reason is FallbackReason.LOW_QUALITY and nothing:  # a poor text is better than none
                 return self._from_labels(replace(one, config=replace(config, min_quality=None)), labels, n)
             made = found
         return replace(made, blocks=n) if n else made
@@ -151,12 +151,12 @@ class Extractor:
         return replace(shell, rules=made.rules)
 
     def _shell(self, document: Document, config: Config) -> Extraction | None:
-        """Return the extraction of a page that a script would fill, None if it is no such page."""
+        """Return the extraction of a page that a script would fill, or None for other pages."""
         self._begin(document)
         try:
             shell = fill_shell(document, config)
             return shell and with_retrieval(shell, document, config)
-        except Exception:  # the page is no worse off than without
+        except Exception:  # the page is then treated as if it had no data
             logger.debug("cannot read the data of %(url)s", {"url": document.url}, exc_info=True)
             return None
 
@@ -282,9 +282,9 @@ def _reason(made: Extraction | PageError) -> FallbackReason | None:
 
 
 def _decided(page: Page, answer: Labels, ruled: Marks, config: Config) -> npt.NDArray[np.bool_]:
-    """Return the labels of a page: an engine's, those of rules, and what becomes of comments and the headline.
+    """Return the labels of a page: those of the engine, changed by rules and by the options for comments and headline.
 
-    What a rule takes as a whole is what it is, unless comments or the headline are to be dropped.
+    Main content selected by a ``whole`` rule is not changed, unless comments or the headline are to be dropped.
     """
     main = said = ruled.on(answer.main)
     if not ruled.whole or config.comments == "drop":
@@ -295,8 +295,8 @@ def _decided(page: Page, answer: Labels, ruled: Marks, config: Config) -> npt.ND
 
 
 _NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
-"""The labels of a page without blocks, which no engine is asked about: one that holds only formulas that scripts would
-draw. A document that is no page has them, too; nothing reads them there."""
+"""The labels of a page without blocks, such as a page that only has formulas for a script to draw. The engine is not
+asked about it. They also stand in for those of a document that is not a page, and are not read there."""
 
 
 _NO_MEMORY = "out of memory; in a worker process, DRIPPER_WORKER_MEMORY sets the limit"

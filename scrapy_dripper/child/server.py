@@ -206,7 +206,7 @@ def _engine(config: Config, port: Port) -> Engine | None:
     """Return an engine that asks the model process, or None if the engine is to be loaded in this process."""
     if config.engine not in OUT_OF_PROCESS:
         return None
-    engine: Engine = _remote(config).RemoteEngine.load(config, port.ask)
+    engine: Engine = _remote(config).load_remote(config, port.ask)
     return engine
 
 

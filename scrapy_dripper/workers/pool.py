@@ -104,7 +104,7 @@ class Pool:
                     self.give_back(self.lease())
                 return
             except StartError:  # noqa: PERF203 - each start takes a process
-                # The first worker may have been killed by accident, and without it the whole crawl has none.
+                # The first worker may have been killed by accident, and without it the crawl would have no workers.
                 if attempt == FIRST_STARTS or time.monotonic() - began > START_SECONDS / 2:
                     raise
                 time.sleep(FIRST_PAUSE)

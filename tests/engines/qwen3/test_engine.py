@@ -18,7 +18,7 @@ from fakes import PREPARED, FakeTagger
 from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines import load_engine
+from scrapy_dripper.engines import load_engine, loss
 from scrapy_dripper.engines.base import EngineError, EngineLostError, Labels, ModelError, OversizeError
 from scrapy_dripper.engines.qwen3 import decoder as decoder_module
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
@@ -292,11 +292,11 @@ def test_a_device_that_is_gone(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPa
         assert len(begun) == 2 * 3 + 1
         assert engine.decoder.is_lost
 
-        monkeypatch.setattr(decoder_module.time, "monotonic", lambda: now[0])
-        now[0] = engine.decoder._again + 1
+        monkeypatch.setattr(loss.time, "monotonic", lambda: now[0])
+        now[0] = engine.decoder.loss.again + 1
         assert isinstance(engine.label(pages)[0], EngineLostError)
     assert isinstance(engine.label(pages)[0], EngineLostError)  # tried a moment ago
-    now[0] = engine.decoder._again + 1
+    now[0] = engine.decoder.loss.again + 1
     assert [good(answer).main.tolist() for answer in engine.label(pages)] == [expected] * 6
     assert not engine.decoder.is_lost
 
@@ -322,7 +322,7 @@ def test_a_model_is_never_loaded_twice(engine: Qwen3Engine, monkeypatch: pytest.
         engine.label([page_] * 3)
     monkeypatch.setattr(decoder, "_open", opened)
     for _ in range(2):
-        decoder._again = 0.0
+        decoder.loss.again = 0.0
         answer = engine.label([page_])[0]
 
     assert tries == [None, None]
@@ -360,6 +360,20 @@ def test_a_model_that_does_not_run_is_found_at_load(prepared: Prepared, monkeypa
     monkeypatch.setattr(GqaPasses, "forward", lambda *_: [np.full((1, 2), np.nan)])
 
     with pytest.raises(ModelError, match=r"does not run .*not finite.*--check"):
+        Qwen3Engine(prepared, FakeTagger())
+
+
+def test_a_model_without_room_for_two_blocks(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is memory that is missing, and not a graph that is damaged."""
+
+    def no_memory(*_: object) -> None:
+        raise RuntimeError("CUDA failure 2: out of memory")
+
+    monkeypatch.setattr(GqaPasses, "forward", no_memory)
+
+    with pytest.raises(
+        ModelError, match=r"does not fit into the memory of its device \(CUDA failure 2: out of memory\)"
+    ):
         Qwen3Engine(prepared, FakeTagger())
 
 

@@ -9,8 +9,8 @@ import pytest
 from fakes import FakeTagger
 from lxml.html import document_fromstring
 
+from scrapy_dripper.engines.one_thread import OneThread
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
-from scrapy_dripper.engines.qwen3.one_thread import OneThread
 from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.page.profiles import PROFILES
