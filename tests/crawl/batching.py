@@ -34,9 +34,10 @@ class Loop(asyncio.SelectorEventLoop):
 
     def _run_once(self) -> None:
         if not self._ready:  # type: ignore[attr-defined]
-            if not self._scheduled:  # type: ignore[attr-defined]
+            timers = [timer.when() for timer in self._scheduled if not timer.cancelled()]  # type: ignore[attr-defined]
+            if not timers:
                 raise RuntimeError("expected a timer or something to do: nothing will ever happen again")
-            self.now = max(self.now, self._scheduled[0].when())  # type: ignore[attr-defined]
+            self.now = max(self.now, min(timers))
         super()._run_once()  # type: ignore[misc]
 
 
