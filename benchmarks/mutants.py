@@ -107,7 +107,7 @@ def _steps(node: ast.AST) -> Iterator[tuple[ast.stmt, str]]:
             yield node, "break"
         case ast.AugAssign() | ast.Raise() | ast.Delete():
             yield node, "pass"
-        case ast.Assign() if not any(isinstance(one, ast.Name) for one in node.targets):
+        case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
             yield node, "pass"
         case ast.Expr() if not isinstance(node.value, ast.Constant | ast.Yield):
             yield node, "pass"

@@ -5,7 +5,7 @@
 
 ``loop``, ``batcher`` and ``cutter`` are a hundred mutants each, drawn from all that ``mutants.py`` makes of their
 modules; ``faults`` is a list of mistakes that somebody could make in the loop and the grammar. Each is made in a copy
-of the repository, so that nothing here changes. Tests that take ten times as long as without a fault have noticed it,
+of the repository, so that nothing here changes. Tests that take four times as long as without a fault have noticed it,
 too. Each fault is tried in a fork of this process, which has imported what is slow to import: not on Windows.
 """
 
@@ -48,7 +48,7 @@ class Part:
 PARTS = {
     "loop": Part(
         tuple(f"{FOLDER}/{name}.py" for name in ("loop", "passes", "grammar")),
-        tuple(f"tests/engines/qwen3/test_{name}.py" for name in ("loop", "grammar", "equality", "engine")),
+        tuple(f"tests/engines/qwen3/test_{name}.py" for name in ("loop", "grammar", "equality")),
         ("onnxruntime", "tokenizers", "scrapy_dripper.extractor", "scrapy_dripper.engines.tagger.engine"),
     ),
     "batcher": Part(
@@ -255,7 +255,7 @@ def try_all(copy: Path, part: str) -> list[tuple[Fault, str]]:
     start = time.monotonic()
     if failed := noticed(copy, what.tests):
         raise RuntimeError(f"expected all tests of {part} to pass without a fault (got {failed})")
-    limit = 30 + 10 * (time.monotonic() - start)
+    limit = 10 + 4 * (time.monotonic() - start)
     found = []
     for fault in tqdm(list(faults(part)), desc=part, unit="fault"):
         path = copy / fault.file

@@ -12,14 +12,18 @@ from typing import Any, TypeVar
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.crawl.threads import Job, Worker
+from scrapy_dripper.crawl.job import Job
+from scrapy_dripper.crawl.threads import Worker
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 
 T = TypeVar("T")
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """An event loop whose clock stands still while there is something to do, and then jumps to the next timer."""
+    """An event loop whose clock stands still while there is something to do, and then jumps to the next timer.
+
+    Where there is none, it raises RuntimeError: whoever waits would wait for ever.
+    """
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -29,8 +33,11 @@ class Loop(asyncio.SelectorEventLoop):
         return self.now
 
     def _run_once(self) -> None:
-        if not self._ready and self._scheduled:  # type: ignore[attr-defined]
-            self.now = max(self.now, self._scheduled[0].when())  # type: ignore[attr-defined]
+        if not self._ready:  # type: ignore[attr-defined]
+            timers = [timer.when() for timer in self._scheduled if not timer.cancelled()]  # type: ignore[attr-defined]
+            if not timers:
+                raise RuntimeError("expected a timer or something to do: nothing will ever happen again")
+            self.now = max(self.now, min(timers))
         super()._run_once()  # type: ignore[misc]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -417,7 +418,11 @@ def test_help_shows_every_way_to_run_it() -> None:
 
 @pytest.mark.parametrize("arguments", [("--urls",), ("--js", "--urls", "https://example.org"), ("--spider", "x")])
 def test_wrong_usage_is_exit_code_2(arguments: tuple[str, ...]) -> None:
-    assert run(*arguments).returncode == 2
+    program = runpy.run_path(str(PROJECT / "crawl.py"))
+    with pytest.raises(SystemExit) as ended:
+        program["main"](list(arguments))
+
+    assert ended.value.code == 2
 
 
 META = {"source": "fallback:trafilatura", "blocks": 12345, "main_blocks": 0, "milliseconds": 1234.5}
