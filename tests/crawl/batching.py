@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.crawl.threads import Job, Worker
+from scrapy_dripper.crawl.job import Job
+from scrapy_dripper.crawl.threads import Worker
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 
 T = TypeVar("T")

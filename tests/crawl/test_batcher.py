@@ -13,7 +13,7 @@ import pytest
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl import batcher as module
 from scrapy_dripper.crawl.batcher import Batcher, most_waiting
-from scrapy_dripper.crawl.threads import Job
+from scrapy_dripper.crawl.job import Job
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.workers import StartError
 from tests.crawl.batching import Observer, extraction, run
@@ -25,7 +25,7 @@ OWN = Config(batch_size=1, markdown_field="text")
 class FakeLane:
     """Keeps the pages that it gets; a test settles them."""
 
-    slow = 0
+    exempt_pages = 0
 
     def __init__(self, loop: asyncio.AbstractEventLoop, *args: Any) -> None:
         self.loop, self.args = loop, args
@@ -207,7 +207,7 @@ def test_pages_that_are_set_aside_take_no_room() -> None:
         one = Crawl()
         for number in range(8):
             one.submit(number)
-        one.lane.slow = 1
+        one.lane.exempt_pages = 1
         await asyncio.sleep(0.6)
         assert not await waits(one.batcher.wait_for_capacity())
         one.submit(8)

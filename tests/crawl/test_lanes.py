@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.crawl.batcher import RESTART_SECONDS, FallbackLane, Lane, ModelLane
-from scrapy_dripper.crawl.threads import Clock, FallbackWorker, Job, ModelWorker, Worker
+from scrapy_dripper.crawl.batcher import RESTART_SECONDS, FallbackLane, ModelLane, ThreadLane
+from scrapy_dripper.crawl.job import Job
+from scrapy_dripper.crawl.threads import Clock, FallbackWorker, ModelWorker, Worker
 from scrapy_dripper.extraction import Extraction, FallbackReason
 from tests.crawl.batching import IdleWorker, Loop, Observer, extraction, job, run
 
@@ -18,7 +19,7 @@ TIMEOUT, ENGINE_ERROR = FallbackReason.TIMEOUT, FallbackReason.ENGINE_ERROR
 LATE = "no answer within DRIPPER_TIMEOUT = 5 seconds"
 
 
-class FakeLane(Lane):
+class FakeLane(ThreadLane):
     """A lane whose workers do nothing, and that notes what it is to do with pages."""
 
     work = "the work"
@@ -43,8 +44,8 @@ class FakeLane(Lane):
     def again(self) -> list[list[Job]]:
         """The batches that wait for the next worker."""
         found = []
-        while not self.ready.empty():
-            found.append(self.ready.get())
+        while not self.retries.empty():
+            found.append(self.retries.get())
         return found
 
 
@@ -176,7 +177,7 @@ def test_a_lane_is_given_up_after_three_replacements(lane: FakeLane, caplog: pyt
     assert len(lane.workers) == 4
     lane.submit(pages[5])
     lane.queue.put(None)
-    lane.ready.put([pages[6], pages[7]])
+    lane.retries.put([pages[6], pages[7]])
     lose(lane, pages[4])
     lane.submit(pages[8])
 
@@ -309,8 +310,8 @@ def test_a_worker_has_the_time_to_load_that_the_first_one_took(model: Any) -> No
     second.prepare()
 
     now = model.clock()
-    assert second.abandon(now + 8.5) is None
-    assert second.abandon(now + 9.5) is not None
+    assert second.abandon_if_late(now + 8.5) is None
+    assert second.abandon_if_late(now + 9.5) is not None
 
 
 def test_a_worker_takes_as_many_pages_as_a_batch_has(model: Any) -> None:
