@@ -140,7 +140,11 @@ GRAMMAR = tuple(
         ("the closing does not count", "+ self._closing if n else 0", "if n else 0"),
         ("other is main", "self._label_ids(OTHER, 1)[self._answer", "self._label_ids(MAIN, 1)[self._answer"),
         ("neighbours are not looked at", "if not np.array_equal(found, expected):", "if False:"),
-        ("labels of several tokens are taken", "if len(places) != n or np.ptp", "if len(places) < n or np.ptp"),
+        (
+            "labels of several tokens are taken",
+            "if len(places) != n or np.ptp(main[places]) or np.ptp(other[places]):",
+            "if False:",
+        ),
         ("a tokenizer without the words is taken", '"".join(self._decode(ids.tolist()).split()) != ', "None and "),
         ("pieces of several tokens are taken", "if len(ids) != 1:", "if False:"),
         ("special tokens are added", "encode(text, add_special_tokens=False).ids", "encode(text).ids"),
