@@ -1,8 +1,8 @@
-"""Faults put into the loop and the grammar of Qwen3, one at a time: the tests of both must notice each.
+"""Insert faults into the loop and the grammar of Qwen3, one at a time. The tests must notice each of them.
 
     python benchmarks/mutations.py        writes results/mutations.txt; a minute or two
 
-Each is one line that somebody could get wrong. It is made in a copy of the package, so that nothing here changes.
+Each fault is one line that somebody could get wrong. It is inserted into a copy of the package.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TESTS = ("tests/engines/qwen3/test_loop.py", "tests/engines/qwen3/test_grammar.p
 
 @dataclass(frozen=True)
 class Mutation:
-    """A fault: what it is, where, and what stands there instead of what."""
+    """A fault: its description, its file, and the code that is replaced."""
 
     what: str
     file: str
@@ -106,14 +106,14 @@ MUTATIONS = LOOP + GRAMMAR
 
 
 def mutated(source: str, mutation: Mutation) -> str:
-    """Return a module with a fault. Raise ValueError unless there is exactly one place for it."""
+    """Return a module with a fault. Raise ValueError unless the code occurs exactly once."""
     if source.count(mutation.old) != 1:
         raise ValueError(f"{mutation.what}: {mutation.old!r} is in {mutation.file} {source.count(mutation.old)} times")
     return source.replace(mutation.old, mutation.new)
 
 
 def caught(folder: Path, mutation: Mutation) -> str:
-    """Return the first test that fails with a fault, in a copy of this repository; nothing if none does."""
+    """Return the first test that fails with a fault in a copy of this repository, or an empty string."""
     path = folder / mutation.file
     source = path.read_text(encoding="utf-8")
     path.write_text(mutated(source, mutation), encoding="utf-8")

@@ -1,11 +1,11 @@
-"""Random models of the Qwen3 architecture, in any size, with a tokenizer of their own: for tests and benchmarks.
+"""Make random models of the Qwen3 architecture, in any size, with their own tokenizers, for tests and benchmarks.
 
     python benchmarks/random_model.py FOLDER [--size tiny|base|qwen3-0.6b] [--seed 0]
     scrapy-dripper export FOLDER PREPARED [--exporter genai|optimum]
 
-The first writes a checkpoint as transformers reads it, with its recipe; it needs torch and transformers, of the extra
-[export] or [export-optimum]. The prepared folders of the tests are the size tiny, seed 1, by both exporters. Nothing is
-learnt in random weights but everything is connected: labels depend on the page and on the labels before.
+The first command writes a checkpoint for transformers, with its recipe. It needs torch and transformers, from the extra
+[export] or [export-optimum]. The prepared folders of the tests have the size tiny and the seed 1, from both exporters.
+Random weights have learnt nothing, but the labels depend on the page and on the labels before them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ SIZES = {
 
 
 def train_tokenizer(vocabulary: int) -> Tokenizer:
-    """Return a byte-level BPE tokenizer that splits text as Qwen's do, of at most so many tokens."""
+    """Return a byte-level BPE tokenizer with at most ``vocabulary`` tokens, which splits text like Qwen's."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -120,9 +120,9 @@ def write_checkpoint(folder: Path, size: Size, seed: int) -> None:
 
 
 def _balance(model: Any, tokenizer: Tokenizer) -> None:
-    """Take what the states before labels have in common out of the difference between the two labels.
+    """Make the difference between the two labels orthogonal to what the states before labels have in common.
 
-    It would decide for one label nearly everywhere.
+    Otherwise, nearly all blocks would get the same label.
     """
     import torch
 
