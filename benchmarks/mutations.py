@@ -70,7 +70,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {}
 
 @dataclass(frozen=True)
 class Mutation:
-    """A fault: what it is, where, and what stands there instead of what."""
+    """A fault: its description, its file, and the code that is replaced."""
 
     what: str
     file: str
@@ -154,7 +154,7 @@ MUTATIONS = LOOP + GRAMMAR
 
 
 def mutated(source: str, mutation: Mutation) -> str:
-    """Return a module with a fault. Raise ValueError unless there is exactly one place for it."""
+    """Return a module with a fault. Raise ValueError unless the code occurs exactly once."""
     if source.count(mutation.old) != 1:
         raise ValueError(f"{mutation.what}: {mutation.old!r} is in {mutation.file} {source.count(mutation.old)} times")
     return source.replace(mutation.old, mutation.new)
