@@ -1,12 +1,12 @@
 """Live crawls with a hostile page among good ones: delays of the event loop, speed of the other pages, and shutdown.
 
-The pages come from a server in a process of its own, and each crawl runs in a fresh process with two workers. In the
-middle of a crawl one hostile page is asked for. While it is worked on, the good pages that come out are counted; the
-same part of the crawl without it, before and after all others, is what that is compared with. A second crawl of each
-page is sent SIGINT as soon as the page is worked on, and the time until it has ended is measured.
+The pages come from a server in its own process, and each crawl runs in a fresh process with two workers. In the middle
+of a crawl, one hostile page is requested. While it is processed, the good pages are counted. This is compared with the
+same part of crawls without the hostile page, before and after all others. A second crawl of each page gets SIGINT as
+soon as the page is processed, and the time until the crawl ends is measured.
 
-The first row is a page at which the engine is stuck in a regular expression, which holds the interpreter and does not
-end. The others held or filled a crawl once.
+In the first row, the engine gets stuck in a regular expression, which blocks the interpreter and does not end. The
+other pages blocked or filled a crawl once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from scrapy_dripper.config import Config
 TIMEOUT = 5
 WORKERS = 2
 AT = 0.4
-"""Share of the good pages that are asked for before the hostile one."""
+"""Share of the good pages that are requested before the hostile one."""
 CONTROL = "(none)"
 LONG = 20_000
 _TEXT = "<p>" + "A page that would hold a crawl is one among many that are as they should be. " * 4 + "</p>"
@@ -94,7 +94,7 @@ def path(name: str) -> str:
 
 
 def crawl(name: str, port: int, pages: int) -> dict[str, Any]:
-    """Crawl in this process; print a line when the hostile page is about to be worked on; return what was measured."""
+    """Crawl in this process and return the measurements. Print a line before the hostile page is processed."""
     import scrapy
     from scrapy import signals
     from scrapy.crawler import AsyncCrawlerProcess
@@ -166,18 +166,18 @@ def crawl(name: str, port: int, pages: int) -> dict[str, Any]:
 
 
 def rate(result: Mapping[str, Any]) -> float:
-    """Return how many good pages came out each second, after the first tenth of them."""
+    """Return the number of good pages per second, after the first tenth of them."""
     times = sorted(result["done"])
     first, last = len(times) // 10, len(times) - 1
     return (last - first) / (times[last] - times[first])
 
 
 def beside(result: Mapping[str, Any], controls: Sequence[Mapping[str, Any]]) -> float | None:
-    """Return the speed of the good pages while the hostile one was worked on, relative to crawls without it.
+    """Return the speed of the good pages while the hostile one was processed, relative to crawls without it.
 
-    What is compared are the same pages, because some take longer than others. Those that were labelled together with
-    the hostile one may have to wait for it, and are left out: as many as a batch has. None if it took less than two
-    seconds, which is too short for a figure.
+    The same pages are compared, because some take longer than others. As many pages as a batch has are left out,
+    because the pages of the hostile page's batch may have to wait for it. The result is None if the hostile page took
+    less than two seconds, which is too short to measure.
     """
     times = sorted(result["done"])
     begin, end = result["asked"], min(result.get("at", times[-1]), times[-1])
@@ -254,11 +254,15 @@ def run(arguments: argparse.Namespace) -> str:
         [
             heading("attacks.py", ["scrapy-dripper", "scrapy", "lxml", "trafilatura"]),
             f"One hostile page among {pages} development pages; {WORKERS} workers, DRIPPER_TIMEOUT is {TIMEOUT} s. Lag "
-            "is how late a\ntimer of 20 ms in the event loop comes while the page is worked on. Without a hostile page "
-            f'a crawl has {low:.1f} to\n{high:.1f} pages/s, and the mean is compared with. "While it takes" is '
-            "relative to the same pages\nwithout it, where it takes two seconds or more. SIGINT comes half a second "
-            "after the page; the crawl then\nfinishes the pages that it has downloaded."
-            + (f" {arguments.repeat} crawls each: medians, but the worst lag." if arguments.repeat > 1 else ""),
+            "is the delay of a\n20 ms timer in the event loop while the page is processed. Without a hostile page, "
+            f"crawls have {low:.1f} to\n{high:.1f} pages/s, whose mean is the reference. 'While it takes' is "
+            "relative to the same\npages without it, if it takes two seconds or more. SIGINT is sent half a second "
+            "after the page; the crawl\nthen finishes the pages that it has downloaded."
+            + (
+                f" The table has medians of {arguments.repeat} crawls, and their longest lag."
+                if arguments.repeat > 1
+                else ""
+            ),
             table(columns, rows),
         ]
     )

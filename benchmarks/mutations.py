@@ -80,7 +80,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
 
 @dataclass(frozen=True)
 class Mutation:
-    """A fault: what it is, where, and what stands there instead of what."""
+    """A fault: its description, its file, and the code that is replaced."""
 
     what: str
     file: str
@@ -150,7 +150,11 @@ GRAMMAR = tuple(
         ("the closing does not count", "+ self._closing if n else 0", "if n else 0"),
         ("other is main", "self._label_ids(OTHER, 1)[self._answer", "self._label_ids(MAIN, 1)[self._answer"),
         ("neighbours are not looked at", "if not np.array_equal(found, expected):", "if False:"),
-        ("labels of several tokens are taken", "if len(places) != n or np.ptp", "if len(places) < n or np.ptp"),
+        (
+            "labels of several tokens are taken",
+            "if len(places) != n or np.ptp(main[places]) or np.ptp(other[places]):",
+            "if False:",
+        ),
         ("a tokenizer without the words is taken", '"".join(self._decode(ids.tolist()).split()) != ', "None and "),
         ("pieces of several tokens are taken", "if len(ids) != 1:", "if False:"),
         ("special tokens are added", "encode(text, add_special_tokens=False).ids", "encode(text).ids"),
@@ -160,7 +164,7 @@ MUTATIONS = LOOP + GRAMMAR
 
 
 def mutated(source: str, mutation: Mutation) -> str:
-    """Return a module with a fault. Raise ValueError unless there is exactly one place for it."""
+    """Return a module with a fault. Raise ValueError unless the code occurs exactly once."""
     if source.count(mutation.old) != 1:
         raise ValueError(f"{mutation.what}: {mutation.old!r} is in {mutation.file} {source.count(mutation.old)} times")
     return source.replace(mutation.old, mutation.new)

@@ -15,9 +15,9 @@ ANSWERS = ("json", "json_space", "json_colon", "mineru_v1", "mineru_v2", "compac
 
 DESCRIPTION = """\
 Turn a Qwen3 checkpoint into a prepared folder for DRIPPER_ENGINE = 'qwen3', or an encoder that classifies tokens into
-one for DRIPPER_ENGINE = 'encoder'. The checkpoint is a local folder or a name on the Hugging Face hub. The command needs
-the extra [export], or [export-optimum], in a separate virtualenv. Before it exports a Qwen3 model, it prints and checks
-how much disk and memory it needs.
+one for DRIPPER_ENGINE = 'encoder'. The checkpoint is a local folder or a name on the Hugging Face hub. The command
+needs the extra [export], or [export-optimum], in a separate virtualenv. Before it exports a Qwen3 model, it prints and
+checks how much disk and memory it needs.
 """
 EXAMPLES = """\
 examples:

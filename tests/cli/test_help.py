@@ -12,7 +12,8 @@ import pytest
 from scrapy_dripper.cli import main
 from scrapy_dripper.cli.entry import COMMANDS
 
-ALL = [[name] for name in COMMANDS if name not in ("corpus", "rules")] + [["corpus", "extract"], ["rules", "check"]]
+PARTS = [["corpus", "extract"], ["corpus", "clean"], ["corpus", "report"], ["rules", "check"]]
+ALL = [[name] for name in COMMANDS if name not in ("corpus", "rules")] + PARTS
 
 
 @pytest.mark.parametrize("command", ALL, ids=" ".join)

@@ -223,7 +223,7 @@ def test_a_device_that_is_gone(prepared: Encoder, monkeypatch: pytest.MonkeyPatc
 
 def test_a_pass_that_memory_has_no_room_for(prepared: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is found at the start, and the message names the way out."""
-    monkeypatch.setattr(session, "free_memory", lambda: 2 << 20)
+    monkeypatch.setattr(session, "free_memory", lambda: 4 << 20)
 
     with pytest.raises(
         ModelError, match=r"reads 1,024 tokens .* set DRIPPER_MAX_TOKENS to a number from 4 to (\d+)"
