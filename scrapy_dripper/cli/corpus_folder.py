@@ -27,7 +27,7 @@ def claim(folder: Path, values: dict[str, Any]) -> None:
         before = json.loads(note.read_text(encoding="utf-8"))
     except FileNotFoundError:
         if any(folder.glob("*.parquet")):
-            raise UsageError(f"{folder} has Parquet files of something else; name another folder") from None
+            raise UsageError(f"{folder} has Parquet files of another program; name another folder") from None
         unfinished = note.with_suffix(".part")
         unfinished.write_text(json.dumps(values, indent=1), encoding="utf-8")
         unfinished.replace(note)
@@ -35,8 +35,7 @@ def claim(folder: Path, values: dict[str, Any]) -> None:
     wrong = [name for name in values if before.get(name) != values[name]]
     if wrong:
         raise UsageError(
-            f"{folder} was begun with other {' and '.join(wrong)} (see {note}); go on with those, or name "
-            "another folder"
+            f"{folder} was begun with other {' and '.join(wrong)} (see {note}); use those, or name another folder"
         )
 
 
