@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shards import structured
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
+from tests.corpus.shards import structured
 
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow")
 
@@ -84,10 +84,9 @@ def test_batches(expected: list[tuple[Any, ...]]) -> None:
 
 def elsewhere(code: str, **environment: str) -> None:
     """Run a program that starts an engine, in a process of its own that ends with all that it has started."""
-    path = os.pathsep.join([str(Path(__file__).parents[2]), str(Path(__file__).parent)])
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": path, **environment},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment},
         capture_output=True,
         text=True,
         timeout=400,
@@ -103,7 +102,7 @@ def test_ray_data() -> None:
         """
 import ray
 from scrapy_dripper.corpus.adapters.arrow import RayExtractor
-from test_adapters import OPTIONS, cells, table
+from tests.corpus.test_adapters import OPTIONS, cells, table
 ray.init(num_cpus=4, include_dashboard=False)
 found = ray.data.from_arrow(table()).map_batches(
     RayExtractor, batch_size=4, batch_format="pyarrow", zero_copy_batch=True,
@@ -123,7 +122,7 @@ def test_spark(tmp_path: Path) -> None:
         """
 from pyspark.sql import SparkSession
 from scrapy_dripper.corpus.adapters.arrow import SPARK_COLUMNS, RayExtractor, spark_extractor
-from test_adapters import OPTIONS, PAGES, cells, table
+from tests.corpus.test_adapters import OPTIONS, PAGES, cells, table
 spark = (
     SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
