@@ -27,7 +27,7 @@ EXAMPLES = """\
 examples:
   scrapy-dripper doctor        in the folder of a Scrapy project: its settings too, and those of its spiders
 
-It changes nothing and needs no network. With DRIPPER_ENGINE = 'qwen3' or 'encoder' in the project, that model is loaded.
+It changes nothing and needs no network. The model that DRIPPER_ENGINE names in the project is loaded.
 
 exit codes: 0 ready, 1 something is wrong (each line that begins with "wrong" says what to do), 2 wrong usage,
 130 Ctrl-C

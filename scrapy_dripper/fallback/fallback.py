@@ -16,7 +16,7 @@ from scrapy_dripper.fallback.trees import first_part
 from scrapy_dripper.fallback.whole_page import whole_page
 from scrapy_dripper.output import write_html
 from scrapy_dripper.output.content_json import clean
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.retrieval import wants_content, with_retrieval
 
 logger = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ def _run_within_memory(document: Document, config: Config) -> Extraction:
 def _run(document: Document, config: Config) -> Extraction:
     size = len(document.html)
     html = document.html[: config.max_bytes]
-    text = html if isinstance(html, str) else decode(html, document.charset)
+    text = html if isinstance(html, str) else decode_html(html, document.charset)
     if config.fallback == "html":
         found = whole_page(text, document.url, config, size)
     elif config.fallback == "trafilatura":
