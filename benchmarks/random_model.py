@@ -1,4 +1,4 @@
-"""Random models of the Qwen3 architecture, in any size, with a tokenizer of their own: for tests and benchmarks.
+"""Make random models of the Qwen3 architecture, in any size, with their own tokenizers, for tests and benchmarks.
 
     python benchmarks/random_model.py FOLDER [--size tiny|base|qwen3-0.6b] [--seed 0]
     python benchmarks/random_model.py FOLDER --encoder    a EuroBERT that classifies tokens, tiny
@@ -154,9 +154,9 @@ def write_encoder(folder: Path, seed: int) -> None:
 
 
 def _balance(model: Any, tokenizer: Tokenizer) -> None:
-    """Take what the states before labels have in common out of the difference between the two labels.
+    """Make the difference between the two labels orthogonal to what the states before labels have in common.
 
-    It would decide for one label nearly everywhere.
+    Otherwise, nearly all blocks would get the same label.
     """
     import torch
 

@@ -122,7 +122,7 @@ def test_a_request_overrides_some_options() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"batch_size": 3}, "takes the keys fallback, favor, comments, min_quality, rules, oversize"),
+        ({"batch_size": 3}, "takes the keys fallback, favor, comments, min_quality, retry_shells, rules, oversize"),
         ({"model": "x"}, "takes the keys"),
         ({"sandbox": "never"}, "takes the keys"),
         ({"worker_memory": 100_000}, "takes the keys"),

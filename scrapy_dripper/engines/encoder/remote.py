@@ -23,7 +23,7 @@ def load_remote(config: Config, ask: Ask) -> EncoderEngine:
     return EncoderEngine(read_encoder(model_folder(config)), partial(_run, ask), config)
 
 
-class EncoderServer:
+class ModelServer:
     """The model's process: tokens in, logits out."""
 
     def __init__(self, config: Config, say: Say) -> None:

@@ -70,6 +70,9 @@ class RemoteEngine:
         return header, answered
 
 
+load_remote = RemoteEngine.load
+
+
 class ModelServer:
     """The model's process: prompts and drafts in, labels out."""
 
