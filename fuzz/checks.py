@@ -25,7 +25,7 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_json import from_json, to_json
 from scrapy_dripper.output.hidden import hidden_nodes
 from scrapy_dripper.page import Page, PageError
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.profiles import PROFILES, carry, native_copy
 from scrapy_dripper.page.simplify import simplify
@@ -307,7 +307,7 @@ class _Text:
 
 def _as_text(case: Case) -> str:
     html = case.html[: case.config.max_bytes]
-    return html if isinstance(html, str) else decode(html, case.charset)
+    return html if isinstance(html, str) else decode_html(html, case.charset)
 
 
 def source_text(text: str) -> str:
@@ -353,7 +353,7 @@ def _same(first: Extraction, second: Extraction) -> None:
 
 def _profiles(case: Case) -> None:
     """Both profiles cut the document, and one's labels reach the other."""
-    text = case.html if isinstance(case.html, str) else decode(case.html, case.charset)
+    text = case.html if isinstance(case.html, str) else decode_html(case.html, case.charset)
     for profile in PROFILES.values():
         try:
             page = profile.cut(profile.parse(text), case.url)

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from scrapy_dripper.dataset.pages import DataError, page_hash
 from scrapy_dripper.dataset.sets import TRAINING_PAGES, SetChoice, load_sets
-from scrapy_dripper.engines.tagger.decode import Decoding
+from scrapy_dripper.engines.tagger.decision import DecisionRule
 from scrapy_dripper.training.augment import KINDS, make_copies
 
 NETWORKS = 3
@@ -155,7 +155,7 @@ def train(arguments: argparse.Namespace) -> None:
         "libraries": {name: importlib.metadata.version(name) for name in libraries},
         TRAINING_PAGES: {one.name: sorted(page_hash(s.path) for s in one.learnt) for one in sets if one.learnt},
     }
-    export(stack.whole, names, arguments.out, Decoding(), probe, **notes)
+    export(stack.whole, names, arguments.out, DecisionRule(), probe, **notes)
     (arguments.out / "README.md").write_text(card(sets, measured, notes), encoding="utf-8")
     print(f"wrote {arguments.out} in {time.monotonic() - started:.0f} s")
 

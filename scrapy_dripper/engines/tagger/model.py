@@ -17,7 +17,7 @@ from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.external_data import check_external_data
 from scrapy_dripper.engines.runtime import check_runtime, shared_session
 from scrapy_dripper.engines.tagger.context import context
-from scrapy_dripper.engines.tagger.decode import Decoding
+from scrapy_dripper.engines.tagger.decision import DecisionRule
 from scrapy_dripper.engines.tagger.features import Features, schema_hash
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES, page_features, quality_features
 from scrapy_dripper.page.blocks import CUT
@@ -69,7 +69,7 @@ class Manifest:
     feature_schema: str
     weights_sha256: dict[str, str]
     """The hash of each graph, by file name."""
-    decoding: Decoding
+    decoding: DecisionRule
     cut: int = 1
     """Version of the rules by which the blocks that the model was trained on were cut."""
 
@@ -102,7 +102,7 @@ class Manifest:
                 )
             known = {f.name: values[f.name] for f in fields(cls)}
             known["weights_sha256"] = {name: str(known["weights_sha256"][name]) for name in GRAPHS}
-            known["decoding"] = Decoding.read(known["decoding"])
+            known["decoding"] = DecisionRule.read(known["decoding"])
             return cls(**known)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(f"{path} is damaged ({type(error).__name__}: {error}): {_RESTORE}") from None
