@@ -21,7 +21,7 @@ comma := ,
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help crawl crawl-js test test-corpus test-export coverage lint docs docs-build reference fuzz train evaluate benchmark clean
+.PHONY: help crawl crawl-js corpus-demo test test-corpus test-export coverage lint docs docs-build reference fuzz train evaluate benchmark clean
 
 # $(call install,VIRTUALENV,EXTRA,PIP OPTIONS): pip only prints errors. It is upgraded first, because the pip that
 # comes with Python 3.11 does not match all extras.
@@ -46,6 +46,9 @@ crawl-js: $(VENV)/.installed-playwright  ## Crawl a page that JavaScript writes 
 	@PYTHONPATH=example_project '$(VENV)/bin/python' -c 'from example.browser import find_chromium as f; exit(not f())' \
 	  || '$(VENV)/bin/python' -m playwright install chromium
 	@'$(VENV)/bin/python' example_project/crawl.py --js $(ARGS)
+
+corpus-demo: $(VENV_CORPUS)/.installed-corpus  ## Archive the example site, extract and clean the archives, write a report
+	@'$(VENV_CORPUS)/bin/python' example_project/corpus.py $(ARGS)
 
 # Tests of crawls mostly wait, so two at a time take half as long, even on a single core.
 test: $(VENV_TEST)/.installed-dev  ## Run the tests in their own virtualenv; ARGS="-k name" is passed to pytest

@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -193,7 +194,7 @@ def run(arguments: argparse.Namespace) -> str:
     """Run all crawls and return the report."""
     command = [sys.executable, str(Path(__file__).resolve())]
     common = ["--data", str(arguments.data), "--pages", str(arguments.pages), "--seed", str(arguments.seed)]
-    names = [name for name in ATTACKS if arguments.only in name]
+    names = [name for name in ATTACKS if any(part in name for part in arguments.only.split(","))]
     server = subprocess.Popen([*command, "--serve", *common], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     rows = []
     with server:
@@ -213,11 +214,14 @@ def run(arguments: argparse.Namespace) -> str:
             found: dict[str, Any] = json.loads(lines[-1])
             return found
 
-        results = {name: whole(name) for name in tqdm([CONTROL, *names], unit="crawl")}
-        controls = [results.pop(CONTROL), whole(CONTROL)]
+        crawls = [CONTROL, *names] * arguments.repeat + [CONTROL]
+        results: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for name in tqdm(crawls, unit="crawl"):
+            results[name].append(whole(name))
+        controls = results.pop(CONTROL)
         normal = statistics.mean(map(rate, controls))
         for name in tqdm(names, unit="stop"):
-            result = results[name]
+            runs = results[name]
             with start(name) as process:
                 assert process.stdout is not None
                 process.stdout.readline()
@@ -226,18 +230,18 @@ def run(arguments: argparse.Namespace) -> str:
                 process.send_signal(signal.SIGINT)
                 process.stdout.read()
             stopped = time.perf_counter() - begin
-            speed = beside(result, controls)
+            speeds = [speed for run in runs if (speed := beside(run, controls)) is not None]
             rows.append(
                 [
                     name,
                     f"{len(ATTACKS[name]):,}",
-                    result["reason"] or result["end"],
-                    f"{result['seconds']:.1f}",
-                    f"{result['lag']:.0f}",
-                    f"{rate(result) / normal:.2f}",
-                    "-" if speed is None else f"{speed:.2f}",
+                    " ".join(sorted({run["reason"] or run["end"] for run in runs})),
+                    f"{statistics.median(run['seconds'] for run in runs):.1f}",
+                    f"{max(run['lag'] for run in runs):.0f}",
+                    f"{statistics.median(map(rate, runs)) / normal:.2f}",
+                    f"{statistics.median(speeds):.2f}" if len(speeds) == len(runs) else "-",
                     f"{stopped:.1f}",
-                    str(result["lost"]),
+                    str(sum(run["lost"] for run in runs)),
                 ]
             )
         assert server.stdin is not None
@@ -245,15 +249,20 @@ def run(arguments: argparse.Namespace) -> str:
     columns = "hostile page,bytes,end,took s,lag p99 ms,pages/s / without,while it takes,SIGINT to end s,lost".split(
         ","
     )
-    low, high = sorted(map(rate, controls))
+    low, *_, high = sorted(map(rate, controls))
     return "\n\n".join(
         [
             heading("attacks.py", ["scrapy-dripper", "scrapy", "lxml", "trafilatura"]),
             f"One hostile page among {pages} development pages; {WORKERS} workers, DRIPPER_TIMEOUT is {TIMEOUT} s. Lag "
             "is the delay of a\n20 ms timer in the event loop while the page is processed. Without a hostile page, "
-            f'crawls have {low:.1f} and\n{high:.1f} pages/s, whose mean is the reference for the others. "While it '
-            'takes" is\nrelative to the same pages without it, if it takes two seconds or more. SIGINT is sent half a '
-            "second after\nthe page; the crawl then finishes the pages that it has downloaded.",
+            f"crawls have {low:.1f} to\n{high:.1f} pages/s, whose mean is the reference for the others. 'While it takes' is "
+            "relative to the same\npages without it, if it takes two seconds or more. SIGINT is sent half a second "
+            "after the page; the crawl\nthen finishes the pages that it has downloaded."
+            + (
+                f" The table has medians of {arguments.repeat} crawls, and their longest lag."
+                if arguments.repeat > 1
+                else ""
+            ),
             table(columns, rows),
         ]
     )
@@ -264,7 +273,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Crawls with a hostile page among good ones.")
     parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of *.html; default: .cache/wcxb-dev/html")
     parser.add_argument("--pages", type=int, default=400, help="good pages; default: 400")
-    parser.add_argument("--only", default="", help="those with this in their name")
+    parser.add_argument("--repeat", type=int, default=1, help="crawls beside each page; default: 1")
+    parser.add_argument("--only", default="", help="those with this in their name; several with commas")
     parser.add_argument("--seed", type=int, default=20261121)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "attacks.txt")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)

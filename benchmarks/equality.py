@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -62,8 +62,10 @@ class Proof:
 class Prover:
     """Compares a prepared model in random cases of one answer format."""
 
-    def __init__(self, folder: Path, answer: str, seed: int) -> None:
+    def __init__(self, folder: Path, answer: str, seed: int, device: str | None = None) -> None:
+        """``device`` runs a graph elsewhere than where it was made for, as no crawl would."""
         prepared = load_prepared(folder)
+        prepared = replace(prepared, device=device or prepared.device)
         tokenizer = prepared.tokenizer()
         if answer == THINKING and tokenizer.get_vocab_size() + 2 <= prepared.vocab_size:
             # Qwen3's tokenizer has them; the small random models have rows to spare.

@@ -2,9 +2,9 @@
 
     pip install -e '.[export]' && pip uninstall -y onnxruntime && pip install -e '.[gpu]'
     python benchmarks/gpu.py                 builds the model in .cache/gpu, runs, writes results/gpu.txt
-    python benchmarks/gpu.py --prove         labels on the GPU, fp16 and bf16, compared with one token at a time
-    python benchmarks/gpu.py --toy           tests the script on a CPU with a tiny model, writes results/gpu-toy.txt
-    python benchmarks/gpu.py --simulate      computes the time on a GPU (roofline.py), without one
+    python benchmarks/gpu.py --prove         labels on the GPU, fp16 and bf16, against those of one token at a time
+    python benchmarks/gpu.py --toy [--prove] the same on a CPU with a tiny model: does the script work? Prints only
+    python benchmarks/gpu.py --simulate      what a GPU would take, computed (roofline.py); needs none
 
 Pages have the lengths and the numbers of blocks of the development pages for the published weights. lengths.json has
 their characters (made by --measure), and a token is 3.22 characters. Random weights cost as much as trained ones. Only
@@ -32,7 +32,7 @@ from report import heading, publish, table
 from roofline import CHARS_PER_TOKEN, PROMPT, simulated
 from tqdm import tqdm
 
-from scrapy_dripper.engines.qwen3.cuda import free_memory
+from scrapy_dripper.engines.cuda import free_memory
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Task, decode
 from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
@@ -328,12 +328,14 @@ def prove(arguments: argparse.Namespace) -> str:
     for dtype in ("float16", "bfloat16"):
         _, folder = build(arguments.folder, "tiny", "cuda", dtype)
         proof = Proof()
-        for proof in Prover(folder, "json", seed=0).prove(PROVED):
+        prover = Prover(folder, "json", seed=0, device="cpu" if arguments.toy else None)
+        for proof in prover.prove(min(PROVED, arguments.pages) if arguments.toy else PROVED):
             print(f"\r{dtype}: {proof.pages} pages", end="")
         counts = (proof.pages, proof.choices, proof.main, proof.chunked, proof.drafted)
         rows.append([dtype, *map(str, counts), f"{proof.smallest:.4f}"])
     head = ["data type", "pages", "labels", "main", "differ in chunks", "differ with a draft", "smallest margin"]
-    about = "Labels of a small random model on the GPU, against those of one token at a time on the same GPU."
+    where = "a CPU, of the graphs for a GPU," if arguments.toy else "the GPU"
+    about = f"Labels of a small random model on {where} against those of one token at a time in the same place."
     return f"{about}\n\n{table(head, rows)}"
 
 
@@ -360,7 +362,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--peak", type=float, default=790.0, help="the device's TFLOP/s in half precision (H200: 790)")
     parser.add_argument("--no-transformers", action="store_true", help="leave transformers out")
-    parser.add_argument("--output", type=Path, help="where the report goes; by default results/gpu.txt or gpu-toy.txt")
+    parser.add_argument("--output", type=Path, help="where the report goes; by default results/gpu.txt")
     arguments = parser.parse_args()
     if arguments.measure is not None:
         measure_lengths(arguments.measure, 240)
@@ -372,9 +374,13 @@ def main() -> None:
         return
     packages = [name for name in PACKAGES if name != "onnxruntime" or arguments.toy]
     packages += [] if arguments.toy else ["onnxruntime-gpu"]
-    name = "gpu-toy.txt" if arguments.toy else "gpu-prove.txt" if arguments.prove else "gpu.txt"
-    report = prove(arguments) if arguments.prove else measure(arguments)
-    publish(f"{heading('gpu.py', packages)}\n\n{report}", arguments.output or HERE / "results" / name)
+    found = prove(arguments) if arguments.prove else measure(arguments)
+    report = f"{heading('gpu.py', packages)}\n\n{found}"
+    if arguments.toy and arguments.output is None:
+        print(report)
+        return
+    name = "gpu-prove.txt" if arguments.prove else "gpu.txt"
+    publish(report, arguments.output or HERE / "results" / name)
 
 
 if __name__ == "__main__":

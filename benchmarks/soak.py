@@ -121,7 +121,7 @@ class Meter:
     def __init__(self, responses: int, parts: int) -> None:
         self._pid = os.getpid()
         self.responses, self.parts, self.items = responses, parts, 0
-        self.seen = bytearray(responses + TAIL)
+        self.seen = bytearray(responses + min(TAIL, responses))
         self.problems: Counter[str] = Counter()
         self.rss: list[tuple[int, int]] = []
         self.tenths: list[Tenth] = []
@@ -296,11 +296,12 @@ class Pauses:
             raise DontCloseSpider
 
 
-def crawl(variant: str, port: int, responses: int, settings: list[str]) -> dict[str, Any]:
-    """Crawl the site in this process and return the measurements."""
+def crawl(variant: str, port: int, responses: int, settings: list[str], steady: bool) -> dict[str, Any]:
+    """Crawl the site in this process and return what was measured."""
+    tail = min(TAIL, responses)
     meter = Meter(responses, 2 if variant == BEGUN else TENTHS)
     progress = tqdm(
-        total=responses + TAIL, unit="page", desc=variant, mininterval=1.0, smoothing=0.05, disable=variant == BEGUN
+        total=responses + tail, unit="page", desc=variant, mininterval=1.0, smoothing=0.05, disable=variant == BEGUN
     )
 
     class Pages(scrapy.Spider):
@@ -314,7 +315,7 @@ def crawl(variant: str, port: int, responses: int, settings: list[str]) -> dict[
                     yield request
 
         def page(self, number: int) -> Iterator[Request]:
-            if number < responses + TAIL:
+            if number < responses + tail:
                 url = f"http://127.0.0.1:{port}/{number}"
                 yield from pauses.request(Request(url, cb_kwargs={"number": number}, errback=self.failed))
 
@@ -340,7 +341,7 @@ def crawl(variant: str, port: int, responses: int, settings: list[str]) -> dict[
     process = AsyncCrawlerProcess({**SETTINGS, **TIMERS, **addons, **given})
     crawler = process.create_crawler(Pages)
     begun = child(BEGUN, port, min(FRESH, responses // TENTHS), settings)
-    pauses = Pauses(crawler, begun if variant == PLUGIN else None)
+    pauses = Pauses(crawler, begun if variant == PLUGIN and not steady else None)
     crawler.signals.connect(scraped, signals.item_scraped)
     process.crawl(crawler)
     process.start()
@@ -352,7 +353,7 @@ def crawl(variant: str, port: int, responses: int, settings: list[str]) -> dict[
         "rss": meter.rss,
         "tenths": [vars(tenth) for tenth in meter.tenths],
         "fresh": [vars(one) for one in pauses.fresh],
-        "requests": responses + TAIL,
+        "requests": responses + tail,
         "responses": stats.get("response_received_count", 0),
         "lost": meter.seen.count(0),
         "twice": sum(count > 1 for count in meter.seen),
@@ -390,6 +391,7 @@ def run(arguments: argparse.Namespace) -> tuple[str, dict[str, Crawl]]:
             raise SystemExit("the server failed")
         for variant in (PLUGIN,) if arguments.alone else (CONTROL, PLUGIN):
             crawler = child(variant, int(said[0]), arguments.responses, arguments.set)
+            crawler += ["--steady"] if arguments.steady else []
             done = subprocess.run(crawler, stdout=subprocess.PIPE, text=True, check=False)
             if done.returncode:
                 raise SystemExit(f"the crawl '{variant}' failed with exit code {done.returncode}")
@@ -421,6 +423,7 @@ def main() -> None:
     parser.add_argument("--names", action="store_true", help="tag and attribute names of its own on every page")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a Scrapy setting")
     parser.add_argument("--alone", action="store_true", help="no control crawl")
+    parser.add_argument("--steady", action="store_true", help="no crawls that have just begun: speed is not judged")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw memory and speed as SVG")
     parser.add_argument("--seed", type=int, default=20261121)
     parser.add_argument(
@@ -439,7 +442,8 @@ def main() -> None:
     if arguments.serve:
         serve(arguments)
     elif arguments.crawl:
-        print(json.dumps(crawl(arguments.crawl, arguments.port, arguments.responses, arguments.set)))
+        one = (arguments.crawl, arguments.port, arguments.responses, arguments.set, arguments.steady)
+        print(json.dumps(crawl(*one)))
     else:
         site, crawls = run(arguments)
         publish(report(site, crawls[PLUGIN], crawls.get(CONTROL)), arguments.output)

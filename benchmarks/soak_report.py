@@ -96,7 +96,7 @@ class Crawl:
     """Number of items and RSS, at a hundred points."""
     tenths: list[Tenth]
     fresh: list[Fresh]
-    """One fresh crawl before the first tenth and one after each; empty for a control crawl."""
+    """One before the first tenth and one after each; none of a control crawl, nor where speed is not judged."""
     requests: int
     """Number of requests of the ten tenths, and a few more to keep the crawl busy to the end of the last tenth."""
     responses: int
@@ -174,16 +174,7 @@ def grows(values: Sequence[float], slack: float) -> bool:
 def checks(crawl: Crawl, control: Crawl | None) -> list[tuple[str, str, bool]]:
     """Return the name, the result and the outcome of each check."""
     first, last = crawl.tenths[0], crawl.tenths[-1]
-    found: list[tuple[str, str, bool]] = []
-    for name, what in (("pages/s", "pages_per_second"), ("CPU per page", "cpu_per_page")):
-        values = crawl.relative(what)
-        change = sum(values[-ENDS:]) / sum(values[:ENDS])
-        good = change >= 1 - STEADY if what == "pages_per_second" else change <= 1 + STEADY
-        found.append((f"{name}, last {ENDS} tenths / first {ENDS}", f"{change:.3f} beside crawls just begun", good))
-    plain = last.pages_per_second / first.pages_per_second
-    found.append(("pages/s, last tenth / first", f"{plain:.3f}", plain >= 1 - PLAIN))
-    busy = max(one.busy for one in crawl.fresh)
-    found.append(("CPU time in pauses", f"{100 * busy:.1f} % of a core", busy <= IDLE))
+    found = _speed(crawl) if crawl.fresh else []
     limit = GROWTH + NOISE / (last.items - crawl.tenths[WARM_UP - 1].items)
     for name, what in (("RSS", "rss"), ("RSS, trimmed", "trimmed"), ("malloc in use", "heap")):
         line = growth(crawl, control, what)
@@ -200,6 +191,22 @@ def checks(crawl: Crawl, control: Crawl | None) -> list[tuple[str, str, bool]]:
     for name in ("lost", "twice", "foreign", "errors"):
         count = getattr(crawl, name)
         found.append((name, str(count), count == 0))
+    return found
+
+
+def _speed(crawl: Crawl) -> list[tuple[str, str, bool]]:
+    """Return the checks of speed, beside crawls that had just begun."""
+    first, last = crawl.tenths[0], crawl.tenths[-1]
+    found: list[tuple[str, str, bool]] = []
+    for name, what in (("pages/s", "pages_per_second"), ("CPU per page", "cpu_per_page")):
+        values = crawl.relative(what)
+        change = sum(values[-ENDS:]) / sum(values[:ENDS])
+        good = change >= 1 - STEADY if what == "pages_per_second" else change <= 1 + STEADY
+        found.append((f"{name}, last {ENDS} tenths / first {ENDS}", f"{change:.3f} beside crawls just begun", good))
+    plain = last.pages_per_second / first.pages_per_second
+    found.append(("pages/s, last tenth / first", f"{plain:.3f}", plain >= 1 - PLAIN))
+    busy = max(one.busy for one in crawl.fresh)
+    found.append(("CPU time in pauses", f"{100 * busy:.1f} % of a core", busy <= IDLE))
     return found
 
 
@@ -226,15 +233,23 @@ def report(site: str, crawl: Crawl, control: Crawl | None) -> str:
     parts = [
         heading("soak.py", ["scrapy-dripper", "scrapy", "twisted", "lxml", "onnxruntime"]),
         f"{site}\nLoad of the machine at the end (1/5/15 minutes): {load}.\n{outcome}",
-        "With the plugin, by tenths of the crawl; memory in MB. 'Just begun' is a crawl of its own after each tenth"
-        f" ({crawl.fresh[0].pages_per_second:.1f} pages/s, {1000 * crawl.fresh[0].cpu_per_page:.2f} ms before the "
-        f"first).\n\n{_table(crawl)}",
+        f"With the plugin, by tenths of the crawl; memory in MB.{_begun(crawl)}\n\n{_table(crawl)}",
     ]
     if control is not None:
         parts.append(f"The control: the same crawl without the plugin.\n\n{_table(control)}")
     rows = [[name, value, "ok" if good else "FAILED"] for name, value, good in checks(crawl, control)]
     parts.append(table(["check", "found", ""], rows))
     return "\n\n".join(parts)
+
+
+def _begun(crawl: Crawl) -> str:
+    if not crawl.fresh:
+        return ""
+    first = crawl.fresh[0]
+    return (
+        f" 'Just begun' is a crawl of its own after each tenth ({first.pages_per_second:.1f} pages/s, "
+        f"{1000 * first.cpu_per_page:.2f} ms before the first)."
+    )
 
 
 def _table(crawl: Crawl) -> str:

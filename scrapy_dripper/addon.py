@@ -7,7 +7,7 @@ from scrapy.settings import BaseSettings, get_settings_priority
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.batcher import most_waiting
 from scrapy_dripper.crawl.log import DripperLogFormatter, say_errors_in_one_sentence
-from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
+from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware, DripperShellMiddleware, has_browser
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
 
 PAGE_BYTES = 500_000
@@ -17,7 +17,7 @@ ITEMS = 32
 
 
 class Addon:
-    """Install the spider middleware, backpressure, and what archives and scrapy-poet (if it is installed) need.
+    """Install the spider middleware, backpressure, and what archives, scrapy-poet and scrapy-playwright need.
 
     ``DRIPPER_WARC`` and ``DRIPPER_REPLAY`` also work with ``DRIPPER_ENABLED = False``.
     """
@@ -32,6 +32,9 @@ class Addon:
         config = Config.from_settings(settings)
         settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", DripperSpiderMiddleware, 25)
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", DripperBackpressureMiddleware, 20)
+        if config.retry_shells or has_browser(settings):
+            # After retries and redirects, and before the gate, which is for pages that a callback gets.
+            settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", DripperShellMiddleware, 30)
         _provide(settings)
         _archive(settings, config)
         if not config.enabled:

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any
 
-ENGINES = ("tagger", "qwen3")
+ENGINES = ("tagger", "qwen3", "encoder")
 """The engines that settings name without a path."""
+OUT_OF_PROCESS = ("qwen3", "encoder")
+"""Those whose model runs in one process, which all workers of a crawl ask."""
 FALLBACKS = ("trafilatura", "html", "empty", "none")
 """The built-in fallbacks."""
 CONTENT_TYPES = (

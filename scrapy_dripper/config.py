@@ -12,13 +12,13 @@ from dataclasses import Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper import checks
-from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, Check, did_you_mean, short
+from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, OUT_OF_PROCESS, Check, did_you_mean, short
 from scrapy_dripper.rules import RuleError, Rules, read_rules
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-__all__ = ["CONTENT_TYPES", "ENGINES", "FALLBACKS", "PREFIX", "Config", "ConfigError"]
+__all__ = ["CONTENT_TYPES", "ENGINES", "FALLBACKS", "OUT_OF_PROCESS", "PREFIX", "Config", "ConfigError"]
 
 PREFIX = "DRIPPER_"
 """Start of the names of settings."""
@@ -40,8 +40,8 @@ class Config:
     engine: str = _option(
         "tagger",
         checks.engine,
-        "What labels the blocks: 'tagger', 'qwen3' or a dotted path to a callable that takes the configuration and "
-        "returns an engine.",
+        "What labels the blocks: 'tagger', 'qwen3', 'encoder' or a dotted path to a callable that takes the "
+        "configuration and returns an engine.",
     )
     model: str | None = _option(
         None, checks.optional(checks.path), "Folder of the model; by default the model that is bundled with the engine."
@@ -91,6 +91,13 @@ class Config:
         checks.optional(checks.share),
         "Expected word F1, 0 to 1, below which a page goes to the fallback, or with DRIPPER_CASCADE to the engine. By "
         "default no page does.",
+        per_request=True,
+    )
+    retry_shells: bool = _option(
+        False,
+        checks.boolean,
+        "Whether a page that shows nothing until a script fills it is downloaded once more, in a browser, by "
+        "scrapy-playwright.",
         per_request=True,
     )
     rules: Rules | None = _option(
@@ -166,7 +173,7 @@ class Config:
         None,
         checks.optional(checks.whole(0)),
         "Largest number of worker processes that extract pages; by default one less than there are cores, and with "
-        "'qwen3' two more. 0 for a thread of the crawl.",
+        "'qwen3' or 'encoder' two more. 0 for a thread of the crawl.",
     )
     worker_memory: int = _option(1_024, checks.whole(256), "Memory limit of a worker process, in MiB of address space.")
     sandbox: str = _option(

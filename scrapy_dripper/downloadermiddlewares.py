@@ -1,4 +1,5 @@
-"""The downloader middlewares: one holds responses back while the engine is busy, one starts extractions early."""
+"""The downloader middlewares: one holds responses back while the engine is busy, one starts extractions early, and one
+sends pages that need a browser back."""
 
 from __future__ import annotations
 
@@ -7,9 +8,20 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
+from scrapy.settings import BaseSettings
 
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.extraction import FallbackReason
+
+BROWSER = "playwright"
+"""The key of a request's meta with which scrapy-playwright downloads it in a browser."""
+
+
+def has_browser(settings: BaseSettings) -> bool:
+    """Return True if scrapy-playwright downloads the requests that ask for a browser."""
+    handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
+    return any(BROWSER in f"{handlers[scheme]}".lower() for scheme in ("http", "https") if scheme in handlers)
 
 
 class DripperBackpressureMiddleware:
@@ -72,3 +84,46 @@ class DripperDownloaderMiddleware:
             except Exception:
                 self._dripper.stats.bug("the downloader middleware")
         return response
+
+
+class DripperShellMiddleware:
+    """Send a page that shows nothing until a script fills it back, to be downloaded once more in a browser.
+
+    Only for requests with ``DRIPPER_RETRY_SHELLS``. Each of their pages waits here for its extraction, which its item
+    gets later, and holds its place among ``CONCURRENT_REQUESTS`` meanwhile. A callback never sees the shell, and a page
+    is sent back once. Scrapy's HTTP cache is passed over, because it does not tell the two requests apart.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        config = Config.from_settings(crawler.settings)
+        if not config.enabled:
+            raise NotConfigured("DRIPPER_ENABLED is False")
+        if not has_browser(crawler.settings):
+            raise ConfigError(
+                "DRIPPER_RETRY_SHELLS needs the download handler of scrapy-playwright in DOWNLOAD_HANDLERS (got "
+                "none): pip install 'scrapy-dripper[playwright]', and set it for http and https as in the guide to "
+                "JavaScript pages"
+            )
+        self._dripper = Dripper.from_crawler(crawler)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> DripperShellMiddleware:
+        """Return the middleware of this crawl. Raise :exc:`~scrapy_dripper.config.ConfigError` for a wrong setting."""
+        return cls(crawler)
+
+    async def process_response(self, request: Request, response: Response) -> Response | Request:
+        """Return the response, or the request for a browser if the response is a shell without its article."""
+        if request.meta.get(BROWSER) or request.callback is NO_CALLBACK:
+            return response
+        try:
+            if not (200 <= response.status < 300 and self._dripper.config_for(response, request).retry_shells):
+                return response
+            extraction = await self._dripper.extract(response, request)
+        except Exception:
+            self._dripper.stats.bug("the retry of a shell")
+            return response
+        if extraction is None or extraction.fallback_reason is not FallbackReason.JS_SHELL or not extraction.is_empty:
+            return response
+        self._dripper.stats.shell_retried()
+        meta = {**request.meta, BROWSER: True, "dont_cache": True}
+        return request.replace(meta=meta, dont_filter=True)

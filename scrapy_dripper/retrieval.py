@@ -41,6 +41,11 @@ def with_retrieval(extraction: Extraction, document: Document, config: Config) -
     return extraction
 
 
+def check_tokenizer(config: Config) -> None:
+    """Raise :exc:`~scrapy_dripper.config.ConfigError` if the tokenizer of chunks cannot be loaded."""
+    measure(config)
+
+
 def measure(config: Config) -> Callable[[str], int]:
     """Return the function that measures a text in the unit of ``DRIPPER_CHUNK_SIZE``: characters or tokens.
 

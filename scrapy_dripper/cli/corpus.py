@@ -1,4 +1,4 @@
-"""``scrapy-dripper corpus extract WARC... -o DIR``: archives in, Parquet out."""
+"""``scrapy-dripper corpus``; ``corpus extract WARC... -o DIR``: archives in, Parquet out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from typing import Any
 
 from tqdm import tqdm
 
+from scrapy_dripper.cli import corpus_clean, corpus_report
 from scrapy_dripper.cli.console import UsageError, say
+from scrapy_dripper.cli.corpus_folder import claim, missing
 from scrapy_dripper.cli.options import OPTIONS, add_options, configured, count
 from scrapy_dripper.config import Config
 
@@ -36,7 +38,7 @@ exit codes: 0 every task was done, 1 a task failed, 2 wrong usage or an output t
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    corpus = commands.add_parser("corpus", help="extract whole archives", allow_abbrev=False)
+    corpus = commands.add_parser("corpus", help="extract whole archives, and clean the result", allow_abbrev=False)
     parts = corpus.add_subparsers(title="commands", metavar="COMMAND", required=True)
     extract = parts.add_parser(
         "extract",
@@ -71,6 +73,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     # Chunks and front matter are for items. A row of the table has its metadata in columns.
     add_options(extract, [name for name in OPTIONS if not name.startswith(("chunk_", "front_"))])
+    corpus_clean.add_parser(parts)
+    corpus_report.add_parser(parts)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -82,9 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         from scrapy_dripper.corpus.step import DripperExtractor
         from scrapy_dripper.corpus.table import Publish, RowWriter, schema
     except ImportError as error:
-        raise UsageError(
-            f"this command needs more packages ({error}): install them with pip install 'scrapy-dripper[corpus]'"
-        ) from None
+        raise missing(error) from None
     from loguru import logger
 
     logger.remove()  # Each task has its own log.
@@ -98,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     root = Path(os.path.commonpath([file.parent for file in files]))
     names = [file.relative_to(root).as_posix() for file in files]
     options = {"text": arguments.text, "on_error": arguments.on_error, "columns": columns, "config": _values(config)}
-    _claim(folder, {"root": str(root), "files": names, "tasks": tasks, "options": options})
+    claim(folder, {"root": str(root), "files": names, "tasks": tasks, "options": options})
     paths = folder / "logs" / "inputs.txt"
     paths.parent.mkdir(exist_ok=True)
     paths.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
@@ -164,26 +166,6 @@ def _files(inputs: list[str]) -> list[Path]:
             raise UsageError(f"{name}: no WARC file there ({', '.join(WARC)})")
         found |= dict.fromkeys(Path(os.path.realpath(file)) for file in files)
     return list(found)
-
-
-def _claim(folder: Path, values: dict[str, Any]) -> None:
-    """Record what is extracted into a folder. Raise :exc:`UsageError` if it was begun with other inputs or options."""
-    note = folder / "run.json"
-    values = json.loads(json.dumps(values))
-    try:
-        before = json.loads(note.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        if any(folder.glob("*.parquet")):
-            raise UsageError(f"{folder} has Parquet files of another program; name another folder") from None
-        unfinished = note.with_suffix(".part")
-        unfinished.write_text(json.dumps(values, indent=1), encoding="utf-8")
-        unfinished.replace(note)
-        return
-    wrong = [name for name in values if before.get(name) != values[name]]
-    if wrong:
-        raise UsageError(
-            f"{folder} was begun with other {' and '.join(wrong)} (see {note}); use those, or name another folder"
-        )
 
 
 def _stats(file: Path) -> Counter[str]:

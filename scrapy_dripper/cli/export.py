@@ -1,4 +1,4 @@
-"""``scrapy-dripper export``: turn a Qwen3 checkpoint into a prepared folder for ``DRIPPER_MODEL``."""
+"""``scrapy-dripper export``: turn a Qwen3 or encoder checkpoint into a folder for ``DRIPPER_MODEL``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ PROFILES = ("native", "v1.0")
 ANSWERS = ("json", "json_space", "json_colon", "mineru_v1", "mineru_v2", "compact")
 
 DESCRIPTION = """\
-Turn a Qwen3 checkpoint, from a local folder or the Hugging Face hub, into a prepared folder for DRIPPER_ENGINE =
-'qwen3'. It needs the extra [export], or [export-optimum], in a separate virtualenv. Before it starts, it prints and
+Turn a Qwen3 checkpoint into a prepared folder for DRIPPER_ENGINE = 'qwen3', or an encoder that classifies tokens into
+one for DRIPPER_ENGINE = 'encoder'. The checkpoint is a local folder or a name on the Hugging Face hub. The command
+needs the extra [export], or [export-optimum], in a separate virtualenv. Before it exports a Qwen3 model, it prints and
 checks how much disk and memory it needs.
 """
 EXAMPLES = """\
@@ -32,7 +33,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     parser = commands.add_parser(
         "export",
-        help="turn a Qwen3 checkpoint into a prepared folder",
+        help="turn a Qwen3 or encoder checkpoint into a prepared folder",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -85,38 +86,41 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Export or check, and return the exit code."""
+    from scrapy_dripper.engines.encoder import export as encoder
     from scrapy_dripper.engines.qwen3.export import ExportError, build
 
     try:
         if arguments.check is not None:
             if arguments.model is not None:
                 raise UsageError("--check takes a prepared folder, and no MODEL or OUT")
-            build.check(arguments.check, say, arguments.device or "auto")
+            check = encoder.check if encoder.is_prepared(arguments.check) else build.check
+            check(arguments.check, say, arguments.device or "auto")
             return 0
         if arguments.out is None:
             raise UsageError("expected MODEL and OUT, or --check FOLDER; see 'scrapy-dripper export --help'")
-        prepared = build.export(
-            build.Request(
-                model=arguments.model,
-                out=arguments.out,
-                exporter=arguments.exporter,
-                device=arguments.device,
-                cuda=arguments.cuda,
-                dtype=DTYPES.get(arguments.dtype),
-                profile=arguments.profile,
-                truncate_chars=arguments.truncate_chars,
-                prompt=arguments.prompt,
-                answer=arguments.answer,
-                context=arguments.context,
-                validate=arguments.validate,
-            ),
-            say,
+        request = build.Request(
+            model=arguments.model,
+            out=arguments.out,
+            exporter=arguments.exporter,
+            device=arguments.device,
+            cuda=arguments.cuda,
+            dtype=DTYPES.get(arguments.dtype),
+            profile=arguments.profile,
+            truncate_chars=arguments.truncate_chars,
+            prompt=arguments.prompt,
+            answer=arguments.answer,
+            context=arguments.context,
+            validate=arguments.validate,
         )
+        if encoder.is_encoder(arguments.model):
+            engine, folder = "encoder", encoder.export(request, say).folder
+        else:
+            engine, folder = "qwen3", build.export(request, say).folder
     except ExportError as error:
         raise UsageError(str(error)) from None
     if not arguments.validate:
-        say(f"not compared yet: on the target machine, run 'scrapy-dripper export --check {prepared.folder}'")
-    say(f"wrote {prepared.folder}: use it with DRIPPER_ENGINE = 'qwen3' and DRIPPER_MODEL = '{prepared.folder}'")
+        say(f"not compared yet: on the target machine, run 'scrapy-dripper export --check {folder}'")
+    say(f"wrote {folder}: use it with DRIPPER_ENGINE = '{engine}' and DRIPPER_MODEL = '{folder}'")
     return 0
 
 

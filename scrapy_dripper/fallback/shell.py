@@ -19,6 +19,7 @@ from lxml import etree
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.fallback.flight import flight
 from scrapy_dripper.fallback.nothing import nothing
 from scrapy_dripper.fallback.trees import limited_tree, title_of
 from scrapy_dripper.fallback.whole_page import whole_page
@@ -169,7 +170,7 @@ def _data(scripts: list[HtmlElement]) -> list[Any]:
             states += map(_unflattened, _loaded(text))
         elif (found := _state(text[:START])) is not None:
             states += _loaded(text[found.end() :])
-    return linked + states
+    return linked + states + flight(script.text or "" for script in scripts)
 
 
 def _loaded(text: str) -> list[Any]:

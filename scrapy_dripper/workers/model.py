@@ -3,6 +3,7 @@ failing."""
 
 from __future__ import annotations
 
+import threading
 import time
 
 from scrapy_dripper.config import Config
@@ -22,6 +23,7 @@ class Model:
         self._config = config
         self._pool = Pool(config, 1, "model")
         self._failures, self._again, self._lost = 0, 0.0, ""
+        self._lock = threading.Lock()
 
     @property
     def pids(self) -> list[int]:
@@ -38,6 +40,15 @@ class Model:
         The answer has the key ``lost`` while the model counts as lost. Some CUDA errors persist until the process ends,
         so a process that cannot go on is ended, and the model is loaded again after a pause.
         """
+        # Workers that wait for their turn while the model is lost must not each load it again.
+        with self._lock:
+            return self._labels(header, parts)
+
+    def close(self) -> None:
+        """End the process."""
+        self._pool.close()
+
+    def _labels(self, header: dict[str, object], parts: list[bytes]) -> Message:
         if time.monotonic() < self._again:
             return {"lost": self._lost}, []
         try:
@@ -62,10 +73,6 @@ class Model:
         else:
             self._pool.give_back(process)
         return answer
-
-    def close(self) -> None:
-        """End the process."""
-        self._pool.close()
 
     def _lose(self, why: str) -> Message:
         self._again, self._lost = time.monotonic() + RETRY_SECONDS, why

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import OUT_OF_PROCESS, Config
 from scrapy_dripper.fallback import dotted_path
 from scrapy_dripper.workers.model import Model
 from scrapy_dripper.workers.pool import Pool, processes
@@ -23,7 +23,7 @@ class Shared:
 
     def __init__(self, key: tuple[object, ...], config: Config) -> None:
         self._key, self._crawls = key, 0
-        self._model = Model(config) if config.engine == "qwen3" else None
+        self._model = Model(config) if config.engine in OUT_OF_PROCESS else None
         relay = None if self._model is None else self._model.label
         self.pool = Pool(config, processes(config), relay=relay, spare=True)
 

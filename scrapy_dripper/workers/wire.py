@@ -23,7 +23,7 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A document to extract. If a reason is given, it goes to its fallback straight away."""
+    """A document to extract. With a ``reason``, the worker runs the fallback."""
 
     document: Document
     config: Config
