@@ -31,8 +31,9 @@ CORRECTIONS is a folder with pages and, beside them, what the inspector exports 
 people have done (*.task.txt) or labels of 'annotate' (*.jsonl); or a folder that 'annotate --export' writes; or one
 with pages and their true texts, as for 'evaluate'.
 
-A site (a host) is learnt if the pages of it that are held out gain by the others, and is left as it was if not.
-Pages of other sites stay what they are. The URL of a page says which site it is of; of a file, --url says its URL.
+Parts of a site's pages (a site is a host) are held out and measured by what the others teach. A site is left as it was
+if it does not gain even with a standard error in its favour, and "unsure" if it gains by that error alone. Pages of
+other sites stay what they are. The URL of a page says which site it is of; of a file, --url says its URL.
 
 exit codes: 0 the model was written and every page was used, 1 a page could not be used (standard error says why), or no
 site has gained and nothing was written, 2 wrong usage, 130 Ctrl-C
@@ -125,8 +126,9 @@ class _Job:
             before, after, change = found
             print(f"\nall held pages: {before:.3f} before, {after:.3f} after, with what is left as it was")
             print(f"difference: {change.mean:+.3f} (95 % interval {change.low:+.3f} to {change.high:+.3f})")
-            if any(gain.learnt for gain in gains) and not change.excludes_zero:
-                say("the gain may be chance: its interval includes 0; correct more pages to be sure")
+            if any(gain.learnt for gain in gains) and change.low <= 0:
+                what = "no gain on held pages" if change.mean <= 0 else "the gain may be chance"
+                say(f"{what}: the interval includes 0; correct more pages to be sure")
 
     # ------------------------------------------------------------------ corrections
     def _corrections(self) -> list[Correction]:

@@ -1,7 +1,8 @@
 """Fit the weights of a site to its corrected pages: a regularised logistic regression on top of the model.
 
-The model's log-odds are the offset, so that weights only say where it errs. Newton's method finds them, with conjugate
-gradients for each step; the loss is strictly convex, so that the same pages always give the same weights.
+The model's log-odds, or what counts of them, are the offset, so that weights only say where it errs. Newton's method
+finds them, with conjugate gradients for each step; the loss is strictly convex, so that the same pages always give the
+same weights.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.engines.tagger.features import features
-from scrapy_dripper.engines.tagger.learnt import Site, log_odds
+from scrapy_dripper.engines.tagger.learnt import Site, trusted
 from scrapy_dripper.engines.tagger.model import Model
 from scrapy_dripper.engines.tagger.places import PLACES, Doubles, Places, Vocabulary
 from scrapy_dripper.learning.corrections import Correction
@@ -32,7 +33,7 @@ class Lesson:
 
     places: Places
     odds: Doubles
-    """The log-odds of the model, shape (n,)."""
+    """What counts of the model's answer, as log-odds, shape (n,)."""
     main: npt.NDArray[np.float64]
     """The right labels, 0 or 1, shape (n,)."""
     weight: Doubles
@@ -50,7 +51,7 @@ class Lesson:
         weight = np.sqrt((np.minimum(_HEAVIEST, share) + 0.5 / max(20, len(words))) * correction.trust)
         return cls(
             Places.of(page, vocabulary, grow=True),
-            log_odds(model(batch).probabilities),
+            trusted(model(batch).probabilities),
             correction.main.astype(np.float64),
             PAGE * weight / max(float(weight.sum()), 1e-9),
         )

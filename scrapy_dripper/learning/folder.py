@@ -15,7 +15,7 @@ from scrapy_dripper.engines.files import hashes, sha256
 from scrapy_dripper.engines.tagger.learnt import LEARNT, Learnt, Site
 from scrapy_dripper.engines.tagger.model import GRAPHS, MANIFEST, Model
 from scrapy_dripper.learning.corrections import Correction
-from scrapy_dripper.learning.learn import Gain
+from scrapy_dripper.learning.learn import LEAST, Gain
 
 NOTES = "learnt"
 """Key of the manifest: what was learnt, from how many pages, and what it gained."""
@@ -30,7 +30,8 @@ fitted to {pages} corrected pages. Pages of other sites have the same probabilit
 block it knows their tags, classes and ids; it holds no text of pages.
 
 Word F1 on pages that were held out: by the model as it was, and by weights that were fitted to the other pages of the
-site. Sites that are not learnt did not gain, or have too few pages to tell.
+site. Sites that are left as they were did not gain, or have a single page. Of those that are unsure, the held pages did
+not gain, but may by chance.
 
 {table}
 
@@ -61,7 +62,8 @@ def rows(gains: Sequence[Gain]) -> tuple[list[str], list[list[str]]]:
     for gain in gains:
         before = f"{sum(gain.before) / len(gain.before):.3f}"
         after = f"{sum(gain.after) / len(gain.after):.3f}" if gain.after else "-"
-        said = "learnt" if gain.learnt else "left as it was"
+        sure = gain.mean >= LEAST
+        said = ("learnt" if sure else "learnt, unsure") if gain.learnt else "left as it was"
         body.append([gain.site, str(len(gain.before)), before, after, f"{gain.mean:+.3f}" if gain.after else "-", said])
     return head, body
 

@@ -1,13 +1,17 @@
 """Learn site by site, and tell by pages held out what each site gained.
 
 Of a site's pages, one fold at a time is held out: the weights are fitted to the others, and the held pages are
-extracted with them, the whole way from bytes to text. A site whose held pages do not gain is left as it was.
+extracted with them, the whole way from bytes to text. A site is left as it was if its held pages say, with a standard
+error in its favour, that it does not gain: by few pages it is hard to tell, and weights from all of them are better
+than those that were measured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import sqrt
+from statistics import stdev
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.dataset.neutral import neutral_prf
@@ -23,7 +27,7 @@ from scrapy_dripper.page import read
 FOLDS = 5
 """Default number of folds; a site of fewer pages has as many as pages."""
 LEAST = 0.005
-"""Gain in word F1 on held pages from which a site is worth to be learnt."""
+"""Gain in word F1 from which a site is worth to be learnt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,14 @@ class Gain:
     def mean(self) -> float:
         """The mean gain of the held pages, 0 if there are none."""
         return (sum(self.after) - sum(self.before)) / len(self.after) if self.after else 0.0
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean gain, 0 if there are no held pages."""
+        if len(self.after) < 2:
+            return 0.0
+        changes = [new - old for old, new in zip(self.before, self.after, strict=True)]
+        return stdev(changes) / sqrt(len(changes))
 
 
 def learn(
@@ -71,7 +83,7 @@ def learn(
             for i, f1 in zip(held, _f1([pages[i] for i in held], model, Learnt({name: site})), strict=True):
                 after[i] = f1
         gain = Gain(name, tuple(before), tuple(after) if k > 1 else (), every)
-        if every or gain.mean >= LEAST:
+        if every or gain.mean + gain.error >= LEAST:
             sites[name] = fit(lessons, vocabulary)
             gain = Gain(name, gain.before, gain.after, True)
         gains.append(gain)

@@ -21,17 +21,18 @@ def one_by_one(page: Page, vocabulary: Vocabulary, weights: np.ndarray) -> list[
     """Return the sums as they are defined: block by block, and ancestor by ancestor."""
     tree, size = page.tree, len(vocabulary)
 
-    def sum_of(node: int, start: int, tags: bool = True) -> float:
-        found = names(str(tree.nodes[node].tag), tree.names[node])
-        return sum(weights[start + vocabulary[name]] for name in found if tags or name.startswith("."))
+    def names_of(node: int) -> list[str]:
+        return names(str(tree.nodes[node].tag), tree.names[node])
 
     sums = []
     for context, leaf in zip(page.blocks.context.tolist(), page.blocks.leaf.tolist(), strict=True):
-        total, node = weights[-1] + sum_of(context, size) + sum_of(leaf, 2 * size), leaf
+        around, node = set(), leaf
         while node >= 0:
-            total += sum_of(node, 0, tags=False)
+            around |= {name for name in names_of(node) if name.startswith(".")}
             node = int(tree.parent[node])
-        sums.append(total)
+        total = weights[-1] + sum(weights[vocabulary[name]] for name in around)
+        total += sum(weights[size + vocabulary[name]] for name in names_of(context))
+        sums.append(total + sum(weights[2 * size + vocabulary[name]] for name in names_of(leaf)))
     return sums
 
 

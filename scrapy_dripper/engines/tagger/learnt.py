@@ -29,15 +29,17 @@ DIGITS = 3
 """Decimals of a weight: what is too small for them is not kept."""
 EDGE = 1e-5
 """Probabilities of the model are first clipped to this distance from 0 and 1."""
+TRUST = 0.6
+"""Share of the model's log-odds that counts on a site that was corrected: there, it is too sure of itself."""
 _RESTORE = "restore the model folder, or learn again"
 
 Floats = npt.NDArray[np.float32]
 
 
-def log_odds(probabilities: Floats) -> Doubles:
-    """Return the log-odds of probabilities."""
+def trusted(probabilities: Floats) -> Doubles:
+    """Return what counts of the model's probabilities on a site that was corrected, as log-odds."""
     p = np.clip(probabilities.astype(np.float64), EDGE, 1 - EDGE)
-    odds: Doubles = np.log(p / (1 - p))
+    odds: Doubles = TRUST * np.log(p / (1 - p))
     return odds
 
 
@@ -71,7 +73,7 @@ class Site:
 
     def corrected(self, page: Page, probabilities: Floats) -> Floats:
         """Return the probabilities of the n blocks of a page with what was learnt, of shape (n,)."""
-        odds = log_odds(probabilities) + Places.of(page, self.vocabulary).odds(self.weights)
+        odds = trusted(probabilities) + Places.of(page, self.vocabulary).odds(self.weights)
         corrected: Floats = np.reciprocal(1 + np.exp(-np.clip(odds, -500, 500))).astype(np.float32)
         return corrected
 

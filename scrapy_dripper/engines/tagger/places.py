@@ -1,8 +1,9 @@
 """Where the blocks of pages stand, by the names of the elements around them, and what weights of names come to.
 
 The names of an element are its tag and its classes and ids. A block has the names of three places: the element that it
-is, the innermost element around its first text, and all the elements that it is inside of. Sums over the latter are
-differences of running sums over the nodes in document order, in which a subtree is a slice: linear, however deep.
+is, the innermost element around its first text, and all the elements that it is inside of, where each name counts once.
+Sums over the latter are differences of running sums over the nodes in document order, in which a subtree is a slice:
+linear, however deep.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class Places:
     name: Ints
     """The name of each pair."""
     around: Doubles
-    """Of each pair, 1 if the name counts for all blocks inside of the element, 0 if it is a tag: these say little."""
+    """Of each pair, 1 if the name counts for all blocks inside of the element; 0 if it does so for an element around
+    that, or if it is a tag, because tags around a block say little."""
     end: Ints
     """One past the last element of each element's subtree, shape (m,)."""
     context: Ints
@@ -67,6 +69,10 @@ class Places:
         known: dict[tuple[str, str], list[int]] = {}
         node: list[int] = []
         name: list[int] = []
+        around: list[bool] = []
+        end = page.tree.end.tolist()
+        inside: list[tuple[int, list[int]]] = []  # the elements around the present one: where each ends, and its names
+        counts: dict[int, int] = {}
         for i, (element, attributes) in enumerate(zip(page.tree.nodes, page.tree.names, strict=True)):
             key = (str(element.tag), attributes)
             numbers = known.get(key)
@@ -76,14 +82,21 @@ class Places:
                 else:
                     numbers = [vocabulary[one] for one in names(*key) if one in vocabulary]
                 known[key] = numbers
+            while inside and inside[-1][0] <= i:
+                for number in inside.pop()[1]:
+                    counts[number] -= 1
+            for number in numbers:
+                around.append(not counts.get(number))
+                counts[number] = counts.get(number, 0) + 1
+            inside.append((end[i], numbers))
             node.extend([i] * len(numbers))
             name.extend(numbers)
-        words = np.fromiter((one[0] == "." for one in vocabulary), dtype=np.float64, count=len(vocabulary))
+        words = np.fromiter((one[0] == "." for one in vocabulary), dtype=np.bool_, count=len(vocabulary))
         column = np.array(name, dtype=np.int64)
         return cls(
             node=np.array(node, dtype=np.int64),
             name=column,
-            around=words[column],
+            around=(words[column] & np.array(around, dtype=np.bool_)).astype(np.float64),
             end=page.tree.end.astype(np.int64),
             context=page.blocks.context.astype(np.int64),
             leaf=page.blocks.leaf.astype(np.int64),
