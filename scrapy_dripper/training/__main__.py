@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import json
 import platform
 import sys
 import time
@@ -75,6 +76,12 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument(
         "--predictions", type=Path, metavar="FILE", help="write the held-out texts here, as JSON Lines for 'evaluate'"
     )
+    top.add_argument(
+        "--fold-models",
+        type=Path,
+        metavar="DIR",
+        help="write the model of each fold there too, DIR/0 and so on, and DIR/folds.json: the fold of each page",
+    )
     return top
 
 
@@ -137,6 +144,12 @@ def train(arguments: argparse.Namespace) -> None:
         if arguments.predictions:
             arguments.predictions.write_text("\n".join(measured.lines) + "\n", encoding="utf-8")
         print(measured.report(arguments.folds))
+
+    if arguments.fold_models:
+        for k, (split, fitted) in enumerate(zip(folds, stack.folds, strict=True)):
+            export(fitted, names, arguments.fold_models / str(k), DecisionRule(), examples[split.seen[0]])
+        fold_of = {name: k for k, split in enumerate(folds) for name in split.measured}
+        (arguments.fold_models / "folds.json").write_text(json.dumps(fold_of) + "\n", encoding="utf-8")
 
     libraries = (*LIBRARIES, "torch") if arguments.networks else LIBRARIES
     notes = {

@@ -42,7 +42,7 @@ TOWER = (
 )
 """A page whose Markdown the README shows."""
 is_command = re.compile(
-    r"(?:scrapy-dripper (?:extract|evaluate|annotate|export|rules|doctor)|python (?:-m |\w+/)|make )"
+    r"(?:scrapy-dripper (?:extract|evaluate|annotate|learn|export|rules|doctor)|python (?:-m |\w+/)|make )"
 ).match
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
 from scrapy_dripper.engines.tagger.decision import DecisionRule, decide, without_holes
 from scrapy_dripper.engines.tagger.features import features
-from scrapy_dripper.engines.tagger.influence import influences
+from scrapy_dripper.engines.tagger.influence import CORRECTIONS, influences
+from scrapy_dripper.engines.tagger.learnt import Learnt
 from scrapy_dripper.engines.tagger.little import SURE, with_little
 from scrapy_dripper.engines.tagger.model import Model, bundled, schema_of
 from scrapy_dripper.engines.tagger.notes import with_notes
@@ -53,8 +55,10 @@ class Tagger:
     profile = "native"
     limits = Limits()
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, learnt: Learnt | None = None) -> None:
+        """``learnt`` takes the place of what the model's folder holds of corrections."""
         self._model = model
+        self._learnt = model.learnt if learnt is None else learnt
 
     @classmethod
     def load(cls, config: Config) -> Tagger:
@@ -68,6 +72,9 @@ class Tagger:
         """Return the labels, page type and quality of each page."""
         batch = features(pages)
         answer = self._model(batch)
+        if self._learnt:
+            corrected = self._learnt.corrected(pages, answer.probabilities, batch.edges)
+            answer = replace(answer, probabilities=corrected)
         rule = self._model.manifest.decoding
         edges = zip(batch.edges[:-1].tolist(), batch.edges[1:].tolist(), strict=True)
         parts = [(answer.probabilities[a:b], batch.size[a:b]) for a, b in edges]
@@ -92,7 +99,12 @@ class Tagger:
 
     def influences(self, page: Page) -> dict[str, npt.NDArray[np.float32]]:
         """Return which groups of features speak for and against each block of a page, as :mod:`.influence` has it."""
-        return influences(self._model, features([page]))
+        batch = features([page])
+        found = influences(self._model, batch)
+        if self._learnt and self._learnt.site_of(page.url):
+            said = self._model(batch).probabilities
+            found[CORRECTIONS] = self._learnt.corrected([page], said, batch.edges) - said
+        return found
 
     def close(self) -> None:
         """Release the model. Further calls have no effect."""
