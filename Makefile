@@ -21,9 +21,9 @@ comma := ,
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help crawl crawl-js test test-corpus test-export coverage lint docs docs-build reference fuzz train evaluate benchmark clean
+.PHONY: help crawl crawl-js corpus-demo test test-corpus test-export coverage lint docs docs-build reference fuzz train evaluate benchmark clean
 
-# $(call install,VIRTUALENV,EXTRA,PIP OPTIONS): pip says nothing but errors. It is upgraded first, because the one that
+# $(call install,VIRTUALENV,EXTRA,PIP OPTIONS): pip only prints errors. It is upgraded first, because the pip that
 # comes with Python 3.11 does not match all extras.
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or later is needed; name one: make PYTHON=python3.12")'
@@ -34,12 +34,12 @@ define install
 	@touch $@
 endef
 
-help:  ## List what there is to make
+help:  ## List the targets
 	@echo 'make TARGET [PYTHON=$(PYTHON)] [ARGS="..."]'
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s  %s\n", $$1, $$2 }' Makefile
 
-crawl: $(VENV)/.installed-cpu  ## Crawl the example site and show what comes out; or URLS="https://..."
+crawl: $(VENV)/.installed-cpu  ## Crawl the example site and show the results; or URLS="https://..."
 	@'$(VENV)/bin/python' example_project/crawl.py $(if $(URLS),--urls $(foreach url,$(URLS),'$(url)')) $(ARGS)
 
 crawl-js: $(VENV)/.installed-playwright  ## Crawl a page that JavaScript writes (gets a Chromium if there is none)
@@ -47,11 +47,14 @@ crawl-js: $(VENV)/.installed-playwright  ## Crawl a page that JavaScript writes 
 	  || '$(VENV)/bin/python' -m playwright install chromium
 	@'$(VENV)/bin/python' example_project/crawl.py --js $(ARGS)
 
-# Much of a crawl's test is waiting: two at a time take half as long, and do not need two cores.
-test: $(VENV_TEST)/.installed-dev  ## Run the tests in a virtualenv of their own; ARGS="-k name" go to pytest
+corpus-demo: $(VENV_CORPUS)/.installed-corpus  ## Archive the example site, extract and clean the archives, write a report
+	@'$(VENV_CORPUS)/bin/python' example_project/corpus.py $(ARGS)
+
+# Tests of crawls mostly wait, so two at a time take half as long, even on a single core.
+test: $(VENV_TEST)/.installed-dev  ## Run the tests in their own virtualenv; ARGS="-k name" is passed to pytest
 	@'$(VENV_TEST)/bin/python' -m $(PYTEST) $(JOBS) $(ARGS)
 
-# pyarrow takes 170 MB: it has a virtualenv that only these tests need.
+# pyarrow takes 170 MB, so these tests have their own virtualenv.
 test-corpus: $(VENV_CORPUS)/.installed-corpus  ## Run the tests of archives, with datatrove and Parquet
 	@'$(VENV_CORPUS)/bin/python' -m $(PYTEST) tests/corpus $(ARGS)
 
@@ -60,8 +63,8 @@ test-export: $(VENV_EXPORT)/.installed-export $(VENV_OPTIMUM)/.installed-export-
 	@'$(VENV_EXPORT)/bin/python' -m $(PYTEST) tests/engines/export tests/training/test_network.py tests/training/qwen3 $(ARGS)
 	@'$(VENV_OPTIMUM)/bin/python' -m $(PYTEST) tests/engines/export $(ARGS)
 
-# Code that needs torch or datatrove is tested in virtualenvs of its own: what none of the runs reaches is what counts.
-coverage: $(VENV_TEST)/.installed-dev  ## Run all tests, those with torch too, and list the lines that none reaches
+# Code that needs torch or datatrove is tested in separate virtualenvs. Only lines that no run reaches count as missing.
+coverage: $(VENV_TEST)/.installed-dev  ## Run all tests, including those with torch, and list the lines that none reaches
 	@'$(VENV_TEST)/bin/python' -m coverage erase
 	@$(MAKE) --no-print-directory test test-corpus test-export PYTEST='coverage run -m pytest' JOBS=
 	@'$(VENV_TEST)/bin/python' -m coverage combine --quiet
@@ -96,7 +99,7 @@ benchmark: $(VENV)/.installed-cpu  ## Measure speed beside Trafilatura on the de
 	@'$(VENV)/bin/python' benchmarks/extract.py
 	@'$(VENV)/bin/python' benchmarks/crawl.py
 
-clean:  ## Remove the virtualenvs and all that was built; keeps the data in .cache
+clean:  ## Remove the virtualenvs and everything that was built; keep the data in .cache
 	rm -rf '$(VENV)' '$(VENV_TEST)' '$(VENV_DOCS)' '$(VENV_CORPUS)' '$(VENV_EXPORT)' '$(VENV_OPTIMUM)' build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find scrapy_dripper models tests benchmarks example_project docs -name __pycache__ -prune -exec rm -rf {} +
 

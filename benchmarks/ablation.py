@@ -1,10 +1,10 @@
-"""What each part of the tagger is worth: the recipe of ``make train`` with parts left out, and pages without each rule.
+"""Measure the value of each part of the tagger: ``make train`` with parts left out, and without each rule.
 
-All figures are those of folds grouped by host, with neutral titles. The first table decides block by block from the
-probabilities of a part of the model, without any rule. The second goes the whole way from the probabilities of the
-complete model to its labels, with one rule less in each row. Differences are to the row of the complete model, with
-intervals over pages. What takes long, the examples and the parts of the first stage, is kept in a folder, so that a run
-that was stopped goes on where it was.
+All figures are from folds grouped by host, with neutral titles. The first table decides block by block, from the
+probabilities of a part of the model, without any rules. The second table uses the complete model, and leaves out one
+rule in each row. Differences are relative to the row of the complete model, with intervals over pages. Slow
+intermediate results (the examples and the parts of the first stage) are stored in a folder, so that a run that was
+stopped can be resumed.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Lab:
         self.examples, self.folds = self._keep(self.store, partial(self._prepare, samples, learnt, folds))
 
     def _keep(self, path: Path, make: Callable[[], Any]) -> Any:
-        """Return what is kept in a file, which is made if it is not there."""
+        """Return the object in a file, which is made if it does not exist."""
         if not path.exists():
             made = pickle.dumps(make(), protocol=5)
             path.with_suffix(".part").write_bytes(made)
@@ -150,7 +150,7 @@ class Lab:
         return found, types
 
     def calibrated(self, p: Probabilities) -> Probabilities:
-        """Return calibrated probabilities. For speed, one line for all folds: it has two parameters."""
+        """Return calibrated probabilities. For speed, all folds share one calibration, which has two parameters."""
         names = list(p)
         line = calibrate(
             np.concatenate([p[name] for name in names]).astype(np.float64),
@@ -159,7 +159,7 @@ class Lab:
         return {name: line(p[name].astype(np.float64)).astype(np.float32) for name in names}
 
     def score(self, p: Probabilities, types: Probabilities | None) -> Scores:
-        """Return word F1 by page, block by block. Without types, all have the weight of recall of articles."""
+        """Return word F1 by page, block by block. Without types, all pages have the weight of recall of articles."""
         decoding, found = Decoding(), {}
         for name, own in self.calibrated(p).items():
             if name in self.samples:
@@ -207,7 +207,9 @@ def _without_each(task: tuple[Sample, npt.NDArray[np.float32], npt.NDArray[np.fl
     size = engine.features([page]).size
     found = {}
     for what in ("", *RULES):
-        left_out = patch.object(engine, what, lambda *arguments: arguments[-1])  # every rule takes the labels last
+        left_out = patch.object(
+            engine, what, lambda *arguments: arguments[-1]
+        )  # every rule takes the labels as its last argument
         with left_out if what else contextlib.nullcontext():
             main = engine.choose(page, p, size, Decoding(), types)
         found[what] = _f1(sample, page.blocks.text, main)
@@ -215,7 +217,7 @@ def _without_each(task: tuple[Sample, npt.NDArray[np.float32], npt.NDArray[np.fl
 
 
 def rows(lab: Lab, named: Mapping[str, Scores], whole: str) -> str:
-    """Return a table: the means of each set and of all sets, and the difference of the latter to a row."""
+    """Return a table: the means of each set and of all sets, and the difference of the latter from a row."""
     parts = list(dict.fromkeys(sample.part for sample in lab.samples.values() if sample.id in named[whole]))
     of = {part: [name for name in named[whole] if lab.samples[name].part == part] for part in parts}
     found = []

@@ -29,7 +29,7 @@ PARAGRAPHS = (
     "light, and somebody who shows how the first ten rows are made.",
 )
 BEFORE, AFTER = PARAGRAPHS[3][:60], PARAGRAPHS[4][:60]
-"""How the paragraphs around the structure begin, by which it is found in what comes out."""
+"""The beginnings of the paragraphs around the structure, by which it is found in the output."""
 
 _MENU = "".join(f'<li><a href="/{name.lower()}">{name}</a></li>' for name in ("Home", "Courses", "Yarn", "About us"))
 _CARDS = "".join(
@@ -70,13 +70,13 @@ def _plain(structure: str) -> str:
 
 
 def articles(structure: str) -> list[str]:
-    """Return pages of three kinds, a blog, a documentation and one without marks, each with a structure in it."""
+    """Return three pages (a blog, a documentation, and a page without telling class names) with a structure in each."""
     head = "<!DOCTYPE html><html lang='en'><head><title>How a cloth is made</title></head>"
     return [f"{head}<body>{made(structure)}</body></html>" for made in (_blog, _documentation, _plain)]
 
 
 def within(markdown: str) -> str | None:
-    """Return what stands between the paragraphs around the structure, with the footnotes of the page; None if lost."""
+    """Return the text between the paragraphs around the structure, with the page's footnotes; None if it is lost."""
     start, end = markdown.find(BEFORE), markdown.find(AFTER)
     if start < 0 or end < start:
         return None

@@ -1,4 +1,4 @@
-"""An engine for crawls under attack: the bundled tagger, which is stuck at chosen pages and holds the interpreter."""
+"""An engine for crawls under attack: the bundled tagger, which gets stuck on some pages and blocks the interpreter."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.page import Page
 
 BURN = "/burn/"
-"""What the URL of a page holds that the engine is stuck at."""
+"""Part of the URL of pages on which the engine gets stuck."""
 
 
 class Burning:
-    """Label pages as the bundled tagger does; be stuck in a regular expression at those whose URL has :data:`BURN`."""
+    """Labels pages as the bundled tagger does, but gets stuck in a regular expression if the URL has :data:`BURN`."""
 
     name = "tagger"
 
@@ -30,5 +30,5 @@ class Burning:
         return self._tagger.label(pages)
 
     def close(self) -> None:
-        """Let go of the model."""
+        """Release the model."""
         self._tagger.close()

@@ -1,12 +1,12 @@
 """Live crawls with a hostile page among good ones: delays of the event loop, speed of the other pages, and shutdown.
 
-The pages come from a server in a process of its own, and each crawl runs in a fresh process with two workers. In the
-middle of a crawl one hostile page is asked for. While it is worked on, the good pages that come out are counted; the
-same part of the crawl without it, before and after all others, is what that is compared with. A second crawl of each
-page is sent SIGINT as soon as the page is worked on, and the time until it has ended is measured.
+The pages come from a server in its own process, and each crawl runs in a fresh process with two workers. In the middle
+of a crawl, one hostile page is requested. While it is processed, the good pages are counted. This is compared with the
+same part of crawls without the hostile page, before and after all others. A second crawl of each page gets SIGINT as
+soon as the page is processed, and the time until the crawl ends is measured.
 
-The first row is a page at which the engine is stuck in a regular expression, which holds the interpreter and does not
-end. The others held or filled a crawl once.
+In the first row, the engine gets stuck in a regular expression, which blocks the interpreter and does not end. The
+other pages blocked or filled a crawl once.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ from scrapy_dripper.config import Config
 TIMEOUT = 5
 WORKERS = 2
 AT = 0.4
-"""Share of the good pages that are asked for before the hostile one."""
+"""Share of the good pages that are requested before the hostile one."""
 CONTROL = "(none)"
 LONG = 20_000
 _TEXT = "<p>" + "A page that would hold a crawl is one among many that are as they should be. " * 4 + "</p>"
@@ -93,7 +94,7 @@ def path(name: str) -> str:
 
 
 def crawl(name: str, port: int, pages: int) -> dict[str, Any]:
-    """Crawl in this process; print a line when the hostile page is about to be worked on; return what was measured."""
+    """Crawl in this process and return the measurements. Print a line before the hostile page is processed."""
     import scrapy
     from scrapy import signals
     from scrapy.crawler import AsyncCrawlerProcess
@@ -165,18 +166,18 @@ def crawl(name: str, port: int, pages: int) -> dict[str, Any]:
 
 
 def rate(result: Mapping[str, Any]) -> float:
-    """Return how many good pages came out each second, after the first tenth of them."""
+    """Return the number of good pages per second, after the first tenth of them."""
     times = sorted(result["done"])
     first, last = len(times) // 10, len(times) - 1
     return (last - first) / (times[last] - times[first])
 
 
 def beside(result: Mapping[str, Any], controls: Sequence[Mapping[str, Any]]) -> float | None:
-    """Return the speed of the good pages while the hostile one was worked on, relative to crawls without it.
+    """Return the speed of the good pages while the hostile one was processed, relative to crawls without it.
 
-    What is compared are the same pages, because some take longer than others. Those that were labelled together with
-    the hostile one may have to wait for it, and are left out: as many as a batch has. None if it took less than two
-    seconds, which is too short for a figure.
+    The same pages are compared, because some take longer than others. As many pages as a batch has are left out,
+    because the pages of the hostile page's batch may have to wait for it. The result is None if the hostile page took
+    less than two seconds, which is too short to measure.
     """
     times = sorted(result["done"])
     begin, end = result["asked"], min(result.get("at", times[-1]), times[-1])
@@ -193,7 +194,7 @@ def run(arguments: argparse.Namespace) -> str:
     """Run all crawls and return the report."""
     command = [sys.executable, str(Path(__file__).resolve())]
     common = ["--data", str(arguments.data), "--pages", str(arguments.pages), "--seed", str(arguments.seed)]
-    names = [name for name in ATTACKS if arguments.only in name]
+    names = [name for name in ATTACKS if any(part in name for part in arguments.only.split(","))]
     server = subprocess.Popen([*command, "--serve", *common], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     rows = []
     with server:
@@ -213,11 +214,14 @@ def run(arguments: argparse.Namespace) -> str:
             found: dict[str, Any] = json.loads(lines[-1])
             return found
 
-        results = {name: whole(name) for name in tqdm([CONTROL, *names], unit="crawl")}
-        controls = [results.pop(CONTROL), whole(CONTROL)]
+        crawls = [CONTROL, *names] * arguments.repeat + [CONTROL]
+        results: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for name in tqdm(crawls, unit="crawl"):
+            results[name].append(whole(name))
+        controls = results.pop(CONTROL)
         normal = statistics.mean(map(rate, controls))
         for name in tqdm(names, unit="stop"):
-            result = results[name]
+            runs = results[name]
             with start(name) as process:
                 assert process.stdout is not None
                 process.stdout.readline()
@@ -226,18 +230,18 @@ def run(arguments: argparse.Namespace) -> str:
                 process.send_signal(signal.SIGINT)
                 process.stdout.read()
             stopped = time.perf_counter() - begin
-            speed = beside(result, controls)
+            speeds = [speed for run in runs if (speed := beside(run, controls)) is not None]
             rows.append(
                 [
                     name,
                     f"{len(ATTACKS[name]):,}",
-                    result["reason"] or result["end"],
-                    f"{result['seconds']:.1f}",
-                    f"{result['lag']:.0f}",
-                    f"{rate(result) / normal:.2f}",
-                    "-" if speed is None else f"{speed:.2f}",
+                    " ".join(sorted({run["reason"] or run["end"] for run in runs})),
+                    f"{statistics.median(run['seconds'] for run in runs):.1f}",
+                    f"{max(run['lag'] for run in runs):.0f}",
+                    f"{statistics.median(map(rate, runs)) / normal:.2f}",
+                    f"{statistics.median(speeds):.2f}" if len(speeds) == len(runs) else "-",
                     f"{stopped:.1f}",
-                    str(result["lost"]),
+                    str(sum(run["lost"] for run in runs)),
                 ]
             )
         assert server.stdin is not None
@@ -245,15 +249,20 @@ def run(arguments: argparse.Namespace) -> str:
     columns = "hostile page,bytes,end,took s,lag p99 ms,pages/s / without,while it takes,SIGINT to end s,lost".split(
         ","
     )
-    low, high = sorted(map(rate, controls))
+    low, *_, high = sorted(map(rate, controls))
     return "\n\n".join(
         [
             heading("attacks.py", ["scrapy-dripper", "scrapy", "lxml", "trafilatura"]),
             f"One hostile page among {pages} development pages; {WORKERS} workers, DRIPPER_TIMEOUT is {TIMEOUT} s. Lag "
-            "is how late a\ntimer of 20 ms in the event loop comes while the page is worked on. Without a hostile page "
-            f'a crawl has {low:.1f} and\n{high:.1f} pages/s: what others are compared with is the mean. "While it '
-            'takes" is\nrelative to the same pages without it, where it takes two seconds or more. SIGINT comes half a '
-            "second after\nthe page; the crawl then finishes the pages that it has downloaded.",
+            "is the delay of a\n20 ms timer in the event loop while the page is processed. Without a hostile page, "
+            f"crawls have {low:.1f} to\n{high:.1f} pages/s, whose mean is the reference. 'While it takes' is "
+            "relative to the same\npages without it, if it takes two seconds or more. SIGINT is sent half a second "
+            "after the page; the crawl\nthen finishes the pages that it has downloaded."
+            + (
+                f" The table has medians of {arguments.repeat} crawls, and their longest lag."
+                if arguments.repeat > 1
+                else ""
+            ),
             table(columns, rows),
         ]
     )
@@ -264,7 +273,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Crawls with a hostile page among good ones.")
     parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of *.html; default: .cache/wcxb-dev/html")
     parser.add_argument("--pages", type=int, default=400, help="good pages; default: 400")
-    parser.add_argument("--only", default="", help="those with this in their name")
+    parser.add_argument("--repeat", type=int, default=1, help="crawls beside each page; default: 1")
+    parser.add_argument("--only", default="", help="those with this in their name; several with commas")
     parser.add_argument("--seed", type=int, default=20261121)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "attacks.txt")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)

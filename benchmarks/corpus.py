@@ -1,4 +1,4 @@
-"""The pages that the benchmarks run on: a fixed sample of the development data."""
+"""The pages of the benchmarks: a fixed sample of the development data."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ DEFAULT = Path(__file__).parents[1] / ".cache" / "wcxb-dev" / "html"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One HTML file and its page type, ``page`` where the data has no ground truth beside it."""
+    """One HTML file and its page type, which is ``page`` if the data have no ground truth."""
 
     path: Path
     kind: str
 
 
 def sample(folder: Path, size: int, seed: int) -> tuple[list[Sample], list[Sample]]:
-    """Return so many pages of a folder, every page type by its share, and the rest; both in a fixed random order.
+    """Return a sample of a folder's pages, with every page type by its share, and the rest, in a fixed random order.
 
     Raise SystemExit, saying how to get the data, if the folder has no pages.
     """

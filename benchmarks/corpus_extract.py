@@ -1,8 +1,8 @@
 """CPU time of complete datatrove pipelines on the same WARC shards: ours, and its own reader with Trafilatura.
 
-Each run is a task of its own, from opening the shard to the last document, with the loading of the engine and the
-child process in which datatrove runs Trafilatura; every process counts. Shards come in random order, and the pipelines
-in random order for each, so that noise of the machine hits all alike. Needs the extras [corpus] and [cpu], and warcio,
+Each run is a separate task, from opening the shard to the last document. It includes loading the engine, and the child
+process in which datatrove runs Trafilatura. The order of shards is random, and so is the order of pipelines for each
+shard, so that noise of the machine affects all pipelines equally. Needs the extras [corpus] and [cpu], and warcio,
 faust-cchardet and python-magic for datatrove's reader.
 """
 
@@ -73,7 +73,7 @@ def main() -> None:
                 for index in range(number, len(bodies), len(shards))
             ]
             (shard / "shard.warc").write_bytes(b"".join(records))
-        for pipeline in PIPELINES.values():  # what is imported is imported once
+        for pipeline in PIPELINES.values():  # import everything before the measurement
             run(pipeline(str(shards[0])))
         chance.shuffle(shards)
         for shard in shards:
@@ -90,7 +90,7 @@ def run(steps: list[Any]) -> int:
     for step in steps:
         data = step(data, 0, 1)
     found = sum(bool(document.text) for document in data)
-    time.sleep(0.2)  # until a child has ended, whose time counts
+    time.sleep(0.2)  # until a child process has ended, because its time counts
     return found
 
 
@@ -124,7 +124,7 @@ def report(seconds: dict[str, list[float]], documents: dict[str, int], pages: in
 
 
 def results() -> Path:
-    """Return where the report goes."""
+    """Return the path of the report."""
     return Path(__file__).parent / "results" / "corpus_extract.txt"
 
 

@@ -1,9 +1,9 @@
 """Compare a crawl with the plugin to the same crawl with Trafilatura, in the callback or in a pool, and without either.
 
-The pages come from a server on the loopback interface in a process of its own, each crawl runs in a fresh process,
-and the variants take turns. The callback of the Trafilatura variant makes one call,
-``trafilatura.extract(response.text, url=response.url, output_format="markdown")``, as people write it; the other one
-makes the same call in a ``ProcessPoolExecutor`` and waits for it.
+The pages come from a server on the loopback interface in its own process, each crawl runs in a fresh process, and the
+variants take turns. One Trafilatura variant calls ``trafilatura.extract(response.text, url=response.url,
+output_format="markdown")`` in the callback, as people usually write it. The other one makes the same call in a
+``ProcessPoolExecutor`` and waits for it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def serve(arguments: argparse.Namespace) -> None:
 
 
 class Meter:
-    """Measures a crawl in this process: time, CPU time, memory, and how late the event loop is."""
+    """Measures a crawl in this process: time, CPU time, memory, and the lag of the event loop."""
 
     def __init__(self) -> None:
         self.lags: list[float] = []
@@ -69,30 +69,30 @@ class Meter:
         self.empty = 0
 
     def mark(self) -> None:
-        """Note the beginning or the end."""
+        """Record the beginning or the end."""
         self.marks.append((time.perf_counter(), time.process_time(), children_cpu(os.getpid())))
 
     def count(self, item: dict[str, Any]) -> None:
-        """Note an item."""
+        """Record an item."""
         self.empty += not item.get("markdown")
 
     async def watch_loop(self) -> None:
-        """Note again and again how late a timer is."""
+        """Record repeatedly how late a timer is."""
         while True:
             due = time.perf_counter() + SAMPLING
             await asyncio.sleep(SAMPLING)
             self.lags.append(1000 * (time.perf_counter() - due))
 
     def watch_memory(self) -> None:
-        """Note the most memory, in a thread, until the crawl ends."""
+        """Record the peak memory, in a thread, until the crawl ends."""
         while len(self.marks) < 2:
             self.memory = max(self.memory, memory(os.getpid()))
             time.sleep(0.5)
 
     def figures(self, pages: int) -> dict[str, float]:
-        """Return what was measured."""
+        """Return the measurements."""
         (opened, cpu_before, children_before), (closed, cpu_after, children_after) = self.marks
-        lags = sorted(self.lags) or [0.0]  # a crawl of a few pages is over before the first sample
+        lags = sorted(self.lags) or [0.0]  # a crawl of a few pages ends before the first sample
         return {
             "pages/s": pages / (closed - opened),
             "cpu": 1000 * (cpu_after - cpu_before) / pages,
@@ -106,7 +106,7 @@ class Meter:
 
 
 def crawl(variant: str, port: int, pages: int) -> dict[str, Any]:
-    """Crawl all pages in this process and return what was measured."""
+    """Crawl all pages in this process and return the measurements."""
     import scrapy
     import trafilatura  # noqa: F401 (imported before the clock starts)
     from scrapy import signals
@@ -160,14 +160,14 @@ def crawl(variant: str, port: int, pages: int) -> dict[str, Any]:
 
 
 def warm_up() -> None:
-    """Import in a process of the pool what its first page would wait for."""
+    """Import in a process of the pool what its first page would have to import."""
     import trafilatura  # noqa: F401
 
-    time.sleep(1)  # so that each process of the pool has one
+    time.sleep(1)  # so that each process of the pool gets one call
 
 
 def peer(html: str, url: str) -> str | None:
-    """Return what Trafilatura makes of a page."""
+    """Return Trafilatura's extraction of a page."""
     import trafilatura
 
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
@@ -177,7 +177,7 @@ def peer(html: str, url: str) -> str | None:
 
 def run(arguments: argparse.Namespace) -> str:
     """Run all crawls and return the report."""
-    sample(arguments.data, arguments.pages, arguments.seed)  # says what is missing before anything starts
+    sample(arguments.data, arguments.pages, arguments.seed)  # reports missing data before anything starts
     command = [sys.executable, str(Path(__file__).resolve())]
     common = ["--data", str(arguments.data), "--pages", str(arguments.pages), "--seed", str(arguments.seed)]
     turns = [variant for _ in range(arguments.repeats) for variant in VARIANTS]
@@ -235,23 +235,24 @@ def report(results: dict[str, list[dict[str, Any]]], pages: int, arguments: argp
         "pages/s,range,/ trafilatura,/ thread,CPU ms/page,in children,lag p50 ms,lag p95 ms,lag p99 ms,peak MB,lost,"
         "errors,empty"
     )
-    # The system counts the time of children in hundredths of a second: a crawl of a few pages may have none.
+    # The system counts the time of children in hundredths of a second, so it may be 0 for a crawl of a few pages.
     crawl_cpu, worker_cpu = median(TWO, "cpu"), max(1.0, median(TWO, "cpu of children"))
     curve = [[str(n), str(n - 1), f"{min(1000 / crawl_cpu, (n - 1) * 1000 / worker_cpu):.0f}"] for n in CORES]
     return "\n\n".join(
         [
             heading("crawl.py", ["scrapy-dripper", "scrapy", "twisted", "trafilatura", "onnxruntime"]),
             f"{pages} pages from a server on the loopback interface, seed {arguments.seed}; every variant "
-            f"{arguments.repeats} times, by turns: medians,\nand sums for lost items and logged errors. "
-            f"CONCURRENT_REQUESTS is {SETTINGS['CONCURRENT_REQUESTS']}, everything else Scrapy's default; one item per "
-            "page.\n"
-            "Lag is how late a timer of 20 ms in the event loop comes; empty are items without Markdown. Peak MB is\n"
-            "the memory of all processes, what they share counted once.\n"
+            f"{arguments.repeats} times, in turns: medians,\nand sums for lost items and logged errors. "
+            f"CONCURRENT_REQUESTS is {SETTINGS['CONCURRENT_REQUESTS']}, everything else is Scrapy's default; one item "
+            "per page.\n"
+            "Lag is the delay of a 20 ms timer in the event loop; empty items have no Markdown. Peak MB is\n"
+            "the memory of all processes, with shared memory counted once.\n"
             f"Fallbacks of the plugin in a crawl, by reason: {reasons}.",
             table(["crawl", *columns.split(",")], rows),
-            "Simulated, not measured: the crawl's process has a core for itself and takes what it took above with 2 "
-            "workers,\nand each further core has a worker, whose cost a page does not depend on how many there are. So "
-            "pages/s are the\nlesser of one core over the crawl's CPU time a page and the workers' cores over theirs.",
+            "Simulated, not measured: the crawl's process has its own core, with the CPU time per page from above with "
+            "2 workers,\nand each further core has a worker, whose CPU time per page does not depend on their number. "
+            "So pages/s is the\nminimum of one core over the crawl's CPU time per page, and the workers' cores over "
+            "theirs.",
             table(["cores", "workers", "pages/s"], curve),
         ]
     )

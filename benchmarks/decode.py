@@ -1,11 +1,11 @@
 """Cost of the Qwen3 loop: forward passes, positions and CPU time; and a check that it does not change labels.
 
     python benchmarks/decode.py                     passes and positions against the quality of the draft
-    python benchmarks/decode.py --prove             labels against those of one token at a time
+    python benchmarks/decode.py --prove             labels compared with decoding one token at a time
     python benchmarks/decode.py --time FOLDER       CPU time of each way to decode, beside a bare prefill
     python benchmarks/decode.py --pages FOLDER      passes on real pages, with the tagger's drafts
 
-The first two run on the small random models of the tests, the others on a prepared model of yours.
+The first two use the small random models of the tests, the others a prepared model that you name.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ class Bench:
         self.chance = np.random.default_rng(0)
 
     def task(self, n: int, tokens: int) -> Task:
-        """Return a random prompt of so many tokens with n blocks to label."""
+        """Return a random prompt with a number of tokens and n blocks to label."""
         page = self.chance.integers(3, self.vocabulary, size=tokens - len(self.prompt.shared))
         prompt = np.concatenate([self.prompt.shared, page])
         return Task(prompt, self.grammar.answer(n), np.zeros(n, dtype=np.bool_), self.grammar.main, self.grammar.other)
 
     def begin(self, task: Task, *, shared: bool = True) -> int:
-        """Make room for a prompt and all of its answer."""
+        """Allocate a cache for a prompt and its whole answer."""
         return self.passes.begin([len(task) + 1], shared=shared)
 
     def drafted(self, task: Task, labels: np.ndarray, accuracy: float) -> Task:
-        """Return the task with a draft of which so many labels, to the nearest whole one, are right."""
+        """Return the task with a draft in which a share ``accuracy`` of the labels (rounded) is right."""
         wrong = np.zeros(len(labels), dtype=np.bool_)
         wrong[self.chance.permutation(len(labels))[: round(len(labels) * (1 - accuracy))]] = True
         return Task(task.prompt, task.answer, labels ^ wrong, task.main, task.other)
@@ -77,14 +77,14 @@ class Bench:
 # ---------------------------------------------------------------------- passes
 @dataclass(frozen=True)
 class Cost:
-    """Means over pages, of passes and of positions beyond the prompt."""
+    """Mean numbers of passes, and of positions beyond the prompt, per page."""
 
     passes: float
     positions: float
 
 
 def measure(bench: Bench, n: int, repeats: int) -> tuple[Cost, Cost, dict[float, Cost]]:
-    """Return what one token at a time, chunks, and drafts of each accuracy cost."""
+    """Return the costs of decoding one token at a time, in chunks, and with drafts of each accuracy."""
     found: dict[object, list[Decoded]] = {}
     size = 0
     for _ in range(repeats):
@@ -132,7 +132,7 @@ def drafts(arguments: argparse.Namespace) -> str:
 
 # ---------------------------------------------------------------------- proof
 def prove(arguments: argparse.Namespace) -> str:
-    """Return how many pages had the same labels whichever way they were decoded."""
+    """Return how many pages had the same labels with all ways to decode."""
     rows = []
     for folder in arguments.folders or sorted(PREPARED.iterdir()):
         for answer in arguments.answers or fitting(load_prepared(folder).tokenizer()):
@@ -213,14 +213,14 @@ def timing(arguments: argparse.Namespace) -> str:
 
 # ---------------------------------------------------------------------- real pages
 QUALITIES = (1.0, 0.95, 0.9, 0.8, 0.6, 0.0)
-"""Least shares of the draft that are right, of the rows of the table."""
+"""Minimum share of correct labels in the draft, for each row of the table."""
 SIZES = {"1 to 15 blocks": range(1, 16), "16 to 30": range(16, 31), "over 30": range(31, 100_000)}
 FEW = 5
-"""Prompts that a point of the plot stands for, at least."""
+"""Minimum number of prompts for a point of the plot."""
 
 
 def decoded_pages(arguments: argparse.Namespace) -> tuple[int, list[Decoded]]:
-    """Decode real pages, each prompt alone, with the tagger's drafts, up to a number of prompts."""
+    """Decode real pages, one prompt at a time, with the tagger's drafts, up to a number of prompts."""
     chosen, _ = sample(arguments.data, arguments.cases, arguments.seed)
     config = Config(engine="qwen3", model=str(arguments.pages), oversize="window")
     engine = load_engine(config)
@@ -251,7 +251,7 @@ def decoded_pages(arguments: argparse.Namespace) -> tuple[int, list[Decoded]]:
 
 
 def pages(arguments: argparse.Namespace) -> str:
-    """Return what real pages cost with the tagger's drafts, by how good these are, and write the plot."""
+    """Return the costs of real pages with the tagger's drafts, by the accuracy of the drafts, and write the plot."""
     number, found = decoded_pages(arguments)
     rows: list[list[str]] = []
     points: dict[str, list[tuple[float, float, float]]] = {name: [] for name in SIZES}

@@ -31,7 +31,7 @@ class Line:
 
 
 def draw(lines: Sequence[Line], path: Path) -> None:
-    """Write the plot: passes to the left, positions beyond the prompt to the right, both on logarithmic scales."""
+    """Write the plot: passes on the left, positions beyond the prompt on the right, both on logarithmic scales."""
     positions = [point[2] for line in lines for point in line.points]
     least_positions = max(1.0, min(positions))
     most_passes = max(2.0, *(line.chunked for line in lines))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +18,12 @@ from scrapy_dripper.engines.qwen3.session import open_session
 
 MOST_BLOCKS = 300
 THINKING = "mineru_v2"
-"""The answer format that needs two tokens of its own."""
+"""The answer format that needs two special tokens."""
 ACCURACIES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
 
 
 def naive(model: Model, task: Task, start: int = 0) -> Decoded:
-    """Decode one token at a time, as greedy decoding under a grammar does. The draft plays no part."""
+    """Decode one token at a time, by greedy decoding under a grammar. The draft is not used."""
     answer, n = task.answer, len(task.answer)
     places = set(answer.places.tolist())
     labels, margins = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.float32)
@@ -44,26 +44,28 @@ def naive(model: Model, task: Task, start: int = 0) -> Decoded:
 
 @dataclass
 class Proof:
-    """What was compared, and how it came out."""
+    """The numbers of comparisons and of differences."""
 
     pages: int = 0
     choices: int = 0
     chunked: int = 0
-    """Pages with another label when each forced run is one pass."""
+    """Number of pages with a different label when each forced run is one pass."""
     drafted: int = 0
-    """Pages with another label when a draft is verified."""
+    """Number of pages with a different label when a draft is verified."""
     passes: int = 0
-    """Of the drafted pages."""
+    """Number of passes of the drafted pages."""
     main: int = 0
     smallest: float = np.inf
     """Smallest difference between the logits of main and other that decided about a label."""
 
 
 class Prover:
-    """A prepared model under random cases of one answer format."""
+    """Compares a prepared model in random cases of one answer format."""
 
-    def __init__(self, folder: Path, answer: str, seed: int) -> None:
+    def __init__(self, folder: Path, answer: str, seed: int, device: str | None = None) -> None:
+        """``device`` runs a graph elsewhere than where it was made for, as no crawl would."""
         prepared = load_prepared(folder)
+        prepared = replace(prepared, device=device or prepared.device)
         tokenizer = prepared.tokenizer()
         if answer == THINKING and tokenizer.get_vocab_size() + 2 <= prepared.vocab_size:
             # Qwen3's tokenizer has them; the small random models have rows to spare.
@@ -76,7 +78,7 @@ class Prover:
         self.chance = np.random.default_rng(seed)
 
     def prove(self, pages: int, most_blocks: int = MOST_BLOCKS) -> Iterator[Proof]:
-        """Compare at least so many pages, in batches of one to five; yield the same count of it all after each."""
+        """Compare at least ``pages`` pages, in batches of one to five. Yield the same object of totals after each."""
         proof = Proof()
         size = 0
         while proof.pages < pages:

@@ -1,8 +1,8 @@
 """CPU time per page of each step and of the complete extraction, compared with Trafilatura on the same pages.
 
-Everybody gets the same bytes and runs on one thread in one process. The pages come in random order and, for each page,
-the contestants in random order, so that noise of the machine hits all alike. Each page is seen once by each
-contestant, and warmed up is with other pages, so nobody's caches know it.
+All extractors get the same bytes and run on one thread in one process. The order of pages is random, and so is the
+order of extractors for each page, so that noise of the machine affects all of them equally. Each extractor sees each
+page once, and other pages are used to warm up, so that no cache knows the page.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 class Steps:
-    """The way of one page, step by step with a clock in between."""
+    """Extracts one page step by step, and measures each step."""
 
     def __init__(self) -> None:
         self.model = Model(bundled())
@@ -64,7 +64,7 @@ class Steps:
         self.model(features(pages))
 
     def __call__(self, html: bytes) -> None:
-        """Extract from one page. A step that it does not reach takes no time."""
+        """Extract one page. A step that is not reached takes no time."""
         self.milliseconds = dict.fromkeys(STEPS, 0.0)
         self.page = None
         self._last = time.process_time()
@@ -96,7 +96,7 @@ class Steps:
 
 
 def measure(call: Callable[[Any], object], argument: object) -> float:
-    """Return the CPU milliseconds of a call, all threads of this process included."""
+    """Return the CPU milliseconds of a call, including all threads of this process."""
     start = time.process_time()
     call(argument)
     return 1000 * (time.process_time() - start)

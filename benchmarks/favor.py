@@ -1,7 +1,7 @@
 """Effect of DRIPPER_FAVOR: precision and recall of each set for a range of recall weights.
 
-The curve of a set is the bundled model, or another one, with other weights in its manifest; the three marks on it are
-the setting itself. Pages are measured the whole way from their bytes to their text.
+The curve of a set shows the bundled model, or another one, with different weights in its manifest. The three marks on
+it are the values of the setting. Pages are extracted completely, from their bytes to their text.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ INK = "#1d2329"
 WIDTH, HEIGHT, LEFT, TOP, SIDE = 960.0, 560.0, 66.0, 24.0, 470.0
 
 Figures = Mapping[str, PRF]
-"""By set, the last of them the mean."""
+"""Figures by set; the last one is the mean."""
 
 
 def with_weight(model: Path, folder: Path, weight: float) -> Path:
-    """Return a copy of a model folder whose balanced decision gives recall so many times the weight."""
+    """Return a copy of a model folder in which the balanced weight of recall is multiplied by ``weight``."""
     copy = folder / f"{weight:g}"
     shutil.copytree(model, copy)
     manifest = json.loads((copy / MANIFEST).read_text(encoding="utf-8"))
@@ -80,7 +80,7 @@ def mean(rows: Sequence[PRF]) -> PRF:
 
 
 def chosen(samples: Sequence[Sample], most: int) -> list[Sample]:
-    """Return so many pages of each set, in a fixed random order; all for 0."""
+    """Return at most ``most`` pages of each set, in a fixed random order; all for 0."""
     parts: dict[str, list[Sample]] = {}
     for sample in samples:
         parts.setdefault(sample.part, []).append(sample)
@@ -88,7 +88,7 @@ def chosen(samples: Sequence[Sample], most: int) -> list[Sample]:
 
 
 def report(curve: Mapping[float, Figures], points: Mapping[str, Figures], counts: Mapping[str, int]) -> str:
-    """Return a table for each set, the three points and then the sweep."""
+    """Return a table for each set, with the three points followed by the sweep."""
     parts = []
     for name in next(iter(points.values())):
         rows = [(favor, points[favor][name]) for favor in FAVORS]

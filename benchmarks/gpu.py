@@ -3,15 +3,15 @@
     pip install -e '.[export]' && pip uninstall -y onnxruntime && pip install -e '.[gpu]'
     python benchmarks/gpu.py                 builds the model in .cache/gpu, runs, writes results/gpu.txt
     python benchmarks/gpu.py --prove         labels on the GPU, fp16 and bf16, against those of one token at a time
-    python benchmarks/gpu.py --toy           the same on a CPU with a tiny model, to results/gpu-toy.txt: does it work?
+    python benchmarks/gpu.py --toy [--prove] the same on a CPU with a tiny model: does the script work? Prints only
     python benchmarks/gpu.py --simulate      what a GPU would take, computed (roofline.py); needs none
 
-Pages are as long, and have as many blocks, as the development pages have for the published weights: lengths.json has
-their characters (made by --measure), and a token is 3.22 of them. Random weights cost what trained ones do; only how
-good drafts are cannot be seen with them, so --wrong of their labels are made wrong on purpose.
+Pages have the lengths and the numbers of blocks of the development pages for the published weights. lengths.json has
+their characters (made by --measure), and a token is 3.22 characters. Random weights cost as much as trained ones. Only
+the accuracy of drafts cannot be measured with them, so a share --wrong of the labels is made wrong on purpose.
 
-Every way is warmed up before any is timed, on all shapes that it will meet: kernels are chosen, and cuDNN's plans made,
-once for each. Then all ways run in turn, in random order, so that a device that gets warm is no row's disadvantage.
+Every way to decode is warmed up before any is timed, on all of its shapes, because kernels are chosen and cuDNN's plans
+are made once for each shape. Then all ways take turns, in random order, so that a warming device affects all equally.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from report import heading, publish, table
 from roofline import CHARS_PER_TOKEN, PROMPT, simulated
 from tqdm import tqdm
 
-from scrapy_dripper.engines.qwen3.cuda import free_memory
+from scrapy_dripper.engines.cuda import free_memory
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Task, decode
 from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
@@ -46,7 +46,7 @@ PACKAGES = ("onnxruntime", "numpy", "tokenizers", "torch", "transformers")
 
 @dataclass(frozen=True)
 class Run:
-    """One way to decode some pages: seconds, forward passes, and pages it was measured on."""
+    """The measurement of one way to decode: seconds, forward passes, and pages."""
 
     seconds: float
     passes: int
@@ -60,11 +60,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Way:
-    """A way to decode pages, and on which."""
+    """A way to decode pages, with the pages."""
 
     name: str
     call: Callable[[Sequence[Task]], int]
-    """Decode some pages; return the forward passes."""
+    """Decodes some pages and returns the number of forward passes."""
     tasks: Sequence[Task]
     batch: int = 1
 
@@ -74,7 +74,7 @@ class Way:
 
 
 def one_by_one(call: Callable[[Task], int]) -> Callable[[Sequence[Task]], int]:
-    """Return a way that decodes one page after the other."""
+    """Return a way to decode that takes one page after the other."""
     return lambda tasks: sum(map(call, tasks))
 
 
@@ -124,7 +124,7 @@ class Bench:
         return Task(prompt, grammar.answer(n), np.zeros(n, dtype=np.bool_), grammar.main, grammar.other)
 
     def begin(self, task: Task) -> int:
-        """Make room for a page that is decoded alone, and forget the prefix."""
+        """Allocate a cache for a page that is decoded alone, without the shared prefix."""
         return self.passes.begin([len(task) + 1], shared=False)
 
     # ------------------------------------------------------------------ the ways
@@ -147,7 +147,7 @@ class Bench:
         return decode(self.passes, [task], self.begin(task))[0].passes
 
     def whole(self, tasks: Sequence[Task]) -> int:
-        """The engine itself: several pages at once, packed, behind the shared prefix."""
+        """Run the engine itself: several pages at once, packed, after the shared prefix."""
         passes = 0
         for answer in self.engine.decoder.decode(tasks):
             if not isinstance(answer, Decoded):
@@ -156,7 +156,7 @@ class Bench:
         return passes
 
     def run(self, ways: Sequence[Way]) -> dict[str, Run]:
-        """Time ways to decode pages: all warmed up first, then all of their steps in random order."""
+        """Time ways to decode pages. All are warmed up first, then all of their steps run in random order."""
         steps = [(way, tasks) for way in ways for tasks in way.steps()]
         for way, tasks in tqdm(steps, desc="warming up", unit="step"):
             way.call(tasks)
@@ -169,7 +169,7 @@ class Bench:
         return {way.name: Run(seconds[way.name], passes[way.name], len(way.tasks)) for way in ways}
 
     def draft(self, wrong: float) -> None:
-        """Give every page a draft of which so many labels are wrong."""
+        """Give every page a draft in which a share of the labels is wrong."""
         for i, task in enumerate(tqdm(self.tasks, desc="labels", unit="page")):
             (right,) = decode(self.passes, [task], self.begin(task))
             flip = self.chance.random(len(task.answer)) < wrong
@@ -177,7 +177,7 @@ class Bench:
 
 
 class _NoTagger:
-    """Stands for the tagger, which is never asked: the drafts are made here, with so many wrong labels."""
+    """Replaces the tagger, which is not used, because the drafts are made here with a share of wrong labels."""
 
     name, profile, limits = "tagger", "native", Tagger.limits
 
@@ -189,14 +189,14 @@ class _NoTagger:
 
 
 def flops(size: Size, tokens: int) -> float:
-    """Return the floating-point operations of a prefill, attention over half of the square, no head."""
+    """Return the floating-point operations of a prefill, with attention over half of the square and no output layer."""
     heads = size.heads * size.head_dim
     weights = size.hidden * (2 * heads + 2 * size.kv_heads * size.head_dim) + 3 * size.hidden * size.intermediate
     return size.layers * (2.0 * weights * tokens + 2.0 * heads * tokens**2)
 
 
 def generated(checkpoint: Path, tasks: Sequence[Task], device: str) -> Run:
-    """Time transformers: ``generate`` with a logits processor that allows what the grammar does."""
+    """Time transformers' ``generate``, with a logits processor that allows the same tokens as the grammar."""
     import torch
     from transformers import AutoModelForCausalLM, LogitsProcessor, LogitsProcessorList
 
@@ -238,7 +238,7 @@ def generated(checkpoint: Path, tasks: Sequence[Task], device: str) -> Run:
 
 
 def build(folder: Path, size: str, device: str, dtype: str | None = None) -> tuple[Path, Path]:
-    """Return a random checkpoint of a size and its prepared folder; they are made if they are not there."""
+    """Return a random checkpoint of a size and its prepared folder, which are made if they do not exist."""
     checkpoint, prepared = folder / size, folder / "-".join(filter(None, (size, device, dtype)))
     if not (checkpoint / "config.json").is_file():
         print(f"writing a random {size} checkpoint to {checkpoint}")
@@ -318,22 +318,24 @@ def measure(arguments: argparse.Namespace) -> str:
     verdict = [[name, f"{value:.2f}", "yes" if holds(value) else "no"] for name, value, holds in bars]
     if arguments.toy:
         verdict = [[name, "-", "no GPU was at hand"] for name, _, _ in bars]
-    toy = "\n\nA toy on a CPU: it shows that the script runs, and says nothing of speed." if arguments.toy else ""
+    toy = "\n\nA toy on a CPU: it shows that the script runs, but says nothing about speed." if arguments.toy else ""
     return f"{about}{memory}\n\n{table(head, rows)}\n\n{table(['bar', 'measured', 'holds'], verdict)}{toy}"
 
 
 def prove(arguments: argparse.Namespace) -> str:
-    """Return how many pages have another label than one token at a time gives, in each half precision."""
+    """Return how many pages have labels that differ from decoding one token at a time, in each half precision."""
     rows = []
     for dtype in ("float16", "bfloat16"):
         _, folder = build(arguments.folder, "tiny", "cuda", dtype)
         proof = Proof()
-        for proof in Prover(folder, "json", seed=0).prove(PROVED):
+        prover = Prover(folder, "json", seed=0, device="cpu" if arguments.toy else None)
+        for proof in prover.prove(min(PROVED, arguments.pages) if arguments.toy else PROVED):
             print(f"\r{dtype}: {proof.pages} pages", end="")
         counts = (proof.pages, proof.choices, proof.main, proof.chunked, proof.drafted)
         rows.append([dtype, *map(str, counts), f"{proof.smallest:.4f}"])
     head = ["data type", "pages", "labels", "main", "differ in chunks", "differ with a draft", "smallest margin"]
-    about = "Labels of a small random model on the GPU, against those of one token at a time on the same GPU."
+    where = "a CPU, of the graphs for a GPU," if arguments.toy else "the GPU"
+    about = f"Labels of a small random model on {where} against those of one token at a time in the same place."
     return f"{about}\n\n{table(head, rows)}"
 
 
@@ -360,7 +362,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--peak", type=float, default=790.0, help="the device's TFLOP/s in half precision (H200: 790)")
     parser.add_argument("--no-transformers", action="store_true", help="leave transformers out")
-    parser.add_argument("--output", type=Path, help="where the report goes; by default results/gpu.txt or gpu-toy.txt")
+    parser.add_argument("--output", type=Path, help="where the report goes; by default results/gpu.txt")
     arguments = parser.parse_args()
     if arguments.measure is not None:
         measure_lengths(arguments.measure, 240)
@@ -372,9 +374,13 @@ def main() -> None:
         return
     packages = [name for name in PACKAGES if name != "onnxruntime" or arguments.toy]
     packages += [] if arguments.toy else ["onnxruntime-gpu"]
-    name = "gpu-toy.txt" if arguments.toy else "gpu-prove.txt" if arguments.prove else "gpu.txt"
-    report = prove(arguments) if arguments.prove else measure(arguments)
-    publish(f"{heading('gpu.py', packages)}\n\n{report}", arguments.output or HERE / "results" / name)
+    found = prove(arguments) if arguments.prove else measure(arguments)
+    report = f"{heading('gpu.py', packages)}\n\n{found}"
+    if arguments.toy and arguments.output is None:
+        print(report)
+        return
+    name = "gpu-prove.txt" if arguments.prove else "gpu.txt"
+    publish(report, arguments.output or HERE / "results" / name)
 
 
 if __name__ == "__main__":

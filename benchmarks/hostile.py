@@ -1,6 +1,6 @@
 """CPU time and peak memory of hostile pages and of the slowest real ones, with and without the sandbox.
 
-Each page goes the whole way, to Main-HTML and Markdown or a fallback, in a process of its own.
+Each page is extracted completely, to Main-HTML and Markdown or by a fallback, in its own process.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from report import heading, publish, table
 
 MEGABYTES = 10_000_000
 MOST_SECONDS = 60
-"""CPU seconds after which a page that runs without the sandbox is given up."""
+"""CPU seconds after which a page without the sandbox is given up."""
 TIMEOUT = 300.0
-"""DRIPPER_TIMEOUT: long, for what is measured is CPU time on a machine that may be busy."""
+"""DRIPPER_TIMEOUT. It is long, because CPU time is measured on a machine that may be busy."""
 NOTE = f"""\
-CPU seconds of the whole way of a page, and how far it raises the peak of memory: first without the sandbox, then with
-DRIPPER_SANDBOX = "auto", in this process and in the worker (its start of about 0.4 s, and its peak as a whole).
-Without it, a page is given up after {MOST_SECONDS} CPU seconds. DRIPPER_TIMEOUT is {TIMEOUT:g} s, for machines that
-are busy; the default of 30 s would have ended whatever takes longer. End: the reason of the fallback, if any."""
+CPU seconds of a complete extraction, and the increase of peak memory: first without the sandbox, then with
+DRIPPER_SANDBOX = "auto", in this process and in the worker (including its start of about 0.4 s and its whole memory).
+Without the sandbox, a page is given up after {MOST_SECONDS} CPU seconds. DRIPPER_TIMEOUT is {TIMEOUT:g} s, because the
+machine may be busy; the default of 30 s would have ended pages that take longer. End: the fallback reason, if any."""
 
 
 def filled(piece: str, size: int = MEGABYTES) -> str:
-    """Return a page of 10 MB made of one piece."""
+    """Return a page of 10 MB that repeats one piece."""
     return piece * (size // len(piece))
 
 
 def tag(attributes: int) -> str:
-    """Return a tag with so many attributes, each as short as can be: long tags are looked at before parsing."""
+    """Return a tag with a number of attributes, all as short as possible: long tags are checked before parsing."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     names = (f"{a}{b}{c}{d}" for a in ("", *letters) for b in letters for c in letters for d in letters)
     return f"<p {' '.join(islice(names, attributes))}>x"
@@ -66,7 +66,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def measure(page: str | bytes, mode: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Extract one page in this process and return what it cost."""
+    """Extract one page in this process and return its cost."""
     import scrapy_dripper.fallback.trafilatura_output  # noqa: F401 (imported before the clock starts)
     from scrapy_dripper import Document, Extractor
     from scrapy_dripper.config import Config
@@ -92,7 +92,7 @@ def measure(page: str | bytes, mode: str, options: dict[str, Any]) -> dict[str, 
 
 
 def measured(what: list[str], mode: str) -> dict[str, Any]:
-    """Return what :func:`measure` does, in a process of its own that is killed if it takes for ever."""
+    """Run :func:`measure` in its own process, which is killed if it takes too long."""
     command = [sys.executable, __file__, "--mode", mode, *what]
 
     def limit() -> None:
@@ -126,7 +126,7 @@ def row(name: str, what: list[str]) -> list[str]:
 
 
 def slowest(folder: Path, count: int) -> list[Path]:
-    """Return the real pages that take the most CPU time, all of them measured once in this process."""
+    """Return the real pages that take the most CPU time. All pages are measured once in this process."""
     from scrapy_dripper import Document, Extractor
     from scrapy_dripper.config import Config
 
@@ -142,7 +142,7 @@ def slowest(folder: Path, count: int) -> list[Path]:
 
 
 def limits(folder: Path) -> str:
-    """Return the most that any real page has of what has a limit, and the share that goes through the child."""
+    """Return the maximum among real pages of everything that is limited, and the share that goes through the worker."""
     from scrapy_dripper.config import Config
     from scrapy_dripper.page.blocks import cut
     from scrapy_dripper.page.decode import decode
@@ -178,11 +178,13 @@ def limits(folder: Path) -> str:
 
 
 def main() -> None:
-    """Measure all pages and write ``results/hostile.txt``; or one page, for which this starts itself."""
+    """Measure all pages and write ``results/hostile.txt``. In a process that this starts, measure one page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of real pages")
     parser.add_argument("--slowest", type=int, default=3, metavar="N", help="real pages to show")
-    parser.add_argument("--limits", action="store_true", help="only show what real pages have of what has a limit")
+    parser.add_argument(
+        "--limits", action="store_true", help="only show the maximum among real pages of everything that is limited"
+    )
     parser.add_argument("--mode", choices=["never", "auto", "always"], help=argparse.SUPPRESS)
     parser.add_argument("--page", help=argparse.SUPPRESS)
     parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)

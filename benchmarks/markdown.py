@@ -1,7 +1,7 @@
-"""Markdown of real pages: CPU time compared with html2text, and the content that is left after rendering it.
+"""Markdown of real pages: CPU time compared with html2text, and the content that remains after rendering it.
 
-A renderer for CommonMark with the tables and the strikethrough of GitHub turns our Markdown into HTML again. Its words
-are compared with those of the Main-HTML, its structures with those of the content list.
+A renderer for CommonMark with the tables and the strikethrough of GitHub turns our Markdown into HTML. The words of
+that HTML are compared with those of the Main-HTML, and its structures with those of the content list.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _renderer = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 _words = re.compile(r"\w+").findall
 _inline = {tag for tag, kind in KINDS.items() if kind is Kind.INLINE} | {"img"}
 _code = re.compile(r"(?ms)^[ >]*(`{3,})[^`\n]*\n.*?^[ >]*\1[ \t]*$|(?<!`)(`+)(?!`)[^\n]*?[^`\n]\2(?!`)")
-# In a line as Pandoc reads it: text right behind the first sign and before the second, and no digit behind that.
+# Inline as Pandoc reads it: text right after the first sign and right before the second, and no digit after that.
 _formula = re.compile(
     r"(?<![\\$])\$\$(?!\$).+?(?<!\\)\$\$|(?<![\\$])\$(?![\s$])[^$\n]*?(?<=[^\s\\$])\$(?!\d)", re.DOTALL
 )
@@ -56,19 +56,19 @@ def parse(main_html: str) -> etree._Element:
 
 
 def ours(main_html: str) -> str:
-    """Return the Markdown of a document in our way, the parsing included."""
+    """Return our Markdown of a document, including parsing."""
     return markdown(content_list(parse(main_html), URL))
 
 
 def peer(main_html: str) -> str:
-    """Return it in the way of html2text."""
+    """Return the Markdown of html2text."""
     writer = html2text.HTML2Text(baseurl=URL, bodywidth=0)
     written: str = writer.handle(main_html)
     return written
 
 
 def text_of(tree: etree._Element) -> str:
-    """Return what a reader sees of a tree; blocks do not glue."""
+    """Return the visible text of a tree, with spaces between blocks."""
     pieces: list[str] = []
     for event, element in etree.iterwalk(tree, events=("start", "end")):
         tag = element.tag
@@ -90,13 +90,13 @@ def f1(one: str, other: str) -> float:
 
 
 def rendered(written: str) -> etree._Element:
-    """Return what Markdown is rendered to. Footnotes, which CommonMark does not know, lose their marks."""
+    """Return rendered Markdown. Footnotes, which CommonMark does not support, lose their marks."""
     html = _renderer.render(_footnote.sub(r"\1 ", written))
     return lxml.html.fragment_fromstring(html, create_parent="div")
 
 
 def parts(value: object) -> Iterator[object]:
-    """Yield the items, runs and parts of a content list, whatever they are in."""
+    """Yield the items, runs and parts of a content list, at any depth."""
     if isinstance(value, tuple):
         for one in value:
             yield from parts(one)
@@ -119,7 +119,7 @@ def wanted(content: object) -> Counter[str]:
 
 
 def got(written: str, tree: etree._Element) -> Counter[str]:
-    """Count the structures of Markdown and of what it is rendered to."""
+    """Count the structures of Markdown and of its rendering."""
     counts: Counter[str] = Counter()
     counts["code blocks"] = sum(1 for _ in tree.iter("pre"))
     counts["formulas"] = len(_formula.findall(_target.sub("]", _code.sub(" ", written))))

@@ -1,8 +1,8 @@
-"""Metadata of real pages: title, authors and date beside Trafilatura's, against the truths of the annotated pages.
+"""Metadata of real pages: title, authors and date, ours and Trafilatura's, compared with annotated pages.
 
-Every contestant gets each page as a parsed tree, and only what it does with the tree is timed: a crawl has parsed the
-page already. A title or an author is exact if the words are the same, whatever the case and the punctuation; a date if
-the day is.
+Every extractor gets each page as a parsed tree, and only its work on the tree is timed, because a crawl has parsed the
+page already. A title or an author is exact if the words are the same, regardless of case and punctuation. A date is
+exact if the day is the same.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OURS, PEER, FAST = "scrapy-dripper", "Trafilatura", "Trafilatura, fast"
 FIELDS = ("title", "author", "date")
 RESULT = Path(__file__).parent / "results" / "metadata.txt"
 BAR = 0.1
-"""Our CPU time as a share of Trafilatura's, at most."""
+"""Maximum of our CPU time, as a share of Trafilatura's."""
 Found = dict[str, str]
 
 _words = re.compile(r"\w+").findall
@@ -42,7 +42,7 @@ _words = re.compile(r"\w+").findall
 
 @dataclass(slots=True)
 class Score:
-    """What one contestant did: exact values, values where the truth has none, and CPU seconds by page."""
+    """The results of one extractor: exact values, values that the truth lacks, and CPU seconds by page."""
 
     exact: Counter[str] = field(default_factory=Counter)
     extra: Counter[str] = field(default_factory=Counter)
@@ -50,13 +50,13 @@ class Score:
 
 
 def ours(root: HtmlElement, url: str) -> Found:
-    """Return what scrapy-dripper finds."""
+    """Return scrapy-dripper's metadata."""
     found = metadata_of(root, url)
     return {"title": found.title or "", "author": found.author or "", "date": found.date or ""}
 
 
 def peer(extensive: bool) -> Callable[[HtmlElement, str], Found]:
-    """Return what asks Trafilatura: by its defaults, or without the extensive search for dates."""
+    """Return a function that runs Trafilatura, with its defaults or without the extensive search for dates."""
 
     def ask(root: HtmlElement, url: str) -> Found:
         found = extract_metadata(root, url, extensive=extensive)
@@ -70,11 +70,11 @@ CONTESTANTS: dict[str, tuple[Callable[[bytes], Any], Callable[[Any, str], Found]
     PEER: (load_html, peer(True)),
     FAST: (load_html, peer(False)),
 }
-"""Who takes part, with what makes its tree. Each gets a tree of its own, because Trafilatura changes it."""
+"""The extractors, each with the function that parses its tree. They share no tree, because Trafilatura changes it."""
 
 
 def truth_of(page: Sample) -> tuple[str, Found]:
-    """Return the URL of a page and its true values; an empty text where the truth has none."""
+    """Return the URL of a page and its true values, which are empty strings if the truth has none."""
     path = page.path.parent.parent / "ground-truth" / f"{page.path.stem}.json"
     record = json.loads(path.read_text(encoding="utf-8"))
     truth = record["ground_truth"]
@@ -83,12 +83,12 @@ def truth_of(page: Sample) -> tuple[str, Found]:
 
 
 def same(name: str, found: str, truth: str) -> bool:
-    """Return True if a value is the true one."""
+    """Return True if a value is correct."""
     return found == truth if name == "date" else _words(found.lower()) == _words(truth.lower())
 
 
 def measure(pages: list[Sample], seed: int) -> tuple[dict[str, Score], Counter[str]]:
-    """Return the score of every contestant, and how many pages have a true value of each field."""
+    """Return the score of every extractor, and the number of pages with a true value of each field."""
     scores = {name: Score() for name in CONTESTANTS}
     known: Counter[str] = Counter()
     order = random.Random(seed)
@@ -111,7 +111,7 @@ def measure(pages: list[Sample], seed: int) -> tuple[dict[str, Score], Counter[s
 
 
 def report(scores: dict[str, Score], known: Counter[str], pages: int) -> str:
-    """Return the table, and whether the bar was met: as right as either mode, at a tenth of the default's time."""
+    """Return the table, and whether ours is as exact as both modes, in a tenth of the default mode's time."""
     rows = [
         [
             who,

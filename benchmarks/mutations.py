@@ -1,32 +1,76 @@
-"""Faults put into the loop and the grammar of Qwen3, one at a time: the tests of both must notice each.
+"""Faults put into the code, one at a time: the tests of the part must notice nine out of ten.
 
-    python benchmarks/mutations.py        writes results/mutations.txt; a minute or two
+    python benchmarks/mutations.py                     writes results/mutations.txt; a quarter of an hour
+    python benchmarks/mutations.py --part cutter       prints one part
 
-Each is one line that somebody could get wrong. It is made in a copy of the package, so that nothing here changes.
+``loop``, ``batcher`` and ``cutter`` are a hundred mutants each, drawn from all that ``mutants.py`` makes of their
+modules; ``faults`` is a list of mistakes that somebody could make in the loop and the grammar. Each is made in a copy
+of the repository, so that nothing here changes. Tests that take four times as long as without a fault have noticed it,
+too. Each fault is tried in a fork of this process, which has imported what is slow to import: not on Windows.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
 import os
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 
+import pytest
+from mutants import sample
 from report import heading, publish, table
 from tqdm import tqdm
 
 ROOT = Path(__file__).parents[1]
 FOLDER = "scrapy_dripper/engines/qwen3"
-TESTS = ("tests/engines/qwen3/test_loop.py", "tests/engines/qwen3/test_grammar.py")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Modules that are mutated together, and the tests that have to notice, the quickest first."""
+
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+    imports: tuple[str, ...]
+    """What the tests need and does not import the modules: it is imported once."""
+
+
+PARTS = {
+    "loop": Part(
+        tuple(f"{FOLDER}/{name}.py" for name in ("loop", "passes", "grammar")),
+        tuple(f"tests/engines/qwen3/test_{name}.py" for name in ("loop", "grammar", "equality")),
+        ("onnxruntime", "tokenizers", "scrapy_dripper.extractor", "scrapy_dripper.engines.tagger.engine"),
+    ),
+    "batcher": Part(
+        ("scrapy_dripper/crawl/batcher.py",),
+        ("tests/crawl/test_lanes.py", "tests/crawl/test_batcher.py"),
+        ("scrapy.crawler", "scrapy_dripper.testing", "scrapy_dripper.crawl.process_lane"),
+    ),
+    "cutter": Part(
+        tuple(f"scrapy_dripper/page/{name}.py" for name in ("blocks", "nodes", "sentence")),
+        tuple(f"tests/page/test_{name}.py" for name in ("blocks", "sentence", "profiles")),
+        ("lxml.html", "resiliparse.parse.html", "cssselect", "scrapy_dripper.config", "scrapy_dripper.metadata"),
+    ),
+}
+SEED = 18
+COUNT = 100
+EQUIVALENT: dict[tuple[str, str, str], str] = {}
+"""Mutants that change nothing that can be observed, by file, old and new text, with the reason."""
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """A fault: what it is, where, and what stands there instead of what."""
+    """A fault: its description, its file, and the code that is replaced."""
 
     what: str
     file: str
@@ -96,7 +140,11 @@ GRAMMAR = tuple(
         ("the closing does not count", "+ self._closing if n else 0", "if n else 0"),
         ("other is main", "self._label_ids(OTHER, 1)[self._answer", "self._label_ids(MAIN, 1)[self._answer"),
         ("neighbours are not looked at", "if not np.array_equal(found, expected):", "if False:"),
-        ("labels of several tokens are taken", "if len(places) != n or np.ptp", "if len(places) < n or np.ptp"),
+        (
+            "labels of several tokens are taken",
+            "if len(places) != n or np.ptp(main[places]) or np.ptp(other[places]):",
+            "if False:",
+        ),
         ("a tokenizer without the words is taken", '"".join(self._decode(ids.tolist()).split()) != ', "None and "),
         ("pieces of several tokens are taken", "if len(ids) != 1:", "if False:"),
         ("special tokens are added", "encode(text, add_special_tokens=False).ids", "encode(text).ids"),
@@ -106,58 +154,156 @@ MUTATIONS = LOOP + GRAMMAR
 
 
 def mutated(source: str, mutation: Mutation) -> str:
-    """Return a module with a fault. Raise ValueError unless there is exactly one place for it."""
+    """Return a module with a fault. Raise ValueError unless the code occurs exactly once."""
     if source.count(mutation.old) != 1:
         raise ValueError(f"{mutation.what}: {mutation.old!r} is in {mutation.file} {source.count(mutation.old)} times")
     return source.replace(mutation.old, mutation.new)
 
 
-def caught(folder: Path, mutation: Mutation) -> str:
-    """Return the first test that fails with a fault, in a copy of this repository; nothing if none does."""
-    path = folder / mutation.file
-    source = path.read_text(encoding="utf-8")
-    path.write_text(mutated(source, mutation), encoding="utf-8")
+@dataclass(frozen=True)
+class Fault:
+    """A module with a fault, and how a report names it."""
+
+    name: str
+    where: str
+    file: str
+    source: str
+    equivalent: str = ""
+    """Why no test can notice it; empty if one can."""
+
+
+def faults(part: str) -> Iterator[Fault]:
+    """Yield the faults of a part."""
+    if part == "faults":
+        for one in MUTATIONS:
+            source = (ROOT / one.file).read_text(encoding="utf-8")
+            yield Fault(one.what, Path(one.file).name, one.file, mutated(source, one))
+        return
+    for mutant in sample(PARTS[part].files, ROOT, COUNT, SEED):
+        source = (ROOT / mutant.file).read_text(encoding="utf-8")
+        name = Path(mutant.file).name
+        yield Fault(
+            f"{_short(mutant.old)}  ->  {_short(mutant.new)}",
+            f"{name}:{mutant.line}",
+            mutant.file,
+            mutant.apply(source),
+            EQUIVALENT.get((name, mutant.old, mutant.new), ""),
+        )
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+class _First:
+    """A plugin of pytest that tells the first test that fails."""
+
+    def __init__(self, answer: Connection) -> None:
+        self._answer = answer
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._answer.send(report.nodeid.split("::")[-1])
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._answer.send("(import)")
+
+
+def _run_tests(copy: Path, tests: tuple[str, ...], answer: Connection, cache: bool) -> None:
+    os.setpgrp()  # with the workers that a test starts
+    sys.dont_write_bytecode = not cache  # two faults of one second and one size would be one
+    os.chdir(copy)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.environ.update(PYTHONPATH=str(copy), HYPOTHESIS_PROFILE="mutants", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    options = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider"]
+    sys.exit(int(pytest.main([*options, *tests], plugins=[_First(answer)])))
+
+
+def noticed(copy: Path, tests: tuple[str, ...], limit: float | None = None) -> str:
+    """Return the first test that fails in a copy of the repository, or that takes too long; nothing if none does."""
+    fork = get_context("fork")
+    receiver, sender = fork.Pipe(duplex=False)
+    process = fork.Process(target=_run_tests, args=(copy, tests, sender, limit is None))
+    process.start()
+    sender.close()
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *TESTS],
-            cwd=folder, env=os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        return str(receiver.recv()) if receiver.poll(limit) else "(out of time)"
+    except EOFError:
+        return "" if process.join() is None and process.exitcode == 0 else "(the process died)"
     finally:
-        path.write_text(source, encoding="utf-8")
-    if done.returncode == 0:
-        return ""
-    failed = [
-        line.split("::")[-1].split(" ")[0] for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.join()
+
+
+def import_from(copy: Path, part: Part) -> None:
+    """Import what a part needs, from the copy. Raise RuntimeError if that has imported a module to be mutated."""
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("scrapy_dripper", "benchmarks")]:
+        del sys.modules[name]
+    sys.path.insert(0, str(copy))
+    for name in ("hypothesis", *part.imports):
+        importlib.import_module(name)
+    paths = [path for module in sys.modules.values() if (path := getattr(module, "__file__", None))]
+    if known := {str(copy / file) for file in part.files} & set(paths):
+        raise RuntimeError(f"expected imports without the modules of a part (got {', '.join(sorted(known))})")
+
+
+def try_all(copy: Path, part: str) -> list[tuple[Fault, str]]:
+    """Return all faults of a part, each with what noticed it. Raise RuntimeError if a test fails without a fault."""
+    what = PARTS["loop" if part == "faults" else part]
+    import_from(copy, what)
+    start = time.monotonic()
+    if failed := noticed(copy, what.tests):
+        raise RuntimeError(f"expected all tests of {part} to pass without a fault (got {failed})")
+    limit = 10 + 4 * (time.monotonic() - start)
+    found = []
+    for fault in tqdm(list(faults(part)), desc=part, unit="fault"):
+        path = copy / fault.file
+        source = path.read_text(encoding="utf-8")
+        path.write_text(fault.source, encoding="utf-8")
+        try:
+            found.append((fault, noticed(copy, what.tests, limit)))
+        finally:
+            path.write_text(source, encoding="utf-8")
+    return found
+
+
+def report(part: str, found: list[tuple[Fault, str]]) -> str:
+    """Return a part as text: how many were noticed, and a line for each fault."""
+    caught = sum(bool(by) for _, by in found)
+    equal = sum(not by and bool(fault.equivalent) for fault, by in found)
+    rows = [
+        [fault.name, fault.where, by or (f"equivalent: {fault.equivalent}" if fault.equivalent else "NO TEST")]
+        for fault, by in found
     ]
-    return failed[0] if failed else done.stdout.strip().splitlines()[-1]
+    about = f"{part}: {len(found)} faults, {caught} noticed"
+    if equal:
+        about += f", {equal} equivalent"
+    return f"{about}\n\n{table(['fault', 'in', 'first test that fails'], rows)}"
 
 
 def main() -> None:
     """Try all faults."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "results" / "mutations.txt")
+    parser.add_argument("--part", choices=[*PARTS, "faults"], help="print this part, and write nothing")
     arguments = parser.parse_args()
+    tqdm.monitor_interval = 0  # a process with threads is not forked
     with tempfile.TemporaryDirectory() as temporary:
         copy = Path(temporary)
-        skip = shutil.ignore_patterns("__pycache__", ".git", ".cache", ".venv*", "node_modules", "build")
-        for name in ("scrapy_dripper", "benchmarks", "models", "tests/engines", "tests/conftest.py", "pyproject.toml"):
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            if (ROOT / name).is_dir():
-                shutil.copytree(ROOT / name, copy / name, ignore=skip)
-            else:
-                shutil.copy(ROOT / name, copy / name)
-        rows = [
-            [one.what, Path(one.file).name, caught(copy, one) or "NO TEST"] for one in tqdm(MUTATIONS, unit="fault")
-        ]
-    survivors = sum(row[-1] == "NO TEST" for row in rows)
-    tests = " and ".join(Path(one).name for one in TESTS)
-    about = f"{len(rows)} faults, of which {len(rows) - survivors} make a test of {tests} fail."
-    publish(
-        f"{heading('mutations.py', ['numpy', 'hypothesis'])}\n\n{about}\n\n"
-        + table(["fault", "in", "first test that fails"], rows),
-        arguments.output,
-    )
+        skip = shutil.ignore_patterns("__pycache__", "node_modules")
+        for name in ("scrapy_dripper", "benchmarks", "models", "tests"):
+            shutil.copytree(ROOT / name, copy / name, ignore=skip)
+        shutil.copy(ROOT / "pyproject.toml", copy)
+        if arguments.part:
+            print(report(arguments.part, try_all(copy, arguments.part)))
+            return
+        parts = [report(part, try_all(copy, part)) for part in [*PARTS, "faults"]]
+    top = heading("mutations.py", ["numpy", "hypothesis", "pytest"])
+    publish("\n\n".join([f"{top}\nseed {SEED}", *parts]), ROOT / "benchmarks" / "results" / "mutations.txt")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Output size of pages that are made to produce a large output: characters relative to the page, time and memory.
 
-Each page goes the whole way with all of its blocks as main content, or through a fallback, in a process of its own.
+Each page is extracted in its own process, with all of its blocks as main content or through a fallback.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 SIZE = 100_000
 NOTE = f"""\
-Pages of about {SIZE:,} characters, from a URL of 1,900. Way: "main" takes every block for main content; "citations",
-"linear" and "html2text" are that with DRIPPER_LINKS, DRIPPER_COMPLEX_TABLES or DRIPPER_MARKDOWN; "truncate" is with
-DRIPPER_OVERSIZE; "html" and "trafilatura" are fallbacks. Characters of each form for each of the page, the way that has
-the most. CPU s per 100 kB, the slowest way, and the same for a page twice as long as a multiple. MB: how far all ways
-together raise the peak of memory. End: whether a page was over DRIPPER_MAX_OUTPUT, and whether all of it came out."""
+Pages of about {SIZE:,} characters, from a URL of 1,900. Ways: "main" labels every block as main content; "citations",
+"linear" and "html2text" add DRIPPER_LINKS, DRIPPER_COMPLEX_TABLES or DRIPPER_MARKDOWN; "truncate" adds
+DRIPPER_OVERSIZE; "html" and "trafilatura" are fallbacks. Sizes are characters of each form per character of the page,
+for the way with the most. CPU s per 100 kB are for the slowest way, with the ratio of a page twice as long. MB:
+increase of peak memory by all ways. End: whether a page exceeded DRIPPER_MAX_OUTPUT, and whether all of it came out."""
 WAYS: dict[str, dict[str, Any]] = {
     "main": {},
     "citations": {"links": "citations"},
@@ -42,7 +42,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def filled(piece: str, size: int, before: str = "", behind: str = "") -> str:
-    """Return one piece as often as fits, between two others."""
+    """Return one piece, repeated as often as fits, between two others."""
     return before + piece * max(1, (size - len(before) - len(behind)) // len(piece)) + behind
 
 
@@ -184,7 +184,7 @@ def _engine() -> Any:
 
 
 def measure(name: str, factor: int | None) -> dict[str, Any]:
-    """Extract one page all ways in this process, and return how much came out, and what it cost."""
+    """Extract one page in all ways in this process, and return the sizes and costs."""
     from scrapy_dripper import Document, Extractor
     from scrapy_dripper.config import Config
     from scrapy_dripper.extraction import FallbackReason
@@ -233,7 +233,7 @@ def measure(name: str, factor: int | None) -> dict[str, Any]:
 
 
 def measured(name: str, factor: int | None) -> list[str]:
-    """Return a row of the table, from a process of its own with bounded memory and time."""
+    """Return a row of the table, from a separate process with limited memory and time."""
     command = [sys.executable, __file__, "--one", name, *(["--factor", str(factor)] if factor else [])]
 
     def limit() -> None:
@@ -249,7 +249,7 @@ def measured(name: str, factor: int | None) -> list[str]:
 
 
 def real(folder: Path) -> str:
-    """Return the most that comes out of any real page, all of whose blocks are main content, and of which page."""
+    """Return the largest output of real pages with all blocks as main content, and the page that has it."""
     from scrapy_dripper import Document, Extractor
     from scrapy_dripper.config import Config
     from scrapy_dripper.output.content_json import to_json
@@ -270,7 +270,7 @@ def real(folder: Path) -> str:
 
 
 def main() -> None:
-    """Measure all pages all ways and write ``results/output_size.txt``; or one, for which this starts itself."""
+    """Measure all pages and write ``results/output_size.txt``. In a process that this starts, measure one page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--factor", type=int, help="DRIPPER_MAX_OUTPUT; by default its default")
     parser.add_argument("--pages", default="", metavar="TEXT", help="only the pages with that in their name")

@@ -1,7 +1,7 @@
-"""The structures of a Markdown document and of an HTML page, in a form in which the two can be compared.
+"""The structures of a Markdown document and of an HTML page, in a form in which they can be compared.
 
-Markdown is rendered, and what comes out is looked at as the page is, so all ways to write something are as good. Of
-text only letters and digits count; of code every character but the white space at the ends of its lines.
+Markdown is rendered, and the rendering is treated like a page, so every correct way to write something counts. In text,
+only letters and digits count. In code, every character counts except white space at the ends of lines.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def norm(text: str) -> str:
 
 
 def line_key(text: str) -> str:
-    """Return the same for a line that may begin with the number of a section, which renderers add."""
+    """Return the same for a line, without the number of a section that renderers may add."""
     return norm(_section_number.sub("", text))
 
 
@@ -66,24 +66,24 @@ def squash(text: str) -> str:
 
 
 def code_key(text: str) -> str:
-    """Return code as it is compared: tabs are four spaces, line ends are nothing."""
+    """Return code for comparison, with tabs as four spaces and without white space at line ends."""
     return "\n".join(line.rstrip() for line in text.expandtabs(4).split("\n")).strip("\n")
 
 
 def tex_key(latex: str) -> str:
-    """Return LaTeX as it is compared. Sphinx adds numbers, and ``split`` around several lines."""
+    """Return LaTeX for comparison. Sphinx adds numbers, and ``split`` around several lines."""
     key = squash(latex).replace("\\lt", "<").replace("\\gt", ">").replace("\u2019", "'").replace("\u200b", "")
     key = _tag("", key).rstrip(".,;\\")
     return key.removeprefix("\\begin{split}").removesuffix("\\end{split}")
 
 
 def loose_tex(key: str) -> str:
-    """Return what a Markdown converter that takes LaTeX for text leaves of it."""
+    """Return what remains of LaTeX if a Markdown converter treats it as text."""
     return _mangled("", key)
 
 
 def address(url: str, base: str) -> str:
-    """Return an absolute address as it is compared."""
+    """Return an absolute URL for comparison."""
     try:
         return unquote(urljoin(base, url.strip())).rstrip("/").removesuffix("/index.html")
     except ValueError:
@@ -91,20 +91,20 @@ def address(url: str, base: str) -> str:
 
 
 def file_name(url: str) -> str:
-    """Return the name of the file that an address ends with, without what generators add to it."""
+    """Return the file name at the end of a URL, without the parts that generators add."""
     name = unquote(url).partition("?")[0].partition("#")[0].rstrip("/").rpartition("/")[2].lower()
     return _added("", name.rpartition(".")[0] or name)
 
 
 @dataclass
 class Parts:
-    """The structures of a document, by kind, each with the number of times that it is there."""
+    """The structures of a document, by kind, with their counts."""
 
     found: dict[str, Counter[object]] = field(default_factory=lambda: {kind: Counter() for kind in KINDS})
     languages: dict[str, str] = field(default_factory=dict)
-    """The language of code, by the code."""
+    """The languages of pieces of code, by their code."""
     text: str = ""
-    """The letters and digits of all of it."""
+    """The letters and digits of the whole document."""
 
 
 def parse(source: str) -> etree._Element:
@@ -115,7 +115,7 @@ def parse(source: str) -> etree._Element:
 
 
 def of_markdown(markdown: str, base: str, math: bool) -> Parts:
-    """Return the structures of Markdown from an address; formulas, if the page loads what shows them."""
+    """Return the structures of Markdown from a URL. Formulas only count if the page loads a library for them."""
     parts = Parts()
     if math:
         bare = _comment("", _code_in_markdown.sub(" ", markdown))
@@ -137,19 +137,19 @@ def plain(markdown: str) -> str:
 
 @dataclass
 class Shown:
-    """What a page shows, be it main content or not."""
+    """Everything that a page shows, whether it is main content or not."""
 
     parts: Parts
     text: str
-    """Its text without white space: all of it, then that without the numbers beside code."""
+    """The text without white space: the whole text, and the text without line numbers of code."""
     source: str
-    """Its source without white space."""
+    """The source without white space."""
     codes: dict[str, str]
-    """Its code as it shows it, by the same without white space: renderers drop indents, and some add them."""
+    """The code as shown, by the code without white space, because renderers drop or add indents."""
 
 
 def of_page(source: str, base: str) -> Shown:
-    """Return what a page from an address shows."""
+    """Return what a page shows."""
     tree = parse(source)
     for element in tree.xpath("//style | //script[not(starts-with(@type, 'math/'))]"):
         _drop(element)
@@ -179,7 +179,7 @@ def of_page(source: str, base: str) -> Shown:
 
 
 def _code_of(element: etree._Element) -> str:
-    """Return the code of an element, with a new line for each line break and before what is a line of its own."""
+    """Return the code of an element, with a line feed for each line break and before each element that is a line."""
     pieces: list[str] = []
     for event, node in etree.iterwalk(element, events=("start", "end")):
         if event == "end" and node.tag in _LINES and node.text is None and len(node) == 0:
@@ -199,7 +199,7 @@ def _drop(element: etree._Element) -> None:
 
 
 def _without_formulas(markdown: str) -> str:
-    """Return Markdown without its formulas: they look other in the page's text. Those in code stay."""
+    """Return Markdown without its formulas, which look different in the page's text. Formulas in code stay."""
     pieces: list[str] = []
     end = 0
     for found in _code_in_markdown.finditer(markdown):
@@ -271,7 +271,7 @@ _READERS: dict[Any, Callable[[etree._Element, str, Parts], None]] = {
 
 
 def _variants(text: str, heading: etree._Element) -> Iterator[str]:
-    """Yield the text of a heading, and that without the link to itself that the page has put on it."""
+    """Yield the text of a heading, with and without the link to itself that the page has added."""
     key = norm(text)
     if key:
         yield key

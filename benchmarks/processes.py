@@ -1,4 +1,4 @@
-"""CPU time and memory of a process and all its children, as Linux says; zeros elsewhere."""
+"""CPU time and memory of a process and all its children, as reported by Linux; zeros on other systems."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
 def family(pid: int) -> list[int]:
-    """Return the numbers of a process and of all that it has started, and so on."""
+    """Return the IDs of a process and of all its descendants."""
     found = [pid]
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -20,7 +20,7 @@ def family(pid: int) -> list[int]:
 
 
 def memory(pid: int) -> float:
-    """Return the megabytes of a process and its children; what they share is counted once."""
+    """Return the memory of a process and its children in megabytes. Shared memory is counted once."""
     total = 0
     for one in family(pid):
         with contextlib.suppress(OSError, ValueError):
@@ -31,7 +31,7 @@ def memory(pid: int) -> float:
 
 
 def children_cpu(pid: int) -> float:
-    """Return the CPU seconds that the children of a process, ended or not, have taken."""
+    """Return the CPU seconds of the children of a process, including those that have ended."""
     ticks = 0
     for one in family(pid):
         with contextlib.suppress(OSError, ValueError, IndexError):

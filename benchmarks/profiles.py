@@ -1,8 +1,8 @@
-"""How closely the profile v1.0 matches the training data of the published Qwen3 weights: identical simplified HTML, and
-for each page that differs the rule that makes it differ. Reports the CPU time of each step beside it.
+"""Measure how closely the profile v1.0 matches the training data of the published Qwen3 weights.
 
-The reference is a file of JSON lines, also compressed with xz: ``id``, ``simplified`` (the HTML that the reference
-implementation makes) and ``html`` (the input; without it, the page of that name in the folder of pages).
+The report has the share of pages with identical simplified HTML, the rule behind each page that differs, and the CPU
+time of each step. The reference is a file of JSON Lines, optionally compressed with xz: ``id``, ``simplified`` (the
+output of the reference implementation) and ``html`` (the input; without it, the page with that name in the folder).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def simplified(text: str, seconds: Counter[str] | None = None) -> str:
 
 
 def last_attribute_wins(text: str) -> str:
-    """Return a document without all but the last of attributes of the same name on the same tag."""
+    """Return a document in which only the last of several attributes with the same name on a tag is kept."""
 
     def once(tag: re.Match[str]) -> str:
         kept = tag[0]
@@ -62,17 +62,17 @@ def last_attribute_wins(text: str) -> str:
 
 
 def with_items_closed_late(text: str) -> str:
-    """Return a document in which an item or cell without an end tag ends with the list or table around it."""
+    """Return a document in which items and cells without an end tag end with their list or table."""
     with mock.patch.object(balance, "_OPTIONAL", frozenset[str]()):
         return balance.balanced(text)
 
 
 def with_templates(text: str) -> str:
-    """Return a document with elements of no meaning in place of its templates."""
+    """Return a document with meaningless elements in place of its templates."""
     return _template.sub(r"\1x-template", text)
 
 
-# What the reference does to a document: if the profile makes the same of a document done so, that is the difference.
+# Changes that the reference makes to a document. If the profile gives the same after a change, that is the difference.
 TRANSFORMS: dict[str, Callable[[str], str]] = {
     "repeated attribute: the last one counts, the first one here, as in browsers": last_attribute_wins,
     "unclosed item: it ends with its list, here where the next one begins": with_items_closed_late,

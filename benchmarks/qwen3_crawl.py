@@ -4,10 +4,11 @@
     python benchmarks/qwen3_crawl.py MODEL --pages 60       fewer of them
     python benchmarks/qwen3_crawl.py MODEL --longest 20     the longest of all pages: which blocks get labels
 
-Each crawl runs in a process of its own. All go through a proxy on the loopback interface that has the pages, so their
-addresses are the real ones and nothing is fetched. Pages are held out as in ``python -m scrapy_dripper.training.qwen3``
-with the same --folds and --seed. The bundled tagger has learnt from all development pages: its own figures are not held
-out. The model's are, whatever the drafts are: its labels are those of greedy decoding, and drafts decide the time only.
+Each crawl runs in a separate process. All crawls use a proxy on the loopback interface that serves the pages under
+their real URLs, so nothing is downloaded. Pages are held out as in ``python -m scrapy_dripper.training.qwen3`` with the
+same --folds and --seed. The bundled tagger was trained on all development pages, so its own figures are not held out.
+The model's figures are, whatever the drafts are: its labels are those of greedy decoding, and drafts only affect the
+time.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ TAGGER, WINDOW, TRUNCATE, FALLBACK = "tagger", "qwen3, windows", "qwen3, truncat
 CASCADES = (0.97,)
 """Values of DRIPPER_CASCADE."""
 LONG_LIMIT, LONG_TRUNCATE = 32_768, 200
-"""Tokens that the published weights were trained on, and characters that they read of a text."""
+"""Tokens of the longest training prompts of the published weights, and characters that they read of a text."""
 WINDOWS = (1, 2, 4, 8, 16)
-"""Least windows of a page, of the rows of a table."""
+"""Minimum number of windows of a page, for each row of a table."""
 CHARS_PER_TOKEN = (2.5, 3.0, 3.5)
-"""Of simplified HTML; no tokenizer of the published weights is needed for an estimate."""
+"""Characters of simplified HTML per token, for an estimate without the tokenizer of the published weights."""
 ANSWER_TOKENS = 6
-"""Tokens of the answer for a block, about."""
+"""Approximate number of tokens of the answer for a block."""
 SETTINGS: dict[str, Any] = {
     "CONCURRENT_REQUESTS": 16,
     "ROBOTSTXT_OBEY": False,
@@ -59,17 +60,17 @@ SETTINGS: dict[str, Any] = {
     "DRIPPER_TIMEOUT": 3600,
 }
 NUMBER = "X-Page"
-"""Header that tells the proxy which page is asked for."""
+"""Header that tells the proxy which page is requested."""
 
 
 @dataclass(frozen=True)
 class Crawl:
-    """What came out of a crawl."""
+    """The results of a crawl."""
 
     cpu: float
-    """Seconds of the process, downloads included. Those of the clock say what else the machine had to do."""
+    """CPU seconds of the process, including downloads. Wall-clock time would include the load of the machine."""
     items: list[dict[str, Any]]
-    """In the order of the pages."""
+    """The items, in the order of the pages."""
     stats: dict[str, Any]
 
     @property
@@ -128,20 +129,20 @@ def crawl(job: dict[str, Any]) -> dict[str, Any]:
 
 # ---------------------------------------------------------------------- all crawls
 class Proxy:
-    """Serves pages whatever address is asked for; the header says which page it is."""
+    """Serves pages for any URL. The header says which page is requested."""
 
     def __init__(self, samples: list[Sample], keep: Path | None) -> None:
         self._keep = keep
         bodies = [sample.read_html().encode() for sample in samples]
         self.url = f"http://127.0.0.1:{serve_pages(lambda _, headers: bodies[int(headers[NUMBER])])}"
-        # A proxy is asked in the clear for http only. The query makes every address one that no other page has.
+        # Only http requests reach a proxy unencrypted. The query makes every URL unique.
         self.urls = []
         for number, sample in enumerate(samples):
             url = sample.url.partition("#")[0].replace("https://", "http://", 1) or "http://unknown.invalid/"
             self.urls.append(f"{url}{'&' if '?' in url else '?'}page={number}")
 
     def crawl(self, name: str, settings: dict[str, Any]) -> Crawl:
-        """Crawl all pages with some settings, unless that was done before and kept."""
+        """Crawl all pages with some settings, unless the result is already stored."""
         job = {"urls": self.urls, "proxy": self.url, "settings": settings}
         kept = None if self._keep is None else self._keep / f"{name.replace(', ', '-').replace(' ', '-')}.json"
         if kept is not None and kept.is_file():
@@ -182,7 +183,7 @@ def by_type(samples: list[Sample], crawls: dict[str, Crawl]) -> str:
 
 
 def outcomes(crawls: dict[str, Crawl]) -> str:
-    """Return who decided about the pages, what fell back, and the CPU time."""
+    """Return the sources and fallback reasons of the pages, and the CPU time."""
     columns = "qwen3,tagger,no main,oversize,others,in windows,truncated,prompts,passes,CPU s/page"
     rows = []
     for name, one in crawls.items():
@@ -199,7 +200,7 @@ def outcomes(crawls: dict[str, Crawl]) -> str:
 
 
 def over_context(samples: list[Sample], crawls: dict[str, Crawl]) -> str:
-    """Return what becomes of the pages that are too long for one prompt, under each setting."""
+    """Return the results for pages that are too long for one prompt, with each setting."""
     long = [k for k, item in enumerate(crawls[WINDOW].items) if item["windows"] > 1]
     if not long:
         return "No page is longer than the model's context."
@@ -221,7 +222,7 @@ def over_context(samples: list[Sample], crawls: dict[str, Crawl]) -> str:
 
 
 def by_windows(samples: list[Sample], crawls: dict[str, Crawl]) -> str:
-    """Return the word F1 by how many windows a page was read in: dividing a page must cost nothing."""
+    """Return the word F1 by the number of windows of a page, to see whether dividing a page costs anything."""
     scores = {name: [row.f1 for row in rows_of(samples, crawls[name])] for name in (WINDOW, TAGGER)}
     rows = []
     for least, above in zip(WINDOWS, (*WINDOWS[1:], 1 << 30), strict=True):
@@ -234,7 +235,7 @@ def by_windows(samples: list[Sample], crawls: dict[str, Crawl]) -> str:
 
 
 def longest(samples: list[Sample], prepared: Prepared, number: int) -> tuple[list[Sample], list[int]]:
-    """Return the pages that are most tokens to a model, longest first, and how many these are."""
+    """Return the pages with the most tokens, longest first, and their numbers of tokens."""
     prompt = Prompt(prepared.tokenizer(), prepared.prompt)
     found = []
     for sample in tqdm(samples, desc="lengths", unit="page"):
@@ -246,7 +247,7 @@ def longest(samples: list[Sample], prepared: Prepared, number: int) -> tuple[lis
 
 
 def labelled_blocks(tokens: list[int], crawls: dict[str, Crawl]) -> str:
-    """Return, page by page, how many of the blocks the model has labelled."""
+    """Return, page by page, how many blocks the model has labelled."""
     rows = []
     for k, count in enumerate(tokens):
         items = [one.items[k] for one in crawls.values()]
@@ -260,7 +261,7 @@ def labelled_blocks(tokens: list[int], crawls: dict[str, Crawl]) -> str:
 
 
 def lengths(samples: list[Sample]) -> str:
-    """Return how many pages would be too long for the published weights, for some numbers of characters a token."""
+    """Return how many pages would be too long for the published weights, for some numbers of characters per token."""
     sizes = []
     for sample in tqdm(samples, desc="lengths", unit="page"):
         page = sample_page(sample, "v1.0")

@@ -1,11 +1,13 @@
-"""Random models of the Qwen3 architecture, in any size, with a tokenizer of their own: for tests and benchmarks.
+"""Make random models of the Qwen3 architecture, in any size, with their own tokenizers, for tests and benchmarks.
 
     python benchmarks/random_model.py FOLDER [--size tiny|base|qwen3-0.6b] [--seed 0]
+    python benchmarks/random_model.py FOLDER --encoder    a EuroBERT that classifies tokens, tiny
     scrapy-dripper export FOLDER PREPARED [--exporter genai|optimum]
 
-The first writes a checkpoint as transformers reads it, with its recipe; it needs torch and transformers, of the extra
-[export] or [export-optimum]. The prepared folders of the tests are the size tiny, seed 1, by both exporters. Nothing is
-learnt in random weights but everything is connected: labels depend on the page and on the labels before.
+The first two write a checkpoint as transformers reads it, with its recipe; they need torch and transformers, of the
+extra [export], or, for Qwen3, [export-optimum]. The prepared folders of the tests are the size tiny, seed 1, by both
+exporters, and the encoder, seed 1. Nothing is learnt in random weights but everything is connected: labels depend on
+the page and on the labels before.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +32,8 @@ PROMPT = "Here is a web page in numbered blocks. Say which blocks are main and w
 _SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+ENCODER_SPECIAL = ("<|begin_of_text|>", "<|end_of_text|>", "<|mask|>", "<|sep|>")
 ROPE_THETA = 1_000_000.0
 _TEXT = """The harbour was quiet in the morning, and the boats came back with the tide before the market opened.
 A recipe for bread needs flour, water, salt and time; the oven has to be hot when the loaf goes in.
@@ -60,7 +65,7 @@ SIZES = {
 """Sizes by name: for tests, about 45 million weights, and those of the published model."""
 
 
-def train_tokenizer(vocabulary: int) -> Tokenizer:
+def train_tokenizer(vocabulary: int, special: Sequence[str] = SPECIAL) -> Tokenizer:
     """Return a byte-level BPE tokenizer that splits text as Qwen's do, of at most so many tokens."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -72,7 +77,7 @@ def train_tokenizer(vocabulary: int) -> Tokenizer:
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
-        special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
+        special_tokens=[*special],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
@@ -119,10 +124,39 @@ def write_checkpoint(folder: Path, size: Size, seed: int) -> None:
     Recipe("native", None, PROMPT, "json").write(folder)
 
 
-def _balance(model: Any, tokenizer: Tokenizer) -> None:
-    """Take what the states before labels have in common out of the difference between the two labels.
+def write_encoder(folder: Path, seed: int) -> None:
+    """Write a random encoder that classifies tokens, with the special tokens of the published ones."""
+    import torch
+    from transformers import EuroBertConfig, EuroBertForTokenClassification, PreTrainedTokenizerFast
 
-    It would decide for one label nearly everywhere.
+    folder.mkdir(parents=True, exist_ok=True)
+    begin, end, mask, _ = ENCODER_SPECIAL
+    PreTrainedTokenizerFast(
+        tokenizer_object=train_tokenizer(512, ENCODER_SPECIAL), bos_token=begin, eos_token=end, mask_token=mask
+    ).save_pretrained(folder)
+    torch.manual_seed(seed)
+    config = EuroBertConfig(
+        vocab_size=512,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=1024,
+        num_labels=2,
+        initializer_range=0.2,
+        bos_token_id=0,
+        eos_token_id=1,
+        pad_token_id=1,
+        mask_token_id=2,
+    )
+    EuroBertForTokenClassification(config).eval().save_pretrained(folder)
+
+
+def _balance(model: Any, tokenizer: Tokenizer) -> None:
+    """Make the difference between the two labels orthogonal to what the states before labels have in common.
+
+    Otherwise, nearly all blocks would get the same label.
     """
     import torch
 
@@ -151,7 +185,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--size", choices=SIZES, default="tiny")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--encoder", action="store_true", help="an encoder, in place of a Qwen3 model")
     arguments = parser.parse_args()
+    if arguments.encoder:
+        write_encoder(arguments.folder, arguments.seed)
+        return
     write_checkpoint(arguments.folder, SIZES[arguments.size], arguments.seed)
 
 

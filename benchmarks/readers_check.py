@@ -1,8 +1,8 @@
-"""Draw pages for a reader: what each page shows, beside its Markdown now and of an earlier version.
+"""Draw pages for a person to read, each beside its Markdown from this version and from an earlier one.
 
-A fixed seed draws pages that may be trained on from ``elsewhere``, and at most one page of each site from ``sites``.
-Each gets a folder with ``page.txt``, which lists all of its text and says what of it came out, ``after.md`` and
-``before.md`` with their Main-HTML, and ``truth.txt``. The reader counts what is junk and what is lost; see
+A fixed seed draws training pages from ``elsewhere``, and at most one page of each site from ``sites``. Each page gets a
+folder. ``page.txt`` lists all of its text and marks what was extracted, ``after.md`` and ``before.md`` are the
+Markdown, with the Main-HTML beside them, and ``truth.txt`` is the ground truth. The reader counts junk and losses; see
 ``results/readers-check.md``.
 """
 
@@ -36,7 +36,7 @@ PAGES = 30
 AFTER, BEFORE = "after", "before"
 
 Outputs = Mapping[str, Mapping[str, str]]
-"""By page id, what a version makes of it: ``markdown``, ``text``, ``html`` and ``source``."""
+"""The output of a version by page id: ``markdown``, ``text``, ``html`` and ``source``."""
 
 _EXTRACT = """
 import json, sys
@@ -50,11 +50,11 @@ found = extractor.extract(Document(Path(path).read_bytes(), url) for _, path, ur
 keys = {"markdown": "markdown", "text": "text", "html": "main_html", "source": "source"}
 json.dump({page[0]: {k: getattr(one, v) or "" for k, v in keys.items()} for page, one in zip(pages, found)}, sys.stdout)
 """
-"""Runs in a process of its own, because two versions of a package cannot be imported into one."""
+"""Runs in a separate process, because a process cannot import two versions of a package."""
 
 
 def draw(data: Path, seed: int, pages: int) -> list[Sample]:
-    """Return the pages of a seed: some that may be trained on of ``elsewhere``, and of ``sites`` one for each site."""
+    """Return the pages of a seed: training pages from ``elsewhere``, and one page per site from ``sites``."""
     numbers = random.Random(seed)
     elsewhere = [sample for sample in load_set(SetChoice(data / "elsewhere")).samples if sample.learn]
     sites: dict[str, list[Sample]] = defaultdict(list)
@@ -78,10 +78,10 @@ def extract(samples: Sequence[Sample], version: Path) -> Outputs:
 
 
 def listing(html: bytes, url: str, texts: Mapping[str, str]) -> str:
-    """Return all text of a page, a line for each block: the initials of the texts that have it, its tag, and its words.
+    """Return the text of a page with one line per block: the initials of the outputs that have it, its tag, its words.
 
-    A small initial: the text may have another block with the same words instead. A block that is hidden without a
-    script has an ``h`` after its tag.
+    A lower-case initial means that the output may have another block with the same words instead. The tag of a block
+    that is hidden without a script is followed by ``h``.
     """
     page = cut(parse(decode(html, None)), url)
     found = {name[0]: align(page.blocks.text, text) for name, text in texts.items()}
@@ -96,7 +96,7 @@ def listing(html: bytes, url: str, texts: Mapping[str, str]) -> str:
 
 
 def write(folder: Path, sample: Sample, outputs: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Write what there is to read about a page, and return its row for the table."""
+    """Write the files for a page, and return its row of the table."""
     folder.mkdir(parents=True, exist_ok=True)
     html = sample.path.read_bytes()
     titles = (sample.title, page_title(html))

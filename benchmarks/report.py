@@ -15,7 +15,7 @@ from scrapy_dripper.evaluation.report.svg import Markup, join, tag
 
 
 def heading(script: str, packages: Sequence[str]) -> str:
-    """Return what must be known to repeat a run."""
+    """Return the facts that are needed to repeat a run."""
     arguments = shlex.join(["python", f"benchmarks/{script}", *sys.argv[1:]])
     return "\n".join(
         [
@@ -36,7 +36,7 @@ def _processor() -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return rows as aligned text: the first column to the left, the others to the right."""
+    """Return rows as aligned text, with the first column left-aligned and the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = [
         "  ".join(
@@ -55,7 +55,7 @@ def publish(text: str, path: Path) -> None:
 
 
 def publish_svg(path: Path, width: float, height: float, style: str, parts: Sequence[Markup]) -> None:
-    """Write a picture of its own, on white."""
+    """Write a standalone SVG file, with a white background."""
     svg = tag(
         "svg",
         tag("style", Markup(style)),

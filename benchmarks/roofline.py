@@ -1,6 +1,6 @@
-"""What a GPU would take for the Qwen3 engine, computed from its data sheet and from what pages cost a CPU.
+"""Model the time of the Qwen3 engine on a GPU, from the GPU's data sheet and the CPU time of pages.
 
-A model, not a measurement: ``gpu.py --simulate`` prints it, ``gpu.py`` measures.
+This is not a measurement: ``gpu.py --simulate`` prints the model, ``gpu.py`` measures.
 """
 
 from __future__ import annotations
@@ -17,38 +17,38 @@ from report import table
 
 LENGTHS = Path(__file__).parent / "lengths.json"
 CHARS_PER_TOKEN = 3.22
-"""Of 147 development pages in the vocabulary of the published weights."""
+"""Mean over 147 development pages, in the vocabulary of the published weights."""
 PROMPT = 615
-"""Tokens of the published prompt, 565 of which all pages share and the engine reads once."""
+"""Tokens of the published prompt. All pages share 565 of them, which the engine reads once."""
 SHARED = 565
 PER_BLOCK = 6
 """Tokens of an answer for each block."""
 CONTEXT = 32_768
 LAYERS, HEADS, KV, HIDDEN, INNER = 28, 16 * 128, 8 * 128, 1024, 3072
 WEIGHTS = LAYERS * (HIDDEN * (2 * HEADS + 2 * KV) + 3 * HIDDEN * INNER)
-"""Parameters of Qwen3-0.6B that a pass multiplies with: all but the embedding."""
+"""Parameters of Qwen3-0.6B that take part in the matrix products of a pass: all except the embedding."""
 KERNELS = 351
 """Nodes of the exported graph."""
 LAUNCH = 4e-6
-"""Seconds to launch one; a pass over few tokens takes no less than all of them."""
+"""Seconds to launch a kernel. A pass takes at least the time to launch all of them."""
 PASSES = 2
-"""Of a page, when the tagger's drafts are good: the second one reads half of the answer again."""
+"""Passes per page with good drafts of the tagger. The second pass reads half of the answer again."""
 CPU_SECONDS = 0.060
-"""Of a page, on one core: reading, drafting, writing the prompt and the result, in a quiet process."""
+"""CPU time per page on one core: reading, drafting, and writing the prompt and the result, in a quiet process."""
 SHARES = (1.0, 0.45)
-"""Of the peak that a pass reaches: all of it is the bound, 45 % what such graphs often come to."""
+"""Shares of the peak that a pass reaches: all of it is the bound, and 45 % is common for such graphs."""
 CRAWL = 10
-"""Times that a crawl sees all pages."""
+"""How often a crawl sees all pages."""
 MORE = 1
-"""Workers more than cores: those that wait for the GPU need none."""
+"""Number of workers in excess of the cores, because workers that wait for the GPU need no core."""
 WINDOW = 6_000
-"""Tokens of a window; long pages in windows are less attention, and some of their blocks are read twice."""
+"""Tokens of a window. Windows reduce the attention of long pages, but some blocks are read twice."""
 OVERLAP = 8
 
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU: dense operations in half precision and bytes of memory, a second."""
+    """A GPU: dense operations in half precision per second, and bytes of memory per second."""
 
     name: str
     flops: float
@@ -60,28 +60,27 @@ DEVICES = (
     Device("H200", 0.8 * 989e12, 4.8e12),
     Device("L4", 0.8 * 121e12, 0.3e12),
 )
-"""Four fifths of the operations on the data sheet: more, no matrix product gets under the power limit."""
+"""Four fifths of the operations on the data sheet, because matrix products do not reach more under the power limit."""
 
 
 def flops(tokens: float, past: float = 0.0) -> float:
-    """Return the operations of a pass over so many tokens behind others, with causal attention and no head."""
+    """Return the operations of a pass over tokens after ``past`` others, with causal attention and no output layer."""
     return 2.0 * WEIGHTS * tokens + LAYERS * 4.0 * HEADS * tokens * (past + tokens / 2)
 
 
 def seconds(device: Device, share: float, tokens: float, past: float = 0.0, sequences: int = 1) -> float:
-    """Return the time of a pass over sequences of so many tokens each: operations, memory or launches, whichever is
-    most."""
+    """Return the time of a pass over sequences: the maximum of the times for operations, memory and launches."""
     memory = 2.0 * WEIGHTS + sequences * (past + tokens) * LAYERS * 2 * KV * 2
     return max(sequences * flops(tokens, past) / (device.flops * share), memory / device.bandwidth, KERNELS * LAUNCH)
 
 
 def rounded(tokens: float) -> int:
-    """Return the tokens of a pass, padding included."""
+    """Return the tokens of a pass, including padding."""
     return -int(-tokens // 256) * 256
 
 
 def lengths() -> list[tuple[int, int]]:
-    """Return tokens of prompt and of answer of each development page that fits into the context, in random order."""
+    """Return the tokens of prompt and answer of each development page that fits the context, in random order."""
     pages = json.loads(LENGTHS.read_text(encoding="utf-8"))
     found = [(PROMPT + round(chars / CHARS_PER_TOKEN), PER_BLOCK * blocks) for chars, blocks in pages]
     fitting = [(prompt, answer) for prompt, answer in found if prompt + answer <= CONTEXT]
@@ -90,13 +89,13 @@ def lengths() -> list[tuple[int, int]]:
 
 
 def page_seconds(device: Device, share: float, prompt: int, answer: int) -> float:
-    """Return the time of a page: a pass over prompt and draft behind the shared tokens, and those that correct it."""
+    """Return the time of a page: a pass over prompt and draft after the shared tokens, and the correcting passes."""
     first = seconds(device, share, rounded(prompt + answer - SHARED), SHARED)
     return first + (PASSES - 1) * seconds(device, share, rounded(answer / 2), prompt + answer / 2)
 
 
 def in_windows(prompt: int, answer: int, window: int = WINDOW) -> list[tuple[int, int]]:
-    """Return the windows that a page is divided into, where that is fewer operations than reading it whole."""
+    """Return the windows into which a page is divided, if that takes fewer operations than reading it whole."""
     size = prompt - PROMPT + answer
     room = window - PROMPT
     count = max(1, -int(-(size - room / OVERLAP) // (room * (1 - 1 / OVERLAP))))
@@ -108,9 +107,9 @@ def in_windows(prompt: int, answer: int, window: int = WINDOW) -> list[tuple[int
 
 
 def together(device: Device, share: float, pages: Sequence[tuple[int, int]], budget: int = 16_384) -> float:
-    """Return the time of first passes if pages that have nothing before them share one, sorted by length.
+    """Return the time of first passes if pages share them, sorted by length.
 
-    Each reads the shared tokens again: several sequences in one pass can have nothing before them.
+    Each page then reads the shared tokens again, because several sequences in one pass cannot have a common past.
     """
     total, group = 0.0, 0
     sizes = sorted(prompt + answer for prompt, answer in pages)
@@ -127,12 +126,13 @@ def together(device: Device, share: float, pages: Sequence[tuple[int, int]], bud
 def busy(gpu: Sequence[float], cpu: float, cores: int, workers: int, batch: int) -> float:
     """Return the share of the time for which a GPU computes, 0 to 1.
 
-    Workers read a batch of pages, wait for the GPU, which serves one of them at a time, and begin with the next; those
-    that read share the cores. ``gpu`` are the seconds of each page there, ``cpu`` those of any page on one core.
+    Each worker reads a batch of pages, waits for the GPU, which serves one worker at a time, and begins with the next
+    batch. Workers that read share the cores. ``gpu`` has the seconds of each page on the GPU, and ``cpu`` is the time
+    of a page on one core.
     """
     gpu = [*gpu] * CRAWL
     batches = [sum(gpu[i : i + batch]) for i in range(0, len(gpu) - batch + 1, batch)]
-    left = dict.fromkeys(range(workers), cpu * batch)  # seconds of work of the workers that read
+    left = dict.fromkeys(range(workers), cpu * batch)  # seconds of work left for the workers that read
     waiting: list[tuple[float, int]] = []
     now = computed = 0.0
     free_at: float | None = None
@@ -156,7 +156,7 @@ def busy(gpu: Sequence[float], cpu: float, cores: int, workers: int, batch: int)
 
 
 def cores_needed(gpu: Sequence[float], cpu: float = CPU_SECONDS, batch: int = 8, least: float = 0.9) -> int:
-    """Return the fewest cores, with a worker more than cores, that keep a GPU busy for a share of the time."""
+    """Return the smallest number of cores that keep a GPU busy for a share of the time, with one more worker."""
     for cores in range(1, 100):
         if busy(gpu, cpu, cores, cores + MORE, batch) >= least:
             return cores
@@ -164,7 +164,7 @@ def cores_needed(gpu: Sequence[float], cpu: float = CPU_SECONDS, batch: int = 8,
 
 
 def speeds() -> str:
-    """Return pages per second of each device, whole and in windows, and the cores that one needs."""
+    """Return the pages per second of each device, whole and in windows, and the cores that it needs."""
     pages = lengths()
     rows = []
     for device in DEVICES:
@@ -202,7 +202,7 @@ def markdown() -> str:
 
 
 def batches() -> str:
-    """Return what sharing passes would save."""
+    """Return the time that sharing passes would save."""
     pages = lengths()
     rows = []
     for device in DEVICES:
@@ -237,5 +237,5 @@ def simulated() -> str:
 
 
 def busy_of(cores: int) -> float:
-    """Return how busy an H200 at 45 % is."""
+    """Return the share of the time for which an H200 at 45 % is busy."""
     return busy([page_seconds(DEVICES[1], 0.45, *page) for page in lengths()], CPU_SECONDS, cores, cores + MORE, 8)

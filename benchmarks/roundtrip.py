@@ -1,7 +1,7 @@
-"""How much of the Markdown sources of pages is preserved: our writer compared with four others.
+"""Measure how much of the Markdown sources of pages is preserved, by our writer and by four others.
 
-Each page of the paired sites comes with its source. What the source holds and the page shows as the same element is
-what can come back: recall is the share of it that does, precision the share of what comes out that is in the source.
+Each page of the paired sites comes with its source. The elements that both the source and the page have can come back.
+Recall is the share of these that do. Precision is the share of the elements in the output that are in the source.
 """
 
 from __future__ import annotations
@@ -38,30 +38,30 @@ ROOT = Path(__file__).parents[1]
 OURS = "scrapy-dripper"
 TAGGER, TRUTH, ALL = "the tagger's labels", "the true labels", "all blocks main"
 FINDER = "trafilatura"
-"""The one peer that finds the main content by itself: it gets the whole page where ours is labelled by the tagger."""
+"""The only peer that finds the main content by itself. It gets the whole page when ours is labelled by the tagger."""
 NEAR = 80
-"""Likeness, of 100, from which something that came out is taken for what is missing, changed."""
+"""Similarity, out of 100, from which on an element of the output counts as a changed form of a missing one."""
 
 
 @dataclass(frozen=True)
 class Gold:
-    """The source of a page: what of it the page shows, and what else that comes out is no mistake."""
+    """The source of a page: the elements that the page shows, and others that are no mistake in the output."""
 
     page: dict[str, Any]
     wanted: dict[str, Counter[object]]
-    """By kind, what can come back."""
+    """The elements that can come back, by kind."""
     right: dict[str, Counter[object]]
-    """By kind, all that the source holds."""
+    """All elements of the source, by kind."""
     shown: Shown
     lines: frozenset[str]
     raw: str
     squashed: str
     links: dict[str, set[str]]
-    """The addresses that a link can have, by its text."""
+    """The URLs that a link can have, by its text."""
     languages: dict[str, str]
 
     def times(self, kind: str, key: Any) -> int:
-        """Return how often the source can hold something, be it as what it is or not."""
+        """Return how often the source can hold an element, as any kind."""
         if kind in ("fenced code", "inline code"):
             return self.squashed.count(squash(key))
         if kind == "headings" and key == norm(self.page["title"]):
@@ -69,7 +69,7 @@ class Gold:
         return self.raw.count(norm(key[kind != "links"] if isinstance(key, tuple) else key))
 
     def is_dialect(self, kind: str, key: Any) -> bool:
-        """Return True for what the page shows and the source has in a way that our renderer reads otherwise."""
+        """Return True for an element that the source has in a dialect which our renderer reads differently."""
         if kind == "headings":
             return key == norm(self.page["title"]) or (key in self.shown.parts.found[kind] and key in self.lines)
         if kind in ("list items", "table cells"):
@@ -86,7 +86,7 @@ class Gold:
 
 
 def gold_of(page: dict[str, Any], source: str) -> Gold:
-    """Return what of a page's source the page shows."""
+    """Return the elements of a page's source that the page shows."""
     base, markdown = page["url"], page["markdown"]
     held = of_markdown(markdown, base, page["math"])
     shown = of_page(source, base)
@@ -142,11 +142,11 @@ def _names(whole: str, language: str) -> bool:
 
 
 def true_labels(page: Page, text: str) -> Bools:
-    """Return which blocks of a page its true text holds.
+    """Return which blocks of a page are in its true text.
 
-    They are those that the training takes for main. Where blocks are equal to a line of the text, such as a heading
-    and its entry in a table of contents, the training cannot say which is meant: headings and what is no link come
-    first, and there are as many as the text has.
+    These are the labels for training, with one exception. If several blocks equal a line of the text, such as a heading
+    and its entry in a table of contents, training cannot tell them apart. Here, as many of them as the text has are
+    chosen, headings and blocks without links first.
     """
     main = align(page.blocks.text, text).main
     places = np.flatnonzero(main)
@@ -168,7 +168,9 @@ def true_labels(page: Page, text: str) -> Bools:
 
 @dataclass
 class Tally:
-    """Counts of one kind of structure: what can come back, what did, what came out, what of it is right."""
+    """Counts of one kind of structure: those that can come back, that did, that are in the output, and of these
+    correct.
+    """
 
     wanted: int = 0
     back: int = 0
@@ -183,7 +185,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Compared:
-    """A Markdown beside the source of its page."""
+    """The comparison of a Markdown with the source of its page."""
 
     tallies: dict[str, Tally]
     missing: dict[str, list[object]]
@@ -192,7 +194,7 @@ class Compared:
 
 
 def compare(gold: Gold, markdown: str) -> Compared:
-    """Return the counts of a Markdown by kind, what is missing in it and what should not be in it."""
+    """Return the counts of a Markdown by kind, its missing elements, and those that should not be in it."""
     out = of_markdown(markdown, gold.page["url"], gold.page["math"])
     links: Counter[object] = Counter()
     for (key, url), n in out.found["links"].items():  # type: ignore[misc]
@@ -219,7 +221,7 @@ def compare(gold: Gold, markdown: str) -> Compared:
 
 
 def _link(gold: Gold, key: str, url: str) -> tuple[str, str]:
-    """Return a link as the source has it: without the address, where the source's is relative to the source."""
+    """Return a link as in the source, without its URL if that is relative to the source."""
     relative = (key, "") in gold.wanted["links"] and url in gold.links[key]
     return key, "" if relative else url
 
@@ -238,7 +240,7 @@ def _compare_languages(gold: Gold, compared: Compared) -> None:
 
 
 class Benchmark:
-    """What a run needs: the engine, the peers, and the counts so far."""
+    """The state of a run: the engine, the peers, and the counts so far."""
 
     def __init__(self, peers: Sequence[str]) -> None:
         self.config = Config()
@@ -247,10 +249,10 @@ class Benchmark:
         self.finder = main_content()
         self.tallies: dict[tuple[str, str, str], Tally] = defaultdict(Tally)
         self.losses: dict[tuple[str, str, str, str], list[tuple[str, str]]] = defaultdict(list)
-        """By labels, kind, what went wrong and site: the page and an example of each."""
+        """The page and an example of each loss, by labels, kind, class of loss and site."""
 
     def add(self, page: dict[str, Any], data: bytes) -> None:
-        """Count what comes back from a page."""
+        """Count the elements that come back from a page."""
         document = Document(data, page["url"])
         cut = read(document, self.config)
         source = decode(data)
@@ -289,7 +291,7 @@ class Benchmark:
             total.right += tally.right
 
     def _blame(self, page: dict[str, Any], ours: dict[str, Compared]) -> None:
-        """Remember what went wrong, and whose fault it is: what more labels or better ones mend is not the writer's."""
+        """Record the losses and their causes. Losses that other labels would prevent are not caused by the writer."""
         reasons = {
             TAGGER: (TRUTH, "lost: not labelled main", "more: labelled main"),
             TRUTH: (ALL, "lost: in a block without words of the truth", ""),
@@ -313,7 +315,7 @@ class Benchmark:
 
 
 def _writer_fault(kind: str, key: Any, parts: Parts) -> str:
-    """Return what the writer did with something that is in a main block."""
+    """Return what the writer did with an element of a main block."""
     candidates = [_example(one) for one in parts.found[kind]] if kind != "language of code" else []
     if kind == "language of code":
         return "lost: other language"
@@ -328,7 +330,7 @@ def _example(key: object) -> str:
 
 
 def pages_of(folder: Path, limit: int | None) -> list[dict[str, Any]]:
-    """Return the pages of a folder that have a source, site by site in turns if there is a limit."""
+    """Return the pages of a folder that have a source. With a limit, sites take turns."""
     listing = folder / "pages.jsonl"
     if not listing.is_file():
         raise SystemExit(
@@ -360,7 +362,7 @@ def _tables(benchmark: Benchmark) -> Iterator[str]:
 
 
 def _worst(benchmark: Benchmark, labels: str, size: int, examples: bool) -> str:
-    """Return the classes of loss that weigh most: by the share that they have of their kind of structure."""
+    """Return the largest classes of loss, by their share of their kind of structure."""
     weights: dict[tuple[str, str, str], float] = {}
     for (which, kind, what, site), found in benchmark.losses.items():
         if which == labels:

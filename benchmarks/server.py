@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 def serve_pages(page: Callable[[str, Mapping[str, str]], bytes]) -> int:
-    """Serve, until the process ends, what ``page`` returns for a path and the headers; return the port."""
+    """Serve the results of ``page``, for a path and the headers, until the process ends. Return the port."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -22,7 +22,7 @@ def serve_pages(page: Callable[[str, Mapping[str, str]], bytes]) -> int:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

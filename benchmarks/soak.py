@@ -1,12 +1,11 @@
 """A long crawl over the loopback interface: its last tenth must be as fast as its first, and not need more memory.
 
-The site, the crawl with the plugin and the control crawl without it run in processes of their own. Every tenth of the
-crawl has the same pages in the same order; no two responses are equal, for each carries a number of its own in its
-title, its texts and its ids. Linux only: memory, files and children are read from ``/proc``.
+The site, the crawl with the plugin and the control crawl without it run in separate processes. Every tenth of the crawl
+has the same pages in the same order. No two responses are equal, because each has its own number in its title, its
+texts and its ids. This only works on Linux: memory, files and children are read from ``/proc``.
 
-A machine that others use as well is faster in one minute than in the next, by more than what is looked for here. So the
-crawl pauses before its first tenth and after each, while another one that has just begun shows what the machine is
-worth at that moment.
+The speed of a shared machine varies from minute to minute, by more than the differences that matter here. So the crawl
+pauses before its first tenth and after each one. In each pause, a fresh crawl measures the speed of the machine.
 """
 
 from __future__ import annotations
@@ -47,18 +46,18 @@ CONTROL, PLUGIN, BEGUN = "control", "scrapy-dripper", "scrapy-dripper just begun
 SIZES = ("small", "real", "mixed")
 CONCURRENT = SETTINGS["CONCURRENT_REQUESTS"]
 TIMERS = {"DOWNLOAD_TIMEOUT": 15}
-"""Twisted keeps the timer of a download, though it is over, until the timer would have fired. With Scrapy's 180 seconds
-those are 50,000 on the loopback interface before the first are gone; a crawl of ten minutes would not get past that."""
+"""Twisted keeps the timer of a finished download until it would have fired. With Scrapy's 180 seconds, 50,000 timers
+would accumulate on the loopback interface before the first ones expire, which takes most of a crawl of ten minutes."""
 TAIL = 200
-"""Pages beyond those that are measured: the last tenth ends, like all others, with pages under way."""
+"""Pages beyond those that are measured, so that the last tenth ends with pages in progress, like all others."""
 PATIENCE = 60
-"""Seconds after which what is still under way is lost."""
+"""Seconds after which pages that are still in progress count as lost."""
 FRESH = 2_000
-"""Pages of a crawl that has just begun, or a tenth if that is less. The first half of them is its warm-up."""
+"""Pages of a fresh crawl, or a tenth if that is less. The first half of them is its warm-up."""
 LEAST = 1_000
-"""Pages of a crawl: a tenth must be more than what is under way at a time."""
+"""Minimum number of pages of a crawl, because a tenth must be more than the pages in progress at a time."""
 NAMES = 100
-"""Tag names, and as many attribute names, that no other page has; with --names."""
+"""Number of tag names, and of attribute names, that are unique to each page with --names."""
 
 _texts = re.compile(rb"(<(?:title|p|h[1-6]|li|td)\b[^<>]*>)", re.IGNORECASE)
 _ids = re.compile(rb"""(\sid=["'])""", re.IGNORECASE)
@@ -66,7 +65,7 @@ _number = re.compile(r"\bn(\d{8})n\b")
 
 
 def templates(folder: Path, size: str, seed: int) -> list[list[bytes]]:
-    """Return the pages of the site, each as the pieces between which its number goes."""
+    """Return the pages of the site, each as the pieces between which its number is inserted."""
     chance = random.Random(seed)
     bodies = [_small(chance) for _ in range(50)]
     if size != "small":
@@ -117,12 +116,12 @@ def _names(number: int) -> bytes:
 
 
 class Meter:
-    """Measures the process that it is in, a part of the crawl at a time."""
+    """Measures its own process, one part of the crawl at a time."""
 
     def __init__(self, responses: int, parts: int) -> None:
         self._pid = os.getpid()
         self.responses, self.parts, self.items = responses, parts, 0
-        self.seen = bytearray(responses + TAIL)
+        self.seen = bytearray(responses + min(TAIL, responses))
         self.problems: Counter[str] = Counter()
         self.rss: list[tuple[int, int]] = []
         self.tenths: list[Tenth] = []
@@ -136,7 +135,7 @@ class Meter:
         self._from = (self.items, time.perf_counter(), self._cpu())
 
     def item(self, item: dict[str, Any]) -> bool:
-        """Note an item; measure memory at every hundredth of the crawl, and everything after every part.
+        """Record an item. Measure memory at every hundredth of the crawl, and everything after every part.
 
         Return True if a part is over.
         """
@@ -195,20 +194,20 @@ class Meter:
         )
 
     def _cpu(self) -> float:
-        """Return the CPU seconds of this process and its workers, ended ones too."""
+        """Return the CPU seconds of this process and its workers, including those that have ended."""
         return time.process_time() + children_cpu(self._pid)
 
     def _rss(self) -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * self._page_size
 
     def _uss(self) -> int:
-        """Return the bytes that no other process shares."""
+        """Return the bytes of memory that are not shared with other processes."""
         lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
         return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
 
 
 def _figures(pid: int) -> tuple[int, int, int]:
-    """Return the pages of memory, the threads and the files of a process; zeros for one that has ended."""
+    """Return the memory pages, threads and files of a process; zeros if it has ended."""
     folder = Path(f"/proc/{pid}")
     with contextlib.suppress(OSError):
         memory = int((folder / "statm").read_text().split()[1])
@@ -224,7 +223,7 @@ class _Mallinfo(ctypes.Structure):
 
 
 def _heap(libc: ctypes.CDLL) -> int:
-    """Return the bytes that malloc has given out and not got back; 0 where the C library does not say."""
+    """Return the bytes allocated by malloc and not freed; 0 if the C library does not report them."""
     if not hasattr(libc, "mallinfo2"):
         return 0
     libc.mallinfo2.restype = _Mallinfo
@@ -233,7 +232,7 @@ def _heap(libc: ctypes.CDLL) -> int:
 
 
 class Pauses:
-    """What a crawl does between its tenths: it ends what is under way, and lets one that has just begun go first."""
+    """The pauses between the tenths of a crawl: it finishes the pages in progress, and waits for a fresh crawl."""
 
     def __init__(self, crawler: Crawler, begin: list[str] | None) -> None:
         self.crawler, self.begin = crawler, begin
@@ -244,7 +243,7 @@ class Pauses:
         crawler.signals.connect(self._stay_open, signals.spider_idle)
 
     async def pause(self) -> None:
-        """End what is under way and let the other crawl run; do nothing if there is none to compare with."""
+        """Finish the pages in progress and let the fresh crawl run. Do nothing if there is no crawl to compare with."""
         if self.begin is None:
             return
         latest = time.monotonic() + PATIENCE
@@ -258,7 +257,7 @@ class Pauses:
         self.fresh.append(Fresh(tenth.pages_per_second, tenth.cpu_per_page, busy))
 
     def over(self, then: Callable[[], None]) -> None:
-        """Begin a pause, at whose end ``then`` is called."""
+        """Begin a pause. Call ``then`` at its end."""
 
         async def whole() -> None:
             await self.pause()
@@ -273,12 +272,12 @@ class Pauses:
         self._pause = asyncio.ensure_future(whole())
 
     def finish(self) -> None:
-        """Raise what went wrong in the last pause, if it did."""
+        """Raise the error of the last pause, if there was one."""
         if self._pause is not None:
             self._pause.result()
 
     def request(self, request: Request) -> Iterator[Request]:
-        """Yield a request, or in a pause keep it until its end."""
+        """Yield a request. During a pause, keep it until the end of the pause."""
         if self._on():
             self._held.append(request)
         else:
@@ -286,7 +285,7 @@ class Pauses:
             yield request
 
     def ended(self, number: int) -> None:
-        """Note that a page is not under way any more."""
+        """Record that a page is no longer in progress."""
         self._under_way.discard(number)
 
     def _on(self) -> bool:
@@ -297,11 +296,12 @@ class Pauses:
             raise DontCloseSpider
 
 
-def crawl(variant: str, port: int, responses: int, settings: list[str]) -> dict[str, Any]:
+def crawl(variant: str, port: int, responses: int, settings: list[str], steady: bool) -> dict[str, Any]:
     """Crawl the site in this process and return what was measured."""
+    tail = min(TAIL, responses)
     meter = Meter(responses, 2 if variant == BEGUN else TENTHS)
     progress = tqdm(
-        total=responses + TAIL, unit="page", desc=variant, mininterval=1.0, smoothing=0.05, disable=variant == BEGUN
+        total=responses + tail, unit="page", desc=variant, mininterval=1.0, smoothing=0.05, disable=variant == BEGUN
     )
 
     class Pages(scrapy.Spider):
@@ -315,7 +315,7 @@ def crawl(variant: str, port: int, responses: int, settings: list[str]) -> dict[
                     yield request
 
         def page(self, number: int) -> Iterator[Request]:
-            if number < responses + TAIL:
+            if number < responses + tail:
                 url = f"http://127.0.0.1:{port}/{number}"
                 yield from pauses.request(Request(url, cb_kwargs={"number": number}, errback=self.failed))
 
@@ -341,7 +341,7 @@ def crawl(variant: str, port: int, responses: int, settings: list[str]) -> dict[
     process = AsyncCrawlerProcess({**SETTINGS, **TIMERS, **addons, **given})
     crawler = process.create_crawler(Pages)
     begun = child(BEGUN, port, min(FRESH, responses // TENTHS), settings)
-    pauses = Pauses(crawler, begun if variant == PLUGIN else None)
+    pauses = Pauses(crawler, begun if variant == PLUGIN and not steady else None)
     crawler.signals.connect(scraped, signals.item_scraped)
     process.crawl(crawler)
     process.start()
@@ -353,7 +353,7 @@ def crawl(variant: str, port: int, responses: int, settings: list[str]) -> dict[
         "rss": meter.rss,
         "tenths": [vars(tenth) for tenth in meter.tenths],
         "fresh": [vars(one) for one in pauses.fresh],
-        "requests": responses + TAIL,
+        "requests": responses + tail,
         "responses": stats.get("response_received_count", 0),
         "lost": meter.seen.count(0),
         "twice": sum(count > 1 for count in meter.seen),
@@ -367,16 +367,16 @@ def crawl(variant: str, port: int, responses: int, settings: list[str]) -> dict[
 
 
 def child(variant: str, port: int, responses: int, settings: list[str]) -> list[str]:
-    """Return the command of a crawl in a process of its own."""
+    """Return the command of a crawl in a separate process."""
     command = [sys.executable, str(Path(__file__).resolve()), "--responses", str(responses)]
     options = [f"--set={setting}" for setting in settings if variant != CONTROL]
     return [*command, "--crawl", variant, "--port", str(port), *options]
 
 
 def run(arguments: argparse.Namespace) -> tuple[str, dict[str, Crawl]]:
-    """Run the server and both crawls; return what the site was, and what was measured."""
+    """Run the server and both crawls. Return a description of the site, and the measurements."""
     if arguments.size != "small":
-        sample(arguments.pages, 1, arguments.seed)  # says what is missing before anything starts
+        sample(arguments.pages, 1, arguments.seed)  # reports missing data before anything starts
     command = [sys.executable, str(Path(__file__).resolve()), "--responses", str(arguments.responses)]
     common = ["--pages", str(arguments.pages), "--size", arguments.size, "--seed", str(arguments.seed)]
     names = ["--names"] if arguments.names else []
@@ -391,6 +391,7 @@ def run(arguments: argparse.Namespace) -> tuple[str, dict[str, Crawl]]:
             raise SystemExit("the server failed")
         for variant in (PLUGIN,) if arguments.alone else (CONTROL, PLUGIN):
             crawler = child(variant, int(said[0]), arguments.responses, arguments.set)
+            crawler += ["--steady"] if arguments.steady else []
             done = subprocess.run(crawler, stdout=subprocess.PIPE, text=True, check=False)
             if done.returncode:
                 raise SystemExit(f"the crawl '{variant}' failed with exit code {done.returncode}")
@@ -422,6 +423,7 @@ def main() -> None:
     parser.add_argument("--names", action="store_true", help="tag and attribute names of its own on every page")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a Scrapy setting")
     parser.add_argument("--alone", action="store_true", help="no control crawl")
+    parser.add_argument("--steady", action="store_true", help="no crawls that have just begun: speed is not judged")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw memory and speed as SVG")
     parser.add_argument("--seed", type=int, default=20261121)
     parser.add_argument(
@@ -440,7 +442,8 @@ def main() -> None:
     if arguments.serve:
         serve(arguments)
     elif arguments.crawl:
-        print(json.dumps(crawl(arguments.crawl, arguments.port, arguments.responses, arguments.set)))
+        one = (arguments.crawl, arguments.port, arguments.responses, arguments.set, arguments.steady)
+        print(json.dumps(crawl(*one)))
     else:
         site, crawls = run(arguments)
         publish(report(site, crawls[PLUGIN], crawls.get(CONTROL)), arguments.output)

@@ -16,19 +16,19 @@ from scrapy_dripper.evaluation.report.svg import Markup, label, tag
 
 TENTHS = 10
 WARM_UP = 3
-"""Tenths that are no part of the fit: caches and heaps fill."""
+"""Number of tenths that are left out of the fit, because caches and heaps fill."""
 STEADY = 0.1
-"""How much slower the last tenths may be than the first ones, and how much more CPU time they may take."""
+"""How much slower than the first tenths the last ones may be, and how much more CPU time they may take."""
 ENDS = 3
-"""Tenths at each end that are compared, as multiples of crawls just begun: one alone is off by some five per cent."""
+"""Number of tenths at each end that are compared, relative to fresh crawls. A single tenth varies by about 5 %."""
 PLAIN = 0.2
-"""How much slower the last tenth may be than the first, whatever the machine does."""
+"""How much slower than the first tenth the last one may be, without regard to the machine."""
 IDLE = 0.05
-"""Share of a core that the crawl may use while it pauses; more would slow the crawl just begun, and hide itself."""
+"""Share of a core that the crawl may use in its pauses. More would slow the fresh crawl down, and so hide itself."""
 GROWTH = 50.0
-"""Bytes a page by which memory may grow more than without the plugin: 50 MB in a million pages."""
+"""Bytes per page by which memory may grow more than without the plugin: 50 MB in a million pages."""
 NOISE = 5e6
-"""Bytes by which the memory of two crawls can drift apart whatever they do."""
+"""Bytes by which the memory of two crawls can differ by chance."""
 
 COUNTS = {
     "threads": 1,
@@ -40,38 +40,38 @@ COUNTS = {
     "responses": 32,
     "futures": 500,
 }
-"""What must not grow, and by how much it varies with what is under way at the moment of counting. A job is a page whose
-future is pending; asyncio has two more for each of the ``CONCURRENT_ITEMS`` tasks of a response under way."""
+"""Counts that must not grow, and by how much they vary with the pages in progress. A job is a page whose future is
+pending; asyncio has two more for each of the ``CONCURRENT_ITEMS`` tasks of a response in progress."""
 BY_WORKER = {"threads": 2, "files": 8, "children": 2}
-"""How much more they vary for each worker process there can be: it, its stand-in, and what belongs to them."""
+"""How much more they vary for each possible worker process, with its stand-in and what belongs to them."""
 
 
 @dataclass(frozen=True)
 class Tenth:
-    """One tenth of a crawl; memory in bytes, counts as they were at its end."""
+    """One tenth of a crawl. Memory is in bytes, and counts are those at its end."""
 
     items: int
-    """Since the beginning of the crawl."""
+    """Number of items since the beginning of the crawl."""
     pages_per_second: float
     cpu_per_page: float
-    """Seconds of the process and its workers, all threads together."""
+    """CPU seconds of all threads of the process and its workers."""
     rss: int
     uss: int
-    """What no other process shares of it."""
+    """Memory that is not shared with other processes."""
     trimmed: int
     """RSS after a garbage collection and ``malloc_trim``."""
     heap: int
-    """Given out by malloc, fragments not counted; without what Python allocates for itself."""
+    """Memory allocated by malloc, without fragmentation and without Python's own allocator."""
     python_blocks: int
-    """Given out by Python's own allocator."""
+    """Number of blocks allocated by Python's own allocator."""
     objects: int
     threads: int
     files: int
     children: int
     worker_rss: int
-    """Of a worker process, on average; 0 without any."""
+    """Mean RSS of a worker process; 0 without workers."""
     worker_threads: int
-    """Of the worker process with the most."""
+    """Number of threads of the worker process that has the most."""
     worker_files: int
     futures: int
     jobs: int
@@ -80,54 +80,54 @@ class Tenth:
 
 @dataclass(frozen=True)
 class Fresh:
-    """What the machine was worth at a moment: a crawl of the same pages that had just begun."""
+    """The speed of the machine at a time, from a fresh crawl of the same pages."""
 
     pages_per_second: float
     cpu_per_page: float
     busy: float
-    """Share of a core that the long crawl used meanwhile."""
+    """Share of a core that the long crawl used in the meantime."""
 
 
 @dataclass(frozen=True)
 class Crawl:
-    """What was measured in one crawl."""
+    """The measurements of one crawl."""
 
     rss: list[tuple[int, int]]
-    """Items so far and RSS, a hundred times."""
+    """Number of items and RSS, at a hundred points."""
     tenths: list[Tenth]
     fresh: list[Fresh]
-    """One before the first tenth and one after each; none of a control crawl."""
+    """One before the first tenth and one after each; none of a control crawl, nor where speed is not judged."""
     requests: int
-    """Those of the ten tenths, and a few more to keep the crawl busy to the end of the last."""
+    """Number of requests of the ten tenths, and a few more to keep the crawl busy to the end of the last tenth."""
     responses: int
     lost: int
     twice: int
     foreign: int
-    """Items with the text of another page."""
+    """Number of items with the text of another page."""
     empty: int
     errors: int
     processes: int
-    """The most worker processes."""
+    """Peak number of worker processes."""
     problems: dict[str, int]
-    """Reasons of fallbacks and the errors behind them."""
+    """Fallback reasons and their errors, with counts."""
     stats: dict[str, Any]
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Crawl:
-        """Return what a crawl printed as JSON."""
+        """Return the measurements that a crawl printed as JSON."""
         known = {field.name: values[field.name] for field in fields(cls)}
         tenths = [Tenth(**tenth) for tenth in values["tenths"]]
         return cls(**{**known, "tenths": tenths, "fresh": [Fresh(**one) for one in values["fresh"]]})
 
     def relative(self, what: str) -> list[float]:
-        """Return a figure of each tenth as a multiple of what it is in the crawls just begun before it and after it."""
+        """Return a figure of each tenth, relative to the fresh crawls before and after it."""
         around = zip(self.tenths, self.fresh[:-1], self.fresh[1:], strict=True)
         return [2 * getattr(tenth, what) / (getattr(a, what) + getattr(b, what)) for tenth, a, b in around]
 
 
 @dataclass(frozen=True)
 class Slope:
-    """A straight line through memory, in bytes a page, with its standard error."""
+    """The slope of a line through memory, in bytes per page, with its standard error."""
 
     value: float
     error: float
@@ -137,7 +137,7 @@ class Slope:
 
 
 def slope(items: Sequence[int], memory: Sequence[float]) -> Slope:
-    """Return the line of least squares through the tenths after the warm-up; 0 for fewer than three."""
+    """Return the least-squares slope through the tenths after the warm-up; 0 for fewer than three tenths."""
     x, y = np.asarray(items[WARM_UP:], dtype=float), np.asarray(memory[WARM_UP:], dtype=float)
     if len(x) < 3:
         return Slope(0.0, 0.0)
@@ -148,7 +148,7 @@ def slope(items: Sequence[int], memory: Sequence[float]) -> Slope:
 
 
 def growth(crawl: Crawl, control: Crawl | None, what: str) -> Slope:
-    """Return how a figure of the tenths grows, less what it grows without the plugin."""
+    """Return the growth of a figure over the tenths, minus its growth without the plugin."""
     own = [float(value) for value in _series(crawl, what)]
     if control is not None:
         own = [value - other for value, other in zip(own, _series(control, what), strict=True)]
@@ -156,7 +156,7 @@ def growth(crawl: Crawl, control: Crawl | None, what: str) -> Slope:
 
 
 def _series(crawl: Crawl, what: str) -> list[float]:
-    """Return a figure of each tenth; of RSS the mean over the tenth, which says more than its last value."""
+    """Return a figure of each tenth. For RSS, it is the mean over the tenth, which is steadier than the last value."""
     if what != "rss":
         return [getattr(tenth, what) for tenth in crawl.tenths]
     means, start = [], 0
@@ -167,23 +167,14 @@ def _series(crawl: Crawl, what: str) -> list[float]:
 
 
 def grows(values: Sequence[float], slack: float) -> bool:
-    """Return True if the last three values are all beyond the first three, by more than a tenth and the slack."""
+    """Return True if the last three values all exceed the first three, by more than a tenth and the slack."""
     return min(values[-3:]) > 1.1 * max(values[:3]) + slack
 
 
 def checks(crawl: Crawl, control: Crawl | None) -> list[tuple[str, str, bool]]:
-    """Return what is checked, what was found, and whether that is as it should be."""
+    """Return the name, the result and the outcome of each check."""
     first, last = crawl.tenths[0], crawl.tenths[-1]
-    found: list[tuple[str, str, bool]] = []
-    for name, what in (("pages/s", "pages_per_second"), ("CPU per page", "cpu_per_page")):
-        values = crawl.relative(what)
-        change = sum(values[-ENDS:]) / sum(values[:ENDS])
-        good = change >= 1 - STEADY if what == "pages_per_second" else change <= 1 + STEADY
-        found.append((f"{name}, last {ENDS} tenths / first {ENDS}", f"{change:.3f} beside crawls just begun", good))
-    plain = last.pages_per_second / first.pages_per_second
-    found.append(("pages/s, last tenth / first", f"{plain:.3f}", plain >= 1 - PLAIN))
-    busy = max(one.busy for one in crawl.fresh)
-    found.append(("CPU time in pauses", f"{100 * busy:.1f} % of a core", busy <= IDLE))
+    found = _speed(crawl) if crawl.fresh else []
     limit = GROWTH + NOISE / (last.items - crawl.tenths[WARM_UP - 1].items)
     for name, what in (("RSS", "rss"), ("RSS, trimmed", "trimmed"), ("malloc in use", "heap")):
         line = growth(crawl, control, what)
@@ -203,17 +194,33 @@ def checks(crawl: Crawl, control: Crawl | None) -> list[tuple[str, str, bool]]:
     return found
 
 
+def _speed(crawl: Crawl) -> list[tuple[str, str, bool]]:
+    """Return the checks of speed, beside crawls that had just begun."""
+    first, last = crawl.tenths[0], crawl.tenths[-1]
+    found: list[tuple[str, str, bool]] = []
+    for name, what in (("pages/s", "pages_per_second"), ("CPU per page", "cpu_per_page")):
+        values = crawl.relative(what)
+        change = sum(values[-ENDS:]) / sum(values[:ENDS])
+        good = change >= 1 - STEADY if what == "pages_per_second" else change <= 1 + STEADY
+        found.append((f"{name}, last {ENDS} tenths / first {ENDS}", f"{change:.3f} beside crawls just begun", good))
+    plain = last.pages_per_second / first.pages_per_second
+    found.append(("pages/s, last tenth / first", f"{plain:.3f}", plain >= 1 - PLAIN))
+    busy = max(one.busy for one in crawl.fresh)
+    found.append(("CPU time in pauses", f"{100 * busy:.1f} % of a core", busy <= IDLE))
+    return found
+
+
 def _objects(crawl: Crawl) -> list[float]:
     return [tenth.objects for tenth in crawl.tenths]
 
 
 def passed(crawl: Crawl, control: Crawl | None) -> bool:
-    """Return True if all checks are as they should be."""
+    """Return True if all checks pass."""
     return all(good for *_, good in checks(crawl, control))
 
 
 def report(site: str, crawl: Crawl, control: Crawl | None) -> str:
-    """Return all of it as text."""
+    """Return the whole report as text."""
     stats = crawl.stats
     outcomes = [f"{key.removeprefix('dripper/pages/')} {value}" for key, value in stats.items() if "/pages/" in key]
     problems = [f"{reason} ({count})" for reason, count in crawl.problems.items()]
@@ -226,15 +233,23 @@ def report(site: str, crawl: Crawl, control: Crawl | None) -> str:
     parts = [
         heading("soak.py", ["scrapy-dripper", "scrapy", "twisted", "lxml", "onnxruntime"]),
         f"{site}\nLoad of the machine at the end (1/5/15 minutes): {load}.\n{outcome}",
-        "With the plugin, by tenths of the crawl; memory in MB. 'Just begun' is a crawl of its own after each tenth"
-        f" ({crawl.fresh[0].pages_per_second:.1f} pages/s, {1000 * crawl.fresh[0].cpu_per_page:.2f} ms before the "
-        f"first).\n\n{_table(crawl)}",
+        f"With the plugin, by tenths of the crawl; memory in MB.{_begun(crawl)}\n\n{_table(crawl)}",
     ]
     if control is not None:
         parts.append(f"The control: the same crawl without the plugin.\n\n{_table(control)}")
     rows = [[name, value, "ok" if good else "FAILED"] for name, value, good in checks(crawl, control)]
     parts.append(table(["check", "found", ""], rows))
     return "\n\n".join(parts)
+
+
+def _begun(crawl: Crawl) -> str:
+    if not crawl.fresh:
+        return ""
+    first = crawl.fresh[0]
+    return (
+        f" 'Just begun' is a crawl of its own after each tenth ({first.pages_per_second:.1f} pages/s, "
+        f"{1000 * first.cpu_per_page:.2f} ms before the first)."
+    )
 
 
 def _table(crawl: Crawl) -> str:
@@ -268,7 +283,7 @@ LEFT, WIDTH, TOP, HEIGHT, GAP = 66.0, 380.0, 56.0, 260.0, 100.0
 
 
 def draw(crawls: Mapping[str, Crawl], path: Path) -> None:
-    """Write the plot: memory to the left, pages/s to the right, over the pages of the crawl."""
+    """Write the plot: memory on the left, pages/s on the right, over the pages of the crawl."""
     most = max(crawl.tenths[-1].items for crawl in crawls.values())
     memory = {name: [(n, rss / 1e6) for n, rss in crawl.rss] for name, crawl in crawls.items()}
     speed = {name: [(t.items, t.pages_per_second) for t in crawl.tenths] for name, crawl in crawls.items()}

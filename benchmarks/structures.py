@@ -1,7 +1,7 @@
 """Structures that Markdown preserves: ours compared with html2text, Trafilatura, markdownify and html-to-markdown.
 
-Everybody gets the pages of ``tests/structured`` and the address that they are from, and is asked for all that it can
-keep. What right means is said there too, in ``features/checks.py`` and ``measures.py``.
+All converters get the pages of ``tests/structured`` with their URLs, and are configured to keep as much as they can.
+The checks are also there, in ``features/checks.py`` and ``measures.py``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))  # the pages and their measures are the tests'
+sys.path.insert(0, str(ROOT))  # the pages and the measures are part of the tests
 
 try:
     from tests.structured.features.checks import BASE_URL, FEATURES
@@ -54,7 +54,7 @@ WRITERS: dict[str, Writer] = {
 
 
 def features() -> list[list[str]]:
-    """Return a row for each structure: its name, then yes, part or no for ours, ours in an article, and the others."""
+    """Return a row for each structure: its name, and yes, part or no for ours, ours in an article, and the others."""
     extractor = Extractor(Config(fallback="none"))
     rows = []
     for feature in tqdm(FEATURES, unit="structure", desc="structures"):
@@ -114,34 +114,34 @@ Written by `python benchmarks/structures.py` with {versions}.
 
 | | |
 | --- | --- |
-| yes | it is there, as what it is |
-| part | its content is there, but not as what it is |
-| no | it is lost, doubled or mixed with something else |
+| yes | the structure is preserved |
+| part | the content is preserved, but not the structure |
+| no | the content is lost, duplicated or mixed with other content |
 
-Each is a small page in the markup of a real generator, and a check that any correct Markdown passes
-(`tests/structured/features`). The checks look at what a CommonMark renderer makes of the Markdown wherever they can,
-so every correct way to write something counts.
+Each structure is a small page in the markup of a real generator, with a check that any correct Markdown passes
+(`tests/structured/features`). Wherever possible, the checks look at the rendered Markdown, so every correct way to
+write something counts.
 
-scrapy-dripper has two columns. The first is its writer alone, with all blocks main. The second is what a user gets:
-the structure stands between two paragraphs of an article, and the tagger labels the blocks. Its verdict is the worst of
-three pages: a blog, a documentation, and a page without telling class names (`benchmarks/articles.py`).
+scrapy-dripper has two columns. The first is its writer alone, with all blocks main. The second is what users get: the
+structure is between two paragraphs of an article, and the tagger labels the blocks. Its verdict is the worst of three
+pages: a blog, a documentation page, and a page without telling class names (`benchmarks/articles.py`).
 
 {_table(("structure", ours, f"{ours} in an article", *others), [*verdicts, totals])}
 
 ## The structured set
 
-{pages} pages with gold Markdown that was reviewed by eye (`tests/structured`). The gold follows our style, so
-the measures leave style aside and compare what a renderer makes of both. Text, code and formulas are compared by
-1 - Levenshtein distance / length of the longer one, tables by TEDS, the tree edit distance similarity of
+{pages} pages with gold Markdown that was reviewed by eye (`tests/structured`). The gold follows our style, so the
+measures ignore style and compare the renderings of both. Text, code and formulas are compared by 1 - Levenshtein
+distance / length of the longer one. Tables are compared by TEDS, the tree edit distance similarity of
 [PubTabNet](https://arxiv.org/abs/1911.10683), on all tables of a page as one tree. Means are over the pages on which
 either side has the structure.
 
 {_table(("measure", *WRITERS), figures)}
 
-The set was written together with our writer, which was improved until it passed. So the figures say only that it does
-what it is meant to do on these structures. They are no forecast for other pages, and no fair ranking of the others,
-which were made for other ends: html2text and markdownify convert any HTML, and Trafilatura is the only one that also
-has to find the main content.
+The set was written together with our writer, which was improved until it passed. So the figures only say that the
+writer works as intended on these structures. They do not predict the results on other pages, and are not a fair
+ranking of the others, which have other purposes: html2text and markdownify convert any HTML, and Trafilatura is the
+only one that also has to find the main content.
 
 ## How the others are called
 

@@ -77,7 +77,7 @@ def main() -> None:
         [
             heading("workers.py", ["scrapy-dripper", "lxml", "numpy", "onnxruntime"]),
             f"A worker with the bundled tagger; medians of {STARTS} starts, {len(documents)} development pages, "
-            f"{BATCH} a batch.\nMemory is PSS: what processes share counts in shares.",
+            f"{BATCH} a batch.\nMemory is PSS: shared memory is divided among the processes.",
             table(["", ""], rows),
         ]
     )

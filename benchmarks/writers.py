@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 Writer = Callable[[str, str], str]
-"""Gives the Markdown of HTML that is from a URL."""
+"""Returns the Markdown of HTML from a URL."""
 
 
 def _html2text() -> Writer:
@@ -18,7 +18,7 @@ def _html2text() -> Writer:
 def _trafilatura(**options: Any) -> Writer:
     module = import_module("trafilatura")
     config = import_module("trafilatura.settings").use_config()
-    for option in ("MIN_EXTRACTED_SIZE", "MIN_OUTPUT_SIZE"):  # it is made for whole pages and drops short ones
+    for option in ("MIN_EXTRACTED_SIZE", "MIN_OUTPUT_SIZE"):  # Trafilatura is made for whole pages and drops short ones
         config.set("DEFAULT", option, "0")
     options |= dict.fromkeys(("include_formatting", "include_links", "include_images"), True)
     return lambda html, url: (
@@ -48,11 +48,11 @@ _MAKERS: dict[str, Callable[[], Writer]] = {
     "html-to-markdown": _html_to_markdown,
 }
 PEERS = tuple(_MAKERS)
-"""Their names, which are those of their distributions."""
+"""The names of the converters, which are those of their distributions."""
 
 
 def writers(names: Sequence[str] = PEERS) -> dict[str, Writer]:
-    """Return what writes Markdown, by name. Raise SystemExit for a name that is unknown or not installed."""
+    """Return converters by name. Raise SystemExit for a name that is unknown or not installed."""
     unknown = sorted(set(names) - set(PEERS))
     if unknown:
         raise SystemExit(f"expected peers from {', '.join(PEERS)} (got {', '.join(unknown)})")
@@ -63,5 +63,5 @@ def writers(names: Sequence[str] = PEERS) -> dict[str, Writer]:
 
 
 def main_content() -> Writer:
-    """Return Trafilatura as it is used on a whole page, in which it finds the main content by itself."""
+    """Return Trafilatura for whole pages, in which it finds the main content by itself."""
     return _trafilatura()

@@ -1,6 +1,6 @@
-"""The site of the documentation: Sphinx reads the Markdown pages of this folder and the package's docstrings.
+"""The configuration of Sphinx, which builds the site from the Markdown pages of this folder and the docstrings.
 
-`make docs` builds it and serves it, `docs/internals/design.md` says why it is made like this.
+`make docs` builds and serves the site. `docs/internals/design.md` gives the reasons for this setup.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _outward = re.compile(r"(?<!!)(\[[^\]]*\]\()((?:\.\./)+)([^)#\s]+)")
 
 
 def link_to_repository(app: Sphinx, name: str, source: list[str]) -> None:
-    """Let links to files outside of this folder lead to the repository: in a checkout they are relative."""
+    """Redirect links to files outside of this folder to the repository. In a checkout, they are relative."""
     page = Path(app.srcdir, name).parent
 
     def absolute(match: re.Match[str]) -> str:
         target = (page / match[2] / match[3]).resolve()
-        if target.is_relative_to(app.srcdir) or not target.exists():  # Sphinx complains of what is not there.
+        if target.is_relative_to(app.srcdir) or not target.exists():  # Sphinx warns about missing files.
             return match[0]
         return f"{match[1]}{REPOSITORY}/blob/main/{target.relative_to(ROOT).as_posix()}"
 
@@ -52,7 +52,7 @@ def link_to_repository(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 class CommandHelp(Directive):
-    """What a command prints with ``--help``: ``{command-help} extract``."""
+    """A directive for the ``--help`` of a command: ``{command-help} extract``."""
 
     required_arguments = 1
     optional_arguments = 1
@@ -66,6 +66,6 @@ class CommandHelp(Directive):
 
 
 def setup(app: Sphinx) -> None:
-    """Register what is above."""
+    """Register the directive and the handler."""
     app.connect("source-read", link_to_repository)
     app.add_directive("command-help", CommandHelp)

@@ -1,7 +1,7 @@
-"""Draw `main-content.svg`, the picture of the README: a page cut into blocks, and the Markdown of the main ones.
+"""Draw `main-content.svg`, the picture in the README: a page cut into blocks, and the Markdown of the main blocks.
 
-`python docs/draw.py` writes it. Everything is drawn with generic fonts and on a white ground, so that it looks the same
-on the package index, on the site and in a dark window.
+`python docs/draw.py` writes it. It uses generic fonts and a white background, so that it looks the same on the package
+index, on the site and in dark mode.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 MAIN, OTHER, INK, FAINT = "#1a7f5a", "#9aa0a6", "#202124", "#5f6368"
 WIDTH, HEIGHT = 880, 430
 
-# Left, top, width, height, probability of main, what the block is.
+# Left, top, width, height, probability of main, content of the block.
 BLOCKS = (
     (20, 62, 400, 26, 0.00, "Home   News   Weather   Log in"),
     (20, 96, 290, 34, 0.99, "Free fall"),
@@ -60,7 +60,7 @@ def box(left: float, top: float, width: float, height: float, color: str, fill: 
 
 
 def wrapped(words: str, most: int) -> Iterator[str]:
-    """Yield lines of at most so many characters, as far as words are that short."""
+    """Yield lines of at most ``most`` characters, unless a single word is longer."""
     line = ""
     for word in words.split(" "):
         if line and len(line) + 1 + len(word) > most:

@@ -1,7 +1,7 @@
 """Write the generated parts of the reference: settings, stats and reasons, from the code that has them.
 
-`make reference` runs it. The pages are complete for those who read them in the repository, and a test fails when one of
-them is not what this would write. Sphinx reads docstrings and the help of commands itself, when it builds the site.
+`make reference` runs it. So the pages are also complete in the repository. A test fails if one of them is outdated.
+Sphinx itself reads docstrings and the help of commands when it builds the site.
 """
 
 from __future__ import annotations
@@ -53,18 +53,20 @@ PAGES = {"settings.md": settings, "stats.md": stats}
 
 
 def default(option: Field[Any]) -> str:
-    """Return the default of an option as Python has it, with large numbers in groups of digits."""
+    """Return the default of an option as a Python literal, with digit groups in large numbers."""
     large = isinstance(option.default, int) and option.default >= 10_000
     return f"{option.default:_}" if large else repr(option.default).replace("'", '"')
 
 
 def expected(option: Field[Any]) -> str:
-    """Return what an option takes, as the message for a wrong value says it."""
+    """Return what an option takes, in the words of the error message for a wrong value."""
     check = option.metadata["check"]
     try:
         check(object())
     except ValueError as error:
-        takes = in_code(str(error)).replace(f" of at most {LONGEST:,} characters", "")  # That holds for all of them.
+        takes = in_code(str(error)).replace(
+            f" of at most {LONGEST:,} characters", ""
+        )  # This limit applies to all options.
     try:
         return takes if check(None) is not None else f"{takes}, or `None`"
     except ValueError:
@@ -72,7 +74,7 @@ def expected(option: Field[Any]) -> str:
 
 
 def in_code(text: str) -> str:
-    """Return a line of documentation of the code as Markdown: values in quotes and settings are code."""
+    """Return a line of documentation as Markdown, with quoted values and settings as code."""
     return re.sub(rf"'(\w+)'|\b({PREFIX}\w+)", lambda match: f'`"{match[1]}"`' if match[1] else f"`{match[2]}`", text)
 
 

@@ -15,20 +15,20 @@ HERE = Path(__file__).resolve().parent
 EPILOG = """\
 examples:
   python example_project/crawl.py
-      crawl the example's own website; it is served on a free port of 127.0.0.1 while the crawl runs
+      crawl the example's own website, which is served on a free port of 127.0.0.1 while the crawl runs
   python example_project/crawl.py --urls "https://example.org https://example.com/a/page"
-      crawl these addresses, one request a second to a host, as far as their robots.txt allows
+      crawl these URLs, with one request a second to each host, as far as their robots.txt allows
   python example_project/crawl.py --spider strict
-      the same website with other settings: no fallback, and the first part of pages that are too large
+      crawl the same website with other settings: no fallback, and only the first part of pages that are too large
   python example_project/crawl.py --js
-      a page that JavaScript writes: what plain HTTP gives of it, and what a Chromium renders
+      download a page that JavaScript writes, by plain HTTP and with Chromium
 
-Every page is a row of the table: who decided what its main content is, its blocks and how many of them are main, the
-words of its Markdown (in Chinese and Japanese, characters), the milliseconds spent on it, and, where the model did not
-decide, the reason for the fallback. A page that is not HTML is shown as skipped, a page that could not be had with
-its error.
+Every page is a row of the table. The columns are the source of the main content, the number of blocks and of main
+blocks, the words of the Markdown (in Chinese and Japanese, characters), the milliseconds spent on the page, and, if the
+model did not decide, the fallback reason. A page that is not HTML is shown as skipped, and a page that could not be
+downloaded with its error.
 
-exit code: 0 if at least one page gave main content, 1 if none did, 2 for wrong usage
+exit code: 0 if at least one page had main content, 1 if none did, 2 for wrong usage
 """
 
 
@@ -40,20 +40,20 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--urls", nargs="+", metavar="URL", help="crawl these addresses instead of the own website")
+    what.add_argument("--urls", nargs="+", metavar="URL", help="crawl these URLs instead of the example's website")
     what.add_argument("--js", action="store_true", help="crawl a page that JavaScript writes, through Chromium")
     what.add_argument(
         "--spider",
         choices=("site", "strict", "callback"),
         default="site",
-        help="who crawls the own website (%(default)s)",
+        help="the spider that crawls the example's website (%(default)s)",
     )
     parser.add_argument(
         "--output",
         type=Path,
         default=HERE / "output",
         metavar="FOLDER",
-        help="where the items, the Markdown files and the log go (default: output, beside this file)",
+        help="folder for the items, the Markdown files and the log (default: output, beside this file)",
     )
     options = parser.parse_args(arguments)
     options.urls = " ".join(options.urls or []).split()
@@ -112,6 +112,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    if hasattr(sys.stdout, "reconfigure"):  # A terminal that is not UTF-8 shall not end the crawl with an error.
+    if hasattr(sys.stdout, "reconfigure"):  # A terminal that does not use UTF-8 must not end the crawl with an error.
         sys.stdout.reconfigure(errors="replace")
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""Control characters, which are removed from every text of an extraction and replaced in what a terminal shows."""
+"""Control characters, which are removed from every text of an extraction and replaced in terminal output."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def without_controls(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text with U+FFFD for what a terminal would obey: names, addresses and reasons come from outside."""
+    """Return a text with U+FFFD in place of characters that control a terminal. Names and URLs come from outside."""
     return _commands("\ufffd", text)

@@ -1,7 +1,4 @@
-"""Checks of values that come from outside: each returns the value as its type, or raises ValueError.
-
-The message of the error says what was expected.
-"""
+"""Checks for values from outside. Each returns the value as its type, or raises ValueError saying what was expected."""
 
 from __future__ import annotations
 
@@ -11,8 +8,10 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any
 
-ENGINES = ("tagger", "qwen3")
+ENGINES = ("tagger", "qwen3", "encoder")
 """The engines that settings name without a path."""
+OUT_OF_PROCESS = ("qwen3", "encoder")
+"""Those whose model runs in one process, which all workers of a crawl ask."""
 FALLBACKS = ("trafilatura", "html", "empty", "none")
 """The built-in fallbacks."""
 CONTENT_TYPES = (
@@ -22,11 +21,11 @@ CONTENT_TYPES = (
 """The types of items of a content list (:mod:`scrapy_dripper.output.items`)."""
 
 LONGEST = 4_096
-"""Characters of a value, as of a path on Linux. No name or number is longer, and values can come from outside."""
+"""Largest number of characters of a value, as for a path on Linux. Values can come from outside."""
 LONGEST_FIELD = 100
-"""Characters of the name of a field."""
+"""Largest number of characters of the name of a field."""
 LONGEST_NAME = 60
-"""Characters of what may be a name that was not typed right."""
+"""Largest number of characters of a value for which a similar name is suggested."""
 
 _is_field = re.compile(r"[^\W\d][\w.-]*").fullmatch
 
@@ -35,7 +34,7 @@ Check = Callable[[Any], Any]
 
 
 def short(value: object, depth: int = 1) -> str:
-    """Return how a message shows a value: in little time and few characters, however large or deep it is."""
+    """Return a short text for a value in a message, in little time, however large or deep the value is."""
     kind, most = type(value), 30
     if isinstance(value, (str, bytes)):
         return repr(value[:most]) + ("..." if len(value) > most else "")
@@ -47,13 +46,13 @@ def short(value: object, depth: int = 1) -> str:
 
 
 def did_you_mean(value: object, names: Iterable[str]) -> str:
-    """Return the end of a message: the name that looks most like what came; empty if none does, or it is no name."""
+    """Return the end of a message, which suggests the most similar name. It is empty if no name is similar."""
     close = get_close_matches(value, names, 1, 0.75) if isinstance(value, str) and len(value) <= LONGEST_NAME else []
     return f"; did you mean {close[0]}?" if close else ""
 
 
 def boolean(value: Any) -> bool:
-    """Take True, False, 1, 0 and their usual names."""
+    """Accept True, False, 1, 0 and their usual names."""
     if isinstance(value, str) and len(value) <= LONGEST:
         value = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}.get(
             value.lower(), value
@@ -99,13 +98,13 @@ def _number(value: Any) -> float:
 
 
 def _bound(value: Any) -> None:
-    """Raise ValueError for a string that is too long to be worth reading."""
+    """Raise ValueError for a string that is too long to be a number."""
     if isinstance(value, (str, bytes, bytearray)) and len(value) > LONGEST:
         raise ValueError
 
 
 def seconds(value: Any) -> float:
-    """Take a finite number above 0."""
+    """Accept a finite number above 0."""
     number = _number(value)
     if math.isfinite(number) and number > 0:
         return number
@@ -113,7 +112,7 @@ def seconds(value: Any) -> float:
 
 
 def share(value: Any) -> float:
-    """Take a number from 0 to 1."""
+    """Accept a number from 0 to 1."""
     number = _number(value)
     if 0 <= number <= 1:  # False for NaN
         return number
@@ -121,27 +120,27 @@ def share(value: Any) -> float:
 
 
 def text(value: Any) -> str:
-    """Take a string that is not empty."""
+    """Accept a string that is not empty."""
     if isinstance(value, str) and 0 < len(value) <= LONGEST:
         return value
     raise ValueError(f"a non-empty string of at most {LONGEST:,} characters")
 
 
 def field_name(value: Any) -> str:
-    """Take the name of an item's field."""
-    # Feeds write the names as they are, and those of a request may come from outside.
+    """Accept the name of an item's field."""
+    # Feeds write names unescaped, and the names in a request may come from outside.
     if isinstance(value, str) and len(value) <= LONGEST_FIELD and _is_field(value) and not value.startswith("__"):
         return value
     raise ValueError(f"the name of a field: at most {LONGEST_FIELD} letters, digits and '_-.', a letter or '_' first")
 
 
 def path(value: Any) -> str:
-    """Take a path, as a string or an object."""
+    """Accept a path, as a string or an object."""
     return text(str(value) if hasattr(value, "__fspath__") else value)
 
 
 def fallback(value: Any) -> str | Callable[..., Any]:
-    """Take the name of a fallback, a dotted path to a function, or a function."""
+    """Accept the name of a fallback, a dotted path to a function, or a function."""
     named = isinstance(value, str) and (value in FALLBACKS or _is_dotted(value))
     if named or (callable(value) and not isinstance(value, type)):
         return value  # type: ignore[no-any-return]
@@ -149,7 +148,7 @@ def fallback(value: Any) -> str | Callable[..., Any]:
 
 
 def engine(value: Any) -> str:
-    """Take the name of an engine, or a dotted path."""
+    """Accept the name of an engine, or a dotted path."""
     if isinstance(value, str) and (value in ENGINES or _is_dotted(value)):
         return str(value)
     raise ValueError("one of " + ", ".join(map(repr, ENGINES)) + " or a dotted path to a callable")
@@ -160,7 +159,7 @@ def _is_dotted(path: str) -> bool:
 
 
 def content_types(value: Any) -> tuple[str, ...]:
-    """Take some of :data:`CONTENT_TYPES`, as names or with commas between them."""
+    """Accept some of :data:`CONTENT_TYPES`, as a list or as a string with commas."""
     names = value
     if isinstance(value, str) and len(value) <= LONGEST:
         names = [name.strip() for name in value.split(",")]
@@ -174,7 +173,7 @@ def content_types(value: Any) -> tuple[str, ...]:
 
 
 def item_names(value: Any) -> tuple[str, ...]:
-    """Take item classes, or their names, also with commas between them."""
+    """Accept item classes or their names, as a list or as a string with commas."""
     names = value
     if isinstance(value, str) and len(value) <= LONGEST:
         names = value.split(",") if value else []
@@ -194,5 +193,5 @@ def _is_name(name: str) -> bool:
 
 
 def optional(check: Check) -> Check:
-    """Return a check that also takes None, and an empty string for it."""
+    """Return a check that also accepts None, and an empty string in its place."""
     return lambda value: None if value is None or (isinstance(value, str) and not value) else check(value)

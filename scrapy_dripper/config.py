@@ -1,4 +1,4 @@
-"""Every option once: name, type, default, check and a line of documentation.
+"""All options, each with its name, type, default, check and a line of documentation.
 
 The same :class:`Config` is read from Scrapy settings (``DRIPPER_BATCH_SIZE``), from a request's
 ``meta["dripper"]`` (``{"batch_size": ...}`` where it makes sense) and from command-line flags.
@@ -12,20 +12,20 @@ from dataclasses import Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper import checks
-from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, Check, did_you_mean, short
+from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, OUT_OF_PROCESS, Check, did_you_mean, short
 from scrapy_dripper.rules import RuleError, Rules, read_rules
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-__all__ = ["CONTENT_TYPES", "ENGINES", "FALLBACKS", "PREFIX", "Config", "ConfigError"]
+__all__ = ["CONTENT_TYPES", "ENGINES", "FALLBACKS", "OUT_OF_PROCESS", "PREFIX", "Config", "ConfigError"]
 
 PREFIX = "DRIPPER_"
 """Start of the names of settings."""
 
 
 class ConfigError(ValueError):
-    """An option has a value that it cannot have; the message names the setting, what it takes and what came."""
+    """An option has an invalid value. The message names the setting, what it takes and what it got."""
 
 
 def _option(default: Any, check: Check, doc: str, *, per_request: bool = False) -> Any:
@@ -36,67 +36,74 @@ def _option(default: Any, check: Check, doc: str, *, per_request: bool = False) 
 class Config:
     """The options of one crawl, or of one page. Construction checks every value and raises :exc:`ConfigError`."""
 
-    enabled: bool = _option(True, checks.boolean, "Switch the plugin off without taking it out.")
+    enabled: bool = _option(True, checks.boolean, "Switch the plugin off without uninstalling it.")
     engine: str = _option(
         "tagger",
         checks.engine,
-        "Who labels the blocks: 'tagger', 'qwen3' or a dotted path to a callable that takes the configuration and "
-        "returns an engine.",
+        "What labels the blocks: 'tagger', 'qwen3', 'encoder' or a dotted path to a callable that takes the "
+        "configuration and returns an engine.",
     )
     model: str | None = _option(
-        None, checks.optional(checks.path), "Folder of the model; by default the one that is bundled with the engine."
+        None, checks.optional(checks.path), "Folder of the model; by default the model that is bundled with the engine."
     )
     cascade: float | None = _option(
         None,
         checks.optional(checks.share),
-        "Confidence of the tagger, 0 to 1, at which a page keeps the tagger's labels and does not go to the engine.",
+        "Confidence of the tagger, 0 to 1, from which on a page keeps the tagger's labels and skips the engine.",
     )
     device: str = _option("auto", checks.one_of("auto", "cpu", "cuda"), "Where the model runs.")
     threads: int = _option(1, checks.whole(1), "Threads of the model's session on a CPU.")
     sdpa_kernel: int | None = _option(
         None,
         checks.optional(checks.whole(0)),
-        "Attention kernels that a Qwen3 model may run on a GPU, as onnxruntime numbers them; by default the fastest.",
+        "Attention kernels that a Qwen3 model may use on a GPU, as onnxruntime numbers them; by default the fastest.",
     )
-    batch_size: int = _option(8, checks.whole(1), "Most pages that are labelled together.")
+    batch_size: int = _option(8, checks.whole(1), "Largest number of pages that are labelled together.")
     batch_wait: float = _option(0.2, checks.seconds, "Longest wait, in seconds, for a batch to fill.")
     timeout: float = _option(
         30.0,
         checks.seconds,
-        "Most seconds for one step of a page (reading it, labelling its batch, writing it); a page that takes longer "
-        "falls back. Time in the queue does not count.",
+        "Time limit, in seconds, of one step of a page (reading it, labelling its batch, writing it); a page that "
+        "takes longer falls back. Time in the queue does not count.",
     )
     fallback: str | Callable[..., Any] = _option(
         "trafilatura",
         checks.fallback,
-        "What extracts a page that the model could not decide about: 'trafilatura', 'html' (the whole cleaned page), "
-        "'empty', 'none' (the item stays as it is) or a dotted path to a callable.",
+        "What extracts a page that the model cannot process: 'trafilatura', 'html' (the whole cleaned page), 'empty', "
+        "'none' (the item is not changed) or a dotted path to a callable.",
         per_request=True,
     )
     favor: str = _option(
         "balanced",
         checks.one_of("balanced", "precision", "recall"),
-        "What matters more where the tagger, or Trafilatura, is not sure: that the output holds main content only "
-        "('precision'), or that nothing is missing ('recall').",
+        "What matters more if the tagger, or Trafilatura, is not sure: an output without boilerplate ('precision') or "
+        "a complete one ('recall').",
         per_request=True,
     )
     comments: str = _option(
         "auto",
         checks.one_of("auto", "keep", "drop"),
-        "What becomes of readers' comments: the model decides ('auto'), they are kept ('keep') or left out ('drop').",
+        "How to treat readers' comments: the model decides ('auto'), they are kept ('keep') or left out ('drop').",
         per_request=True,
     )
     min_quality: float | None = _option(
         None,
         checks.optional(checks.share),
-        "Expected word F1, 0 to 1, under which a page goes to the fallback, or with DRIPPER_CASCADE to the engine. By "
+        "Expected word F1, 0 to 1, below which a page goes to the fallback, or with DRIPPER_CASCADE to the engine. By "
         "default no page does.",
+        per_request=True,
+    )
+    retry_shells: bool = _option(
+        False,
+        checks.boolean,
+        "Whether a page that shows nothing until a script fills it is downloaded once more, in a browser, by "
+        "scrapy-playwright.",
         per_request=True,
     )
     rules: Rules | None = _option(
         None,
         checks.optional(read_rules),
-        "Rules for the pages of hosts: CSS or XPath of the elements to keep, to drop, or to take as the whole main "
+        "Rules for the pages of hosts: CSS or XPath of the elements to keep, to drop, or to use as the whole main "
         "content. A dict, or a TOML or JSON file.",
         per_request=True,
     )
@@ -110,46 +117,50 @@ class Config:
     on_engine_loss: str = _option(
         "fallback",
         checks.one_of("fallback", "stop"),
-        "What a crawl does when the engine labels no page any more, a GPU being gone: pages fall back and it is tried "
-        "again ('fallback'), or the crawl ends ('stop').",
+        "What happens when the engine can no longer label any page, for example because a GPU is lost: pages fall back "
+        "and it is tried again ('fallback'), or the crawl ends ('stop').",
     )
     max_tokens: int | None = _option(
         None,
         checks.optional(checks.whole(1)),
-        "Most tokens of a prompt; by default what the answer leaves of the model's context.",
+        "Largest number of tokens of a prompt; by default the model's context without the longest answer.",
     )
     window_tokens: int | None = _option(
         None,
         checks.optional(checks.whole(256)),
-        "Tokens of a prompt above which a page is read in overlapping windows of so many, if that is less work; by "
-        "default a page that fits is read whole.",
+        "Number of tokens of a prompt above which a page is read in overlapping windows of that size, if that is less "
+        "work; by default a page that fits is read whole.",
     )
     truncate_chars: int | None = _option(
         None,
         checks.optional(checks.whole(0)),
-        "Characters after which a prompt cuts a text within a block; 0 for never, by default as the model was trained.",
+        "Number of characters after which a text within a block is cut in prompts; 0 for never, by default as the "
+        "model was trained.",
     )
     max_blocks: int = _option(
-        10_000, checks.whole(1), "Most blocks of a page that the engine labels.", per_request=True
+        10_000, checks.whole(1), "Largest number of blocks of a page that the engine labels.", per_request=True
     )
     max_bytes: int = _option(
         10_000_000,
         checks.whole(1),
-        "Most bytes of a page that are parsed; characters, where it comes as text.",
+        "Largest number of bytes of a page that are parsed, or of characters if the page is given as text.",
         per_request=True,
     )
-    max_nodes: int = _option(100_000, checks.whole(1), "Most elements of a page that are looked at.", per_request=True)
+    max_nodes: int = _option(100_000, checks.whole(1), "Largest number of elements of a page.", per_request=True)
     max_attributes: int = _option(
-        500_000, checks.whole(1), "Most attributes of a page, those of all its elements together.", per_request=True
+        500_000, checks.whole(1), "Largest number of attributes of all elements of a page.", per_request=True
     )
     max_depth: int = _option(
         500,
         checks.whole(256),
-        "Depth of nested elements above which a page is flattened; no text is lost.",
+        "Depth of elements above which a page is flattened; no text is lost.",
         per_request=True,
     )
     max_text: int = _option(
-        5_000_000, checks.whole(1), "Most characters of text of a page, scripts and the like aside.", per_request=True
+        5_000_000,
+        checks.whole(1),
+        "Largest number of characters of text of a page, without scripts and the like.",
+        per_request=True,
     )
     max_output: int = _option(
         20,
@@ -161,15 +172,15 @@ class Config:
     processes: int | None = _option(
         None,
         checks.optional(checks.whole(0)),
-        "Most worker processes that extract pages; by default one for each core but one, and with 'qwen3' two more. 0 "
-        "for a thread of the crawl.",
+        "Largest number of worker processes that extract pages; by default one less than there are cores, and with "
+        "'qwen3' or 'encoder' two more. 0 for a thread of the crawl.",
     )
-    worker_memory: int = _option(1_024, checks.whole(256), "Most memory of a worker process, in MiB of address space.")
+    worker_memory: int = _option(1_024, checks.whole(256), "Memory limit of a worker process, in MiB of address space.")
     sandbox: str = _option(
         "auto",
         checks.one_of("auto", "always", "never"),
-        "Which pages go through a worker process when the others do not, as on the command line: those that look "
-        "dangerous ('auto'), all ('always') or none ('never').",
+        "Which pages go through a worker process if pages are otherwise extracted in the current process, as on the "
+        "command line: those that look dangerous ('auto'), all ('always') or none ('never').",
     )
     title: str = _option(
         "keep",
@@ -181,7 +192,7 @@ class Config:
     markdown: str = _option(
         "dripper",
         checks.one_of("dripper", "html2text"),
-        "Who writes Markdown: 'dripper' from the content list, or 'html2text' from the Main-HTML.",
+        "What writes Markdown: 'dripper' from the content list, or 'html2text' from the Main-HTML.",
         per_request=True,
     )
     links: str = _option(
@@ -201,20 +212,20 @@ class Config:
     callouts: str = _option(
         "alerts",
         checks.one_of("alerts", "quotes"),
-        "How Markdown shows notes, tips and warnings in boxes: as alerts of GitHub ('alerts'), or as block quotations "
+        "How Markdown shows notes, tips and warnings in boxes: as GitHub alerts ('alerts'), or as block quotations "
         "that begin with their title ('quotes').",
         per_request=True,
     )
     front_matter: bool = _option(
         False,
         checks.boolean,
-        "Begin Markdown with YAML front matter: title, url, date, author and language, as far as they are known.",
+        "Begin Markdown with YAML front matter: title, url, date, author and language, if they are known.",
         per_request=True,
     )
     guess_language: bool = _option(
         False,
         checks.boolean,
-        "Guess the language of code from the code if the page does not name it; needs the extra [guess].",
+        "Guess the language of code if the page does not name it; needs the extra [guess].",
     )
     content_types: tuple[str, ...] | None = _option(
         None,
@@ -223,32 +234,35 @@ class Config:
         per_request=True,
     )
     chunk_size: int = _option(
-        2_000, checks.whole(50), "Most characters of a chunk, or tokens with DRIPPER_CHUNK_TOKENIZER.", per_request=True
+        2_000,
+        checks.whole(50),
+        "Largest number of characters of a chunk, or of tokens with DRIPPER_CHUNK_TOKENIZER.",
+        per_request=True,
     )
     chunk_overlap: int = _option(
         0,
         checks.whole(0),
-        "How much of a chunk, in characters or tokens, the next one of the section may repeat; at most half of "
-        "DRIPPER_CHUNK_SIZE counts.",
+        "How much of a chunk, in characters or tokens, the next chunk of the same section may repeat; at most half of "
+        "DRIPPER_CHUNK_SIZE.",
         per_request=True,
     )
     chunk_tokenizer: str | None = _option(
         None,
         checks.optional(checks.path),
-        "Path of the tokenizer.json, or of a folder with one, whose tokens DRIPPER_CHUNK_SIZE counts; by default it "
+        "Path of a tokenizer.json, or of a folder with one, whose tokens DRIPPER_CHUNK_SIZE counts; by default it "
         "counts characters.",
     )
     absolute_urls: bool = _option(
         False,
         checks.boolean,
-        "Make the URLs in Main-HTML absolute, as those in Markdown are; by default they stay as the page has them.",
+        "Make the URLs in Main-HTML absolute, like those in Markdown; by default they stay as they are on the page.",
         per_request=True,
     )
     items: tuple[str, ...] | None = _option(
         None,
         lambda value: None if value is None else checks.item_names(value),
-        "Item classes, or their names, whose fields are filled ('dict' for dicts), with their subclasses. By default "
-        "all that have such a field, and a dict if it is the only one of its response.",
+        "Item classes, or their names, whose fields are filled, including subclasses ('dict' for dicts). By default "
+        "all classes that have such a field, and a dict if it is the only one of its response.",
         per_request=True,
     )
     html_field: str | None = _option(
@@ -304,7 +318,8 @@ class Config:
     metadata_field: str | None = _option(
         None,
         checks.optional(checks.field_name),
-        "Item field that receives what the page says about itself, which is read then; None for no field.",
+        "Item field that receives what the page says about itself, even if DRIPPER_METADATA is False; None for no "
+        "field.",
         per_request=True,
     )
     meta_field: str | None = _option(
@@ -317,18 +332,18 @@ class Config:
     warc: str | None = _option(
         None,
         checks.optional(checks.path),
-        "WARC file that the crawl's responses are written to, compressed if it ends in .gz.",
+        "WARC file to which the crawl's responses are written, compressed if its name ends in .gz.",
     )
     replay: str | None = _option(
         None,
         checks.optional(checks.path),
-        "WARC file, or glob of some, that requests are answered from; nothing is downloaded.",
+        "WARC file, or a glob for several, from which requests are answered; nothing is downloaded.",
     )
 
     report: str | None = _option(
         None,
         checks.optional(checks.path),
-        "HTML file that is written when the crawl ends: what it came to, and a table of its pages.",
+        "HTML file that is written when the crawl ends, with a summary and a table of its pages.",
     )
 
     def __post_init__(self) -> None:
@@ -337,12 +352,12 @@ class Config:
 
     @property
     def reads_metadata(self) -> bool:
-        """True if what a page says about itself is wanted, on the extraction, on an item or before its Markdown."""
+        """True if metadata is needed on the extraction, on an item, or in front matter."""
         return self.metadata or self.metadata_field is not None or self.front_matter
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
-        """Read the ``DRIPPER_*`` settings of a crawl. Raise :exc:`ConfigError` for an unknown one or a wrong value."""
+        """Read the ``DRIPPER_*`` settings of a crawl. Raise :exc:`ConfigError` for an unknown name or a wrong value."""
         values: dict[str, Any] = {}
         known = {PREFIX + option.name.upper(): option.name for option in fields(cls)}
         for name in settings:
@@ -358,7 +373,7 @@ class Config:
         """Return this configuration with a request's ``meta["dripper"]`` applied.
 
         Raise :exc:`ConfigError` for a name that is not an option of a single request, or a wrong value. A request may
-        name a fallback of :data:`FALLBACKS` only: its meta can come from outside, and must not choose code to run.
+        only name a fallback of :data:`FALLBACKS`: its meta can come from outside, and must not choose code to run.
         """
         config, wrong, problems = self.overridden(values)
         if wrong:
@@ -366,10 +381,10 @@ class Config:
         return config
 
     def overridden(self, values: Mapping[Any, Any]) -> tuple[Config, int, list[str]]:
-        """Return this configuration with what :meth:`override` takes of a request's ``meta["dripper"]`` applied.
+        """Return this configuration with the valid options of a request's ``meta["dripper"]`` applied.
 
-        The second value is how many keys were left out, the third says what is wrong: with each option, and with one of
-        the keys that are none. The work does not grow with the number of keys: the options are looked up in them.
+        The second value is the number of keys that were ignored. The third has a message for each wrong option, and one
+        for the first unknown key. The work does not grow with the number of keys, because each option is looked up.
         """
         allowed = {option.name: option for option in fields(self) if option.metadata["per_request"]}
         answers = {name: self._requested(allowed[name], values[name]) for name in allowed if name in values}
@@ -382,7 +397,7 @@ class Config:
         return replace(self, **right), len(values) - len(right), problems
 
     def _requested(self, option: Field[Any], value: Any) -> Any:
-        """Return what a request sets an option to, or the error that it cannot, whatever the value does."""
+        """Return the value to which a request sets an option, or an error. Never raises, whatever the value does."""
         try:
             if option.name == "fallback" and value is not None and value not in (*FALLBACKS, self.fallback):
                 return ConfigError(
@@ -401,7 +416,7 @@ class Config:
 
 
 def _checked(option: Field[Any], value: Any) -> Any:
-    """Return a value as the option's type. Raise :exc:`ConfigError` if it cannot have it."""
+    """Return a value as the option's type. Raise :exc:`ConfigError` if it is invalid."""
     try:
         return option.metadata["check"](value)
     except ValueError as error:

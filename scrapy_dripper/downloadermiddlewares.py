@@ -1,4 +1,5 @@
-"""Between the downloader and the callbacks: the early door, and a gate that shuts while the engine has enough to do."""
+"""The downloader middlewares: one holds responses back while the engine is busy, one starts extractions early, and one
+sends pages that need a browser back."""
 
 from __future__ import annotations
 
@@ -7,27 +8,37 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
+from scrapy.settings import BaseSettings
 
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.extraction import FallbackReason
+
+BROWSER = "playwright"
+"""The key of a request's meta with which scrapy-playwright downloads it in a browser."""
+
+
+def has_browser(settings: BaseSettings) -> bool:
+    """Return True if scrapy-playwright downloads the requests that ask for a browser."""
+    handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
+    return any(BROWSER in f"{handlers[scheme]}".lower() for scheme in ("http", "https") if scheme in handlers)
 
 
 class DripperBackpressureMiddleware:
     """Hold responses back while enough pages wait, and so, through ``CONCURRENT_REQUESTS``, further downloads.
 
-    Enough are a batch for each worker and the next one. A crawl that is faster than its workers would else have as many
-    responses in callbacks as 8 MB hold, and Scrapy makes ``CONCURRENT_ITEMS`` tasks for each. Of small pages there are
-    hundreds, and Python's garbage collector looks through all the tasks again and again.
-    Raise :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False, or
-    ``CONCURRENT_REQUESTS`` is 0.
+    Enough is one batch for each worker, and one more batch. Without this limit, a crawl that is faster than its workers
+    would have as many responses in callbacks as fit into 8 MB, which are hundreds if pages are small. Scrapy makes
+    ``CONCURRENT_ITEMS`` tasks for each, and Python's garbage collector scans all of these tasks again and again. Raise
+    :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False, or ``CONCURRENT_REQUESTS`` is 0.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         if not Config.from_settings(crawler.settings).enabled:
             raise NotConfigured("DRIPPER_ENABLED is False")
         if not crawler.settings.getint("CONCURRENT_REQUESTS"):
-            # Downloads would go on, and what is held back does not count against SCRAPER_SLOT_MAX_ACTIVE_SIZE.
-            raise NotConfigured("CONCURRENT_REQUESTS is 0, no limit that responses could count against")
+            # Downloads would go on, and responses held back do not count against SCRAPER_SLOT_MAX_ACTIVE_SIZE.
+            raise NotConfigured("CONCURRENT_REQUESTS is 0, so responses that are held back would not pause downloads")
         self._crawler = crawler
 
     @classmethod
@@ -47,11 +58,11 @@ class DripperBackpressureMiddleware:
 
 
 class DripperDownloaderMiddleware:
-    """Hand responses to the engine the moment they arrive, and let them go on at once.
+    """Start extracting responses as soon as they arrive, without waiting for the result.
 
-    Whoever asks later for the same response gets that result. Worth it in crawls where nearly every page ends in an
-    item; elsewhere it extracts pages that nobody asks for. Raise :exc:`~scrapy.exceptions.NotConfigured` if
-    ``DRIPPER_ENABLED`` is False.
+    Every component that later asks for the same response gets that result. This is useful in crawls in which nearly
+    every page ends in an item. In other crawls, it extracts pages that nobody asks for. Raise
+    :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -65,11 +76,54 @@ class DripperDownloaderMiddleware:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Return the response, its extraction begun if it is a page that a callback will get."""
-        # Waiting for the answer would hold a download slot; robots.txt and media come with NO_CALLBACK.
+        """Return the response, and start its extraction if a callback will get it."""
+        # Waiting for the result would hold a download slot. Requests for robots.txt and media have NO_CALLBACK.
         if 200 <= response.status < 300 and request.callback is not NO_CALLBACK:
             try:
                 self._dripper.start(response, request)
             except Exception:
                 self._dripper.stats.bug("the downloader middleware")
         return response
+
+
+class DripperShellMiddleware:
+    """Send a page that shows nothing until a script fills it back, to be downloaded once more in a browser.
+
+    Only for requests with ``DRIPPER_RETRY_SHELLS``. Each of their pages waits here for its extraction, which its item
+    gets later, and holds its place among ``CONCURRENT_REQUESTS`` meanwhile. A callback never sees the shell, and a page
+    is sent back once. Scrapy's HTTP cache is passed over, because it does not tell the two requests apart.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        config = Config.from_settings(crawler.settings)
+        if not config.enabled:
+            raise NotConfigured("DRIPPER_ENABLED is False")
+        if not has_browser(crawler.settings):
+            raise ConfigError(
+                "DRIPPER_RETRY_SHELLS needs the download handler of scrapy-playwright in DOWNLOAD_HANDLERS (got "
+                "none): pip install 'scrapy-dripper[playwright]', and set it for http and https as in the guide to "
+                "JavaScript pages"
+            )
+        self._dripper = Dripper.from_crawler(crawler)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> DripperShellMiddleware:
+        """Return the middleware of this crawl. Raise :exc:`~scrapy_dripper.config.ConfigError` for a wrong setting."""
+        return cls(crawler)
+
+    async def process_response(self, request: Request, response: Response) -> Response | Request:
+        """Return the response, or the request for a browser if the response is a shell without its article."""
+        if request.meta.get(BROWSER) or request.callback is NO_CALLBACK:
+            return response
+        try:
+            if not (200 <= response.status < 300 and self._dripper.config_for(response, request).retry_shells):
+                return response
+            extraction = await self._dripper.extract(response, request)
+        except Exception:
+            self._dripper.stats.bug("the retry of a shell")
+            return response
+        if extraction is None or extraction.fallback_reason is not FallbackReason.JS_SHELL or not extraction.is_empty:
+            return response
+        self._dripper.stats.shell_retried()
+        meta = {**request.meta, BROWSER: True, "dont_cache": True}
+        return request.replace(meta=meta, dont_filter=True)

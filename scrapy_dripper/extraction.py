@@ -77,7 +77,7 @@ class Document:
     config: Config | None = None
 
     def __post_init__(self) -> None:
-        # What reaches a worker is plain data; somewhere else on the way, a wrong type would have no page to blame.
+        # Workers get plain data. A wrong type is rejected here, where it is known which document has it.
         if isinstance(self.html, (bytearray, memoryview)):
             object.__setattr__(self, "html", bytes(self.html))
         elif not isinstance(self.html, (str, bytes)):
@@ -90,7 +90,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Breadcrumb:
-    """One step of the way from the start of a site to a page. No value holds control characters."""
+    """One step of the path from the front page of a site to a page. No value holds control characters."""
 
     name: str | None = None
     url: str | None = None
@@ -111,9 +111,9 @@ class Metadata:
     date_published: str | None = None
     """ISO 8601: a day, or a day with its time, and with its zone if that is known."""
     date_modified: str | None = None
-    """As ``date_published``."""
+    """The same for the last change."""
     language: str | None = None
-    """Language tag of the document, BCP 47."""
+    """Language tag of the document (BCP 47)."""
     site_name: str | None = None
     url: str | None = None
     """The canonical URL. If the page names none, the URL that it was fetched from."""
@@ -123,7 +123,7 @@ class Metadata:
     image: str | None = None
     """URL of the image that represents the page."""
     breadcrumbs: tuple[Breadcrumb, ...] = ()
-    """The way from the start of the site to the page."""
+    """The path from the front page of the site to the page."""
 
     def __post_init__(self) -> None:
         _clean(self, *(option.name for option in fields(self)))
@@ -137,12 +137,12 @@ class Metadata:
 
     @property
     def date(self) -> str | None:
-        """The day of publication, or of the last change if only that is known, ISO 8601."""
+        """The day of publication, or of the last change if only that is known (ISO 8601)."""
         date = self.date_published or self.date_modified
         return date and date[:10]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the values as plain JSON values, ``author`` and ``date`` among them."""
+        """Return the values, including ``author`` and ``date``, as plain JSON values."""
         values = asdict(self) | {
             "authors": list(self.authors),
             "breadcrumbs": [asdict(one) for one in self.breadcrumbs],
@@ -205,7 +205,7 @@ class Extraction:
     labels: tuple[bool, ...] = ()
     """True for each block that is main content."""
     probabilities: tuple[float, ...] = ()
-    """Probability of each block to be main content, 0 to 1."""
+    """Probability that each block is main content, 0 to 1."""
     blocks: int = 0
     """Number of blocks on the page, labelled or not."""
     truncated: bool = False
@@ -264,15 +264,18 @@ class Extraction:
 
     @property
     def limit(self) -> str | None:
-        """Name of the setting that the page is over, such as ``DRIPPER_MAX_BLOCKS``; None if it is over none."""
+        """Name of the setting whose limit the page exceeds, such as ``DRIPPER_MAX_BLOCKS``; None if it exceeds none."""
         limited = self.fallback_reason in (FallbackReason.OVERSIZE, FallbackReason.TIMEOUT, FallbackReason.LOW_QUALITY)
         named = _setting(self.error[:LONGEST]) if limited and self.error else None
         return None if named is None else named[0]
 
     @property
     def strip(self) -> str | None:
-        """The labels as a thumbnail: of at most 48 equal parts of the page, from its top to its end, the share of main
-        blocks as a digit, 0 for none and 9 for all; None without labels."""
+        """The labels as a thumbnail; None without labels.
+
+        The page is divided into at most 48 equal parts, from top to bottom. Each digit is the share of main blocks in a
+        part, from 0 for none to 9 for all.
+        """
         n = len(self.labels)
         parts = min(n, STRIP)
         edges = [n * k // parts for k in range(parts + 1)] if n else []

@@ -21,7 +21,7 @@ from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Meta
 from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, fill_shell, metadata
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
-from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
+from scrapy_dripper.retrieval import check_tokenizer, with_front_matter, with_retrieval
 from scrapy_dripper.workers.sandbox import isolation
 
 logger = logging.getLogger(__name__)
@@ -48,6 +48,9 @@ class Extractor:
     The constructor loads the engine. It raises :exc:`~scrapy_dripper.engines.base.ModelError` if the engine cannot be
     loaded, and :exc:`~scrapy_dripper.config.ConfigError` if the fallback cannot be imported or a required sandbox
     cannot be started. An extractor can be used by one thread at a time.
+
+    In a crawl, it lives in :class:`child.server.Pages <scrapy_dripper.child.server.Pages>`, in a worker process, or in
+    :class:`crawl.threads.ModelWorker <scrapy_dripper.crawl.threads.ModelWorker>`; the batcher only carries pages there.
     """
 
     watch: Callable[[Document | None], None] | None = None
@@ -68,8 +71,8 @@ class Extractor:
         check_fallback(self.config)
         if self.config.guess_language:
             _check_guess()
-        measure(self.config)
-        self._isolation = isolation(self.config, own_engine=engine is not None)
+        check_tokenizer(self.config)
+        self._isolation = isolation(self.config, local_engine=engine is not None)
         try:
             self.engine = engine or load_engine(self.config)
         except BaseException:
@@ -112,15 +115,15 @@ class Extractor:
             else:
                 n = len(one.found.blocks) if isinstance(one.found, Page) else 0
                 labels = next(answers) if n else _NO_BLOCKS
-                told = one.found.metadata if isinstance(one.found, Page) else None
-                extraction = self._describe(one.document, one.config, self._extraction(one, labels, n), told)
+                known = one.found.metadata if isinstance(one.found, Page) else None
+                extraction = self._describe(one.document, one.config, self._from_labels(one, labels, n), known)
                 seconds += per_block * n
             seconds += time.perf_counter() - start
             extractions.append(replace(extraction, milliseconds=seconds * 1000))
         return extractions
 
-    def _extraction(self, one: _Read, labels: Labels | EngineError, n: int) -> Extraction:
-        """Return what labels make of a document with n blocks; what its data hold, or the fallback, if they cannot."""
+    def _from_labels(self, one: _Read, labels: Labels | EngineError, n: int) -> Extraction:
+        """Return the extraction of a document with n blocks: from its labels, from its data, or from the fallback."""
         document, config = one.document, one.config
         made = self._write(document, config, one.found, labels) if isinstance(one.found, Page) else one.found
         if _reason(made) in (FallbackReason.NO_BLOCKS, FallbackReason.NO_MAIN):
@@ -128,8 +131,8 @@ class Extractor:
         if isinstance(made, PageError):
             found = self._fall_back(document, config, made.reason, str(made))
             nothing = found.is_empty and config.fallback not in NOTHING_MEANT
-            if made.reason is FallbackReason.LOW_QUALITY and nothing:  # a doubtful text is better than none
-                return self._extraction(replace(one, config=replace(config, min_quality=None)), labels, n)
+            if made.reason is FallbackReason.LOW_QUALITY and nothing:  # a poor text is better than none
+                return self._from_labels(replace(one, config=replace(config, min_quality=None)), labels, n)
             made = found
         return replace(made, blocks=n) if n else made
 
@@ -148,12 +151,12 @@ class Extractor:
         return replace(shell, rules=made.rules)
 
     def _shell(self, document: Document, config: Config) -> Extraction | None:
-        """Return the extraction of a page that a script would fill, None if it is no such page."""
+        """Return the extraction of a page that a script would fill, or None for other pages."""
         self._begin(document)
         try:
             shell = fill_shell(document, config)
             return shell and with_retrieval(shell, document, config)
-        except Exception:  # the page is no worse off than without
+        except Exception:  # the page is then treated as if it had no data
             logger.debug("cannot read the data of %(url)s", {"url": document.url}, exc_info=True)
             return None
 
@@ -192,14 +195,11 @@ class Extractor:
     def _read(self, document: Document, config: Config) -> Page | PageError | Extraction:
         """Return the page of a document, the error that prevented it, or the extraction made by a worker process."""
         self._begin(document)
-        elsewhere = self._isolation.extract(document, config)
-        if elsewhere is not None:
-            return elsewhere
-        limit = self.engine.limits.max_blocks
-        if limit is not None and limit < config.max_blocks:
-            config = replace(config, max_blocks=limit)
+        from_sandbox = self._isolation.extract(document, config)
+        if from_sandbox is not None:
+            return from_sandbox
         try:
-            return read(document, config, self.engine.profile)
+            return read(document, config, self.engine.profile, self.engine.limits.max_blocks)
         except PageError as error:
             return error
         except MemoryError:
@@ -238,7 +238,7 @@ class Extractor:
                 error = f"expected word F1 of {quality:.3f}, under DRIPPER_MIN_QUALITY = {least:g}"
                 return PageError(FallbackReason.LOW_QUALITY, error)
             main = _decided(page, answer, ruled, config)
-            extraction = self._written(document, config, page, answer, main)
+            extraction = self._compose(document, config, page, answer, main)
             return with_retrieval(replace(extraction, rules=ruled.blocks), document, config)
         except PageError as error:
             return PageError(error.reason, str(error))  # the caught one keeps the tree in memory
@@ -248,7 +248,7 @@ class Extractor:
             logger.debug("cannot write %(url)s", {"url": document.url}, exc_info=True)
             return PageError(FallbackReason.OUTPUT_ERROR, f"{type(error).__name__}: {error}")
 
-    def _written(
+    def _compose(
         self, document: Document, config: Config, page: Page, answer: Labels, main: npt.NDArray[np.bool_]
     ) -> Extraction:
         """Return the extraction of a page whose main blocks are known. Errors of the writers propagate."""
@@ -282,9 +282,9 @@ def _reason(made: Extraction | PageError) -> FallbackReason | None:
 
 
 def _decided(page: Page, answer: Labels, ruled: Marks, config: Config) -> npt.NDArray[np.bool_]:
-    """Return the labels of a page: an engine's, those of rules, and what becomes of comments and the headline.
+    """Return the labels of a page: those of the engine, changed by rules and by the options for comments and headline.
 
-    What a rule takes as a whole is what it is, unless comments or the headline are to be dropped.
+    Main content selected by a ``whole`` rule is not changed, unless comments or the headline are to be dropped.
     """
     main = said = ruled.on(answer.main)
     if not ruled.whole or config.comments == "drop":
@@ -295,7 +295,8 @@ def _decided(page: Page, answer: Labels, ruled: Marks, config: Config) -> npt.ND
 
 
 _NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
-"""The labels of a page without blocks: one that holds only formulas that scripts would draw."""
+"""The labels of a page without blocks, such as a page that only has formulas for a script to draw. The engine is not
+asked about it. They also stand in for those of a document that is not a page, and are not read there."""
 
 
 _NO_MEMORY = "out of memory; in a worker process, DRIPPER_WORKER_MEMORY sets the limit"

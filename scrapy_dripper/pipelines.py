@@ -1,4 +1,4 @@
-"""The door for items that carry their own HTML: from an archive, an API or another crawl."""
+"""The pipeline for items that carry their own HTML, from an archive, an API or another crawl."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from scrapy_dripper.extraction import Document
 
 
 class DripperPipeline:
-    """Fill ``main_html`` and ``markdown`` of items from their field ``html``, text or bytes, and their ``url``.
+    """Fill ``main_html`` and ``markdown`` of items from their fields ``html`` (text or bytes) and ``url``.
 
-    An item without HTML, or whose fields are filled already, is left as it is; none is ever dropped. Raise
+    An item is not changed if it has no HTML, or if its fields are filled already. No item is ever dropped. Raise
     :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False.
     """
 

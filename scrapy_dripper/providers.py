@@ -1,4 +1,4 @@
-"""The door for scrapy-poet: ``def parse(self, response, main: MainContent)``, or ``article: Article``."""
+"""The provider for scrapy-poet: ``def parse(self, response, main: MainContent)``, or ``article: Article``."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ except ImportError as error:
 
 try:
     from scrapy_dripper.crawl.article import Article, to_article
-except ImportError:  # without zyte-common-items nobody asks for one
+except ImportError:  # without zyte-common-items, nobody can ask for an article
     Article = None
 
 MainContent = Extraction
-"""What to ask for in a callback or a page object."""
+"""The class to ask for in a callback or a page object."""
 
 NOTHING = 'the response is not HTML, or extraction is off (DRIPPER_ENABLED, meta["dripper"])'
 
@@ -38,7 +38,7 @@ NOTHING = 'the response is not HTML, or extraction is off (DRIPPER_ENABLED, meta
 class DripperProvider(PageObjectInputProvider):
     """Provide :class:`MainContent` and, if zyte-common-items is installed, its ``Article``.
 
-    Where a response has no main content, not being HTML, all texts are None.
+    If a response has no main content because it is not HTML, all texts are None.
     """
 
     provided_classes = {MainContent} if Article is None else {MainContent, Article}
@@ -51,8 +51,8 @@ class DripperProvider(PageObjectInputProvider):
         response: Response,
         crawler: Crawler,
     ) -> Sequence[Any]:
-        """Return the extraction of the response, or the article made of it, waiting for its batch."""
-        # At this point the response is not tied to its request yet.
+        """Return the extraction of the response, or the article made from it."""
+        # At this point, the response does not know its request yet.
         dripper = Dripper.from_crawler(crawler)
         found = await dripper.extract(response, request, metadata=Article in to_provide)
         found = found or nothing(response.url, None, NOTHING)

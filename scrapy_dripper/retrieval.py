@@ -25,7 +25,7 @@ def wants_content(config: Config) -> bool:
 
 
 def with_retrieval(extraction: Extraction, document: Document, config: Config) -> Extraction:
-    """Return an extraction with those of chunks, links and fingerprints for which a field is configured."""
+    """Return an extraction with chunks, links and fingerprints added, as far as fields are configured for them."""
     if extraction.text is not None and config.meta_field is not None:
         from scrapy_dripper.fingerprint import content_hash, simhash  # loads OpenSSL, which most crawls do not need
 
@@ -39,6 +39,11 @@ def with_retrieval(extraction: Extraction, document: Document, config: Config) -
         most = most_chars(len(document.html), config.max_output)
         extraction = replace(extraction, chunks=_chunks(content, document.url, config, most))
     return extraction
+
+
+def check_tokenizer(config: Config) -> None:
+    """Raise :exc:`~scrapy_dripper.config.ConfigError` if the tokenizer of chunks cannot be loaded."""
+    measure(config)
 
 
 def measure(config: Config) -> Callable[[str], int]:
@@ -59,7 +64,7 @@ def plain_chunks(some: Sequence[Chunk]) -> list[dict[str, Any]]:
 
 
 def with_front_matter(extraction: Extraction, metadata: Metadata) -> Extraction:
-    """Put front matter in front of the Markdown of an extraction, if it has any."""
+    """Put front matter before the Markdown of an extraction, if it has any."""
     if not extraction.markdown:
         return extraction
     known = front_matter(

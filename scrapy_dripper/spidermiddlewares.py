@@ -1,4 +1,4 @@
-"""The main door: items get the main content of the response that they were scraped from."""
+"""The spider middleware, which fills items with the main content of the response that they were scraped from."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from scrapy_dripper.extraction import Extraction
 class DripperSpiderMiddleware:
     """Fill ``main_html`` and ``markdown`` of the items that a callback yields.
 
-    Requests go on at once. Items wait for their response's extraction, of which there is one for all of them, and none
-    where no item has a field to fill. A dict is filled if its response yields no other, or if ``DRIPPER_ITEMS`` names
-    dicts: which one stands for the page is not known else. Raise :exc:`~scrapy.exceptions.NotConfigured` if
-    ``DRIPPER_ENABLED`` is False.
+    Requests are passed on at once. Items wait until their response has been extracted. A response is extracted once for
+    all of its items, and not at all if no item has a field to fill. A dict is only filled if it is the only one of its
+    response, because otherwise it is not known which dict stands for the page, or if ``DRIPPER_ITEMS`` names dicts.
+    Raise :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -58,10 +58,10 @@ class DripperSpiderMiddleware:
                     yield entry
                 else:
                     waiting.append((entry, options))
-                if future is not None and future.done():  # A callback may go on for long, even for ever.
+                if future is not None and future.done():  # The callback may run for much longer, even for ever.
                     for item in await self._filled(response, config, waiting):
                         yield item
-        except Exception as raised:  # The items before it were yielded in good order: they are not lost with it.
+        except Exception as raised:  # Items that were yielded before it are not lost.
             error = raised
         if waiting:
             for item in await self._filled(response, config, waiting):
@@ -70,18 +70,18 @@ class DripperSpiderMiddleware:
             raise error
 
     def _options(self, entry: Any, config: Config) -> list[str]:
-        """Return the options whose fields are to be filled, none for a request."""
+        """Return the options whose fields are to be filled; none for a request."""
         return [] if entry is None or isinstance(entry, Request) else self._fields.open(entry, config)
 
     def _let_go(self, waiting: list[tuple[Any, list[str]]], response: Response) -> list[Any]:
-        """Return the dicts that wait, which are several and not to be filled; the others go on waiting."""
+        """Return the waiting dicts, which are not filled because there are several. Other items keep waiting."""
         dicts = [item for item, _ in waiting if type(item) is dict]
         waiting[:] = [(item, options) for item, options in waiting if type(item) is not dict]
         self._dripper.stats.unfilled(len(dicts), response.url)
         return dicts
 
     def _begin(self, response: Response) -> asyncio.Future[Extraction] | None:
-        """Begin to extract the response while the callback still runs; return None if it is not to be extracted."""
+        """Start extracting the response while the callback still runs. Return None if it is not to be extracted."""
         try:
             return self._dripper.start(response)
         except Exception:
@@ -89,7 +89,7 @@ class DripperSpiderMiddleware:
             return None
 
     async def _filled(self, response: Response, config: Config, waiting: list[tuple[Any, list[str]]]) -> list[Any]:
-        """Return the items that wait, filled once the response is extracted; none waits any more."""
+        """Return the waiting items, filled once the response has been extracted, and empty ``waiting``."""
         try:
             extraction = await self._dripper.extract(response)
         except Exception:

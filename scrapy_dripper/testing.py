@@ -1,4 +1,4 @@
-"""What tests of spiders and engines need: an engine without a model, pages from HTML, and crawls without a network."""
+"""Helpers for tests of spiders and engines: an engine without a model, pages from HTML, crawls without a network."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ Pages: TypeAlias = "Mapping[str, str | bytes | Path]"
 
 
 class FakeEngine:
-    """An engine without a model: a function of a block's text labels it. By default, everything is main.
+    """An engine without a model, which labels blocks by a function of their text. By default, everything is main.
 
-    It can be given to an :class:`~scrapy_dripper.Extractor`, and named as ``DRIPPER_ENGINE``. A crawl calls it with its
-    configuration only; to name one with a rule, write a subclass with another :meth:`probability` or :meth:`answer`.
+    It can be passed to an :class:`~scrapy_dripper.Extractor`, or named in ``DRIPPER_ENGINE``. A crawl only passes its
+    configuration. So to use a rule in a crawl, write a subclass that overrides :meth:`probability` or :meth:`answer`.
     """
 
     name = "fake"
@@ -57,11 +57,11 @@ class FakeEngine:
         main: Callable[[str], float] | None = None,
         limits: Limits | None = None,
     ) -> None:
-        """``main`` maps the text of a block to its probability of being main content; True and False will do."""
+        """``main`` maps the text of a block to its probability of being main content, or to True or False."""
         self.config = config or Config()
         self.limits = limits or Limits()
         self.batches: list[int] = []
-        """The number of pages of each call."""
+        """The number of pages in each call of :meth:`label`."""
         self.closed = False
         self._main = main
 
@@ -71,21 +71,21 @@ class FakeEngine:
         return [self.answer(page) for page in pages]
 
     def answer(self, page: Page) -> Labels | EngineError:
-        """Return the labels of a page: main is what has a probability of more than one half."""
+        """Return the labels of a page. Blocks with a probability above one half are main."""
         probabilities = np.array([self.probability(text) for text in page.blocks.text], dtype=np.float32)
         return Labels(probabilities, probabilities > 0.5)
 
     def probability(self, text: str) -> float:
-        """Return the probability of a block to be main content, 0 to 1."""
+        """Return the probability that a block is main content, 0 to 1."""
         return 1.0 if self._main is None else float(self._main(text))
 
     def close(self) -> None:
-        """Do nothing but note it."""
+        """Record that the engine was closed."""
         self.closed = True
 
 
 def page(html: str | bytes, url: str = "", *, config: Config | None = None, profile: str = "native") -> Page:
-    """Return a document as an engine gets it: parsed, and cut into blocks.
+    """Return the page of a document, parsed and cut into blocks, as an engine gets it.
 
     Raise :exc:`~scrapy_dripper.page.errors.PageError` for a document that would go to the fallback.
     """
@@ -104,7 +104,7 @@ def response(html: str | bytes | Path, url: str = "https://example.org/", **valu
 
 @dataclass(frozen=True, slots=True)
 class Crawled:
-    """What came out of a crawl."""
+    """The items and stats of a crawl."""
 
     items: list[Any]
     stats: dict[str, Any]
@@ -113,12 +113,12 @@ class Crawled:
 def crawl(
     spider: SpiderClass, pages: Pages, settings: Mapping[str, Any] | None = None, *, timeout: float = 60.0
 ) -> Crawled:
-    """Run a spider with the add-on, and return its items and stats. Requests are answered with ``pages`` by URL.
+    """Run a spider with the add-on, and return its items and stats. ``pages`` has the responses, by URL.
 
-    There is no network: other requests get an empty response with the status 404. ``settings`` are added to
-    :data:`SETTINGS`. The crawl runs in a process of its own, because a reactor cannot be started twice. So the spider
-    has to be importable, and its items have to be picklable. Raise what stops the crawl at its start, such as
-    :exc:`~scrapy_dripper.config.ConfigError`, and TimeoutError if it takes longer than ``timeout`` seconds.
+    The network is not used: requests for other URLs get an empty response with the status 404. ``settings`` are added
+    to :data:`SETTINGS`. The crawl runs in its own process, because a reactor cannot be started twice. So the spider has
+    to be importable, and its items have to be picklable. Raise the error that stops the crawl at its start, such as
+    :exc:`~scrapy_dripper.config.ConfigError`, and TimeoutError if the crawl takes longer than ``timeout`` seconds.
     """
     context = get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
@@ -140,7 +140,7 @@ def crawl(
 
 
 def _send_crawl(sender: Connection, spider: SpiderClass, pages: Pages, settings: dict[str, Any]) -> None:
-    """Run a crawl in this process, and send what comes out of it, or the exception that stopped it."""
+    """Run a crawl in this process, and send its result, or the exception that stopped it."""
     try:
         found: Crawled | BaseException = _crawl(spider, pages, settings)
         sender.send(found)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from scrapy_dripper.workers import process
 
@@ -16,6 +16,8 @@ settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile(
     "search", max_examples=5_000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
+# A test that fails has said enough there, and says it much sooner.
+settings.register_profile("mutants", derandomize=True, deadline=None, phases=[Phase.explicit, Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 if "COVERAGE_PROCESS_CONFIG" in os.environ:  # `make coverage` measures the child process too, which gets to know little

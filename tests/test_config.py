@@ -58,7 +58,11 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
     ("name", "value", "message"),
     [
         ("enabled", "perhaps", "DRIPPER_ENABLED must be True or False (got 'perhaps')"),
-        ("engine", "gpt", "DRIPPER_ENGINE must be one of 'tagger', 'qwen3' or a dotted path to a callable (got 'gpt')"),
+        (
+            "engine",
+            "gpt",
+            "DRIPPER_ENGINE must be one of 'tagger', 'qwen3', 'encoder' or a dotted path to a callable (got 'gpt')",
+        ),
         ("device", "tpu", "DRIPPER_DEVICE must be one of 'auto', 'cpu', 'cuda' (got 'tpu')"),
         ("batch_size", 0, "DRIPPER_BATCH_SIZE must be a whole number of at least 1 (got 0)"),
         ("batch_size", 2.5, "DRIPPER_BATCH_SIZE must be a whole number of at least 1 (got 2.5)"),
@@ -85,7 +89,11 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         ("worker_memory", 100, "DRIPPER_WORKER_MEMORY must be a whole number of at least 256 (got 100)"),
         ("processes", -1, "DRIPPER_PROCESSES must be a whole number of at least 0 (got -1)"),
         ("processes", "many", "DRIPPER_PROCESSES must be a whole number of at least 0 (got 'many')"),
-        ("engine", "my engine.load", "DRIPPER_ENGINE must be one of 'tagger', 'qwen3' or a dotted path to a callable"),
+        (
+            "engine",
+            "my engine.load",
+            "DRIPPER_ENGINE must be one of 'tagger', 'qwen3', 'encoder' or a dotted path to a callable",
+        ),
         ("fallback", 3, "DRIPPER_FALLBACK must be one of"),
         ("fallback", dict, "DRIPPER_FALLBACK must be one of"),
         ("html_field", 3, "DRIPPER_HTML_FIELD must be the name of a field: at most 100 letters, digits"),
@@ -114,7 +122,7 @@ def test_a_request_overrides_some_options() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"batch_size": 3}, "takes the keys fallback, favor, comments, min_quality, rules, oversize"),
+        ({"batch_size": 3}, "takes the keys fallback, favor, comments, min_quality, retry_shells, rules, oversize"),
         ({"model": "x"}, "takes the keys"),
         ({"sandbox": "never"}, "takes the keys"),
         ({"worker_memory": 100_000}, "takes the keys"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,18 @@ def test_an_engine_knows_its_own_limit() -> None:
     found = Extractor(Config(fallback="empty"), engine).extract(["<p>word</p>" * 4, "<p>word</p>" * 3])
 
     assert [x.fallback_reason for x in found] == [FallbackReason.OVERSIZE, None]
+    assert (found[0].error, found[0].limit) == ("4 blocks, over the engine's limit of 3", None)
+
+
+def test_the_lower_limit_counts_and_is_named() -> None:
+    config, engine = Config(fallback="empty", max_blocks=3), Engine(limits=Limits(max_blocks=4))
+    (found,) = Extractor(config, engine).extract(["<p>word</p>" * 5])
+    (kept,) = Extractor(replace(config, oversize="truncate"), Engine(limits=Limits(max_blocks=2))).extract(
+        ["<p>word</p>" * 3]
+    )
+
+    assert (found.error, found.limit) == ("5 blocks, over DRIPPER_MAX_BLOCKS = 3", "DRIPPER_MAX_BLOCKS")
+    assert (kept.blocks, kept.truncated) == (2, True)
 
 
 def test_too_many_bytes() -> None:

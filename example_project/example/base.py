@@ -18,7 +18,7 @@ from example.items import Page
 
 OWN_SITE: dict[str, Any] = {
     "OWN_SITE": True,
-    # It is our own machine that we crawl: no need to be gentle, nor to ask a proxy.
+    # The server is on the same machine, so there is no need for delays or a proxy.
     "DOWNLOAD_DELAY": 0,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
     "HTTPPROXY_ENABLED": False,
@@ -26,10 +26,10 @@ OWN_SITE: dict[str, Any] = {
 """Settings of a spider that crawls the example's own website."""
 
 LARGE = 1_000_000
-"""Bytes over which a spider does not look into a page itself.
+"""Size in bytes above which a spider does not query a page itself.
 
-``response.css`` knows no limit: of the page in this project with 100,000 attributes on one element, it would block the
-whole crawl for minutes. scrapy-dripper reads such pages with a limit on everything, and outside the event loop.
+``response.css`` has no limits. On the page in this project with 100,000 attributes on one element, it would block the
+whole crawl for minutes. scrapy-dripper limits everything when it reads such pages, and works outside the event loop.
 """
 
 PLAIN_WORDS = {
@@ -44,7 +44,7 @@ PLAIN_WORDS = {
 
 
 class PageSpider(scrapy.Spider):
-    """A spider of pages that keeps, for each request that gave none, the reason: ``failures``, by URL."""
+    """A spider that records why requests failed: ``failures`` has the reasons by URL."""
 
     links = LinkExtractor(deny_extensions=[])
 
@@ -59,7 +59,7 @@ class PageSpider(scrapy.Spider):
         return site.url
 
     def can_read(self, response: Response) -> TypeGuard[HtmlResponse]:
-        """Return True if the spider may look into a page."""
+        """Return True if the spider may query a page."""
         return isinstance(response, HtmlResponse) and len(response.body) <= LARGE
 
     def follow_links(self, response: Response) -> Iterable[Request]:
@@ -69,12 +69,12 @@ class PageSpider(scrapy.Spider):
         return response.follow_all(self.links.extract_links(response), errback=self.failed)
 
     def page(self, response: Response) -> Page:
-        """Return the item of a response; its content is filled in later, by scrapy-dripper."""
+        """Return the item of a response. scrapy-dripper fills in its content later."""
         title = response.css("title::text").get() if self.can_read(response) else None
         return Page(response.url, title and title.strip())
 
     def failed(self, failure: Failure) -> None:
-        """Keep why a request gave no page; the errback of every request."""
+        """Record why a request failed. This is the errback of every request."""
         error = failure.value
         request = failure.request  # type: ignore[attr-defined]
         if isinstance(error, HttpError):

@@ -21,7 +21,7 @@ def find_chromium() -> str | None:
 
 
 def _downloaded() -> str | None:
-    """Return the browser of ``playwright install chromium``, None if that was never run."""
+    """Return the browser of ``playwright install chromium``, or None if that was never run."""
     places = (
         os.environ.get("PLAYWRIGHT_BROWSERS_PATH"),
         "~/.cache/ms-playwright",
@@ -37,7 +37,7 @@ def _downloaded() -> str | None:
 
 
 def advice() -> str | None:
-    """Return what to install before pages can be rendered, None if all is there."""
+    """Return what to install before pages can be rendered, or None if nothing is missing."""
     steps = []
     if find_spec("scrapy_playwright") is None:
         steps.append("scrapy-playwright (pip install 'scrapy-dripper[playwright]')")

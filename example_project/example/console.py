@@ -21,12 +21,12 @@ from example.items import AppPage, Page
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
 """A word; in Chinese and Japanese, a character."""
 EVERY = 10
-"""Without a terminal, progress is a line every so many pages."""
+"""Without a terminal, a line of progress is printed each time this number of pages is done."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: a page with its numbers, or an address with a remark why there are none."""
+    """One line of the table: a page with its numbers, or a URL with the reason why there are none."""
 
     url: str
     meta: Mapping[str, Any] | None = None
@@ -35,7 +35,7 @@ class Row:
 
 
 class Watcher:
-    """Follows one crawl: keeps a row per page and shows how far it is."""
+    """Watches one crawl: keeps a row per page and shows the progress."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -53,7 +53,7 @@ class Watcher:
         connect(self._closed, signals.spider_closed)
 
     def all_rows(self) -> list[Row]:
-        """Return the rows so far, and one for each address that gave no page."""
+        """Return the rows so far, and one for each URL that gave no page."""
         return [*self.rows, *(Row(url, remark=f"error: {why}") for url, why in self._failures().items())]
 
     def _failures(self) -> Mapping[str, str]:
@@ -65,7 +65,7 @@ class Watcher:
             self._bar = tqdm(unit="page", total=0, leave=False, dynamic_ncols=True, file=sys.stderr)
 
     def _scheduled(self, request: Request) -> None:
-        # A redirect and a second try are the same page once more.
+        # Redirects and retries are the same page.
         if not request.meta.get("redirect_times") and not request.meta.get("retry_times"):
             self._move(seen=1)
 
@@ -103,14 +103,14 @@ class Watcher:
 
 
 def skip_reason(response: Response) -> str:
-    """Return why a page was not extracted at all: the name of its stat, ``dripper/skipped/NAME``."""
+    """Return the reason why a page was not extracted at all, as in the stat ``dripper/skipped/NAME``."""
     if response.request is not None and response.request.meta.get("dripper") is False:
         return "disabled"
     return "not_html" if response.body.strip() else "empty_body"
 
 
 def shorten(text: str, width: int) -> str:
-    """Return a text that fits; what is cut from its middle is shown as two dots."""
+    """Return a text that fits into ``width``, with two dots in place of its middle if it is too long."""
     if len(text) <= width:
         return text
     tail = (width - 2) * 2 // 3
@@ -122,7 +122,7 @@ RIGHT = (False, False, True, True, True, True, False)
 
 
 def cells(row: Row, home: str) -> tuple[str, ...]:
-    """Return the cells of a row; one with a remark has two."""
+    """Return the cells of a row. A row with a remark has two."""
     url = row.url.removeprefix(home) if home else row.url
     if row.meta is None or row.remark:
         return url, row.remark
@@ -157,7 +157,7 @@ def table(rows: Iterable[Row], width: int) -> list[str]:
 
 
 def common_home(rows: Sequence[Row]) -> str:
-    """Return the scheme and host of all rows, an empty string if they differ."""
+    """Return the scheme and host of all rows, or an empty string if they differ."""
     homes = {"://".join(urlsplit(row.url)[:2]) for row in rows}
     return homes.pop() if len(homes) == 1 and len(rows) > 1 else ""
 
@@ -169,13 +169,13 @@ def counts(stats: Mapping[str, Any], prefix: str) -> str:
 
 
 def quality(stats: Mapping[str, Any]) -> str:
-    """Return the mean of what the model expects of its answers, nothing if it does not say."""
+    """Return the mean quality of the pages, or an empty string if there is none."""
     mean = stats.get("dripper/quality/mean")
     return "" if mean is None else f"{mean:.2f} on the mean of {stats['dripper/quality/pages']} pages"
 
 
 def summary(watcher: Watcher, stats: Mapping[str, Any], output: str, log: str) -> list[str]:
-    """Return what is worth knowing about a crawl beside its table."""
+    """Return the facts about a crawl that are printed below its table."""
     seconds = stats.get("elapsed_time_seconds") or 0.0
     pages = stats.get("item_scraped_count", 0)
     failed = sum(row.remark.startswith("error") for row in watcher.all_rows())

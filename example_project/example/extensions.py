@@ -10,7 +10,7 @@ from example.website import Website
 
 
 class OwnSite:
-    """Serve the example's own website from the start of the crawl to its end; ``url`` says where."""
+    """Serves the example's own website during the crawl, at ``url``."""
 
     def __init__(self, crawler: Crawler) -> None:
         if not crawler.settings.getbool("OWN_SITE"):

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass
 class Page:
-    """One crawled page. The spider gives the first two fields, scrapy-dripper fills the last three."""
+    """One crawled page. The spider sets the first two fields, and scrapy-dripper fills the last three."""
 
     url: str
     title: str | None = None
@@ -19,6 +19,6 @@ class Page:
 
 @dataclass
 class AppPage(Page):
-    """A page as one of two ways of downloading it saw it."""
+    """A page, with the way in which it was downloaded."""
 
     rendered: bool = False

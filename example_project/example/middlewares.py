@@ -12,10 +12,9 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 
 
 class PatientRobotsTxtMiddleware(RobotsTxtMiddleware):
-    """Scrapy's own, with requests to a new host in single file until its robots.txt is there.
+    """Scrapy's middleware, but requests to a new host are processed one at a time until its robots.txt is there.
 
-    In Scrapy 2.14 to 2.19, of the requests that wait together for the same robots.txt, all after the second are let
-    through unchecked.
+    In Scrapy 2.14 to 2.19, if several requests wait for the same robots.txt, only the first two are checked.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -24,7 +23,7 @@ class PatientRobotsTxtMiddleware(RobotsTxtMiddleware):
 
     async def process_request(self, request: Request) -> None:  # type: ignore[override]
         """Raise IgnoreRequest for a request that the host's robots.txt forbids."""
-        if request.meta.get("dont_obey_robotstxt"):  # The request for the robots.txt itself is one of these.
+        if request.meta.get("dont_obey_robotstxt"):  # This includes the request for the robots.txt itself.
             return
         async with self._locks[urlsplit(request.url).netloc]:
             await super().process_request(request)

@@ -16,7 +16,7 @@ LONGEST_NAME = 60
 
 
 def slug(url: str) -> str:
-    """Return a file name for a URL, of lower-case letters, digits, hyphens and underscores only."""
+    """Return a file name for a URL, which only has lower-case letters, digits, hyphens and underscores."""
     parts = urlsplit(url)
     readable = unquote(f"{parts.hostname or ''} {parts.path.removesuffix('/')} {parts.query}")
     words = re.sub(r"\W+", "-", unicodedata.normalize("NFKC", readable).lower())
@@ -24,7 +24,7 @@ def slug(url: str) -> str:
 
 
 class MarkdownFiles:
-    """Write the Markdown of each page to a file of its own, ``OUTPUT_DIR/markdown/NAME.md``."""
+    """Write the Markdown of each page to a separate file, ``OUTPUT_DIR/markdown/NAME.md``."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.folder = Path(crawler.settings["OUTPUT_DIR"]) / "markdown"
@@ -37,11 +37,11 @@ class MarkdownFiles:
         return cls(crawler)
 
     def open_spider(self) -> None:
-        """Make the folder."""
+        """Create the folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def process_item(self, item: Page) -> Page:
-        """Write the file; a page without text gets none."""
+        """Write the file of a page, unless the page has no text."""
         if item.markdown:
             head = f"---\nurl: {json.dumps(item.url)}\ntitle: {json.dumps(item.title, ensure_ascii=False)}\n---\n\n"
             file = self.folder / f"{self.free_name(slug(item.url))}.md"
@@ -50,7 +50,7 @@ class MarkdownFiles:
         return item
 
     def free_name(self, name: str) -> str:
-        """Return the name, with a number if another page of this crawl has it."""
+        """Return the name, with a number added if another page of this crawl has it."""
         number, free = 1, name
         while free in self.names:
             number += 1

@@ -1,4 +1,4 @@
-"""Settings of the example project: one line for scrapy-dripper, the rest is what a polite crawler has anyway."""
+"""Settings of the example project: one line for scrapy-dripper, and the usual settings of a polite crawler."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ SPIDER_MODULES = ["example.spiders"]
 
 # The line that puts main content on the items.
 ADDONS = {"scrapy_dripper.Addon": 500}
-# Optional: how each page was decided, into a third field.
+# Optional: puts the facts about each extraction into a third field.
 DRIPPER_META_FIELD = "dripper"
 
-# Manners. Say who you are, so that a webmaster can write to you.
+# Politeness. Say who you are, so that a webmaster can contact you.
 USER_AGENT = "example-crawler (+mailto:you@example.org)"
 ROBOTSTXT_OBEY = True
 DOWNLOADER_MIDDLEWARES = {
@@ -24,7 +24,7 @@ DOWNLOAD_DELAY = 1
 DOWNLOAD_TIMEOUT = 30
 RETRY_TIMES = 1
 
-# Where the results go.
+# Paths of the results.
 OUTPUT_DIR = str(Path(__file__).resolve().parents[1] / "output")
 FEEDS = {f"{OUTPUT_DIR}/pages.jsonl": {"format": "jsonlines", "encoding": "utf8", "overwrite": True}}
 ITEM_PIPELINES = {"example.pipelines.MarkdownFiles": 300}
@@ -33,6 +33,6 @@ ITEM_PIPELINES = {"example.pipelines.MarkdownFiles": 300}
 OWN_SITE = False
 EXTENSIONS = {"example.extensions.OwnSite": 0}
 
-# Scrapy's ports for looking into a running crawl: a short one does not need them.
+# Scrapy's ports for inspecting a running crawl, which a short crawl does not need.
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False

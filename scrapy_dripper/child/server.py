@@ -10,14 +10,16 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, BinaryIO, Protocol
 
-from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.config import OUT_OF_PROCESS, Config, ConfigError
 from scrapy_dripper.engines.base import Engine, ModelError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback import OWN, SUSPECT, fall_back, first_part, nothing
+from scrapy_dripper.fallback import PARSING, SUSPECT, fall_back, first_part, nothing
 from scrapy_dripper.workers import process
 from scrapy_dripper.workers.clock import STARVED
 from scrapy_dripper.workers.messages import Message, receive, send
@@ -157,7 +159,7 @@ class Pages:
     def _rescue(self, number: int, task: Task, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Return the fallback's extraction of a document, or of its first part if the page stopped a worker before."""
         self._step(number, task.seconds)
-        part = first_part(task.document) if reason in SUSPECT and task.config.fallback in OWN else None
+        part = first_part(task.document) if reason in SUSPECT and task.config.fallback in PARSING else None
         found = fall_back(part or task.document, task.config, reason, error or task.error)
         return found if part is None else replace(found, truncated=True)
 
@@ -178,12 +180,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, startup: dict[str, Any], ready:
     serves: Server
     try:
         config = Config(**startup["config"])
-        if startup["role"] == "model":
-            from scrapy_dripper.engines.qwen3.remote import ModelServer
-
-            serves = ModelServer(config, port.say)
-        else:
-            serves = Pages(config, port)
+        serves = _remote(config).ModelServer(config, port.say) if startup["role"] == "model" else Pages(config, port)
         serves.load()
     except (ModelError, ConfigError) as error:
         if not startup["again"] or startup["role"] == "model":
@@ -207,11 +204,15 @@ def _refuse(port: Port) -> None:
 
 def _engine(config: Config, port: Port) -> Engine | None:
     """Return an engine that asks the model process, or None if the engine is to be loaded in this process."""
-    if config.engine != "qwen3":
+    if config.engine not in OUT_OF_PROCESS:
         return None
-    from scrapy_dripper.engines.qwen3.remote import RemoteEngine
+    engine: Engine = _remote(config).load_remote(config, port.ask)
+    return engine
 
-    return RemoteEngine.load(config, port.ask)
+
+def _remote(config: Config) -> ModuleType:
+    """Return the module of an engine whose model has a process of its own: both of its halves."""
+    return import_module(f"scrapy_dripper.engines.{config.engine}.remote")
 
 
 def _packed(extraction: Extraction, task: Task) -> tuple[dict[str, Any], list[bytes]]:

@@ -1,4 +1,4 @@
-"""``scrapy-dripper annotate INPUT...``: labels for pages, by a model that reads them or by people."""
+"""``scrapy-dripper annotate INPUT...``: have pages labelled by a language model or by people."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ EXAMPLES = """\
 examples:
   scrapy-dripper annotate pages/ -o labels.jsonl --endpoint http://localhost:8000/v1 --model NAME
   scrapy-dripper annotate pages/ -o labels.jsonl --endpoint URL --model NAME --api-key-env MY_KEY
-  scrapy-dripper annotate pages/ --write-tasks tasks/       for people: a text file and a web page each
+  scrapy-dripper annotate pages/ --write-tasks tasks/       for people: a text file and a web page for each page
   scrapy-dripper annotate --read-answers tasks/ -o labels.jsonl
   scrapy-dripper annotate pages/ -o labels.jsonl --export more-pages/    for: make train EXTRA=more-pages
 
-With --endpoint the text of the pages is sent there. Pages that are in the file of labels already are left out, so a
-run that was stopped goes on where it was. Labels made this way are training data, never an evaluation set.
+With --endpoint, the text of the pages is sent there. Pages that are already in the file of labels are skipped, so the
+same command resumes a run that was stopped. Labels made this way are training data, never an evaluation set.
 
-exit codes: 0 every page was done, 1 at least one was not (standard error says which, or how many people have yet to
-do), 2 wrong usage or an endpoint that gives no answers, 130 Ctrl-C. The labels of what was done are kept in any case.
+exit codes: 0 every page was done, 1 at least one was not (standard error names it, or says how many tasks people have
+yet to do), 2 wrong usage or an endpoint that gives no answers, 130 Ctrl-C. Labels of finished pages are always kept.
 """
 
 
@@ -51,8 +51,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     parser = commands.add_parser(
         "annotate",
-        help="label pages by reading them, for training",
-        description="Label the blocks of pages, by a language model that reads them or by people.",
+        help="have pages labelled by a language model or by people, for training",
+        description="Have the blocks of pages labelled by a language model or by people.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -60,12 +60,15 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.set_defaults(run=run)
     parser.add_argument("inputs", nargs="*", metavar="INPUT", help="pages, as for extract")
     parser.add_argument(
-        "-o", "--labels", metavar="FILE", help="the labels, JSON Lines: added to, or read with --export"
+        "-o",
+        "--labels",
+        metavar="FILE",
+        help="the file of labels (JSON Lines), which is appended to, or read with --export",
     )
     what = parser.add_argument_group("what to do, one of").add_mutually_exclusive_group(required=True)
     what.add_argument("--endpoint", metavar="URL", help="ask the OpenAI-compatible API there, such as http://HOST/v1")
     what.add_argument("--write-tasks", metavar="DIR", help="write tasks for people")
-    what.add_argument("--read-answers", metavar="DIR", help="read what people have done of them")
+    what.add_argument("--read-answers", metavar="DIR", help="read the answers of people")
     what.add_argument("--export", metavar="DIR", help="write labelled pages as training data")
     ask = parser.add_argument_group("options of --endpoint")
     ask.add_argument("--model", metavar="NAME", help="the model to ask for")
@@ -89,7 +92,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=_whole(1),
         default=MAX_BLOCKS,
         metavar="N",
-        help=f"pages of more blocks are left out (default: {MAX_BLOCKS})",
+        help=f"pages with more blocks are left out (default: {MAX_BLOCKS})",
     )
     other.add_argument("--url", help="where the page of a single file or of standard input came from")
     other.add_argument(
@@ -121,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class _Job:
-    """One run: its inputs, and the counts of what became of them."""
+    """One run: its inputs, and the counts of their outcomes."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.arguments = arguments
@@ -159,7 +162,7 @@ class _Job:
                 in_a_row = in_a_row + 1 if isinstance(labels, EndpointError) else 0
                 refused = isinstance(labels, EndpointError) and labels.refused and not self.counts.get("labelled")
                 if refused or in_a_row == GIVE_UP:
-                    raise UsageError("the endpoint gives no answers; when it does, the same command goes on from here")
+                    raise UsageError("the endpoint gives no answers; when it works again, repeat the command to resume")
 
     def write_tasks(self) -> None:
         """Write a task for each page."""
@@ -178,7 +181,7 @@ class _Job:
                 self._count("tasks written" if new else "already there")
 
     def read_answers(self) -> None:
-        """Add the labels that people gave to the file."""
+        """Add the labels of people to the file of labels."""
         if self.arguments.inputs:
             raise UsageError("--read-answers takes no INPUT: the tasks name their pages")
         path = self._labels()
@@ -199,7 +202,7 @@ class _Job:
         """Write labelled pages in the layout of the training data."""
         path, folder = self._labels(), Path(self.arguments.export)
         if folder.is_dir() and any(folder.iterdir()):
-            raise UsageError(f"{folder} is not empty; --export makes a new folder, so that no other page is left in it")
+            raise UsageError(f"{folder} is not empty; --export needs a new folder, so that it holds no other pages")
         try:
             records = _once(path, load(path))
         except OSError as error:
@@ -245,7 +248,7 @@ class _Job:
         return sources
 
     def _sheets(self, sources: list[Source], bar: tqdm[Any]) -> Iterator[Sheet]:
-        """Yield the sheets of the sources, each page once; those that give none move the bar here."""
+        """Yield the sheets of the sources, each page once. Sources without a sheet advance the bar here."""
         seen: set[str] = set()
         for source in sources:
             found = _open(source, self.arguments.url)
@@ -283,7 +286,7 @@ class _Job:
         say(f"{name}: {reason}" if name else reason)
 
     def summarise(self) -> None:
-        """Say what became of the pages, if there were any."""
+        """Print the counts of all outcomes, if there are any."""
         parts = [f"{n} {what}" for what, n in self.counts.items()]
         if self.failed:
             more = ", ..." if len(self.failed) > 10 else ""
@@ -293,20 +296,20 @@ class _Job:
 
 
 def _open(source: Source, url: str | None) -> Sheet | str:
-    """Return the sheet of a source, or why there is none."""
+    """Return the sheet of a source, or the reason why it has none."""
     try:
         document = read_source(source, READ_FACTOR * Config().max_bytes)
         return pages.sheet(replace(document, url=url) if url else document, source.name, source.id)
     except PageError as error:
         return f"{error.reason}: {error}"
-    except Exception as error:  # Whatever is wrong with a page, the others go on.
+    except Exception as error:  # A bad page must not stop the others.
         return why(error)
 
 
 def label(endpoint: Endpoint, question: str, n: int) -> list[int]:
-    """Return the ids that a model calls main. It is told once what was wrong with its answer.
+    """Return the ids that a model labels as main. If its answer is invalid, it is told why and asked once more.
 
-    Raise AnswerError if its second answer is no better, EndpointError if none came.
+    Raise AnswerError if the second answer is invalid too, and EndpointError if the endpoint does not answer.
     """
     try:
         return read_answer(endpoint.complete(messages(question)), n)
@@ -315,7 +318,7 @@ def label(endpoint: Endpoint, question: str, n: int) -> list[int]:
 
 
 def _key(variable: str | None) -> str | None:
-    """Return the key that an environment variable holds; no message repeats what was given for its name."""
+    """Return the key in an environment variable. Messages never repeat the name, in case somebody passes the key."""
     if variable is None:
         return None
     key = os.environ.get(variable, "").strip()
@@ -325,7 +328,7 @@ def _key(variable: str | None) -> str | None:
 
 
 def _once(path: Path, records: list[Record]) -> dict[str, Record]:
-    """Return records by page. Raise StoreError if a page has two."""
+    """Return the records by page. Raise StoreError if a page has two."""
     found: dict[str, Record] = {}
     for record in records:
         if record.sha256 in found:

@@ -1,4 +1,4 @@
-"""What every command says on the terminal, and the error that ends one before it starts."""
+"""Messages on the terminal, and the error of a command that cannot start."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def say(message: str) -> None:
 
 
 def print_what_can_be() -> None:
-    """Let standard output show "?" for what its encoding lacks: texts of pages, and names of files, have any character.
+    """Let standard output show "?" for characters that its encoding lacks, which pages and file names may have.
 
-    On Windows, a pipe has the code page of the system; elsewhere it has that of the locale.
+    On Windows, a pipe has the code page of the system. Elsewhere, it has the encoding of the locale.
     """
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")
 
 
 def drop_output() -> None:
-    """Let standard output lead nowhere, because whoever read it has gone.
+    """Redirect standard output to nowhere, because its reader has gone.
 
-    The interpreter flushes it once more when it exits; that must not complain either.
+    The interpreter flushes standard output again when it exits, which must not fail either.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def why(error: Exception) -> str:
-    """Return what went wrong, for people: an HTTP status, what the system says, or the message."""
+    """Return a readable reason for an error: an HTTP status, the system's message, or the exception's."""
     if isinstance(error, urllib.error.HTTPError):
         return f"HTTP {error.code} {error.reason}"
     if isinstance(error, urllib.error.URLError):

@@ -1,4 +1,4 @@
-"""``scrapy-dripper corpus extract WARC... -o DIR``: archives in, Parquet out."""
+"""``scrapy-dripper corpus``; ``corpus extract WARC... -o DIR``: archives in, Parquet out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from typing import Any
 
 from tqdm import tqdm
 
+from scrapy_dripper.cli import corpus_clean, corpus_report
 from scrapy_dripper.cli.console import UsageError, say
+from scrapy_dripper.cli.corpus_folder import claim, missing
 from scrapy_dripper.cli.options import OPTIONS, add_options, configured, count
 from scrapy_dripper.config import Config
 
@@ -26,9 +28,9 @@ examples:
   scrapy-dripper corpus extract crawl.warc.gz -o pages/
   scrapy-dripper corpus extract 'shards/*.warc.gz' -o pages/ --workers 8 --main-html
 
-Every WARC file, or every so many of them with --tasks, is a task with a Parquet file of its own, DIR/00000.parquet and
-so on; a file there is complete. The same command again goes on after an interruption: tasks that were done are not
-done again. DIR/logs has the log of each.
+Every WARC file is a task with its own Parquet file, DIR/00000.parquet and so on; with --tasks, a task has several. A
+file appears only when it is complete. After an interruption, repeat the command: finished tasks are not repeated.
+DIR/logs has the log of each task.
 
 exit codes: 0 every task was done, 1 a task failed, 2 wrong usage or an output that cannot be written, 130 Ctrl-C
 """
@@ -36,7 +38,7 @@ exit codes: 0 every task was done, 1 a task failed, 2 wrong usage or an output t
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    corpus = commands.add_parser("corpus", help="extract whole archives", allow_abbrev=False)
+    corpus = commands.add_parser("corpus", help="extract whole archives, and clean the result", allow_abbrev=False)
     parts = corpus.add_subparsers(title="commands", metavar="COMMAND", required=True)
     extract = parts.add_parser(
         "extract",
@@ -56,10 +58,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=count,
         metavar="N",
         default=0,
-        help="worker processes of each task, so that a page that hangs or crashes loses only itself; default: none, "
-        "and a sandbox for pages that look dangerous",
+        help="worker processes for each task, so that a page that hangs or crashes affects no other; default: none, "
+        "but a sandbox for pages that look dangerous",
     )
-    extract.add_argument("--text", choices=OUTPUTS, default="markdown", help="what is in the column text")
+    extract.add_argument("--text", choices=OUTPUTS, default="markdown", help="the content of the column text")
     extract.add_argument("--main-html", action="store_true", help="add the Main-HTML, as a column")
     extract.add_argument("--content", action="store_true", help="add the content list, as JSON")
     extract.add_argument("--metadata", action="store_true", help="add what the page says about itself, as JSON")
@@ -67,27 +69,27 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--on-error",
         choices=("keep", "drop"),
         default="keep",
-        help="what becomes of a page without content: a row without text (keep, the default), or no row",
+        help="how to treat a page without content: as a row without text (keep, the default), or without a row",
     )
-    # Chunks and front matter are for items: a row of the table has its metadata in columns.
+    # Chunks and front matter are for items. A row of the table has its metadata in columns.
     add_options(extract, [name for name in OPTIONS if not name.startswith(("chunk_", "front_"))])
+    corpus_clean.add_parser(parts)
+    corpus_report.add_parser(parts)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Extract all archives and return the exit code."""
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports its client; nothing here asks for it.
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports the client of the hub, which is not used here.
     try:
         from scrapy_dripper.corpus.ranks import RankProcesses, RanksFailedError
         from scrapy_dripper.corpus.reader import FastWarcReader
         from scrapy_dripper.corpus.step import DripperExtractor
         from scrapy_dripper.corpus.table import Publish, RowWriter, schema
     except ImportError as error:
-        raise UsageError(
-            f"this command needs more packages ({error}): install them with pip install 'scrapy-dripper[corpus]'"
-        ) from None
+        raise missing(error) from None
     from loguru import logger
 
-    logger.remove()  # What a task has to say is in its log.
+    logger.remove()  # Each task has its own log.
     config = _config(arguments)
     files = _files(arguments.inputs)
     tasks = min(arguments.tasks or len(files), len(files))
@@ -98,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     root = Path(os.path.commonpath([file.parent for file in files]))
     names = [file.relative_to(root).as_posix() for file in files]
     options = {"text": arguments.text, "on_error": arguments.on_error, "columns": columns, "config": _values(config)}
-    _claim(folder, {"root": str(root), "files": names, "tasks": tasks, "options": options})
+    claim(folder, {"root": str(root), "files": names, "tasks": tasks, "options": options})
     paths = folder / "logs" / "inputs.txt"
     paths.parent.mkdir(exist_ok=True)
     paths.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
@@ -131,7 +133,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             executor.run(finished)
         except RanksFailedError as error:
-            say(f"{error}; the same command goes on with them")
+            say(f"{error}; repeat the command to try them again")
             code = 1
     for line in _summary(totals):
         say(line)
@@ -152,7 +154,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _files(inputs: list[str]) -> list[Path]:
-    """Return the archives that were named, each once. Raise :exc:`UsageError` for what is none."""
+    """Return the named archives, each once. Raise :exc:`UsageError` for a name without any."""
     found: dict[Path, None] = {}
     for name in inputs:
         here = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
@@ -166,29 +168,8 @@ def _files(inputs: list[str]) -> list[Path]:
     return list(found)
 
 
-def _claim(folder: Path, values: dict[str, Any]) -> None:
-    """Note what is extracted into a folder. Raise :exc:`UsageError` if it was begun with something else."""
-    note = folder / "run.json"
-    values = json.loads(json.dumps(values))
-    try:
-        before = json.loads(note.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        if any(folder.glob("*.parquet")):
-            raise UsageError(f"{folder} has Parquet files of something else; name another folder") from None
-        unfinished = note.with_suffix(".part")
-        unfinished.write_text(json.dumps(values, indent=1), encoding="utf-8")
-        unfinished.replace(note)
-        return
-    wrong = [name for name in values if before.get(name) != values[name]]
-    if wrong:
-        raise UsageError(
-            f"{folder} was begun with other {' and '.join(wrong)} (see {note}); go on with those, or name "
-            "another folder"
-        )
-
-
 def _stats(file: Path) -> Counter[str]:
-    """Return what the steps of a finished task have counted, as ``STEP/STAT``."""
+    """Return the counts of the steps of a finished task, as ``STEP/STAT``."""
     try:
         steps = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -215,7 +196,7 @@ def _summary(totals: Counter[str]) -> list[str]:
     if reasons:
         lines.append("not decided by the model: " + _listed(reasons))
     if skipped:
-        lines.append("records that are no pages: " + _listed(skipped))
+        lines.append("records that are not pages: " + _listed(skipped))
     return lines
 
 

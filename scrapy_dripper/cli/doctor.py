@@ -1,4 +1,4 @@
-"""``scrapy-dripper doctor``: what is installed, whether it works, and what a project's settings come to."""
+"""``scrapy-dripper doctor``: check what is installed, whether it works, and the settings of a project."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  scrapy-dripper doctor        in the folder of a Scrapy project: its settings too, and those of its spiders
+  scrapy-dripper doctor        in the folder of a Scrapy project, it also checks its settings and those of its spiders
 
-It changes nothing and needs no network. With DRIPPER_ENGINE = 'qwen3' in the project, that model is loaded.
+The command changes nothing and needs no network. With DRIPPER_ENGINE = 'qwen3' or 'encoder' in the project, it loads
+that model.
 
 exit codes: 0 ready, 1 something is wrong (each line that begins with "wrong" says what to do), 2 wrong usage,
 130 Ctrl-C
@@ -54,7 +55,7 @@ EXTRAS = {
     "completion": ("argcomplete",),
     "train": ("lightgbm", "onnx", "onnxmltools", "torch"),
 }
-"""What each extra stands for, as far as it tells whether it is installed."""
+"""The packages by which it is known whether an extra is installed."""
 ADDON = ("scrapy_dripper.Addon", "scrapy_dripper.addon.Addon")
 REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 SAMPLE = """<!doctype html><html lang="en"><head><title>The tide</title></head><body>
@@ -63,7 +64,7 @@ SAMPLE = """<!doctype html><html lang="en"><head><title>The tide</title></head><
 drink a cup of tea, and goes out again over the sand.</p><p>The table in the harbour office says when, and in a hundred
 years it has been wrong only once, in the winter of the great storm.</p></article>
 <footer><a href="/privacy">Privacy</a> <a href="/terms">Terms</a></footer></body></html>"""
-"""A page that whatever labels pages has to find something on."""
+"""A page on which every engine should find main content."""
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -80,7 +81,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 class _Report:
-    """Lines on standard output, and a count of what is wrong."""
+    """Lines on standard output, and the number of problems."""
 
     def __init__(self) -> None:
         self.wrong = 0
@@ -97,7 +98,7 @@ class _Report:
 
 
 def run(arguments: argparse.Namespace) -> int:  # noqa: ARG001 (there are no options)
-    """Print all there is to say, and return the exit code."""
+    """Print the report and return the exit code."""
     report = _Report()
     _versions(report)
     config = _project(report)
@@ -147,7 +148,7 @@ def _version(name: str) -> str | None:
 
 
 def _project(report: _Report) -> Config | None:
-    """Return the options of the project in the current folder, the defaults without one; None if they are wrong."""
+    """Return the options of the project in the current folder, or the defaults without one; None if they are wrong."""
     from scrapy.utils.project import get_project_settings, inside_project
 
     from scrapy_dripper.crawl.story import Story
@@ -155,10 +156,10 @@ def _project(report: _Report) -> Config | None:
     report.part("project")
     try:
         if not inside_project():
-            report.say("none in this folder: what follows holds for the defaults")
+            report.say("none in this folder: the following is for the default settings")
             return Config()
         settings = get_project_settings()
-    except Exception as error:  # whatever the module of the settings raises
+    except Exception as error:  # the settings module can raise anything
         report.complain(f"its settings cannot be imported: {type(error).__name__}: {error}")
         return None
     report.say(f"{settings['BOT_NAME']}, settings in {os.environ.get('SCRAPY_SETTINGS_MODULE', 'no module')}")
@@ -177,7 +178,7 @@ def _project(report: _Report) -> Config | None:
         return None
     try:
         config = Config.from_settings(settings)
-        Story(config)  # which looks whether there is a place for the report
+        Story(config)  # checks that the report can be written
     except ConfigError as error:
         report.complain(str(error))
         return None
@@ -185,7 +186,7 @@ def _project(report: _Report) -> Config | None:
 
 
 def _mistyped(names: Iterable[Any]) -> Iterator[str]:
-    """Yield what is wrong with names that look nearly like those of settings."""
+    """Yield a problem for each name that is similar to that of a setting."""
     known = [PREFIX + option.name.upper() for option in fields(Config)]
     for name in names:
         if isinstance(name, str) and name.startswith("DRIP") and not name.startswith(PREFIX):
@@ -194,7 +195,7 @@ def _mistyped(names: Iterable[Any]) -> Iterator[str]:
 
 
 def _problems(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is wrong with settings, each by itself."""
+    """Yield the problems of single settings."""
     from scrapy.settings import Settings
 
     for name, value in values.items():
@@ -218,7 +219,7 @@ def _origin(settings: BaseSettings, name: str) -> str:
 
 
 def _components(report: _Report, settings: BaseSettings) -> None:
-    """Say which doors the project has, and whether Scrapy is set up for them."""
+    """Say whether the add-on is installed, and whether the reactor is supported."""
     addons = {
         name if isinstance(name, str) else f"{name.__module__}.{name.__qualname__}": place
         for name, place in settings.getdict("ADDONS").items()
@@ -232,13 +233,13 @@ def _components(report: _Report, settings: BaseSettings) -> None:
 
 
 def _spiders(report: _Report, settings: BaseSettings) -> None:
-    """Say what is wrong with the settings of spiders."""
+    """Report the settings of spiders, and their problems."""
     from scrapy.spiderloader import SpiderLoader
 
     try:
         loader = SpiderLoader.from_settings(settings)
         names = loader.list()
-    except Exception as error:  # whatever a module of a spider raises
+    except Exception as error:  # a spider's module can raise anything
         report.complain(f"the spiders cannot be imported: {type(error).__name__}: {error}")
         return
     for name in names:
@@ -276,30 +277,32 @@ def _engine(report: _Report, config: Config) -> None:
         report.complain(f"{type(error).__name__}: {error}")
         return
     if page.is_empty or page.fallback_reason is not None:
-        report.complain(f"a sample page came out wrong: {page.fallback_reason or page.source}, {page.error or 'empty'}")
+        report.complain(
+            f"a sample page was not extracted: {page.fallback_reason or page.source}, {page.error or 'empty'}"
+        )
     else:
         report.say(f"a sample page was extracted in {page.milliseconds:.0f} ms, by {page.source}", "ok")
     _workers(report, config, document)
 
 
 def _figures(report: _Report, config: Config) -> None:
-    """Say which model it is, and what its manifest says of its worth."""
+    """Say which model is used, and print the figures in its manifest."""
     from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
 
     folder = Path(config.model) if config.model else bundled()
     which = "bundled with the package" if config.model is None else str(folder)
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # loading it says what is wrong
+    except (OSError, ValueError):  # loading the model reports what is wrong
         manifest = {}
     report.say(f"tagger, {which}")
     f1 = manifest.get("set_f1") if isinstance(manifest.get("set_f1"), dict) else {}
     rows = {"WCXB development pages": manifest.get("word_f1"), "mean of sets": f1.get("mean of sets")}
     figures = [f"{value:.3f} ({name})" for name, value in rows.items() if isinstance(value, float)]
     if figures:
-        report.say(f"word F1 on pages of sites that it does not know: {', '.join(figures)}")
+        report.say(f"word F1 on pages of unseen sites: {', '.join(figures)}")
     if isinstance(manifest.get("pages"), int):
-        report.say(f"learnt from {manifest['pages']:,} pages")
+        report.say(f"trained on {manifest['pages']:,} pages")
     if isinstance(learnt := manifest.get("learnt"), dict):
         report.say(_corrections(learnt))
 
@@ -315,11 +318,11 @@ def _corrections(learnt: Mapping[str, Any]) -> str:
 
 
 def _workers(report: _Report, config: Config, document: Any) -> None:
-    """Start one worker process, as a crawl does, and ask it."""
+    """Start one worker process, as a crawl does, and let it extract a page."""
     from scrapy_dripper.workers import StartError, Task, WorkerError, processes, shared_pool
 
     if not processes(config):
-        report.say("a crawl extracts in a thread (DRIPPER_PROCESSES = 0): one page can hold it up", "note")
+        report.say("a crawl extracts in a thread (DRIPPER_PROCESSES = 0): a single page can block it", "note")
         return
     try:
         shared = shared_pool(replace(config, processes=1))
@@ -330,7 +333,7 @@ def _workers(report: _Report, config: Config, document: Any) -> None:
     except StartError as error:
         line = f"no worker process can be started: {error}"
         if config.processes is not None:
-            report.complain(f"{line}; DRIPPER_PROCESSES = 0 does without")
+            report.complain(f"{line}; with DRIPPER_PROCESSES = 0 none is needed")
         else:
             report.say(f"{line}; a crawl will extract in a thread", "note")
         return
@@ -338,6 +341,6 @@ def _workers(report: _Report, config: Config, document: Any) -> None:
         report.complain(f"in a worker process: {error}")
         return
     if page.is_empty:
-        report.complain(f"a sample page came out empty of a worker process: {page.error or page.fallback_reason}")
+        report.complain(f"a worker process found nothing on a sample page: {page.error or page.fallback_reason}")
     else:
         report.say(f"a worker process was started and asked; a crawl has up to {processes(config)}", "ok")

@@ -1,7 +1,7 @@
 """The command line: ``scrapy-dripper COMMAND ...``.
 
 Exit codes: 0 every input gave a result, 1 at least one gave none, 2 wrong usage (options, model, output), 130 Ctrl-C,
-141 whoever read the output has gone.
+141 the reader of the output has gone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scrapy_dripper.config import ConfigError
 from scrapy_dripper.engines.base import ModelError
 
 COMPLETING = "_ARGCOMPLETE"
-"""Variable with which a shell asks for what can follow on the command line."""
+"""Environment variable that is set when a shell asks for completions."""
 COMMANDS = {
     "extract": "scrapy_dripper.cli.extract",
     "inspect": "scrapy_dripper.cli.inspect",
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         drop_output()
         return 141
-    except OSError as error:  # Errors of reading are dealt with where an input is read.
+    except OSError as error:  # Errors of reading an input are handled where it is read.
         say(f"cannot write {error.filename or 'the output'}: {why(error)}")
         return 2
 

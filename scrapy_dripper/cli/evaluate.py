@@ -1,4 +1,4 @@
-"""``scrapy-dripper evaluate DATA``: what our extraction, and others beside it, are worth on annotated pages."""
+"""``scrapy-dripper evaluate DATA``: measure the extraction on annotated pages, beside other extractors."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from scrapy_dripper.dataset.sets import PageSet
 
 DATA = "data_sha256"
-"""Key of a model's manifest: by set, the hash of its folder."""
+"""Key of a model's manifest that has the hash of each set's folder."""
 OPTIONS = ("engine", "model", "fallback", "oversize", "max_blocks", "max_bytes")
 IN_SAMPLE = (
-    "IN-SAMPLE: the model was trained on {these} ({name}), so our figures here say how well it remembers "
-    "them and not what it is worth on a page that it has not seen. For an honest figure, measure on held-out folds: "
-    "'python -m scrapy_dripper.training DATA --predictions FILE' writes what models make of pages of hosts that they "
-    "have not seen, and '--predictions FILE' scores that here."
+    "IN-SAMPLE: the model was trained on {these} ({name}), so our figures show how well it remembers them, and not "
+    "how good it is on unseen pages. For honest figures, measure on held-out folds: 'python -m scrapy_dripper.training "
+    "DATA --predictions FILE' extracts each page with a model that has not seen its host, and '--predictions FILE' "
+    "scores these texts here."
 )
 EXAMPLES = """\
 examples:
   scrapy-dripper evaluate pages/                                      the bundled model
   scrapy-dripper evaluate pages/ --peers trafilatura,readability      beside other extractors
   scrapy-dripper evaluate pages/ --predictions held-out.jsonl --report report.html
-  scrapy-dripper evaluate pages/ --cache run.jsonl --jobs 4           stop it, start it again: it goes on
+  scrapy-dripper evaluate pages/ --cache run.jsonl --jobs 4           can be stopped and resumed
 
 exit codes: 0 measured, whatever the figures are, 2 wrong usage or data of another shape (one sentence), 130 Ctrl-C
 """
@@ -54,43 +54,47 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "data",
         nargs="+",
         metavar="DATA",
-        help="[NAME=]FOLDER with html/ID.html and ground-truth/ID.json, or with pages.jsonl; as many as wanted",
+        help="[NAME=]FOLDER with html/ID.html and ground-truth/ID.json, or with pages.jsonl; any number of them",
     )
     parser.add_argument(
         "--predictions",
         type=Path,
         metavar="FILE",
-        help='score these texts as ours and run no model: JSON Lines with "id" and "text", and "labels" and '
-        '"probabilities" of the blocks if there are any',
+        help='score these texts as ours, without running a model: JSON Lines with "id" and "text" and, optionally, '
+        '"labels" and "probabilities" of the blocks',
     )
     parser.add_argument(
         "--peers",
         type=lambda value: list(dict.fromkeys(filter(None, map(str.strip, value.split(","))))),
         default=[],
         metavar="NAMES",
-        help="others to measure, with commas: trafilatura, trafilatura-no-comments, readability, resiliparse, justext, "
-        "boilerpy3, html2text",
+        help="other extractors to measure, separated by commas: trafilatura, trafilatura-no-comments, readability, "
+        "resiliparse, justext, boilerpy3, html2text",
     )
-    parser.add_argument("--rouge", action="store_true", help="ROUGE-5 as well; needs the extra [evaluate]")
+    parser.add_argument("--rouge", action="store_true", help="also measure ROUGE-5; needs the extra [evaluate]")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write one self-contained HTML report there")
     parser.add_argument(
         "--worst", type=count, default=25, metavar="N", help="pages shown in the report (default: %(default)s)"
     )
     parser.add_argument(
-        "--cache", type=Path, metavar="FILE", help="keep each page's results there, and go on from them"
+        "--cache", type=Path, metavar="FILE", help="store each page's results there, and resume from them"
     )
     parser.add_argument(
         "--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="processes (default: %(default)s)"
     )
     parser.add_argument(
-        "--resamples", type=count, default=10_000, metavar="N", help="of each interval (default: %(default)s)"
+        "--resamples",
+        type=count,
+        default=10_000,
+        metavar="N",
+        help="resamples for each interval (default: %(default)s)",
     )
     add_options(parser, OPTIONS)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure, print, write what is asked for, and return the exit code."""
+    """Measure, print the tables, write the requested files, and return the exit code."""
     from scrapy_dripper.dataset.pages import DataError
     from scrapy_dripper.evaluation.peers import PeerError
     from scrapy_dripper.evaluation.run import RunError
@@ -112,7 +116,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     config = configured(arguments)
     for path in (arguments.json, arguments.report, arguments.cache):
-        if path is not None and path.is_dir():  # Better said now than after the work.
+        if path is not None and path.is_dir():  # Checked before the work begins.
             raise UsageError(f"{path} is a folder: name a file in it")
     peers = check_peers(arguments.peers)
     if arguments.rouge:
@@ -155,12 +159,12 @@ def _run(arguments: argparse.Namespace) -> int:
 class _Ours:
     label: str
     version: str
-    """What the results depend on beside the code and the options."""
+    """What the results depend on besides the code and the options."""
     notes: list[str]
 
 
 def _model(config: Config, sets: Sequence[PageSet]) -> _Ours:
-    """Load the model once, so that one that does not work is an error before anything else happens."""
+    """Load the model once, so that a broken model is reported before anything else happens."""
     from scrapy_dripper.dataset.pages import page_hash
     from scrapy_dripper.dataset.sets import TRAINING_PAGES
     from scrapy_dripper.engines import load_engine
@@ -170,7 +174,7 @@ def _model(config: Config, sets: Sequence[PageSet]) -> _Ours:
     folder = Path(config.model) if config.model else bundled()
     raw = (folder / MANIFEST).read_bytes()
     manifest = json.loads(raw)
-    # These are notes, which nothing has checked.
+    # Nothing has checked these fields of the manifest.
     folders, pages = (found if isinstance(found := manifest.get(key), dict) else {} for key in (DATA, TRAINING_PAGES))
     seen = {digest for one in pages.values() if isinstance(one, list) for digest in one}
     notes = []
@@ -183,7 +187,7 @@ def _model(config: Config, sets: Sequence[PageSet]) -> _Ours:
             notes.append(IN_SAMPLE.format(these="exactly these pages", name=names[0]))
     if not folders and not pages:
         notes.append(
-            "The model's manifest does not say what it was trained on: if these pages are among that, our "
+            "The model's manifest does not say what it was trained on. If these pages are among its training data, our "
             "figures are too good."
         )
     which = "" if config.model is None else f" ({folder.name})"
@@ -194,8 +198,8 @@ def _stored_texts(path: Path, stored: set[str], ids: set[str]) -> _Ours:
     if not stored & ids:
         raise UsageError(f"no id of {path} is the name of a page: expected ids such as {min(ids)!r}")
     notes = [
-        f"Ours are the stored texts of {path.name}. They say something about new pages only if whoever made them had "
-        "not seen these."
+        f"Ours are the stored texts of {path.name}. They predict the quality on new pages only if the model that made "
+        "them had not seen these pages."
     ]
     if missing := len(ids - stored):
         notes.append(f"Pages that have no stored text and count as empty: {missing}.")

@@ -1,4 +1,4 @@
-"""``scrapy-dripper export``: a Qwen3 checkpoint to the prepared folder that ``DRIPPER_MODEL`` takes."""
+"""``scrapy-dripper export``: turn a Qwen3 or encoder checkpoint into a folder for ``DRIPPER_MODEL``."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from scrapy_dripper.cli.console import UsageError, say
 
 DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
-# Named here, not imported: --help has to work without the extra.
+# Listed here and not imported, because --help has to work without the extra.
 PROFILES = ("native", "v1.0")
 ANSWERS = ("json", "json_space", "json_colon", "mineru_v1", "mineru_v2", "compact")
 
 DESCRIPTION = """\
-Make a prepared folder, for DRIPPER_ENGINE = 'qwen3', of a Qwen3 checkpoint: a local folder, or a name on the Hugging
-Face hub. Needs the extra [export], or [export-optimum], in a virtualenv of its own. The disk and the memory that it
-takes are told, and checked, before it starts.
+Turn a Qwen3 checkpoint into a prepared folder for DRIPPER_ENGINE = 'qwen3', or an encoder that classifies tokens into
+one for DRIPPER_ENGINE = 'encoder'. The checkpoint is a local folder or a name on the Hugging Face hub. The command
+needs the extra [export], or [export-optimum], in a separate virtualenv. Before it exports a Qwen3 model, it prints and
+checks how much disk and memory it needs.
 """
 EXAMPLES = """\
 examples:
   scrapy-dripper export owner/model prepared/ --device cuda --no-validate    a model from the hub, for a GPU
-  scrapy-dripper export --check prepared/                                    then, where it will run, without PyTorch
+  scrapy-dripper export --check prepared/                                    then, on the other machine, without PyTorch
   scrapy-dripper export checkpoint/ prepared/ --device cpu --prompt ask.txt  a checkpoint of your own
 
-exit codes: 0 the folder is there, or passed the check, 2 wrong usage, or why it could not be made (one sentence),
-130 Ctrl-C
+exit codes: 0 the folder was made, or passed the check, 2 wrong usage, or a failure (one sentence says why), 130 Ctrl-C
 """
 
 
@@ -33,7 +33,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     parser = commands.add_parser(
         "export",
-        help="make a prepared folder of a Qwen3 checkpoint",
+        help="turn a Qwen3 or encoder checkpoint into a prepared folder",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -41,14 +41,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.set_defaults(run=run)
     parser.add_argument("model", nargs="?", metavar="MODEL", help="the checkpoint")
-    parser.add_argument("out", nargs="?", type=Path, metavar="OUT", help="the prepared folder, which must not be there")
+    parser.add_argument("out", nargs="?", type=Path, metavar="OUT", help="the prepared folder, which must not exist")
     parser.add_argument("--check", type=Path, metavar="FOLDER", help="check a prepared folder, and do nothing else")
     parser.add_argument(
         "--exporter",
         choices=("genai", "optimum"),
         default="genai",
-        help="who writes the graph: genai, with GroupQueryAttention, for long prompts; or optimum, to cross-check, "
-        "whose memory grows with the square of the prompt (default: %(default)s)",
+        help="what writes the graph: genai, with GroupQueryAttention, for long prompts; or optimum, to compare, whose "
+        "memory grows with the square of the prompt's length (default: %(default)s)",
     )
     parser.add_argument("--device", choices=("cuda", "cpu"), help="where it will run (default: cuda if there is a GPU)")
     parser.add_argument(
@@ -56,65 +56,71 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=int,
         choices=(12, 13),
         default=13,
-        help="CUDA of the machine with the GPU; 12 for drivers before 580, with scrapy-dripper[gpu-cuda12] (default: "
-        "%(default)s)",
+        help="CUDA version of the machine with the GPU; 12 for drivers before 580, with scrapy-dripper[gpu-cuda12] "
+        "(default: %(default)s)",
     )
     parser.add_argument(
         "--dtype",
         choices=tuple(DTYPES),
-        help="of the weights (default: fp16 for cuda, fp32 for cpu); bf16 for models that overflow fp16",
+        help="data type of the weights (default: fp16 for cuda, fp32 for cpu); bf16 for models that overflow fp16",
     )
     parser.add_argument("--profile", choices=PROFILES, help="how pages are cut into blocks (default: v1.0)")
     parser.add_argument(
-        "--truncate-chars", type=_number, metavar="N", help="characters of a text that the model reads, 0 for all"
+        "--truncate-chars", type=_number, metavar="N", help="characters of a text that the model reads; 0 for all"
     )
     parser.add_argument("--prompt", type=Path, metavar="FILE", help="template, with {html} where the blocks go")
-    parser.add_argument("--answer", choices=ANSWERS, help="how the model answers (default: it is asked)")
+    parser.add_argument("--answer", choices=ANSWERS, help="how the model answers (default: the export finds out)")
     parser.add_argument(
-        "--context", type=_count, metavar="N", help="most tokens of prompt and answer (default: 32768, or less)"
+        "--context",
+        type=_count,
+        metavar="N",
+        help="largest number of tokens of prompt and answer (default: at most 32768)",
     )
     parser.add_argument(
         "--no-validate",
         dest="validate",
         action="store_false",
-        help="write a graph that cannot run here; --check compares it with the checkpoint where it can",
+        help="write a graph that cannot run here; run --check on a machine where it can",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Export or check, and return the exit code."""
+    from scrapy_dripper.engines.encoder import export as encoder
     from scrapy_dripper.engines.qwen3.export import ExportError, build
 
     try:
         if arguments.check is not None:
             if arguments.model is not None:
                 raise UsageError("--check takes a prepared folder, and no MODEL or OUT")
-            build.check(arguments.check, say, arguments.device or "auto")
+            check = encoder.check if encoder.is_prepared(arguments.check) else build.check
+            check(arguments.check, say, arguments.device or "auto")
             return 0
         if arguments.out is None:
             raise UsageError("expected MODEL and OUT, or --check FOLDER; see 'scrapy-dripper export --help'")
-        prepared = build.export(
-            build.Request(
-                model=arguments.model,
-                out=arguments.out,
-                exporter=arguments.exporter,
-                device=arguments.device,
-                cuda=arguments.cuda,
-                dtype=DTYPES.get(arguments.dtype),
-                profile=arguments.profile,
-                truncate_chars=arguments.truncate_chars,
-                prompt=arguments.prompt,
-                answer=arguments.answer,
-                context=arguments.context,
-                validate=arguments.validate,
-            ),
-            say,
+        request = build.Request(
+            model=arguments.model,
+            out=arguments.out,
+            exporter=arguments.exporter,
+            device=arguments.device,
+            cuda=arguments.cuda,
+            dtype=DTYPES.get(arguments.dtype),
+            profile=arguments.profile,
+            truncate_chars=arguments.truncate_chars,
+            prompt=arguments.prompt,
+            answer=arguments.answer,
+            context=arguments.context,
+            validate=arguments.validate,
         )
+        if encoder.is_encoder(arguments.model):
+            engine, folder = "encoder", encoder.export(request, say).folder
+        else:
+            engine, folder = "qwen3", build.export(request, say).folder
     except ExportError as error:
         raise UsageError(str(error)) from None
     if not arguments.validate:
-        say(f"not compared yet: where it will run, run 'scrapy-dripper export --check {prepared.folder}'")
-    say(f"wrote {prepared.folder}: use it with DRIPPER_ENGINE = 'qwen3' and DRIPPER_MODEL = '{prepared.folder}'")
+        say(f"not compared yet: on the target machine, run 'scrapy-dripper export --check {folder}'")
+    say(f"wrote {folder}: use it with DRIPPER_ENGINE = '{engine}' and DRIPPER_MODEL = '{folder}'")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""``scrapy-dripper extract INPUT...``, a thin door to :class:`~scrapy_dripper.extractor.Extractor`."""
+"""``scrapy-dripper extract INPUT...``, a thin wrapper around :class:`~scrapy_dripper.extractor.Extractor`."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from scrapy_dripper.extraction import Document, Extraction
 
 EXTENSIONS = {"markdown": ".md", "html": ".html", "text": ".txt", "json": ".json", "jsonl": ".jsonl"}
 LONGEST_NAME = 255
-"""Bytes of a file's name that file systems allow."""
+"""Longest name of a file, in bytes, that file systems allow."""
 RECORD = (
     *("url", "title", "text", "markdown", "main_html", "source", "fallback_reason", "error", "limit"),
     *("confidence", "blocks", "main_blocks", "strip", "truncated"),
     *("page_type", "page_type_probability", "quality", "content_hash", "simhash"),
 )
 MORE = {"content": "content", "metadata": "metadata", "chunks": "chunks", "links": "link_list"}
-"""What JSON can have besides, by its item field, and the flag that asks for it."""
+"""Optional keys of the JSON, each with the flag that asks for it."""
 
 EXAMPLES = """\
 examples:
@@ -49,11 +49,12 @@ examples:
   scrapy-dripper extract 'pages/**/*.html.gz' -f jsonl      one JSON object a line
   scrapy-dripper extract pages/ -o text/ -f text --jobs 4   in four processes
 
-What gives no result (unreadable, empty, not HTML, no main content found by model or fallback) is named on standard
-error with the reason, and the others go on.
+Inputs without a result (unreadable, empty, not HTML, no main content found by model or fallback) are named on standard
+error with the reason. The other inputs are not affected.
 
 exit codes: 0 every input gave a result, 1 at least one gave none, 2 wrong usage, a model that cannot be loaded or an
-output that cannot be written, 130 Ctrl-C (what was done is written, and counted), 141 whoever read the output has gone
+output that cannot be written, 130 Ctrl-C (finished pages are written, and counted), 141 the reader of the output has
+gone
 """
 
 
@@ -91,8 +92,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--jobs",
         type=count,
         metavar="N",
-        help="worker processes, as of a crawl: faster on many pages, and one that hangs or crashes loses only itself "
-        "(default: none, and a sandbox for pages that look dangerous)",
+        help="number of worker processes: faster for many pages, and a page that hangs or crashes affects no other "
+        "(default: none, but a sandbox for pages that look dangerous)",
     )
     add_options(extract)
 
@@ -119,15 +120,15 @@ def _content(extraction: Extraction, form: str) -> str:
 
 
 class UnwritableError(Exception):
-    """A result cannot be written where it belongs; other results can be."""
+    """A single result cannot be written. Other results can."""
 
 
 _OF_THIS_FILE = (errno.EISDIR, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
-"""What keeps a single file from being written: a folder of its name, say. A full disk keeps all of them."""
+"""Errors that concern a single file, for example because a folder has its name. A full disk concerns all files."""
 
 
 def _short(name: str, most: int) -> str:
-    """Return a name of so many bytes at most: a longer one is cut, and a hash of all of it tells it from others."""
+    """Return a name of at most ``most`` bytes. A longer name is cut, and gets a hash that makes it unique."""
     data = os.fsencode(name)
     if len(data) <= most:
         return name
@@ -136,7 +137,7 @@ def _short(name: str, most: int) -> str:
 
 
 class _Folder:
-    """One file per page. A page without a result has a file only where its record says so (JSON)."""
+    """Writes one file per page. A page without a result only gets a file in JSON, where its record says so."""
 
     def __init__(self, folder: Path, form: str, sources: Sequence[Source], more: Sequence[str]) -> None:
         self.folder, self.form, self.more = folder, form, more
@@ -168,7 +169,7 @@ class _Folder:
 
 
 class _Stream:
-    """All pages one after the other: a JSON array, JSON lines, or texts that are told apart where there are many."""
+    """Writes all pages to one stream: a JSON array, JSON Lines, or texts, with headings if there are several."""
 
     def __init__(self, stream: TextIO, form: str, many: bool, more: Sequence[str]) -> None:
         self.stream, self.form, self.many, self.more = stream, form, many, more
@@ -201,7 +202,7 @@ class _Stream:
 
 
 def _spare_inputs(outputs: Iterable[Path], sources: Sequence[Source]) -> None:
-    """Raise :exc:`UsageError` if writing an output would empty an input, under whatever name."""
+    """Raise :exc:`UsageError` if writing an output would overwrite an input, under any name."""
     files = {_file(source.path or 0) for source in sources if source.path or source.name == "-"} - {None}
     paths = {os.path.realpath(path) for source in sources if (path := source.path)}  # resolve() raises on loops
     for output in outputs:
@@ -210,7 +211,7 @@ def _spare_inputs(outputs: Iterable[Path], sources: Sequence[Source]) -> None:
 
 
 def _file(path: Path | int) -> tuple[int, int] | None:
-    """Return what is the same for all links to a file, and None for what is no file: a pipe, a terminal, nothing."""
+    """Return an identity that all links to a file share; None for anything else, such as a pipe or a terminal."""
     try:
         status = os.stat(path)
     except OSError:
@@ -225,7 +226,7 @@ def _output(arguments: argparse.Namespace, sources: Sequence[Source], stack: Exi
     if target is None:
         if sys.stdout is None:  # closed by the shell: `>&-`
             raise UsageError("standard output is closed; choose an --output")
-        if isinstance(sys.stdout, io.TextIOWrapper):  # UTF-8 whatever the locale, as the files are.
+        if isinstance(sys.stdout, io.TextIOWrapper):  # UTF-8 whatever the locale, like the files.
             sys.stdout.reconfigure(encoding="utf-8", errors="replace")
         return _Stream(sys.stdout, arguments.format, many, more)
     if os.path.isdir(target) or target.endswith(("/", os.sep)):
@@ -266,7 +267,7 @@ def run(arguments: argparse.Namespace) -> int:
         bar = stack.enter_context(tqdm(total=len(sources), unit="page", disable=silent, file=sys.stderr))
         written = 0
         try:
-            size = min(config.batch_size, math.ceil(len(sources) / (jobs or 1)))  # so that each process has some
+            size = min(config.batch_size, math.ceil(len(sources) / (jobs or 1)))  # so that each process gets some
             for answered in extract(_batches(sources, config, size, arguments.url, failures, bar)):
                 for source, extraction in zip(*answered, strict=True):
                     written += _write(output, source, extraction, failures)
@@ -294,10 +295,10 @@ class Failures:
 
 
 def _extracting(config: Config, jobs: int | None, stack: ExitStack) -> Callable[[Iterator[Batch]], Iterator[Answered]]:
-    """Return what extracts batches, in order: in as many worker processes as there are jobs, or here if that is None.
+    """Return a function that extracts batches, in order: in ``jobs`` worker processes, or in this process if None.
 
-    The stack closes it. Raise ConfigError or ModelError if it cannot work as it is configured, UsageError if there are
-    no worker processes to be had.
+    The stack releases its resources. Raise ConfigError or ModelError for a wrong configuration, and UsageError if no
+    worker process can be started.
     """
     if jobs is None:
         from scrapy_dripper.extractor import Extractor
@@ -316,7 +317,7 @@ def _extracting(config: Config, jobs: int | None, stack: ExitStack) -> Callable[
             raise no_worker(error) from None
 
     def no_worker(error: StartError) -> UsageError:
-        return UsageError(f"no worker process can be started ({error}); without --jobs none is needed")
+        return UsageError(f"no worker process can be started ({error}); leave --jobs out to work without one")
 
     try:
         processes = Processes(config, jobs)
@@ -329,7 +330,7 @@ def _extracting(config: Config, jobs: int | None, stack: ExitStack) -> Callable[
 def _batches(
     sources: Sequence[Source], config: Config, size: int, url: str | None, fail: Failures, bar: tqdm[Any]
 ) -> Iterator[Batch]:
-    """Yield the inputs with their documents, so many at a time; those that cannot be read are counted here."""
+    """Yield the inputs with their documents, ``size`` at a time. Inputs that cannot be read are counted here."""
     for start in range(0, len(sources), size):
         batch: Batch = [], []
         for source in sources[start : start + size]:
@@ -346,7 +347,7 @@ def _batches(
 
 
 def _write(output: _Folder | _Stream, source: Source, extraction: Extraction, fail: Failures) -> bool:
-    """Write a result; return False, and say why, if there is none."""
+    """Write a result. Return False, and say why, if there is none."""
     try:
         output.write(source, extraction)
     except UnwritableError as error:

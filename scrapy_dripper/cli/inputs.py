@@ -1,4 +1,4 @@
-"""What the commands take as input: files, also gzipped, folders, globs, URLs and standard input."""
+"""The inputs of commands: files (gzipped or not), folders, globs, URLs and standard input."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from scrapy_dripper.extraction import Document
 
 PAGE_EXTENSIONS = (".html", ".htm", ".xhtml")
 URL_SECONDS = 30
-READ_FACTOR = 10  # A document over this many times --max-bytes is not even read: a gzip bomb, an endless stream.
+READ_FACTOR = 10  # A document over this multiple of --max-bytes is not read at all: a gzip bomb, an endless stream.
 NAME_LENGTH = 120
 
 
@@ -43,7 +43,7 @@ def is_url(name: str) -> bool:
 
 
 def find_sources(inputs: Iterable[str], fail: Callable[[str, str], None]) -> list[Source]:
-    """Return the inputs with folders and globs unfolded; hand those that are nothing at all to ``fail``."""
+    """Return the inputs, with folders and globs expanded. Pass names that match nothing to ``fail``."""
     counts: dict[str, int] = {}
     sources: list[Source] = []
     for name in inputs:
@@ -55,9 +55,10 @@ def find_sources(inputs: Iterable[str], fail: Callable[[str, str], None]) -> lis
 
 
 def _files(name: str, fail: Callable[[str, str], None]) -> Iterator[str]:
-    """Yield the files that a path or a glob stands for, in order of name.
+    """Yield the files of a path or a glob, in order of name.
 
-    What is in a folder and would never end (a named pipe, a device) is handed to ``fail``. Named itself, it is read.
+    Files in a folder that may never end (named pipes, devices) are passed to ``fail``. If they are named themselves,
+    they are read.
     """
     if os.path.isdir(name):
         for folder, subfolders, files in os.walk(name):
@@ -74,7 +75,7 @@ def _files(name: str, fail: Callable[[str, str], None]) -> Iterator[str]:
         yield name
     else:
         for match in sorted(glob.glob(name, recursive=True)):
-            # `**` names every folder on the way, whose files it names as well.
+            # `**` matches every folder, and also all files in it.
             if _is_special(match):
                 fail(match, "not a regular file")
             elif not os.path.isdir(match):
@@ -84,7 +85,7 @@ def _files(name: str, fail: Callable[[str, str], None]) -> Iterator[str]:
 
 
 def _is_special(path: str) -> bool:
-    """Return True for a pipe, a device or a socket; False for what is not there, which is found out when it is read."""
+    """Return True for a pipe, a device or a socket. A missing file is False; reading it will report that."""
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -93,7 +94,7 @@ def _is_special(path: str) -> bool:
 
 
 def _without_extensions(name: str) -> str:
-    """Return a file's name without ``.html`` and the like, gzipped or not; the name itself if it is no page's."""
+    """Return a file's name without ``.html`` and the like, gzipped or not. Other names are returned unchanged."""
     stem = name[:-3] if name.lower().endswith(".gz") else name
     for extension in PAGE_EXTENSIONS:
         if stem.lower().endswith(extension):
@@ -111,7 +112,7 @@ def _id(name: str) -> str:
 
 
 def _unique(name: str, counts: dict[str, int]) -> str:
-    """Return the name, or the first of name-2, name-3, ... that is not taken; case does not tell names apart."""
+    """Return the name, or the first of name-2, name-3, ... that is not taken, ignoring case."""
     unique = name
     while unique.casefold() in counts:
         counts[name.casefold()] += 1

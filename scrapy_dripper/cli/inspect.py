@@ -1,5 +1,5 @@
-"""``scrapy-dripper inspect INPUT``: a page with what was decided about each of its blocks, or the pages of a crawl, as
-one HTML file."""
+"""``scrapy-dripper inspect INPUT``: one HTML file with the decision about each block of a page, or with the pages of a
+crawl."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ OPTIONS = (
 )
 EXTENSION = ".inspect.html"
 ITEMS = (".jsonl", ".jl", ".jsonl.gz", ".jl.gz")
-"""How the names of files of items end."""
+"""Extensions of files with items."""
 NO_LINES = (".json", ".json.gz", ".csv")
-"""How the names of files end that may have items, but not one on each line."""
+"""Extensions of files that may have items, but not one on each line."""
 
 EXAMPLES = """\
 examples:
@@ -49,8 +49,8 @@ examples:
   curl -s URL | scrapy-dripper inspect - --url URL
   scrapy-dripper inspect crawl.jsonl --open                 the pages of a crawl, or of extract -f jsonl, as a table
 
-The file needs no network, and nothing of the page can run in it. Click a block to correct its label; Export saves what
-'scrapy-dripper annotate --read-answers' reads.
+The file needs no network, and nothing from the page can run in it. Click a block to correct its label. Export saves a
+file for 'scrapy-dripper annotate --read-answers'.
 
 exit codes: 0 written, 1 the page could not be read, 2 wrong usage, 130 Ctrl-C
 """
@@ -60,7 +60,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     parser = commands.add_parser(
         "inspect",
-        help="see what was decided about each block of a page, and correct it",
+        help="show what was decided about each block of a page, and let you correct it",
         description="Write one HTML file that shows a page, what was decided about each of its blocks, and why.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -141,7 +141,7 @@ def _page(source: Source, document: Document, config: Config) -> str:
 
 
 def _index(path: Path) -> str:
-    """Return the index of a file of items. Raise OSError, ValueError or EOFError if it has none that can be read."""
+    """Return the index of a file of items. Raise OSError, ValueError or EOFError if no item can be read."""
     from scrapy_dripper.inspection.render import index_file
     from scrapy_dripper.inspection.rows import Sample, read_rows
     from scrapy_dripper.inspection.summary import Summary
@@ -154,12 +154,12 @@ def _index(path: Path) -> str:
             summary.add(row)
             sample.add(row)
     if not summary.pages:
-        raise ValueError("no items in it: expected JSON Lines, one object a line")
+        raise ValueError("no items in it: expected JSON Lines, one object per line")
     return index_file(path.name, sample, summary, [f"Lines that are no items: {wrong:,}."] if wrong else [])
 
 
 def _task(document: Document, source: Source, page: Page) -> dict[str, Any] | str:
-    """Return the task that labels of these blocks are an answer to, or why they would not be an answer to any."""
+    """Return the annotation task of a page, or the reason why labels of these blocks cannot be exported."""
     from scrapy_dripper.annotation.listing import MAX_CHARS
     from scrapy_dripper.annotation.pages import sheet
     from scrapy_dripper.annotation.prompt import prompt_hash
@@ -171,5 +171,5 @@ def _task(document: Document, source: Source, page: Page) -> dict[str, Any] | st
     except PageError as error:
         return str(error)
     if found.page.blocks.text != page.blocks.text:
-        return "these are other blocks than those that labels are for: another profile, or only the first part"
+        return "annotation uses other blocks: these are of another profile, or only of the first part of the page"
     return task_of(found, prompt_hash(MAX_CHARS))

@@ -15,7 +15,7 @@ OPTIONS = (
     *("title", "absolute_urls", "markdown", "links", "complex_tables", "callouts", "front_matter", "content_types"),
     *("chunk_size", "chunk_overlap", "chunk_tokenizer"),
 )
-"""The options of :class:`~scrapy_dripper.config.Config` that are flags."""
+"""The options of :class:`~scrapy_dripper.config.Config` that have a flag."""
 
 
 def add_options(parser: argparse.ArgumentParser, names: Sequence[str] = OPTIONS) -> None:
@@ -27,7 +27,7 @@ def add_options(parser: argparse.ArgumentParser, names: Sequence[str] = OPTIONS)
 
 
 def configured(arguments: argparse.Namespace) -> Config:
-    """Return the configuration that the flags of :func:`add_options` ask for."""
+    """Return the configuration from the flags of :func:`add_options`."""
     return Config(**{name: getattr(arguments, name) for name in OPTIONS if hasattr(arguments, name)})
 
 
@@ -66,7 +66,7 @@ def _add_option(group: argparse._ArgumentGroup, option: Field[Any]) -> None:
 
 
 def count(value: str) -> int:
-    """Return a number of things, as a type of argparse."""
+    """Return a positive whole number (a ``type`` for argparse)."""
     if value.isdecimal() and int(value) > 0:
         return int(value)
     raise argparse.ArgumentTypeError(f"expected a whole number of at least 1 (got {value!r})")

@@ -1,4 +1,4 @@
-"""``scrapy-dripper rules check FILE PAGE...``: which rule takes which blocks of which page."""
+"""``scrapy-dripper rules check FILE PAGE...``: show which blocks each rule selects on a page."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ examples:
   scrapy-dripper rules check rules.toml https://example.com/news/1 https://example.com/news/2
   scrapy-dripper rules check rules.toml page.html --url https://example.com/news/1
 
-No model runs: rules go before whatever one says. A rule of which no element is found on a page says "nothing".
+No model runs, because rules override its labels. If a rule selects no blocks of a page, its line says "nothing".
 
-exit codes: 0 every rule for a page took something there, 1 a rule took nothing, there is no rule for a page, or it
+exit codes: 0 every rule selected something on every page, 1 a rule selected nothing, a page has no rules, or a page
 cannot be read, 2 wrong usage or a wrong rule (one sentence says which), 130 Ctrl-C
 """
 SHOWN = 5
-"""Blocks of a rule that are shown."""
+"""Number of blocks shown for each rule."""
 LONGEST = 70
-"""Characters of a block that are shown."""
+"""Number of characters shown for each block."""
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -35,8 +35,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parts = rules.add_subparsers(title="commands", metavar="COMMAND", required=True)
     check = parts.add_parser(
         "check",
-        help="show which rule takes which blocks of a page",
-        description="Show which rule of DRIPPER_RULES takes which blocks of pages.",
+        help="show which blocks of a page each rule selects",
+        description="Show which blocks of pages each rule of DRIPPER_RULES selects.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
             fail(source.name, why(error))
             continue
         if not lines:
-            fail(source.name, "no rule is for this page; its URL decides, and for a file, --url says what it is")
+            fail(source.name, "no rule is for this page; rules are chosen by URL, which --url gives for a file")
             continue
         print(printable(source.name))
         for line, takes in lines:
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _lines(source: Source, url: str | None, config: Config) -> Iterator[tuple[str, bool]]:
-    """Yield a line for each rule of a page, and whether it takes something. Raise what reading the page raises."""
+    """Yield a line for each rule of a page, and whether it selects something. Errors of reading the page propagate."""
     from scrapy_dripper.engines.rules import found  # Slow to import, and not needed for --help.
     from scrapy_dripper.page import PageError, read
 

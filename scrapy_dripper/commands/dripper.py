@@ -25,7 +25,7 @@ from scrapy_dripper.extraction import Extraction
 
 FORMATS = ("markdown", "html", "text", "json")
 LOUD = ("scrapy.downloadermiddlewares.robotstxt", "scrapy.downloadermiddlewares.retry")
-"""Loggers that tell with tracebacks what the command says in a line: that a page cannot be downloaded."""
+"""Loggers that report a failed download with a traceback, which the command reports in one line."""
 
 
 class Command(ScrapyCommand):
@@ -34,11 +34,11 @@ class Command(ScrapyCommand):
     default_settings: ClassVar[dict[str, Any]] = {"LOG_LEVEL": "WARNING"}
 
     def syntax(self) -> str:
-        """Return what follows the name of the command."""
+        """Return the arguments, for the help."""
         return "[options] <url>"
 
     def short_desc(self) -> str:
-        """Return the line of ``scrapy -h``."""
+        """Return the description in ``scrapy -h``."""
         return "Print the main content of a page (scrapy-dripper)"
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -96,5 +96,5 @@ class Command(ScrapyCommand):
             self.exitcode = 0
 
     def complain(self, url: str, problem: str) -> None:
-        """Say something that is not the page's content."""
+        """Print a problem on standard error."""
         print(printable(f"{url}: {problem}"), file=sys.stderr)

@@ -1,6 +1,6 @@
-"""``scrapy parse URL``: Scrapy's own command, which shows items as they will be in a crawl, with their fields filled.
+"""``scrapy parse URL``: Scrapy's own command, but with the fields of items filled, as in a crawl.
 
-Scrapy's takes the items of a callback before any spider middleware sees them.
+Scrapy's command shows the items of a callback before any spider middleware has processed them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
 
 
 class Command(ScrapyParse):
-    """The command. Where the add-on is not installed, or switched off, it is exactly Scrapy's."""
+    """The command. If the add-on is not installed, or switched off, it is exactly Scrapy's."""
 
     def run_callback(self, response: Response, *args: Any, **kwargs: Any) -> Deferred[Any]:
-        """Return what the callback yields for a response, its items filled."""
+        """Return what the callback yields for a response, with its items filled."""
         output = super().run_callback(response, *args, **kwargs)
         engine = getattr(self.pcrawler, "engine", None)
         middlewares = () if engine is None else engine.scraper.spidermw.middlewares

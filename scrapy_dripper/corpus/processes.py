@@ -31,8 +31,8 @@ class Processes:
     def extract(self, batches: Iterable[tuple[list[T], list[Document]]]) -> Iterator[tuple[list[T], list[Extraction]]]:
         """Yield each batch with its extractions, in order. The values beside the documents stay in this process.
 
-        What is done is yielded before more is read, which can take long, and before a Ctrl-C while it is read. Raise
-        :exc:`~scrapy_dripper.workers.StartError` if there is no worker and none can be started.
+        Finished batches are yielded before the next one is read, because reading can take long and be interrupted by
+        Ctrl-C. Raise :exc:`~scrapy_dripper.workers.StartError` if there is no worker and none can be started.
         """
         waiting: deque[tuple[list[T], Future[list[Extraction]]]] = deque()
         source = iter(batches)

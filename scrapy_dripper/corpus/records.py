@@ -22,7 +22,7 @@ _RECORDS = WarcRecordType.response | WarcRecordType.revisit | WarcRecordType.con
 _DIGESTS = ("sha1", "sha256", "md5")
 
 MOST_HEAD = 1_000_000
-"""Bytes of the header of a record, or of an HTTP message. FastWARC takes 32 kB by default, and reads no further."""
+"""Maximum size of the header of a record or of an HTTP message, in bytes. FastWARC's default is 32 kB."""
 
 _head_end = re.compile(rb"\r?\n\r?\n").search
 _header_lines = re.compile(rb"\r?\n(?![ \t])").split
@@ -174,7 +174,7 @@ def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip:
     if not url.lower().startswith(("http://", "https://")):
         return Skip.NOT_HTTP
     if record.content_length > limit:
-        # One that claims more bytes than there are takes the records after it along: that is no mere size.
+        # A record that claims more bytes than it has swallows the records after it, so it is more than too large.
         return Skip.OVERSIZE if record.reader.consume(record.content_length) == record.content_length else Skip.CUT_OFF
     block = record.reader.read(record.content_length)
     if len(block) < record.content_length:
@@ -208,7 +208,7 @@ def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip:
 
 
 def _header(line: bytes) -> tuple[bytes, bytes]:
-    """Return the name and the value of a header, which may go on in further lines (RFC 9112, 5.2)."""
+    """Return the name and the value of a header, which may continue on further lines (RFC 9112, 5.2)."""
     name, _, value = line.partition(b":")
     return name.strip(), b" ".join(part.strip() for part in value.split(b"\n")).strip()
 

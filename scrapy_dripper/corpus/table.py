@@ -1,13 +1,14 @@
-"""Write documents as Parquet rows with a fixed schema."""
+"""Write documents as Parquet rows with a fixed schema, and read them back."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from datatrove.data import Document
 from datatrove.pipeline.base import PipelineStep
 from datatrove.pipeline.writers.parquet import ParquetWriter
@@ -31,14 +32,19 @@ _COLUMNS = {
     "truncated": pa.string(),
     "digest": pa.string(),
     "file_path": pa.string(),
+    "language": pa.string(),
+    "language_score": pa.float32(),
 }
-_OPTIONAL = ("main_html", "content", "page")
+_OPTIONAL = ("main_html", "content", "page", "language", "language_score")
 ROWS_TOGETHER = 256
 """Number of rows to hold in memory before they are written."""
 
 
 def schema(optional: Iterable[str] = ()) -> pa.Schema:
-    """Return the columns of a document. ``main_html``, ``content`` and ``page`` are optional."""
+    """Return the columns of a document.
+
+    ``main_html``, ``content``, ``page``, ``language`` and ``language_score`` are optional.
+    """
     left_out = set(_OPTIONAL) - set(optional)
     return pa.schema([(name, kind) for name, kind in _COLUMNS.items() if name not in left_out])
 
@@ -82,3 +88,33 @@ class Publish(PipelineStep):  # type: ignore[misc]
         written = self.folder / "unfinished" / name
         if written.exists():  # a rank without pages writes no file
             written.replace(self.folder / name)
+
+
+class RowReader(PipelineStep):  # type: ignore[misc]
+    """Read the documents with text from Parquet files, in order; rank R of N reads the files R, R + N, and so on.
+
+    All columns but ``id`` and ``text`` are metadata. A file that is not there has no documents. Rows without text are
+    counted as ``empty``, and all as ``rows``.
+    """
+
+    type = "READER"
+    name = "rows"
+
+    def __init__(self, files: Sequence[str]) -> None:
+        super().__init__()
+        self.files = list(files)
+
+    def run(self, data: Iterable[Document] | None = None, rank: int = 0, world_size: int = 1) -> Iterator[Document]:  # noqa: ARG002
+        """Yield the documents of this rank."""
+        for file in self.files[rank::world_size]:
+            if not os.path.exists(file):
+                continue
+            with pq.ParquetFile(file) as table:
+                for batch in table.iter_batches(batch_size=ROWS_TOGETHER):
+                    for row in batch.to_pylist():
+                        self.stat_update("rows")
+                        text = row.pop("text")
+                        if text:
+                            yield Document(text, row.pop("id"), metadata=row)
+                        else:
+                            self.stat_update("empty")

@@ -13,8 +13,9 @@ from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar
 
 from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.crawl.job import Job, Lane, Settle
 from scrapy_dripper.crawl.process_lane import ProcessLane, ProcessObserver
-from scrapy_dripper.crawl.threads import Clock, FallbackWorker, Job, ModelWorker, Worker, WorkerContext
+from scrapy_dripper.crawl.threads import Clock, FallbackWorker, Left, ModelWorker, Worker, WorkerContext
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back, nothing
@@ -23,9 +24,6 @@ from scrapy_dripper.workers import Shared, StartError, processes, shared_pool
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Settle = Callable[[Job, Extraction], None]
-Left = tuple[list[Job], "Job | None"]
-"""The jobs of a worker that was given up: its batch, and the page that stopped it if that is known."""
 
 REPLACEMENTS = 3
 """How often a lane replaces its thread, in a row or while earlier threads are still stuck, before it gives up."""
@@ -41,7 +39,7 @@ class Observer(ProcessObserver, Protocol):
     """Receives the events of a batcher, on the event loop."""
 
     def waiting(self, pages: int) -> None:
-        """The number of pages that are queued or being processed has changed."""
+        """A page has been submitted; with it, so many pages are queued or being processed."""
 
     def held_back(self) -> None:
         """A response is waiting because of backpressure."""
@@ -56,7 +54,7 @@ class Observer(ProcessObserver, Protocol):
         """Return True if the crawl no longer accepts requests."""
 
 
-class Lane(ABC):
+class ThreadLane(ABC):
     """A queue of jobs with one worker thread at a time. All methods run on the event loop.
 
     A worker that is stuck or dead is replaced. If the page that stopped it is known, that page is diverted. Otherwise,
@@ -68,7 +66,7 @@ class Lane(ABC):
     def __init__(self, loop: asyncio.AbstractEventLoop, timeout: float, clock: Clock, settle: Settle) -> None:
         self.loop, self.timeout, self.clock, self.settle = loop, timeout, clock, settle
         self.queue: SimpleQueue[Job | None] = SimpleQueue()
-        self.ready: SimpleQueue[list[Job]] = SimpleQueue()
+        self.retries: SimpleQueue[list[Job]] = SimpleQueue()
         self._given_up: tuple[FallbackReason, str] | None = None
         self._warned = False
         self._worker: Worker | None = None
@@ -85,7 +83,7 @@ class Lane(ABC):
 
     def context(self) -> WorkerContext:
         """Return the context that the workers of this lane share."""
-        return WorkerContext(self.loop, self.queue, self.ready, self.timeout, self.clock, self.done, self.died)
+        return WorkerContext(self.loop, self.queue, self.retries, self.timeout, self.clock, self.done, self.died)
 
     def submit(self, job: Job) -> None:
         """Queue a page. It is settled or diverted, now or later."""
@@ -112,7 +110,7 @@ class Lane(ABC):
 
     def check(self, now: float) -> None:
         """Replace the worker if it is stuck."""
-        left = self._worker.abandon(now) if self._worker is not None else None
+        left = self._worker.abandon_if_late(now) if self._worker is not None else None
         if left is not None and self._worker is not None:
             error = f"no answer within DRIPPER_TIMEOUT = {self.timeout:g} seconds"
             self._replace(self._worker, left, FallbackReason.TIMEOUT, error)
@@ -145,10 +143,10 @@ class Lane(ABC):
         others = [job for job in batch if job is not cause]
         if cause is None:
             for job in others:
-                self.ready.put([job])
+                self.retries.put([job])
         else:
             if others:
-                self.ready.put(others)
+                self.retries.put(others)
             self.divert(cause, reason, error)
         self._start()
 
@@ -158,7 +156,7 @@ class Lane(ABC):
             "Giving %(work)s up for the rest of this crawl after %(count)d replacements of its thread: %(error)s",
             {"work": self.work, "count": REPLACEMENTS, "error": error},
         )
-        for job in [*batch, *(job for jobs in _emptied(self.ready) for job in jobs), *_emptied(self.queue)]:
+        for job in [*batch, *(job for jobs in _emptied(self.retries) for job in jobs), *_emptied(self.queue)]:
             if job is not None:
                 self.divert(job, reason, error)
 
@@ -169,7 +167,7 @@ def _emptied(queue: SimpleQueue[T]) -> Iterator[T]:
             yield queue.get_nowait()
 
 
-class FallbackLane(Lane):
+class FallbackLane(ThreadLane):
     """Runs the fallback for pages whose thread is stuck, and for all pages after the engine has been given up."""
 
     work = "the fallback"
@@ -190,11 +188,11 @@ def _fall_back(job: Job) -> Extraction:
     return fall_back(job.source, job.config, job.reason or FallbackReason.TIMEOUT, job.error)
 
 
-class ModelLane(Lane):
+class ModelLane(ThreadLane):
     """Runs pages through the engine."""
 
     work = "the engine"
-    slow = 0
+    exempt_pages = 0
     """Pages exempt from backpressure. There are none, because a thread has no stand-in."""
 
     def __init__(
@@ -264,17 +262,17 @@ class Batcher:
     def __init__(self, config: Config, load: Callable[[], Extractor], observer: Observer) -> None:
         """``load`` makes the extractor for a thread. It is used if ``DRIPPER_PROCESSES`` is 0."""
         self._config, self._load, self._observer = config, load, observer
-        self._workers = _workers(config)
-        if self._workers is not None:  # A crawl that fails to start never calls stop().
-            self._give_back = weakref.finalize(self, self._workers.close)
+        self._shared = _shared_workers(config)
+        if self._shared is not None:  # A crawl that fails to start never calls stop().
+            self._give_back = weakref.finalize(self, self._shared.close)
         self._extractor: Extractor | None = None
         self._load_limit = config.timeout
-        if self._workers is None:
+        if self._shared is None:
             start = time.monotonic()
             self._extractor = load()
             self._load_limit = max(config.timeout, 3 * (time.monotonic() - start))
         self._most = most_waiting(config)
-        self._lane: ModelLane | ProcessLane | None = None
+        self._lane: Lane | None = None
         self._pending: set[Job] = set()
         self._has_capacity = asyncio.Event()
         self._has_capacity.set()
@@ -302,9 +300,9 @@ class Batcher:
             self._watch()
         return job.future
 
-    def _new_lane(self, loop: asyncio.AbstractEventLoop) -> ModelLane | ProcessLane:
-        if self._workers is not None:
-            return ProcessLane(loop, self._config, self._workers.pool, self._settle, self._observer)
+    def _new_lane(self, loop: asyncio.AbstractEventLoop) -> Lane:
+        if self._shared is not None:
+            return ProcessLane(loop, self._config, self._shared.pool, self._settle, self._observer)
         assert self._extractor is not None
         return ModelLane(
             loop,
@@ -336,7 +334,7 @@ class Batcher:
             self._lane.stop()
         elif self._extractor is not None:
             self._extractor.close()
-        if self._workers is not None:
+        if self._shared is not None:
             self._give_back()
         self._cancel(self._pending)
         self._pending.clear()
@@ -358,8 +356,8 @@ class Batcher:
         self._observer.page(extraction)
 
     def _update_capacity(self) -> None:
-        slow = self._lane.slow if self._lane is not None else 0
-        if len(self._pending) < self._most + slow:
+        exempt = self._lane.exempt_pages if self._lane is not None else 0
+        if len(self._pending) < self._most + exempt:
             self._has_capacity.set()
         else:
             self._has_capacity.clear()
@@ -387,7 +385,7 @@ class Batcher:
             self._timer = asyncio.get_running_loop().call_later(interval, self._watch)
 
 
-def _workers(config: Config) -> Shared | None:
+def _shared_workers(config: Config) -> Shared | None:
     """Return the worker processes of a crawl, or None to use a thread. Raise ConfigError or ModelError."""
     if config.processes == 0:
         return None

@@ -22,6 +22,7 @@ from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.crawl.story import Story
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.fallback import check_fallback
 from scrapy_dripper.page.parse import looks_binary
 
 META_KEY = "dripper"
@@ -143,6 +144,7 @@ class Dripper:
         try:
             if isinstance(values, Mapping):
                 config, wrong, problems = self.config.overridden(values)
+                config, wrong, problems = self._with_known_fallback(config, wrong, problems)
             else:
                 problems = [f'meta["dripper"] must be True, False or a dict (got {short(values)})']
                 config, wrong = self.config, 1
@@ -151,6 +153,15 @@ class Dripper:
         if wrong:
             self.stats.meta_errors(problems, wrong)
         return config
+
+    def _with_known_fallback(self, config: Config, wrong: int, problems: list[str]) -> tuple[Config, int, list[str]]:
+        """Return what came, with the crawl's fallback in place of one that needs an extra that is not installed."""
+        try:
+            if config.fallback != self.config.fallback:
+                check_fallback(config)
+        except ConfigError as error:
+            return replace(config, fallback=self.config.fallback), wrong + 1, [*problems, str(error)]
+        return config, wrong, problems
 
     def _takes(self, html: str | bytes, config: Config, is_html: bool = True) -> bool:
         """Return True if a page can be extracted; count it as skipped otherwise."""

@@ -14,8 +14,8 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.crawl.job import Job, Settle
 from scrapy_dripper.crawl.patience import Patience
-from scrapy_dripper.crawl.threads import Job
 from scrapy_dripper.extraction import Extraction, FallbackReason
 from scrapy_dripper.fallback import nothing
 from scrapy_dripper.workers import Pool, StartError, Task, WorkerError
@@ -72,7 +72,7 @@ class ProcessLane:
         loop: asyncio.AbstractEventLoop,
         config: Config,
         pool: Pool,
-        settle: Callable[[Job, Extraction], None],
+        settle: Settle,
         observer: ProcessObserver,
     ) -> None:
         self._loop, self._config, self._pool, self._settle, self._observer = loop, config, pool, settle, observer
@@ -90,10 +90,10 @@ class ProcessLane:
         self._dispatch()
 
     @property
-    def slow(self) -> int:
+    def exempt_pages(self) -> int:
         """Pages exempt from backpressure: at most one batch for each stand-in, because they take memory."""
         pages = len(self._suspects) + sum(len(batch.jobs) for batch in self._batches if batch.aside)
-        return min(pages, self._pool.stand_ins * self._config.batch_size)
+        return min(pages, self._pool.most_stand_ins * self._config.batch_size)
 
     def check(self, now: float) -> None:
         """Do nothing: the pool enforces the time limits."""
@@ -112,7 +112,7 @@ class ProcessLane:
             self._timer.cancel()
             self._timer = None
         aside = sum(batch.aside for batch in self._batches)
-        for _ in range(min(len(self._suspects), self._pool.suspects - aside)):
+        for _ in range(min(len(self._suspects), self._pool.most_suspects - aside)):
             self._send(Batch([self._suspects.popleft()], aside=True))
         while self._waiting and sum(not batch.aside for batch in self._batches) < self._pool.most:
             left = self._waiting[0].submitted + self._config.batch_wait - time.monotonic()
@@ -142,7 +142,7 @@ class ProcessLane:
     def _run(self, batch: Batch, tasks: Sequence[Task]) -> None:
         """Extract a batch. This blocks, so each batch has its own thread."""
         try:
-            answers = self._pool.extract(tasks, aside=batch.aside, on_slow=partial(self._post, self._slow, batch))
+            answers = self._pool.extract(tasks, aside=batch.aside, on_aside=partial(self._post, self._set_aside, batch))
         except BaseException as error:
             self._post(self._failed, batch, error)
         else:
@@ -154,8 +154,8 @@ class ProcessLane:
         except RuntimeError:  # The loop is closed.
             logger.debug("an answer came after the end of the crawl")
 
-    def _slow(self, batch: Batch, at: int | None) -> None:
-        """Set a slow batch aside. If the slow page is known, requeue the others of the batch."""
+    def _set_aside(self, batch: Batch, at: int | None) -> None:
+        """Set a batch aside. If the page that takes long is known, requeue the others of the batch."""
         if batch not in self._batches or self._stopped:
             return
         batch.aside = True

@@ -52,6 +52,7 @@ STATS = {
     "batches": "batches that the model has processed",
     "batch_size/mean": "mean number of pages in a batch",
     "queue/max": "peak number of pages queued or being processed",
+    "retried_shells": "pages that showed nothing without a script and were downloaded once more, in a browser",
     "held_back": "responses that had to wait because too many pages were queued",
     "workers/max": "peak number of worker processes",
     "workers/memory": "peak memory of a single worker process, in bytes; 0 if the system does not report it",
@@ -99,6 +100,10 @@ class CrawlStats:
     def held_back(self) -> None:
         """Count a response that waits because of backpressure."""
         self._count("held_back")
+
+    def shell_retried(self) -> None:
+        """Count a page that is downloaded once more, in a browser."""
+        self._count("retried_shells")
 
     def batch(self, pages: int) -> None:
         """Count a batch and its pages."""

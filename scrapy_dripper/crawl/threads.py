@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from scrapy_dripper.config import Config
+from scrapy_dripper.crawl.job import Job
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 
@@ -27,25 +27,8 @@ SHIFT = 100_000_000
 """Bytes of pages after which a new thread takes over. lxml keeps every tag and attribute name that a thread has parsed
 until the thread ends, so memory would grow with the crawl, and without bound on hostile pages."""
 
-
-@dataclass(eq=False, slots=True)
-class Job:
-    """A page that is being extracted, the future that waits for it, and its state."""
-
-    source: Document
-    config: Config
-    """The options for this page."""
-    future: asyncio.Future[Extraction]
-    submitted: float
-    reason: FallbackReason | None = None
-    """Why the page falls back; None while the engine may process it."""
-    error: str = ""
-    deaths: int = 0
-    """Worker processes that have died on this page, since the start or since it began to fall back."""
-    starts: int = 0
-    """Failed attempts to start a worker process for this page."""
-    suspect: bool = False
-    """True if the page may have stopped a worker process. It is retried alone, and other pages do not wait for it."""
+Left = tuple[list[Job], Job | None]
+"""The jobs of a worker that was given up: its batch, and the page that stopped it if that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +58,8 @@ class WorkerContext:
     loop: asyncio.AbstractEventLoop
     queue: SimpleQueue[Job | None]
     """Single pages. None stops the worker."""
-    ready: SimpleQueue[list[Job]]
-    """Complete batches, which take precedence over the queue."""
+    retries: SimpleQueue[list[Job]]
+    """Batches of a worker that was replaced. They take precedence over the queue."""
     timeout: float
     """Time limit of a step, in seconds."""
     clock: Clock
@@ -117,18 +100,22 @@ class Worker(ABC):
         """Start the thread."""
         self.thread.start()
 
-    def abandon(self, now: float | None = None) -> tuple[list[Job], Job | None] | None:
-        """Give the thread up. Return its batch, and the page that stopped it if that is known.
+    def abandon(self) -> Left | None:
+        """Give the thread up and return what is left of its work. Return None if it was given up before."""
+        with self._lock:
+            return self._abandon()
 
-        With ``now``, do so only if the current step has exceeded its time limit. Return None if the thread is not
-        abandoned, or was before.
-        """
+    def abandon_if_late(self, now: float) -> Left | None:
+        """Give the thread up if its current step is over its time limit. Return None if it is not given up now."""
         with self._lock:
             step = self._step
-            if self.abandoned or (now is not None and (step is None or now - step.since < step.limit)):
-                return None
-            self.abandoned = True
-            return self._batch, step.job if step is not None else None
+            return None if step is None or now - step.since < step.limit else self._abandon()
+
+    def _abandon(self) -> Left | None:
+        if self.abandoned:
+            return None
+        self.abandoned = True
+        return self._batch, self._step.job if self._step is not None else None
 
     def at(self, job: Job | None, limit: float | None = None) -> None:
         """Record the start of a step, for one page or for the whole batch."""
@@ -219,7 +206,7 @@ class ModelWorker(Worker):
     def take(self) -> list[Job] | None:
         """Return a batch once it is full or its first page has waited for ``DRIPPER_BATCH_WAIT`` seconds."""
         with contextlib.suppress(Empty):
-            return self._context.ready.get_nowait()
+            return self._context.retries.get_nowait()
         job = self._context.queue.get()
         if job is None:
             return None

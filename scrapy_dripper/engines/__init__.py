@@ -12,19 +12,25 @@ __all__ = ["load_engine"]
 
 def load_engine(config: Config) -> Engine:
     """Load and check the configured engine. Raise ModelError if that fails."""
-    if config.engine not in ENGINES:
-        return _own_engine(config)
     # onnxruntime is an extra. If it is missing, the engine raises ModelError with advice.
-    if config.engine == "qwen3":
-        from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
+    match config.engine:
+        case "tagger":
+            from scrapy_dripper.engines.tagger import Tagger
 
-        return Qwen3Engine.load(config)
-    from scrapy_dripper.engines.tagger import Tagger
+            return Tagger.load(config)
+        case "qwen3":
+            from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 
-    return Tagger.load(config)
+            return Qwen3Engine.load(config)
+        case "encoder":
+            from scrapy_dripper.engines.encoder.engine import EncoderEngine
+
+            return EncoderEngine.load(config)
+        case _:
+            return _custom_engine(config)
 
 
-def _own_engine(config: Config) -> Engine:
+def _custom_engine(config: Config) -> Engine:
     """Load a custom engine: call the callable at its dotted path with the configuration."""
     try:
         make = pkgutil.resolve_name(config.engine)

@@ -74,7 +74,11 @@ class Limits:
 
 
 class Engine(Protocol):
-    """Labels the blocks of pages. An engine is used by one thread at a time."""
+    """Labels the blocks of pages. An engine is used by one thread at a time.
+
+    It is made by a callable that takes the :class:`~scrapy_dripper.config.Config`: a class, or its method ``load``.
+    Over ``limits``, ``DRIPPER_OVERSIZE`` decides what becomes of a page.
+    """
 
     name: str
     profile: str

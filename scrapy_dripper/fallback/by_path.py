@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from scrapy_dripper.config import FALLBACKS, Config, ConfigError
+from scrapy_dripper.config import FALLBACKS, ConfigError
 
 if TYPE_CHECKING:
     from scrapy_dripper.extraction import Extraction
@@ -21,12 +21,6 @@ Fallback: TypeAlias = "Callable[[str, str], str | Extraction | None]"
 It returns the main content as HTML, from which Markdown and text are written; or a complete :class:`Extraction`; or
 None if it finds nothing.
 """
-
-
-def check_fallback(config: Config) -> None:
-    """Raise :exc:`ConfigError` if the configured fallback is a dotted path that does not name a function."""
-    if isinstance(config.fallback, str) and config.fallback not in FALLBACKS:
-        load(config.fallback)
 
 
 def dotted_path(fallback: str | Callable[..., Any]) -> str:

@@ -6,9 +6,10 @@ import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
+from importlib.util import find_spec
+from typing import Any, NamedTuple, cast
 
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback.by_path import Fallback, load
 from scrapy_dripper.fallback.nothing import nothing
@@ -21,10 +22,38 @@ from scrapy_dripper.retrieval import wants_content, with_retrieval
 
 logger = logging.getLogger(__name__)
 
-OWN = ("trafilatura", "html")
-"""The built-in fallbacks (:data:`~scrapy_dripper.config.FALLBACKS`) that parse the document."""
 
-NOTHING_MEANT = ("empty", "none")
+class BuiltIn(NamedTuple):
+    """A built-in fallback."""
+
+    run: Callable[[str, str, Config, int], Extraction] | None = None
+    """Called with the text and the URL of a document, the options, and the length of the document. None for a fallback
+    that returns nothing by design."""
+    parses: bool = False
+    """True if it parses the document. It then runs in the sandbox if the document is dangerous, and is retried on the
+    first part of the document if it runs out of memory."""
+    needs: tuple[str, str] | None = None
+    """The module that it imports and the extra that installs it; None if the core has all that it needs."""
+
+
+def _trafilatura(text: str, url: str, config: Config, size: int) -> Extraction:
+    from scrapy_dripper.fallback.trafilatura_output import by_trafilatura  # 0.1 s that most crawls do not need
+
+    return by_trafilatura(text, url, config, size)
+
+
+BUILT_IN = {
+    "trafilatura": BuiltIn(_trafilatura, parses=True),
+    "html": BuiltIn(whole_page, parses=True),
+    "empty": BuiltIn(),
+    "none": BuiltIn(),
+}
+"""The built-in fallbacks by name: those of :data:`~scrapy_dripper.config.FALLBACKS`."""
+
+PARSING = tuple(name for name, one in BUILT_IN.items() if one.parses)
+"""The fallbacks that parse the document here. What a custom one does is not known."""
+
+NOTHING_MEANT = tuple(name for name, one in BUILT_IN.items() if one.run is None)
 """The fallbacks that return nothing by design."""
 
 NOT_A_PAGE = (FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML)
@@ -32,6 +61,24 @@ NOT_A_PAGE = (FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML)
 SUSPECT = (FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR)
 """Reasons after which the fallback may also get stuck or crash on the document."""
 _reported: set[str] = set()
+
+
+def check_fallback(config: Config) -> None:
+    """Raise :exc:`ConfigError` if the configured fallback cannot run here.
+
+    It is a dotted path that does not name a function, or needs an extra that is not installed.
+    """
+    if not isinstance(config.fallback, str):
+        return
+    if config.fallback not in BUILT_IN:
+        load(config.fallback)
+        return
+    needs = BUILT_IN[config.fallback].needs
+    if needs is not None and find_spec(needs[0]) is None:
+        raise ConfigError(
+            f"DRIPPER_FALLBACK is {config.fallback!r}, which needs {needs[0]}: run 'pip install "
+            f"scrapy-dripper[{needs[1]}]', or choose another fallback"
+        )
 
 
 def fall_back(
@@ -89,7 +136,7 @@ def _report(name: str, url: str) -> None:
 
 def _run_within_memory(document: Document, config: Config) -> Extraction:
     """Run the fallback. If a built-in one runs out of memory, retry it on the first part of the document."""
-    part = first_part(document) if config.fallback in OWN else None
+    part = first_part(document) if config.fallback in PARSING else None
     if part is None:
         return _run(document, config)
     with contextlib.suppress(MemoryError):
@@ -102,18 +149,15 @@ def _run(document: Document, config: Config) -> Extraction:
     size = len(document.html)
     html = document.html[: config.max_bytes]
     text = html if isinstance(html, str) else decode(html, document.charset)
-    if config.fallback == "html":
-        found = whole_page(text, document.url, config, size)
-    elif config.fallback == "trafilatura":
-        from scrapy_dripper.fallback.trafilatura_output import by_trafilatura  # 0.1 s that most crawls do not need
-
-        found = by_trafilatura(text, document.url, config, size)
+    built_in = BUILT_IN.get(config.fallback) if isinstance(config.fallback, str) else None
+    if built_in is not None and built_in.run is not None:
+        found = built_in.run(text, document.url, config, size)
     else:
-        found = _own(text, document.url, config)
+        found = _custom(text, document.url, config)
     return replace(found, truncated=found.truncated or size > config.max_bytes)
 
 
-def _own(text: str, url: str, config: Config) -> Extraction:
+def _custom(text: str, url: str, config: Config) -> Extraction:
     """Run a custom fallback. The HTML that it returns is not changed."""
     call = load(config.fallback) if isinstance(config.fallback, str) else cast(Fallback, config.fallback)
     answer: object = call(text, url)

@@ -1,4 +1,4 @@
-"""The metadata of documents that are no pages: those that cannot be parsed as a whole, or are over a limit."""
+"""The metadata of documents that have no page, because they exceed a limit or cannot be parsed as a whole."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scrapy_dripper.page.decode import decode
 
 
 def metadata(document: Document, config: Config) -> Metadata:
-    """Return the metadata of a document, or of its first part. What cannot be read is None."""
+    """Return the metadata of a document, or of its first part. Values that cannot be read are None."""
     html = document.html[: config.max_bytes]
     try:
         root, _ = limited_tree(html if isinstance(html, str) else decode(html, document.charset))

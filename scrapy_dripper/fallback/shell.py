@@ -1,7 +1,7 @@
-"""Shells: pages that show next to nothing until a script has filled them, and the article that their data may hold.
+"""Shells, which are pages that are almost empty until a script has filled them, and the articles in their data.
 
-The article is read from what the page itself carries: the ``articleBody`` of its JSON-LD (schema.org), or the state
-from which Next.js, Nuxt and Remix render. No script runs.
+An article is read from the document itself: from ``articleBody`` in its JSON-LD (schema.org), or from the state from
+which Next.js, Nuxt and Remix render. No script runs.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from lxml import etree
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.fallback.flight import flight
 from scrapy_dripper.fallback.nothing import nothing
 from scrapy_dripper.fallback.trees import limited_tree, title_of
 from scrapy_dripper.fallback.whole_page import whole_page
@@ -30,21 +31,21 @@ if TYPE_CHECKING:
 SOURCE = "fallback:embedded"
 """The source of an extraction that comes from a page's data."""
 WORDS = 40
-"""Words of an article at least. A character of Chinese or Japanese is a word."""
+"""Minimum length of an article, in words. A character of Chinese or Japanese is a word."""
 SHARE = 0.6
-"""Share of all the text in a page's data that one article has, if nothing names it as the page's."""
+"""Minimum share of the text in a page's data for an article that nothing else identifies as the page's."""
 LONGEST_TITLE = 500
 MOST_VALUES = 200_000
-"""Values in the data of a page that are looked at, those that are part of another one each time."""
+"""Maximum number of values in the data of a page that are processed. A nested value counts each time."""
 
 MOST_CHARACTERS = 3_000_000
-"""Characters of texts in the data of a page that are looked at, those that are part of another one twice."""
+"""Maximum number of characters of text in the data of a page that are processed. Nested texts count twice."""
 MOST_PLACES = 20
-"""Elements of a page that are looked at for whether a script would fill them."""
+"""Maximum number of elements of a page that are checked for whether a script would fill them."""
 START = 1_000
-"""Characters, or elements, of each of them."""
+"""Maximum number of characters, and of elements, that are read of each such element."""
 LOADING = 3
-"""Words of an element at most that counts as empty, such as "Loading, please wait"."""
+"""Maximum number of words of an element that counts as empty, such as "Loading, please wait"."""
 HINT = "a script would fill the page: let a browser download it, for example with scrapy-playwright"
 
 _MOUNT_IDS = frozenset("root app __next __nuxt __layout ___gatsby react-root app-root main-app q-app svelte".split())
@@ -57,7 +58,7 @@ _BODIES = frozenset(
 """Keys that hold the text of an article, without ``_`` and in lower case."""
 _TITLES = ("headline", "title", "name")
 _PARTS = frozenset((*_BODIES, "value", "children", "paragraph", "paragraphs", "blocks", "data"))
-"""Keys in which the text of an article is, where it comes as a list of paragraphs or blocks."""
+"""Keys that hold the text of an article if it is a list of paragraphs or blocks."""
 _asks_for_script = re.compile(
     r"(?:enable|activate|turn on|requires?|needs?|without) (?:\w+ ){0,3}java-?script"
     r"|java-?script (?:\w+ ){0,4}(?:enabled|required|disabled)",
@@ -71,7 +72,7 @@ _state = re.compile(rf"(?:window|self|globalThis)\.({'|'.join(_STATES)})\s{{0,9}
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text in the data of a page, with the title beside it. ``is_article`` is True if its key says so."""
+    """A text in the data of a page, with its title. ``is_article`` is True if its key identifies it as an article."""
 
     title: str
     text: str
@@ -80,7 +81,7 @@ class _Text:
 
 
 def fill_shell(document: Document, config: Config) -> Extraction | None:
-    """Return the extraction of a page that a script would fill, None if it is no such page.
+    """Return the extraction of a page that a script would fill, or None for other pages.
 
     Its reason is ``js_shell``. Its source is :data:`SOURCE` if the page's data hold the article. Otherwise it is empty.
     """
@@ -108,7 +109,7 @@ def fill_shell(document: Document, config: Config) -> Extraction | None:
 
 
 def _waits(root: HtmlElement) -> bool:
-    """Return True if a page has an empty element that a framework renders into, or asks for JavaScript."""
+    """Return True if a page has an empty element for a framework to render into, or asks for JavaScript."""
     body = root.find(".//body")
     said = "" if body is None else _shown(body)
     if _asks_for_script(said) or (not said and any(script.get("src") for script in root.iter("script"))):
@@ -126,7 +127,7 @@ def _waits(root: HtmlElement) -> bool:
 
 
 def _shown(element: HtmlElement) -> str:
-    """Return the first :data:`START` characters or so of the text in an element, scripts and styles left out."""
+    """Return about the first :data:`START` characters of the text in an element, without scripts and styles."""
     pieces: list[str] = []
     length = 0
     for node in islice(element.iter(etree.Element), START):
@@ -141,10 +142,10 @@ def _shown(element: HtmlElement) -> str:
 
 # ---------------------------------------------------------------------- the article in the data
 def _article(scripts: list[HtmlElement], page_title: str) -> _Text | None:
-    """Return the article that the data of a page hold, None if there is none, or no telling which of several."""
+    """Return the article in the data of a page, or None if there is none or it is not clear which text it is."""
     texts: dict[str, _Text] = {}
     for text in _texts(_data(scripts)):
-        texts.setdefault(text.text, text)  # what is around it comes first, and has the title
+        texts.setdefault(text.text, text)  # the enclosing text comes first, and has the title
     for text in texts.values():
         if text.is_article:
             return text
@@ -169,11 +170,11 @@ def _data(scripts: list[HtmlElement]) -> list[Any]:
             states += map(_unflattened, _loaded(text))
         elif (found := _state(text[:START])) is not None:
             states += _loaded(text[found.end() :])
-    return linked + states
+    return linked + states + flight(script.text or "" for script in scripts)
 
 
 def _loaded(text: str) -> list[Any]:
-    """Return the JSON value at the start of a text, nothing if there is none."""
+    """Return the JSON value at the start of a text, or None if there is none."""
     try:
         return [json.JSONDecoder(strict=False).raw_decode(text.lstrip())[0]]
     except (ValueError, RecursionError):
@@ -181,7 +182,7 @@ def _loaded(text: str) -> list[Any]:
 
 
 def _unflattened(payload: Any) -> Any:
-    """Return the objects of Nuxt's payload, a list whose objects name their values by number (devalue)."""
+    """Return the objects of Nuxt's payload, a list whose objects refer to their values by index (devalue)."""
     if not isinstance(payload, list):
         return payload
 
@@ -192,9 +193,9 @@ def _unflattened(payload: Any) -> Any:
 
 
 class _Left:
-    """How many values of a page's data may still be looked at.
+    """The number of values of a page's data that may still be processed.
 
-    What is nested is looked at again and again, and in Nuxt's payload a value can be in many objects: without a common
+    Nested values are processed repeatedly, and in Nuxt's payload a value can be part of many objects. Without a common
     count, the time would grow with the square of the data.
     """
 
@@ -202,12 +203,12 @@ class _Left:
         self.values = MOST_VALUES
 
     def take(self, value: Any) -> None:
-        """Count a value, and those that are directly in it."""
+        """Count a value and its direct children."""
         self.values -= 1 + (len(value) if isinstance(value, (list, dict)) else 0)
 
 
 def _texts(data: list[Any]) -> Iterator[_Text]:
-    """Yield the long texts of JSON values that stand under the keys of articles."""
+    """Yield the long texts under the keys of articles in JSON values."""
     todo = data[::-1]
     left = _Left()
     characters = 0

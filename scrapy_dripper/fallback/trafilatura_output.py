@@ -40,8 +40,8 @@ MAX_NUMBERED = 1_000
 """A list with more items than this loses its numbers, because Trafilatura counts all previous items for each one."""
 
 MAX_PARAGRAPHS = 4_000
-"""On a page with more paragraphs, Trafilatura does not ask readability and jusText for a second opinion. jusText looks
-for a neighbour of each paragraph among all others. Of 1,310 real pages, four have more."""
+"""On a page with more paragraphs, Trafilatura does not run readability and jusText for a second opinion. jusText
+searches all other paragraphs for a neighbour of each paragraph. Of 1,310 real pages, four have more."""
 _PARAGRAPHS = tuple(
     "blockquote br caption center col colgroup dd div dl dt fieldset form h1 h2 h3 h4 h5 h6 legend li optgroup option "
     "p pre table td textarea tfoot th thead tr ul".split()
@@ -66,7 +66,7 @@ _ATTRIBUTES = {"img": ("src", "alt", "title"), "a": ("target",)}
 
 
 def by_trafilatura(text: str, url: str, config: Config, size: int) -> Extraction:
-    """Return the main content of a page as Trafilatura sees it.
+    """Return the main content of a page as extracted by Trafilatura.
 
     ``size`` is the length of the original document, which limits the size of the output.
     """
@@ -157,9 +157,9 @@ def _drop_unsafe_urls(body: _Element) -> None:
 
 
 def _drop_spans(root: HtmlElement) -> None:
-    """Remove the spans of cells, if most of what they cover would be empty.
+    """Remove the spans of cells, if most of the cells that they cover would be empty.
 
-    Trafilatura writes an empty cell for each place that a cell covers, up to a hundred columns by a hundred rows.
+    Trafilatura writes an empty cell for each position that a span covers, up to a hundred columns by a hundred rows.
     """
     cells = list(root.iter("td", "th"))
     covered = sum(_span(cell, "colspan") * _span(cell, "rowspan") for cell in cells)

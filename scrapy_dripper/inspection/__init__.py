@@ -1,1 +1,1 @@
-"""See what was extracted, and correct it: what ``scrapy-dripper inspect`` is made of. See docs/guides/inspect.md."""
+"""The implementation of ``scrapy-dripper inspect``, which shows what was extracted (docs/guides/inspect.md)."""

@@ -1,4 +1,4 @@
-"""Which blocks of a page another extractor keeps, told from its text, in time linear in both."""
+"""Find the blocks of a page that another extractor keeps, from its text, in linear time."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from scrapy_dripper.dataset.alignment import tokens
 
 GRAM = 4
-"""Words in a row that a block and a text are compared by; a shorter block has to be a line of the text."""
+"""Number of consecutive words by which a block and a text are compared. A shorter block must be a line of the text."""
 SHARE = 0.5
-"""Share of them that the text must have."""
+"""Share of a block's n-grams that the text must have."""
 
 
 def kept(blocks: Sequence[str], text: str) -> list[bool]:
-    """Return for the text of each block whether most of it is in another text. A copy of a kept block counts as kept.
+    """Return for each block whether most of it occurs in another text. A copy of a kept block counts as kept.
 
-    A short block is kept if it is a line of the text, alone: its words alone are everywhere.
+    A short block is kept only if it is a line of the text by itself, because its words alone occur everywhere.
     """
     grams: set[tuple[str, ...]] = set()
     lines: set[tuple[str, ...]] = set()

@@ -1,4 +1,4 @@
-"""A document to what the inspector shows of it."""
+"""Collect what the inspector shows of a document."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.simplify import simplify
 
 MAX_BYTES = 80_000
-"""Bytes of a form of the output that are shown, as UTF-8."""
+"""Maximum size of a form of the output that is shown, in bytes of UTF-8."""
 REASONS = 2
-"""Groups of features that are named for a block, and as many against it."""
+"""Maximum number of groups of features that are named for a block, and against it."""
 LEAST = 0.02
-"""Change of the probability that is worth a name."""
+"""Minimum change of the probability for a group of features to be named."""
 
 _FLAGS = (
     *(Flag.NAV, Flag.HEADER, Flag.FOOTER, Flag.ASIDE, Flag.MAIN, Flag.ARTICLE, Flag.FORM, Flag.DIALOG, Flag.BUTTON),
@@ -34,22 +34,22 @@ _FLAGS = (
     *(Flag.DETAILS,),
 )
 FLAGS = tuple("main-element" if flag is Flag.MAIN else (flag.name or "").lower() for flag in _FLAGS)
-"""The flags that are shown, by name; none is called like a label."""
+"""The names of the flags that are shown. No flag has the name of a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockView:
-    """What is shown of one block beside its text, which is in the page."""
+    """What is shown of one block besides its text, which is part of the page."""
 
     probability: float | None
-    """None where no engine answered."""
+    """None if no engine answered."""
     main: bool
     by_trafilatura: bool
     """True if Trafilatura keeps most of it."""
     flags: tuple[int, ...]
     """Indexes into :data:`FLAGS`."""
     reasons: tuple[tuple[int, float], ...]
-    """Groups of features, as indexes into the page's ``groups``, with their influence: for main if positive."""
+    """Groups of features, as indexes into the page's ``groups``, with their influence, which is positive for main."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,12 @@ class Form:
 
     text: str
     chars: int
-    """Characters of all of it."""
+    """Number of characters of the whole form."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageView:
-    """All that the inspector shows of a page."""
+    """Everything that the inspector shows of a page."""
 
     name: str
     title: str
@@ -74,24 +74,24 @@ class PageView:
     blocks: tuple[BlockView, ...]
     flags: tuple[str, ...]
     groups: tuple[str, ...]
-    """Groups of features that can be named; none where the engine does not say why."""
+    """Groups of features that can be named; empty if the engine does not explain its labels."""
     forms: dict[str, Form]
     markdown_html: str | None
-    """The Markdown as a renderer shows it; None if no renderer is installed."""
+    """The rendered Markdown; None if no renderer is installed."""
     timings: tuple[tuple[str, float], ...]
-    """What was done, and in how many milliseconds."""
+    """The steps, and the milliseconds that each took."""
     task: dict[str, Any] | None
-    """What labels of the page are an answer to; None where they cannot be saved."""
+    """The annotation task of the page; None if its labels cannot be exported."""
     no_task: str
-    """Why they cannot be."""
+    """The reason why the labels cannot be exported."""
 
 
 TaskOf = Callable[[Page], "dict[str, Any] | str"]
-"""Return the task that labels of a page are an answer to, or why there is none."""
+"""Returns the annotation task of a page, or the reason why there is none."""
 
 
 def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = "") -> PageView:
-    """Return what there is to see of a document, whatever is wrong with it."""
+    """Return the view of a document. No document makes this function raise."""
     config, clock = extractor.config, _Clock()
     extraction = extractor.extract([document])[0]
     clock.add("the whole extraction", extraction.milliseconds)
@@ -99,14 +99,15 @@ def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = 
     clock.lap("of that: decode, parse and cut into blocks")
     influences: dict[str, Any] = {}
     if page is not None:
-        with suppress(Exception):  # The extraction says what was wrong.
+        with suppress(Exception):  # The extraction has the error.
             extractor.engine.label([page])
         clock.lap("of that: features and model")
         if isinstance(extractor.engine, Tagger):
             influences = extractor.engine.influences(page)
             clock.lap("what speaks for and against each block")
     asked = replace(document, config=replace(config, fallback="trafilatura", front_matter=False))
-    # With the page's own reason: what is no page, or ended a worker, is so to Trafilatura, too.
+    # The reason is kept, because Trafilatura cannot read a document that is not a page, or that stopped a worker,
+    # either.
     other = extractor.fall_back(asked, extraction.fallback_reason or FallbackReason.NO_MAIN)
     clock.lap("Trafilatura, for comparison")
 
@@ -130,7 +131,7 @@ def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = 
 
 
 class _Clock:
-    """What was done, and in how many milliseconds."""
+    """Records steps and their milliseconds."""
 
     def __init__(self) -> None:
         self.timings: list[tuple[str, float]] = []
@@ -145,18 +146,18 @@ class _Clock:
 
 
 def _read(document: Document, extractor: Extractor, reason: FallbackReason | None) -> Page | None:
-    """Return the page of a document, None if it has no blocks or had better not be read in this process."""
+    """Return the page of a document, or None if it has no blocks or should not be read in this process."""
     if reason in (FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR):
         return None
     try:
         page = read(document, extractor.config, extractor.engine.profile)
-    except Exception:  # The extraction says what was wrong.
+    except Exception:  # The extraction has the error.
         return None
     return page if len(page.blocks) else None
 
 
 def rendered(markdown: str) -> str | None:
-    """Return Markdown as HTML, None if the renderer is not installed."""
+    """Return Markdown as HTML, or None if the renderer is not installed."""
     try:
         from markdown_it import MarkdownIt
     except ImportError:
@@ -165,7 +166,7 @@ def rendered(markdown: str) -> str | None:
 
 
 def _facts(extraction: Extraction) -> list[tuple[str, str]]:
-    """Return what is said of the page as a whole."""
+    """Return the facts about the page as a whole."""
     kind = extraction.page_type
     likely = extraction.page_type_probability
     facts = [("source", extraction.source)]
@@ -202,7 +203,7 @@ def _blocks(page: Page, extraction: Extraction, other: str, influences: dict[str
 
 
 def strongest(influences: Sequence[float]) -> tuple[tuple[int, float], ...]:
-    """Return which influences are named, and what they are: the strongest for main, then the strongest against it."""
+    """Return the indexes and values of the influences to name: the strongest for main, then the strongest against."""
     order = sorted(range(len(influences)), key=lambda i: -influences[i])
     chosen = [i for i in order[:REASONS] if influences[i] >= LEAST]
     chosen += [i for i in reversed(order[-REASONS:]) if influences[i] <= -LEAST]

@@ -1,4 +1,4 @@
-"""A view to one HTML file that needs nothing else, and that nothing of the page can get out of."""
+"""Write a view as one self-contained HTML file, in which the content of the page is isolated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def page_file(view: PageView) -> str:
     """Return the inspector of a page."""
     values = asdict(view)
-    values["blocks"] = [  # by position: there can be thousands
+    values["blocks"] = [  # by position, because there can be thousands
         [b.probability, int(b.main), int(b.by_trafilatura), b.flags, b.reasons] for b in view.blocks
     ]
     title = view.title or view.url or view.name or "a page"
@@ -31,7 +31,7 @@ def page_file(view: PageView) -> str:
 
 
 def index_file(name: str, sample: Sample, summary: Summary, notes: Sequence[str] = ()) -> str:
-    """Return the index of a crawl: its summary, and a table of its pages. ``notes`` are sentences for people."""
+    """Return the index of a crawl: its summary, and a table of its pages. ``notes`` are shown above the table."""
     if sample.seen > len(sample.rows):
         notes = [*notes, f"The table has a random sample of {len(sample.rows):,} pages; the summary is of all."]
     values = {
@@ -49,7 +49,7 @@ def index_file(name: str, sample: Sample, summary: Summary, notes: Sequence[str]
 def _file(kind: str, title: str, values: dict[str, Any], framed: list[str]) -> str:
     """Return a file of a kind (``page`` or ``index``) with values that its script reads.
 
-    ``framed`` are style sheets of frames, which are under the policy of the file as well.
+    ``framed`` are the style sheets of frames, to which the policy of the file applies as well.
     """
     style, script = _part("common.css") + _part(f"{kind}.css"), _part("common.js") + _part(f"{kind}.js")
     styles = " ".join(f"'{_hash(text)}'" for text in (style, *map(_part, framed)))
@@ -69,9 +69,9 @@ def _file(kind: str, title: str, values: dict[str, Any], framed: list[str]) -> s
 
 
 def _data(values: dict[str, Any]) -> str:
-    """Return JSON that cannot end the element it is in, nor begin a comment there."""
+    """Return JSON that cannot end the element that holds it, nor begin a comment there."""
     text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-    # In JSON these characters are in strings only. Not every "<": of a page's tags, that would be hundreds of kB.
+    # In JSON, these characters only occur in strings. Escaping every "<" would add hundreds of kB for a page's tags.
     return text.replace("</", "<\\/").replace("<!", "\\u003c!").replace("<s", "\\u003cs").replace("<S", "\\u003cS")
 
 

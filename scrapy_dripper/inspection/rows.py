@@ -1,4 +1,4 @@
-"""What an index of a crawl keeps of each page: a small row, of an extraction or of an item that was written."""
+"""The rows of a crawl's index: a small record of each page, from an extraction or from an item of a feed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import IO, Any
 from scrapy_dripper.extraction import STRIP, Extraction
 
 MAX_ROWS = 5_000
-"""Rows of an index; of a longer crawl it has a random sample of so many pages."""
+"""Maximum number of rows of an index. A longer crawl is represented by a random sample of this size."""
 MAX_URL, MAX_TITLE, MAX_NAME = 500, 120, 60
-"""Characters that are kept."""
+"""Maximum number of characters that are kept."""
 MAX_LINE = 50_000_000
-"""Bytes of a line that are read."""
+"""Maximum size of a line, in bytes."""
 _is_strip = re.compile(rf"[0-9]{{1,{STRIP}}}").fullmatch
 
 
@@ -34,25 +34,25 @@ class Row:
     page_type: str
     quality: float | None
     length: int
-    """Characters of the text, or of what there is instead."""
+    """Number of characters of the text, or of another form if there is no text."""
     blocks: int
     main_blocks: int
     milliseconds: float | None
     strip: str
-    """:attr:`Extraction.strip <scrapy_dripper.Extraction.strip>`, empty if nobody knows the labels."""
+    """:attr:`Extraction.strip <scrapy_dripper.Extraction.strip>`; empty without labels."""
 
     @classmethod
     def of(cls, extraction: Extraction) -> Row:
-        """Return the row of an extraction, whoever made it."""
-        # Not of its meta(): that makes fingerprints, which take longer than all the rest.
+        """Return the row of an extraction by any engine or fallback."""
+        # meta() is not used, because it computes fingerprints, which take longer than everything else.
         names = ("url", "title", "source", "fallback_reason", "page_type", "quality", "blocks", "main_blocks")
         values = {name: getattr(extraction, name) for name in (*names, "milliseconds", "strip")}
         return cls._of(values, extraction.text)
 
     @classmethod
     def of_item(cls, item: Mapping[str, Any]) -> Row:
-        """Return the row of an item: of ``extract -f jsonl``, or of a crawl, whatever its fields are called."""
-        # DRIPPER_META_FIELD has any name; it is the dict that says who decided.
+        """Return the row of an item from ``extract -f jsonl`` or from a crawl, with any names of fields."""
+        # DRIPPER_META_FIELD can have any name. It is recognised as the dict that has a source.
         meta = next((v for v in item.values() if isinstance(v, Mapping) and {"source", "blocks"} <= set(v)), {})
         texts = (item.get(name) for name in ("text", "markdown", "main_html"))
         text = next((text for text in texts if isinstance(text, str) and text), "")
@@ -71,7 +71,8 @@ class Row:
             length=len(text) if isinstance(text, str) else 0,
             blocks=int(_number(values.get("blocks")) or 0),
             main_blocks=int(_number(values.get("main_blocks")) or 0),
-            milliseconds=_number(values.get("milliseconds")) or None,  # 0: stopped, and so not measured
+            milliseconds=_number(values.get("milliseconds"))
+            or None,  # 0 for pages that were stopped, and so not measured
             strip=strip if isinstance(strip, str) and _is_strip(strip) else "",
         )
 
@@ -85,7 +86,7 @@ class Sample:
         self._most, self._random = most, random.Random(0)
 
     def add(self, row: Row) -> None:
-        """Take a row into account."""
+        """Add a row, or drop it by chance."""
         self.seen += 1
         if len(self.rows) < self._most:
             self.rows.append(row)
@@ -94,7 +95,7 @@ class Sample:
 
 
 def read_rows(path: Path) -> Iterator[Row | None]:
-    """Yield the row of each item of a file in JSON Lines, gzipped or not; None for a line that is none.
+    """Yield the row of each item in a JSON Lines file (gzipped or not), and None for each line that is not an item.
 
     Raise OSError or EOFError if the file cannot be read.
     """
@@ -116,7 +117,7 @@ def _text(value: Any, most: int) -> str:
 
 
 def _number(value: Any, most: float = 1e15) -> float | None:
-    """Return a number from 0 to ``most``, None for anything else."""
+    """Return a number from 0 to ``most``, or None for anything else."""
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most:
         return value
     return None

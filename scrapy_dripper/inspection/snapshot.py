@@ -1,4 +1,4 @@
-"""A page as a picture of itself: HTML that runs and loads nothing, with a mark on each block."""
+"""A static copy of a page: HTML that runs and loads nothing, with a mark on each block."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from scrapy_dripper.page import Page, PageError, plant
 from scrapy_dripper.page.tags import TAGS
 
 MARK = "data-dripper-block"
-"""Attribute with the number of a block, from 1, on the element that is the block or on each piece of its text."""
+"""Attribute with the number of a block, from 1, on the element of the block or on each piece of its text."""
 STYLE = "data-dripper-style"
-"""Attribute with what was the ``style`` of an element: the outer document sets it, as its policy allows no styles."""
+"""Attribute with the ``style`` of an element. The outer document applies it, because its policy allows no styles."""
 PIECE = "dripper-piece"
 """Element around a piece of text that has no element of its own."""
-
 MAX_PICTURE = 30_000
-"""Characters of a picture that a page holds in itself; larger ones are left out."""
+"""Maximum length of an embedded image, in characters. Larger images are left out."""
 MAX_VALUE = 1_000
-"""Characters of an attribute for scripts; what is longer is data, and no style sheet looks at it."""
+"""Maximum length of a ``data-*`` attribute, in characters. Longer values are data, which style sheets do not use."""
 MAX_STYLES = 1_000_000
-"""Characters of the style sheets of a page together."""
+"""Maximum length of all style sheets of a page, in characters."""
 
-# Not what loads, leads away, runs or takes the place of a property of the document or of a form.
+# Attributes that load, link, run, or shadow a property of the document or of a form.
 _ATTRIBUTES = (ATTRIBUTES | {"bgcolor", "hidden", "aria-label"}) - frozenset(
     "href src srcset poster data cite name form usemap content headers media sizes".split()
 )
@@ -36,10 +35,10 @@ _PLAIN = frozenset(
     "form frameset noscript xmp listing plaintext noframes template textarea title iframe script video audio picture "
     "source track image dialog".split()
 )
-"""Tags that become a plain element: what they do is not wanted, or a browser would read what is in them otherwise."""
+"""Tags that become a plain element, because of what they do or because browsers parse their content differently."""
 _BARE_ID = frozenset("button fieldset input object output select".split())
 _picture = re.compile(r"data:image/(?:png|jpe?g|gif|webp|avif|bmp|x-icon)[;,]", re.I).match
-# The policy would stop these, too; a browser then complains about each. The bound keeps it linear.
+# The policy would block these, too, but browsers would report each of them. The bound keeps the pattern linear.
 _address = re.compile(r"url\((?!\s{0,9}[\"']?data:image/)[^()]*\)", re.I)
 _custom = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+").fullmatch
 _name = re.compile(r"[a-z][a-z0-9-]*").fullmatch
@@ -48,8 +47,8 @@ _name = re.compile(r"[a-z][a-z0-9-]*").fullmatch
 def snapshot(page: Page) -> str:
     """Return the page as HTML with its blocks marked, in time linear in the page.
 
-    Scripts, frames, links and forms are gone, and so are all addresses but those of small pictures that the page holds
-    in itself. Whatever else there is must be shown under a policy that loads nothing, in a frame without scripts.
+    Scripts, frames, links and forms are removed, and so are all URLs except small embedded images. The result must
+    still be shown in a frame without scripts, under a policy that loads nothing.
     """
     tree = page.tree
     alone = _alone(page)
@@ -76,7 +75,7 @@ def snapshot(page: Page) -> str:
         whole = i < inside
         if source.text and element.tag != "img" and str(source.tag) not in ("script", "iframe"):
             _append_text(element, source.text, -1 if whole else text_owner[i])
-        # A tail stands in the parent: the element that is marked as a whole does not hold its own.
+        # A tail belongs to the parent, so it is not part of an element that is marked as a whole.
         tail = source.tail if parent[i] >= 0 else None
         tails.append((element, tail or "", -1 if whole and i not in alone else tail_owner[i]))
         open_nodes.append(i)
@@ -88,7 +87,7 @@ def snapshot(page: Page) -> str:
 
 
 def style_sheets(document: Document, config: Config) -> list[tuple[str, str]]:
-    """Return the style sheets that a page holds in itself, each with its media query, empty if it has none."""
+    """Return the style sheets in a page, each with its media query, or an empty string if it has none."""
     try:
         root, _ = plant(document, config)
     except PageError:
@@ -105,7 +104,7 @@ def style_sheets(document: Document, config: Config) -> list[tuple[str, str]]:
 
 
 def _alone(page: Page) -> dict[int, int]:
-    """Return the blocks that are all that is in their element, by the number of the element."""
+    """Return the blocks that are the only content of their element, by the number of the element."""
     tree = page.tree
     single = tree.block_end - tree.block_start == 1
     return {
@@ -157,6 +156,6 @@ def _element(source: etree._Element, parent: etree._Element | None) -> etree._El
 
 
 def _shown_data(name: str, value: str) -> bool:
-    """Return True for ``data-*`` attributes that style sheets may look at, but for those that are ours."""
+    """Return True for ``data-*`` attributes that style sheets may use, except our own."""
     ours = name.startswith("data-dripper")
     return name[:5] == "data-" and len(value) <= MAX_VALUE and not ours and _name(name) is not None

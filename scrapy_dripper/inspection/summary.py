@@ -1,4 +1,4 @@
-"""What a crawl came to: who decided, why not the model, what kinds of pages, how fast, how good. Of bounded size."""
+"""The summary of a crawl, of bounded size: sources, fallback reasons, page types, times and quality."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from math import log2
 from scrapy_dripper.inspection.rows import Row
 
 MOST_NAMES = 40
-"""Sources, reasons or types that are counted by name; others count together."""
+"""Maximum number of sources, reasons or types that are counted by name. Others are counted together."""
 OTHERS = "(others)"
 SHOWN = 8
-"""Names of a kind that are in a line of the log."""
+"""Maximum number of names in a line of the log."""
 _STEPS = 60  # of a doubling: times are known to 0.6 %
 
 
@@ -19,7 +19,7 @@ class Summary:
     """Counts over the pages of a crawl."""
 
     def __init__(self, batch_size: int | None = None) -> None:
-        """``batch_size`` is the number of pages that a batch can hold, None where there are no batches."""
+        """``batch_size`` is the number of pages that a batch can hold, or None without batches."""
         self.pages = 0
         self.cancelled = 0
         self.by: dict[str, Counter[str]] = {"source": Counter(), "reason": Counter(), "page type": Counter()}
@@ -43,12 +43,12 @@ class Summary:
             self._quality_sum += row.quality
 
     def batch(self, pages: int) -> None:
-        """Count a batch of so many pages."""
+        """Count a batch with a number of pages."""
         self._batches += 1
         self._batched += pages
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return what there is to say, a name and a line each; nothing of a crawl without pages."""
+        """Return the lines of the summary, each with a name; empty for a crawl without pages."""
         if not self.pages:
             return []
         found = [("by " + kind, _shares(counts, self.pages)) for kind, counts in self.by.items() if counts]
@@ -67,7 +67,7 @@ class Summary:
         return found
 
     def text(self) -> str:
-        """Return the same for a log, a line each."""
+        """Return the summary as a text for the log."""
         width = max((len(name) for name, _ in self.lines()), default=0)
         pages = "1 page" if self.pages == 1 else f"{self.pages:,} pages"
         return "\n".join([f"Main content of {pages}", *(f"  {name:<{width}}  {line}" for name, line in self.lines())])
@@ -81,7 +81,7 @@ def _shares(counts: Counter[str], pages: int) -> str:
 
 
 def _quantile(counts: Counter[int], share: float) -> int:
-    """Return the least value that so large a share of the counted values does not exceed."""
+    """Return the smallest value that at least a given share of the counted values does not exceed."""
     left = share * counts.total()
     for value in sorted(counts):
         left -= counts[value]

@@ -1,4 +1,4 @@
-"""Breadcrumbs: the way from the start of a site to a page, from JSON-LD, microdata, RDFa, or a named list."""
+"""Breadcrumbs, the path from the front page of a site to a page, from JSON-LD, microdata, RDFa, or a labelled list."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 MOST = 20
-"""Steps at most. What is longer is a menu."""
+"""Maximum number of steps. A longer list is a menu."""
 LONGEST = 200
-"""Characters of the name of a step."""
+"""Maximum length of the name of a step, in characters."""
 INSIDE = 300
-"""Elements of an element with breadcrumbs that are looked at."""
+"""Maximum number of descendants of an element with breadcrumbs that are processed."""
 _SEPARATORS = "/>»›|·•→-–—\\ \xa0"
 
 Resolve = Callable[[str], str]
 
 
 def breadcrumbs(described: Described, linked: Linked, resolve: Resolve) -> tuple[Breadcrumb, ...]:
-    """Return the steps, the start of the site first; none if the page has no breadcrumbs."""
+    """Return the steps, beginning with the front page; empty if the page has no breadcrumbs."""
     steps = list(_linked(linked, resolve)) or list(_items(described, resolve)) or list(_trail(described, resolve))
     return tuple(steps) if len(steps) <= MOST else ()
 
@@ -50,7 +50,7 @@ def _position(element: dict[str, Any]) -> float:
 
 
 def _items(described: Described, resolve: Resolve) -> Iterator[Breadcrumb]:
-    """Yield the steps in microdata or RDFa: list elements, of which a list of products has some, too."""
+    """Yield the steps in microdata or RDFa. These are list elements, which lists of products have as well."""
     for element in described.properties.get("itemlistelement", ())[: MOST + 1]:
         kind = f"{element.get('itemtype') or ''} {element.get('typeof') or ''}"
         if "ListItem" not in kind:
@@ -67,7 +67,7 @@ def _items(described: Described, resolve: Resolve) -> Iterator[Breadcrumb]:
 
 
 def _trail(described: Described, resolve: Resolve) -> Iterator[Breadcrumb]:
-    """Yield the steps of the first element that is named so and has links: these, and the page's own name behind."""
+    """Yield the steps of the first element that is labelled as breadcrumbs and has links, and the page's own name."""
     for element in described.trails:
         links = [node for node in islice(element.iter(), INSIDE) if node.tag == "a" and node.get("href")]
         if not links:
@@ -83,7 +83,7 @@ def _trail(described: Described, resolve: Resolve) -> Iterator[Breadcrumb]:
 
 
 def _behind(element: HtmlElement, last: HtmlElement) -> str:
-    """Return the text behind the last link: the name of the page, without a link."""
+    """Return the text after the last link, which is the name of the page."""
     nodes = list(islice(element.iter(), INSIDE))
     inside = sum(1 for _ in islice(last.iter(), INSIDE))
     pieces = [last.tail or ""]

@@ -1,7 +1,7 @@
-"""Dates as pages write them, as ISO 8601.
+"""Convert the dates on pages to ISO 8601.
 
-Machines write ISO 8601 or RFC 5322. What people write is read with the month names of 16 languages; a library that
-guesses the language of each text, such as dateparser, takes milliseconds for each.
+Dates for machines are in ISO 8601 or RFC 5322. Written dates are read with the month names of 16 languages. Libraries
+that guess the language of each text, such as dateparser, take milliseconds for each.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import re
 from email.utils import parsedate_to_datetime
 
 LONGEST = 200
-"""Characters of a text in which a date is looked for."""
+"""Number of characters of a text that are searched for a date."""
 EARLIEST = 1800
-"""The first year that is taken for the year of a page. Papers that were digitized are as old as that."""
+"""The earliest year of a date. Digitized papers can be that old."""
 EPOCH = "1970-01-01"
-"""What a content management system writes for no date."""
+"""The value that content management systems write if there is no date."""
 
 _LANGUAGES = """
 january february march april may june july august september october november december
@@ -69,8 +69,10 @@ _in_path = re.compile(r"/((?:19|20)\d\d)[/-]?([01]\d)[/-]?([0-3]\d)(?!\d)").sear
 
 
 def iso_date(text: str, day_first: bool = False) -> str | None:
-    """Return the date that a text is, or begins with, or holds: with its time and its zone if it is written for
-    machines; None if there is none. ``day_first`` is as in :func:`written_date`."""
+    """Return the date in a text, preferably at its beginning, or None. Dates for machines keep their time and zone.
+
+    ``day_first`` is as in :func:`written_date`.
+    """
     text = text.strip()[:LONGEST]
     if not text:
         return None
@@ -103,9 +105,9 @@ def _machine(text: str) -> str | None:
 
 
 def written_date(text: str, day_first: bool = False) -> str | None:
-    """Return the first date in the beginning of a text for people; None if there is none.
+    """Return the first written date near the beginning of a text, or None if there is none.
 
-    05/06/2024 is the sixth of May, as in the USA, or with ``day_first`` the fifth of June, as in most other countries.
+    05/06/2024 is the sixth of May, as in the USA. With ``day_first``, it is the fifth of June, as in most countries.
     """
     text = text[:LONGEST].lower()
     found = _month_first(text)
@@ -146,7 +148,7 @@ def _valid(year: str | int, month: str | int, day: str | int) -> str | None:
 
 
 def _zone(zone: str | None) -> str:
-    """Return a zone as ``Z`` or ``+02:00``, and nothing for none."""
+    """Return a time zone as ``Z`` or ``+02:00``; empty without one."""
     if not zone:
         return ""
     if zone[0] not in "+-" or not zone.strip("+-0:"):

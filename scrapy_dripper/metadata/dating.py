@@ -1,4 +1,4 @@
-"""The dates of a page: what it says for machines first, then what it shows beside its headline, then elsewhere."""
+"""The dates of a page: first those for machines, then those beside the headline, then others."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 BEFORE, BEHIND = 30, 200
-"""Elements before and behind the headline whose texts may be the date of the page."""
+"""Number of elements before and after the headline whose texts may be the date of the page."""
 LONGEST_LINE = 60
-"""Characters of such a text at most."""
+"""Maximum length of such a text, in characters."""
 MOST_DRAFTED = 90
-"""Days before its publication in which a page may have been changed last, as a draft."""
+"""Number of days before its publication in which a page may have been changed last, as a draft."""
 
 # Names of meta elements, in lower case.
 _PUBLISHED = (
@@ -48,7 +48,7 @@ _modified = re.compile(r"\b(?:updated|modified|reviewed|edited)\b", re.I).search
 _is_other = re.compile(r"\b(?:join(?:ed)?|member|registered|born|since|copyright|expires|until)\b|©", re.I).search
 
 Dates = tuple[str, str]
-"""The dates of publication and of the last change, each an empty text if it is not known."""
+"""The dates of publication and of the last change; an unknown date is an empty string."""
 
 
 class Dating:
@@ -71,7 +71,7 @@ class Dating:
                 modified = modified or changed
         published = published or date_in_path(url) or ""
         if published and modified and _days(modified) < _days(published) - MOST_DRAFTED:
-            published = modified  # the page says that it was changed long before: it was published anew
+            published = modified  # changed long before its publication, so it has been published again
         return published, modified
 
     def _linked(self, *keys: str) -> str:
@@ -87,7 +87,7 @@ class Dating:
         return next((date for element in elements if (date := self._date_of(element))), "")
 
     def _date_of(self, element: HtmlElement) -> str | None:
-        """Return the date of an element: that for machines, or the one that is shown."""
+        """Return the date of an element: the date for machines, or else the visible one."""
         for name in ("datetime", "content", "title"):
             said = element.get(name)
             if said and (date := iso_date(said, self.day_first)):
@@ -107,7 +107,7 @@ class Dating:
         return self._of(self.described.dated)
 
     def _of(self, elements: Iterable[HtmlElement]) -> Dates:
-        """Return the first dates that elements show or hold."""
+        """Return the first dates of elements, visible or for machines."""
         published = modified = ""
         for element in elements:
             date = self._date_of(element)
@@ -118,7 +118,7 @@ class Dating:
         return published, modified
 
     def _around(self) -> list[HtmlElement]:
-        """Return the elements around the headline, in document order; none if there is no heading."""
+        """Return the elements around the headline, in document order; empty if there is no heading."""
         headings = [*self.described.headings, *self.described.subheadings]
         named = [one for one in headings if text_of(one, apart=False) == self.title]
         headline = next(iter(named or headings), None)

@@ -1,4 +1,4 @@
-"""JSON-LD of a page (schema.org): the node that describes the page's main content, and its breadcrumbs."""
+"""Read the JSON-LD of a page (schema.org): the node that describes the page's main content, and the breadcrumbs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 MOST_VALUES = 20_000
-"""Objects and lists in the JSON-LD of a page that are looked at."""
+"""Maximum number of objects and lists in the JSON-LD of a page that are processed."""
 MOST_NAMES = 500
-"""Names in a value, such as the authors of a paper, that are read."""
+"""Maximum number of names in a value, such as the authors of a paper."""
 LONGEST = 10_000
-"""Characters of a value that are read."""
+"""Maximum number of characters of a value."""
 
 Node = dict[str, Any]
 
@@ -36,14 +36,14 @@ _LISTED = frozenset(
     "issimilarto citation breadcrumb publisher author creator isbasedon hasvariant offers subjectof about worksfor "
     "liveblogupdate".split()
 )
-"""Keys, in lower case, under which there are other things than the one that the page is about."""
+"""Keys, in lower case, of things other than the subject of the page."""
 _tag = re.compile(r"<[^<>]*>").sub
 _opening = re.compile(r"\s*(?:<!--|/[*/]\s?<!\[CDATA\[(?:\s?\*/)?|<!\[CDATA\[)?\s*").match
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """What the JSON-LD of a page says. ``main`` is the node about its content, ``page`` that about the page."""
+    """The JSON-LD of a page. ``main`` is the node about its content, ``page`` the node about the page itself."""
 
     main: Node
     page: Node
@@ -53,7 +53,7 @@ class Linked:
     by_id: dict[str, Node]
 
     def values(self, *keys: str) -> Iterator[Any]:
-        """Yield what the two nodes have under the keys, by key, the main node's value first."""
+        """Yield the values of the two nodes under the keys, in order of the keys, the main node's value first."""
         for key in keys:
             for node in (self.main, self.page):
                 value = node.get(key)
@@ -61,11 +61,11 @@ class Linked:
                     yield value
 
     def text(self, *keys: str) -> str:
-        """Return the first text under the keys, an empty one if there is none."""
+        """Return the first text under the keys, or an empty string."""
         return next((text for value in self.values(*keys) for text in texts(value) if text), "")
 
     def names(self, *keys: str) -> list[str]:
-        """Return the names of the people or organizations under the first of the keys that has any."""
+        """Return the names of people or organizations under the first key that has any."""
         for value in self.values(*keys):
             names = [name for one in _listed(value)[:MOST_NAMES] if (name := self._name(one))]
             if names:
@@ -80,7 +80,7 @@ class Linked:
         return next(texts(value), "")
 
     def url(self, *keys: str) -> str:
-        """Return the first URL under the keys: a text, or that of an image object."""
+        """Return the first URL under the keys, which is a text or the URL of an image object."""
         for value in self.values(*keys):
             for one in _listed(value)[:MOST_NAMES]:
                 found = self.address(one)
@@ -89,7 +89,7 @@ class Linked:
         return ""
 
     def address(self, value: Any) -> str:
-        """Return a URL, or that of an object, which may be described elsewhere in the data."""
+        """Return a value as a URL. An object has a URL, and may be described elsewhere in the data."""
         if isinstance(value, dict):
             known = self.by_id.get(_identity(value), value)
             return next((text for key in ("url", "contentUrl") for text in texts(known.get(key))), "")
@@ -100,7 +100,7 @@ NOTHING = Linked({}, {}, False, {}, {}, {})
 
 
 def read_json_ld(scripts: Iterable[HtmlElement]) -> Linked:
-    """Return what the JSON-LD in script elements says. Scripts that are not valid JSON are skipped."""
+    """Return the JSON-LD in script elements. Scripts that are not valid JSON are skipped."""
     best: dict[int, Node] = {}
     breadcrumbs: Node = {}
     site: Node = {}
@@ -130,7 +130,7 @@ def read_json_ld(scripts: Iterable[HtmlElement]) -> Linked:
                 todo.append((one, listed or key.lower() in _LISTED))
     if not (best or breadcrumbs or site):
         return NOTHING
-    # A list of articles on a page that is something else is not what the page is about.
+    # On other kinds of pages, a list of articles is not the subject of the page.
     ranks = sorted(rank for rank in best if rank < 10)
     page = best.get(3, {})
     main = best[ranks[0]] if ranks else {}
@@ -138,12 +138,12 @@ def read_json_ld(scripts: Iterable[HtmlElement]) -> Linked:
 
 
 def _longer(first: Node, second: Node) -> Node:
-    """Return the breadcrumbs with more elements: some sites also describe shorter ways to the page."""
+    """Return the breadcrumbs with more elements, because some sites also describe shorter paths to the page."""
     return second if len(_listed(second.get("itemListElement"))) > len(_listed(first.get("itemListElement"))) else first
 
 
 def _parsed(text: str) -> list[Any]:
-    """Return the value of a script, nothing if it is not JSON. Comments around it are usual, and what follows it."""
+    """Return the JSON value of a script, or None. There are often comments around the value, and text after it."""
     start = _opening(text)
     at = start.end() if start else 0
     for written in (text, unescape(text)) if text.startswith("&quot;", at + 1) else (text,):
@@ -159,7 +159,7 @@ def _types(node: Node) -> list[str]:
 
 
 def _rank(types: list[str]) -> int | None:
-    """Return how likely a node of these types is what a page is about: 0 for articles; None for no such type."""
+    """Return the rank of a node as the subject of a page: 0 for articles, None for types that are never a subject."""
     if any(one in _ARTICLES or one.endswith("article") for one in types):
         return 0
     for rank, kinds in ((1, _WORKS), (2, _THINGS), (3, _PAGES)):
@@ -185,7 +185,7 @@ def items(node: Node) -> list[Node]:
 
 
 def texts(value: Any) -> Iterator[str]:
-    """Yield the texts that a value is, or holds as a list, without tags; entities are resolved."""
+    """Yield the texts in a value, which is a text or a list, without tags and with entities resolved."""
     for one in _listed(value)[:MOST_NAMES]:
         if isinstance(one, dict):
             one = one.get("@value") or one.get("name")

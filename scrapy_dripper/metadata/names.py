@@ -1,4 +1,4 @@
-"""Names of authors, taken apart and cleaned of what stands around them in a byline."""
+"""Names of authors, split and cleaned of the other parts of a byline."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from scrapy_dripper.metadata.dates import MONTHS
 
 LONGEST_NAME = 150
-"""Characters of a name at most."""
+"""Maximum length of a name, in characters."""
 MOST_NAMES = 500
-"""Authors of a page at most."""
+"""Maximum number of authors of a page."""
 
 _NOBODY = frozenset(
     "admin administrator anonymous author authors blog by by: contributor default editor editorial follow guest home "
@@ -20,7 +20,7 @@ _NOBODY = frozenset(
     "about the author", "get in touch", "guest author", "licensed", "see all posts", "site admin", "super user",
     "the author", "topic author", "wp admin", "written by",
 }  # fmt: skip
-"""What stands where an author's name should."""
+"""Words that pages have in place of an author's name."""
 _lead = re.compile(
     r"(?:(?:written|posted|published|reviewed|authored|edited|created|contributed)\s{1,3})?"
     r"(?:by|von|par|por|di|door|av|af|przez|автор)(?:\s{0,3}:\s{0,3}|\s{1,3})|(?:author|autor|auteur)s?\s{0,3}:\s{0,3}",
@@ -40,7 +40,7 @@ _no_name = re.compile(r"https?://|www\.|[@{}<>]|\.(?:com|org|net|html?|php)\b", 
 
 
 def authors(written: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of authors, each once, from texts that hold one or several, by ``;``, ``,`` or "and"."""
+    """Return the names of authors, each once, from texts with names separated by ``;``, ``,`` or "and"."""
     found: dict[str, str] = {}
     for text in written:
         for name in _apart(" ".join(text[: 20 * LONGEST_NAME].split())):
@@ -53,7 +53,7 @@ def authors(written: Iterable[str]) -> tuple[str, ...]:
 
 
 def byline(text: str) -> str:
-    """Return the part of a line such as "By Ann Bell | May 6, 2024" that names authors, or an empty text."""
+    """Return the part of a line such as "By Ann Bell | May 6, 2024" that names authors, or an empty string."""
     text = " ".join(text[:LONGEST_NAME].split())
     lead = _lead(text)
     text = text[lead.end() :] if lead else text
@@ -65,7 +65,7 @@ def byline(text: str) -> str:
 
 
 def _apart(text: str) -> list[str]:
-    """Return the names in a text. A comma or an "and" is between names only if a full name is on both sides of it."""
+    """Return the names in a text. A comma or an "and" separates names only if both sides are full names."""
     parts: list[str] = []
     for part in _between(text):
         sides = _and(part)

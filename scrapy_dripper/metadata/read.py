@@ -1,4 +1,4 @@
-"""Choose the metadata of a page from all that it says about itself."""
+"""Choose the metadata of a page from all of its sources."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 LONGEST_URL = 4_000
-"""Characters of a URL at most."""
+"""Maximum length of a URL, in characters."""
 NEAR = 8
-"""Elements around a name that may be a comment."""
+"""Number of ancestors of a name that are checked for being a comment."""
 
-# Names of meta elements, in lower case. What news sites and publishers write first, what any page can have last.
+# Names of meta elements, in lower case: those of news sites and publishers first, those that any page may have last.
 _TITLES = ("citation_title", "og:title", "twitter:title", "parsely-title", "sailthru.title", "dc.title", "headline")
 _AUTHORS = (
     "citation_author", "parsely-author", "article:author", "author", "dc.creator", "dcterms.creator", "sailthru.author",
@@ -73,12 +73,12 @@ def read_metadata(root: HtmlElement, url: str) -> Metadata:
 
 
 def _first(described: Described, names: tuple[str, ...]) -> str:
-    """Return the content of the first of several ``meta`` elements, without tags, an empty text if there is none."""
+    """Return the content of the first of several ``meta`` elements, without tags, or an empty string."""
     return next((text for name in names for one in described.meta.get(name, ()) for text in texts(one)), "")
 
 
 def _resolver(base: str) -> Callable[[str], str]:
-    """Return a function that makes a link an absolute URL, and all but web addresses an empty text."""
+    """Return a function that resolves a link to an absolute URL. It returns an empty string unless that is http(s)."""
 
     def resolve(link: str) -> str:
         link = link.strip()
@@ -140,7 +140,7 @@ def _person(element: HtmlElement) -> str:
 
 
 def _bylines(described: Described) -> tuple[str, ...]:
-    """Return the authors in the first line that names some, the links of authors first."""
+    """Return the authors of the first byline that names any. Links of authors come first."""
     first = [element for element in described.bylines if element.get("rel") == "author"]
     for element in first + described.bylines:
         text = text_of(element, 2 * LONGEST_NAME)

@@ -1,4 +1,4 @@
-"""The title of a page: the heading that its names name, or the name that fits best, without that of the site."""
+"""The title of a page: the heading that matches one of its names, or the best name without the site's name."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 MOST_CHARS = 500
-"""Characters of a title at most."""
+"""Maximum length of a title, in characters."""
 SHARED = 0.5
-"""Share of the words of a heading, or of a name of the page, that the other has at least if it is the headline."""
+"""Minimum share of common words between a heading and a name of the page if the heading is the headline."""
 
 _words = re.compile(r"\w+").findall
 _separator = re.compile(r"\s{1,3}(?:[|»«·•:~/\\>]|::|-{1,3}|–|—|―)\s{1,3}|\s?\|\s?|:\s{1,3}").split
@@ -20,8 +20,8 @@ def best_title(
 ) -> str:
     """Return the title of a page, or an empty text.
 
-    ``headings`` are those of the first level and ``names`` what the page calls itself: a headline in its data, the
-    title of its social card, its document title, the most reliable first.
+    ``headings`` are of the first level, ``subheadings`` of the second. ``names`` are the names that the page gives
+    itself, the most reliable first: the headline in its data, the title of its social card, the document's title.
     """
     known = [name[:MOST_CHARS] for name in names if name]
     of_site = (_squeezed(site), _squeezed(host))
@@ -40,7 +40,7 @@ def best_title(
 
 
 def _without_site(name: str, of_site: tuple[str, str]) -> str:
-    """Return a name of a page without the name of its site, which stands at its end or its beginning."""
+    """Return a name of a page without the name of its site at its end or its beginning."""
     parts = _strong(name)
     if len(parts) > 1 and _is_site(parts[-1], of_site):
         name = name[: name.rindex(parts[-1])]
@@ -50,14 +50,14 @@ def _without_site(name: str, of_site: tuple[str, str]) -> str:
 
 
 def _is_site(text: str, of_site: tuple[str, str]) -> bool:
-    """Return True if a text is the name of the site, or is in its host."""
+    """Return True if a text is the name of the site, or part of its host."""
     name, host = of_site
     said = _squeezed(text)
     return bool(said) and (said == name or (len(said) > 3 and said in host))
 
 
 def _fit(heading: str, names: Sequence[str]) -> float:
-    """Return how well a heading fits the names of the page, 0 to 1; the first part of a name counts most."""
+    """Return how well a heading matches the names of the page, 0 to 1. The first part of a name counts most."""
     words = set(_words(heading.lower()))
     best = 0.0
     for name in names if words else ():

@@ -1,4 +1,4 @@
-"""One pass over a parsed page for the elements that describe it."""
+"""Find the elements that describe a page, in one pass over its tree."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 MOST_PLACES = 30
-"""Elements of a kind, such as headings or bylines, that are kept."""
+"""Maximum number of elements of a kind, such as headings or bylines, that are kept."""
 MOST_PROPERTIES = 500
 LONGEST = 10_000
-"""Characters of a value that are read."""
+"""Maximum number of characters of a value."""
 START = 60
-"""Elements in an element whose text is read."""
+"""Maximum number of descendants whose text is read."""
 
 _TAGS = ("base", "meta", "link", "script", "title", "h1", "h2", "time", "abbr")
 _INLINE = frozenset(
@@ -30,7 +30,7 @@ UNSEEN = ("script", "style", "template", "noscript", "svg")
 
 @dataclass(slots=True)
 class Described:
-    """The elements of a page that describe it, in document order, by what they are."""
+    """The elements that describe a page, by kind, in document order."""
 
     root: HtmlElement
     meta: dict[str, list[str]] = field(default_factory=dict)
@@ -40,11 +40,11 @@ class Described:
     json_ld: list[HtmlElement] = field(default_factory=list)
     title: str = ""
     base: str = ""
-    """What the first ``<base>`` refers to."""
+    """The URL of the first ``<base>``."""
     headings: list[HtmlElement] = field(default_factory=list)
-    """Those of the first level."""
+    """Headings of the first level."""
     subheadings: list[HtmlElement] = field(default_factory=list)
-    """Those of the second level."""
+    """Headings of the second level."""
     times: list[HtmlElement] = field(default_factory=list)
     properties: dict[str, list[HtmlElement]] = field(default_factory=dict)
     """Elements outside the head by property of microdata or RDFa, in lower case, without prefix."""
@@ -61,7 +61,7 @@ def describe(root: HtmlElement) -> Described:
     found = Described(root)
     for element in root.iter(*_TAGS):
         _tagged(element, str(element.tag), found)
-    # A class stands on many elements of a page. Reading each of them costs less than XPath, which copies them.
+    # Many elements of a page have a class. Reading each of them costs less than XPath, which copies them.
     kinds: dict[str, tuple[list[HtmlElement], ...]] = {}
     for element in root.iter():
         get = element.get
@@ -84,7 +84,7 @@ def describe(root: HtmlElement) -> Described:
 
 
 def base_url(url: str, href: str) -> str:
-    """Return the URL that the links of a page resolve against: its own, or what its ``<base>`` refers to."""
+    """Return the URL against which the links of a page are resolved: its own URL, or that of its ``<base>``."""
     # Like a browser, ignore an invalid URL such as "http://[" and another scheme such as "javascript:x".
     with suppress(ValueError):
         joined = urljoin(url, href)
@@ -94,7 +94,7 @@ def base_url(url: str, href: str) -> str:
 
 
 def _named(name: str, found: Described) -> tuple[list[HtmlElement], ...]:
-    """Return the lists for elements with a class attribute."""
+    """Return the lists to which an element with a class attribute belongs."""
     name = name[:1_000].lower()
     lists = []
     if "author" in name or "byline" in name:
@@ -107,7 +107,7 @@ def _named(name: str, found: Described) -> tuple[list[HtmlElement], ...]:
 
 
 def _property(element: HtmlElement, names: str, found: Described) -> None:
-    """Keep an element with a property of microdata or RDFa. Those of the head are read as ``meta`` elements."""
+    """Keep an element with a property of microdata or RDFa. In the head, such elements are read as ``meta``."""
     if element.tag != "meta" or element.get("itemprop"):
         for name in names[:LONGEST].lower().split()[:5]:
             _keep(found.properties.setdefault(name.rpartition(":")[2], []), element, MOST_PROPERTIES)
@@ -152,8 +152,8 @@ def _keep(elements: list[HtmlElement], element: HtmlElement, most: int = MOST_PL
 def text_of(element: HtmlElement, most: int = 1_000, *, apart: bool = True) -> str:
     """Return about the first ``most`` characters of the text in an element, without scripts and styles.
 
-    With ``apart``, there is a space between the texts of any two elements, as between the parts of a byline; otherwise
-    only beside those that are no part of a sentence.
+    With ``apart``, the texts of any two elements are separated by a space, like the parts of a byline. Otherwise, only
+    elements that are not part of a sentence are separated.
     """
     pieces: list[str] = []
     length = 0

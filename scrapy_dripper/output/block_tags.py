@@ -255,14 +255,14 @@ def _table(reader: Reader, element: etree._Element) -> Leave:
     if name and has_math_class(name) and add_formula(reader, element):
         return skip
     reader.split_title()
-    if reader.frame.flat or reader.frame.tables >= MAX_TABLES:
+    if reader.frame.flat or reader.frame.table_depth >= MAX_TABLES:
         return block(reader, element)
     reader.flush()
-    reader.push(replace(reader.frame, tables=reader.frame.tables + 1))
-    items = table(element, reader.read, reader.tables)
+    reader.push(replace(reader.frame, table_depth=reader.frame.table_depth + 1))
+    items = table(element, reader.read, reader.html_left)
     reader.pop()
     for item in items:
-        if type(item) is Paragraph and not reader.frame.tables:  # from a layout table
+        if type(item) is Paragraph and not reader.frame.table_depth:  # from a layout table
             reader.items.extend(stanzas(item))
         else:
             reader.items.append(item)

@@ -13,12 +13,15 @@ from itertools import chain, groupby
 from typing import Any, TypeAlias, TypeVar
 
 from scrapy_dripper.output.items import (
+    Audio,
     Code,
     CodeBlock,
     Deleted,
     Emphasis,
     Footnote,
     Footnotes,
+    Formula,
+    Image,
     Item,
     Items,
     LineBreak,
@@ -27,11 +30,15 @@ from scrapy_dripper.output.items import (
     ListItem,
     Paragraph,
     Quote,
+    Rule,
     Run,
     Runs,
     Strong,
     Table,
     Text,
+    Title,
+    Video,
+    assert_never,
 )
 from scrapy_dripper.output.reader import trimmed
 from scrapy_dripper.output.tables.html import table_html
@@ -60,20 +67,24 @@ def cut(item: Item, fits: Fits) -> list[Items]:
     """
     if fits((item,), 1):
         return [(item,)]
-    if type(item) is Paragraph:
-        return [(Paragraph(runs),) for runs in _cut_runs(item.runs, fits, 0)]
-    if type(item) is CodeBlock:
-        lines = item.text.split("\n")
-        return [(part,) for part in _packed(lines, lambda some, _: replace(item, text="\n".join(some)), fits)]
-    if type(item) is Table:
-        return _cut_table(item, fits)
-    if type(item) is List:
-        return _cut_list(item, fits)
-    if type(item) is Quote:
-        return _cut_quote(item, fits)
-    if type(item) is Footnotes:
-        return _cut_footnotes(item, fits)
-    return [(item,)]
+    match item:
+        case Paragraph():
+            return [(Paragraph(runs),) for runs in _cut_runs(item.runs, fits, 0)]
+        case CodeBlock():
+            lines = item.text.split("\n")
+            return [(part,) for part in _packed(lines, lambda some, _: replace(item, text="\n".join(some)), fits)]
+        case Table():
+            return _cut_table(item, fits)
+        case List():
+            return _cut_list(item, fits)
+        case Quote():
+            return _cut_quote(item, fits)
+        case Footnotes():
+            return _cut_footnotes(item, fits)
+        case Title() | Formula() | Image() | Video() | Audio() | Rule():
+            return [(item,)]
+        case _:
+            return assert_never(item)
 
 
 def last_sentences(paragraph: Paragraph, fits: Fits) -> Items:

@@ -49,7 +49,7 @@ class Frame:
     """The id of the open heading."""
     nesting: int = 0
     """The number of open lists, quotes and figures."""
-    tables: int = 0
+    table_depth: int = 0
     """The number of open tables."""
     notes: int = 0
     """The number of open footnotes."""

@@ -177,7 +177,7 @@ def _line_break(reader: Reader, _element: etree._Element) -> Leave:
         line.separate(Separator.SPACE)
     elif line.pending < Separator.BREAK:
         line.separate(Separator.BREAK)
-    elif reader.frame.tables:
+    elif reader.frame.table_depth:
         line.separate(Separator.BREAKS)
     else:
         reader.flush()
@@ -239,7 +239,7 @@ def image_tag(reader: Reader, element: etree._Element) -> Leave:
     if _word(character):  # the name of an emoji
         character = ""
     found = None if character else image(element, reader.resolve)
-    if found is None and reader.frame.tables and not reader.line.begun and not is_button(element):
+    if found is None and reader.frame.table_depth and not reader.line.begun and not is_button(element):
         character = character or " ".join((element.get("alt") or "").split())  # a check mark or a cross
     if character:
         reader.line.text(character)

@@ -2,12 +2,20 @@
 
 All classes are frozen, compare by value and round-trip through plain JSON
 (:mod:`scrapy_dripper.output.content_json`).
+
+A new type of item needs a case in each place that tells items by their types: :func:`inside` below; ``_ITEMS`` in
+:mod:`~scrapy_dripper.output.text`; the writers in :mod:`~scrapy_dripper.output.markdown`;
+:func:`~scrapy_dripper.output.cuts.cut`; ``_Writer.item`` in :mod:`~scrapy_dripper.output.tables.html`; ``_line`` and
+``_is_layout`` in :mod:`~scrapy_dripper.output.tables.table` and ``_line`` in
+:mod:`~scrapy_dripper.output.tables.linear`; ``_without_image`` in :mod:`~scrapy_dripper.output.content_list`;
+:data:`~scrapy_dripper.checks.CONTENT_TYPES`; and ``content_list.schema.json``. mypy and ``tests/output/test_items.py``
+find most of those that are forgotten.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, NoReturn, TypeAlias
 
 Runs: TypeAlias = "tuple[Run, ...]"
 Items: TypeAlias = "tuple[Item, ...]"
@@ -273,3 +281,29 @@ Run: TypeAlias = (
 Item: TypeAlias = (
     Title | Paragraph | CodeBlock | Formula | Table | List | Image | Video | Audio | Quote | Rule | Footnotes
 )
+
+
+def inside(item: Item) -> list[Item]:
+    """Return the items in an item, in order. A caption, and each term of a definition list, is a paragraph."""
+    held: list[Item] = []
+    match item:
+        case Table():
+            held += [one for row in item.rows for cell in row for one in cell.items]
+        case List():
+            for entry in item.items:
+                held += [*map(Paragraph, filter(None, entry.terms)), *entry.items]
+        case Quote():
+            held += item.items
+        case Footnotes():
+            held += [one for note in item.notes for one in note.items]
+        case Title() | Paragraph() | CodeBlock() | Formula() | Image() | Video() | Audio() | Rule():
+            pass
+        case _:
+            assert_never(item)
+    caption: Runs = getattr(item, "caption", ())
+    return [Paragraph(caption), *held] if caption else held
+
+
+def assert_never(item: NoReturn) -> NoReturn:
+    """Raise AssertionError. mypy rejects a call that an item can reach (``typing.assert_never``, from Python 3.11)."""
+    raise AssertionError(f"expected a type of item that is handled here (got {type(item).__name__})")

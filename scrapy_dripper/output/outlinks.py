@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from scrapy_dripper.output.items import Footnotes, Image, Item, Items, Link, List, Paragraph, Quote, Run, Runs, Table
+from scrapy_dripper.output.items import Image, Item, Items, Link, Run, Runs, inside
 from scrapy_dripper.output.text import line_text
 
 
@@ -27,30 +27,13 @@ def outlinks(items: Items) -> tuple[Outlink, ...]:
     return tuple(dict.fromkeys(link for link in _of_items(items) if link.url))
 
 
-def _of_items(items: Items) -> Iterator[Outlink]:
+def _of_items(items: Iterable[Item]) -> Iterator[Outlink]:
     for item in items:
         if type(item) is Image:
             yield from _of_image(item)
-            continue
-        for name in ("runs", "caption"):
-            yield from _of_runs(getattr(item, name, ()))
-        for inside in _inside(item):
-            yield from _of_items(inside)
-
-
-def _inside(item: Item) -> Iterator[Items]:
-    """Yield the content of an item. A term of a definition list becomes a paragraph."""
-    match item:
-        case Table():
-            yield from (cell.items for row in item.rows for cell in row)
-        case List():
-            for entry in item.items:
-                yield tuple(map(Paragraph, entry.terms))
-                yield entry.items
-        case Quote():
-            yield item.items
-        case Footnotes():
-            yield from (note.items for note in item.notes)
+        else:
+            yield from _of_runs(getattr(item, "runs", ()))
+            yield from _of_items(inside(item))
 
 
 def _of_runs(runs: Runs) -> Iterator[Outlink]:

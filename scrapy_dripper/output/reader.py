@@ -72,7 +72,7 @@ class Reader:
         self._here = comparable(base_url)
         self.formats = Allowance("content list", most)
         """Limits the formats around paragraphs, because each paragraph repeats all open formats."""
-        self.tables = Allowance("content list", most)
+        self.html_left = Allowance("content list", most)
         """Limits the HTML of tables, which is in the list in addition to their rows."""
         self.footnotes = FootnoteMarks(root)
         self.guess: Guess | None = None
@@ -208,7 +208,7 @@ class Reader:
             return
         images = images_of(runs)
         if images is None:
-            lines = code_of_lines(runs) if type(runs[0]) is Code and not self.frame.tables else None
+            lines = code_of_lines(runs) if type(runs[0]) is Code and not self.frame.table_depth else None
             self.items.append(lines or Paragraph(runs))
             return
         for found in images:

@@ -36,9 +36,10 @@ def plant(document: Document, config: Config, profile: str = "native", flat: boo
     return root, enforce(root, text, config)
 
 
-def read(document: Document, config: Config, profile: str = "native") -> Page:
+def read(document: Document, config: Config, profile: str = "native", engine_limit: int | None = None) -> Page:
     """Return the page of a document, cut by a profile. Raise :exc:`PageError` with the reason why there is none.
 
+    ``engine_limit`` is the number of blocks that the engine accepts, where that is limited.
     A page without visible text is one only if it has formulas, which scripts would show. It has no blocks then.
     """
     size = len(document.html)
@@ -60,10 +61,13 @@ def read(document: Document, config: Config, profile: str = "native") -> Page:
     n = len(page.blocks)
     if n == 0 and not _has_formula(page):
         raise PageError(FallbackReason.NO_BLOCKS, "no visible text")
-    if n > config.max_blocks:
+    most, whose = config.max_blocks, f"DRIPPER_MAX_BLOCKS = {config.max_blocks:,}"
+    if engine_limit is not None and engine_limit < most:
+        most, whose = engine_limit, f"the engine's limit of {engine_limit:,}"
+    if n > most:
         if not truncate:
-            raise PageError(FallbackReason.OVERSIZE, f"{n:,} blocks, over DRIPPER_MAX_BLOCKS = {config.max_blocks:,}")
-        page = page.first_blocks(config.max_blocks)
+            raise PageError(FallbackReason.OVERSIZE, f"{n:,} blocks, over {whose}")
+        page = page.first_blocks(most)
     wishes = Wishes(config.favor, config.comments, config.min_quality)
     return replace(
         page,

@@ -1,8 +1,11 @@
 """Cut a tree into blocks, in one pass over its nodes: the profile ``native``.
 
-A block is an inline run, a leaf block element, a whole data table or a whole content list (Dripper paper, 3.2). Every
+A block is an inline run, a leaf block element, a whole data table or a whole short list (Dripper paper, 3.2). Every
 visible text with a word character is in exactly one block. Navigation, footers and hidden parts are flagged but not
 dropped, because dropping them would cost a perfect model 2 to 17 points.
+
+Other structures are not joined here. That was measured and dropped (docs/internals/experiments.md, "Structures as one
+block, or as one answer"): their blocks get the same label in :mod:`scrapy_dripper.engines.tagger.whole`.
 """
 
 from __future__ import annotations
@@ -32,6 +35,10 @@ from scrapy_dripper.page.tags import (
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
+
+CUT = 1
+"""Version of the rules by which this module cuts, which a model's manifest names. Raise it with a change of the blocks
+for which models have to be trained anew; ``tests/page/test_cut.py`` notices such a change."""
 
 MAX_CELL_CHARS = 400
 """A table with a longer cell, or a list with a longer item, counts as layout and is split into several blocks."""
@@ -127,12 +134,13 @@ class _Cutter:
     run_bold_chars: int
 
     def __init__(self, root: HtmlElement) -> None:
-        self.columns = nodes = Nodes(root, MAX_NODES, attributes=True)
-        m = len(nodes)
-        self.nodes, self.parent, self.end = nodes.node, nodes.parent, nodes.end
-        self.tags, self.tails, self.flags = nodes.tag, nodes.tail, nodes.flags
-        self.texts = [text if tag != "script" else None for tag, text in zip(nodes.tag, nodes.text, strict=True)]
-        self.kinds = kinds_in_text(nodes)
+        self.columns = columns = Nodes(root, MAX_NODES, attributes=True)
+        m = len(columns)
+        self.elements, self.parent, self.end = columns.node, columns.parent, columns.end
+        self.tags, self.tails, self.flags = columns.tag, columns.tail, columns.flags
+        texts = zip(columns.tag, columns.text, strict=True)
+        self.node_texts = [text if tag != "script" else None for tag, text in texts]
+        self.kinds = kinds_in_text(columns)
         self.block_start = [0] * m
         self.block_end = [0] * m
         self.text_owner = array("i", [NOBODY]) * m
@@ -140,19 +148,19 @@ class _Cutter:
         self.self_owner = array("i", [NOBODY]) * m
         self.whole = self._whole()
 
-        self.text: list[str] = []
-        self.context: list[int] = []
-        self.leaf: list[int] = []
+        self.block_texts: list[str] = []
+        self.block_contexts: list[int] = []
+        self.block_leaves: list[int] = []
         self.counts: list[tuple[int, int, int, int]] = []
         self.pictures = 0  # since the last block
-        self.contexts: list[int] = []
+        self.open_blocks: list[int] = []
         self.whole_start = self.whole_end = 0
         self._start_run()
 
     def page(self, url: str, base_url: str, title: str | None, truncated: bool) -> Page:
         self._walk()
-        columns = np.array(self.counts, dtype=np.int32).reshape(-1, 4).T
-        blocks = Blocks(self.text, ints(self.context), ints(self.leaf), *columns)
+        counts = np.array(self.counts, dtype=np.int32).reshape(-1, 4).T
+        blocks = Blocks(self.block_texts, ints(self.block_contexts), ints(self.block_leaves), *counts)
         tree = self.columns.tree(
             block_start=ints(self.block_start),
             block_end=ints(self.block_end),
@@ -171,7 +179,7 @@ class _Cutter:
         or ``<div>`` that wraps the whole content of a cell does not count as a block, because page builders and word
         processors write cells that way. In a single row, it does: that is a layout with a column for the menu.
         """
-        m = len(self.nodes)
+        m = len(self.elements)
         whole = [False] * m
         lists = [i for i, tag in enumerate(self.tags) if tag in ("table", "ul", "ol")]
         if not lists:
@@ -184,7 +192,7 @@ class _Cutter:
         others, wraps = np.concatenate([[0], np.cumsum(other)]), np.concatenate([[0], np.cumsum(wrapper)])
         cells = np.array([self.parent[i] for i, tag in enumerate(self.tags) if tag in ("td", "th")], dtype=np.int64)
         rows = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=m) > 1)])
-        loose = np.array([len(t.strip()) if t else 0 for t in self.texts], dtype=np.int64)
+        loose = np.array([len(t.strip()) if t else 0 for t in self.node_texts], dtype=np.int64)
         tail = np.array([len(t.strip()) if t else 0 for t in self.tails], dtype=np.int64)
         np.add.at(loose, np.maximum(self.parent, 0), tail)
         chars = np.concatenate([[0], np.cumsum(loose)])
@@ -203,21 +211,21 @@ class _Cutter:
 
     def _wrappers(self) -> list[bool]:
         """Return for each node whether it is a visible ``<p>`` or ``<div>`` that wraps the whole content of a cell."""
-        children = np.bincount(np.maximum(self.parent, 0), minlength=len(self.nodes)).tolist()
-        wrapper = [False] * len(self.nodes)
+        children = np.bincount(np.maximum(self.parent, 0), minlength=len(self.elements)).tolist()
+        wrapper = [False] * len(self.elements)
         for i, tag in enumerate(self.tags):
             if tag in _WRAPPERS:
                 p = self.parent[i]
                 if (wrapper[p] or self.tags[p] in ("td", "th")) and children[p] == 1:
-                    alone = not (self.texts[p] or "").strip() and not (self.tails[i] or "").strip()
-                    wrapper[i] = alone and not may_be_hidden(self.nodes[i])
+                    alone = not (self.node_texts[p] or "").strip() and not (self.tails[i] or "").strip()
+                    wrapper[i] = alone and not may_be_hidden(self.elements[i])
         return wrapper
 
     # ------------------------------------------------------------------ the pass
     def _walk(self) -> None:
-        end, kinds, tags, texts, flags = self.end, self.kinds, self.tags, self.texts, self.flags
+        end, kinds, tags, texts, flags = self.end, self.kinds, self.tags, self.node_texts, self.flags
         open_nodes: list[int] = []
-        for i in range(len(self.nodes)):
+        for i in range(len(self.elements)):
             while open_nodes and end[open_nodes[-1]] <= i:
                 self._close(open_nodes.pop())
             self.run_links += tags[i] == "a"
@@ -227,11 +235,11 @@ class _Cutter:
                     self.run.append(" " if tags[i] in CELLS or tags[i] in _WRAPPERS else BREAK)
                 else:
                     self._flush()
-                    self.contexts.append(i)
+                    self.open_blocks.append(i)
                     if self.whole[i]:
                         self.whole_start, self.whole_end = i, end[i]
                     if tags[i] in OWNED:
-                        self.self_owner[i] = gap_before(len(self.text))
+                        self.self_owner[i] = gap_before(len(self.block_texts))
             elif kind == _BR:
                 self._line_break(i)
             elif kind == _MEDIA or tags[i] in OWNED:  # a drawn formula inside a sentence has no text
@@ -239,7 +247,7 @@ class _Cutter:
                 self.pictures += tags[i] == "img"
             elif self.glue and self.run and not flags[i] & _CODE:
                 self.run.append(" ")
-            self.block_start[i] = len(self.text)
+            self.block_start[i] = len(self.block_texts)
             text = texts[i]
             if text:
                 self._add(text, i, i, self.run_text)
@@ -254,12 +262,12 @@ class _Cutter:
             if inside:
                 self.run.append(" " if tag in CELLS or tag in _WRAPPERS else BREAK)
             else:
-                before = len(self.text)
+                before = len(self.block_texts)
                 self._flush()
-                self.contexts.pop()
-                if i == self.whole_start and self.whole_end and len(self.text) == before:
+                self.open_blocks.pop()
+                if i == self.whole_start and self.whole_end and len(self.block_texts) == before:
                     self._no_block(i)
-        self.block_end[i] = len(self.text) + inside
+        self.block_end[i] = len(self.block_texts) + inside
         tail = self.tails[i]
         if tail:
             self._add(tail, i, max(self.parent[i], 0), self.run_tail)
@@ -269,7 +277,7 @@ class _Cutter:
     def _no_block(self, i: int) -> None:
         """Undo the block of a whole list or table that turned out to hold no word."""
         for j in range(i + 1, self.end[i]):
-            self.block_end[j] = len(self.text)
+            self.block_end[j] = len(self.block_texts)
 
     def _add(self, text: str, i: int, where: int, slots: list[int]) -> None:
         """Add the text or tail of node i, whose parent is node ``where``, to the run."""
@@ -317,14 +325,14 @@ class _Cutter:
     def _flush(self) -> None:
         """End the run. It becomes a block if it has a word, and part of the gap before the next block otherwise."""
         run = self.run
-        owner = gap_before(len(self.text))
+        owner = gap_before(len(self.block_texts))
         if run or self.run_self:
             text = collapsed("".join(run), bool(self.flags[self.run_leaf] & _PRE)) if self.run_leaf >= 0 else ""
             if text and _word(text):
-                owner = len(self.text)
-                self.text.append(text)
-                self.context.append(self.contexts[-1])
-                self.leaf.append(self.run_leaf)
+                owner = len(self.block_texts)
+                self.block_texts.append(text)
+                self.block_contexts.append(self.open_blocks[-1])
+                self.block_leaves.append(self.run_leaf)
                 self.counts.append((self.run_links, self.run_link_chars, self.run_bold_chars, self.pictures))
                 self.pictures = 0
             for i in self.run_text:

@@ -1,6 +1,6 @@
-"""Rules where a model errs: which elements of a site's pages are main content, and which are not.
+"""Rules that correct a model: which elements of a site's pages are main content, and which are not.
 
-Read from a file or a dict, checked as a whole before the first page, and looked up by the URL of a page.
+Rules are read from a file or a dict, checked before the first page, and looked up by the URL of a page.
 """
 
 from scrapy_dripper.rules.read import KINDS, RuleError, read_rules

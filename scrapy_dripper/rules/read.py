@@ -15,11 +15,11 @@ from scrapy_dripper.rules.selectors import SelectorError, find, is_xpath
 
 KINDS = ("whole", "keep", "drop")
 MOST = 10_000
-"""Rules in all."""
+"""Maximum number of rules."""
 MOST_OUTSIDE, LONGEST_OUTSIDE = 20, 1_000
-"""Rules that a request can bring, which may come from somebody else, and the characters of all their selectors."""
+"""Maximum number of rules of a request, which may come from outside, and of characters of all their selectors."""
 LARGEST = 4_000_000
-"""Bytes of a file."""
+"""Maximum size of a file, in bytes."""
 
 _name = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*").fullmatch
 _ipv6 = re.compile(r"\[[0-9a-f:.]+\]", re.I).fullmatch
@@ -28,14 +28,15 @@ WANTED = 'a dict, or a TOML or JSON file, such as {"example.com": {"drop": [".re
 
 
 class RuleError(ValueError):
-    """Something is no rule; the message says what was expected and what came."""
+    """A rule is invalid. The message says what was expected and what was found."""
 
 
 def read_rules(value: Any, *, outside: bool = False) -> Rules:
     """Return rules in the order in which they are written. Raise :exc:`RuleError` if one of them is wrong.
 
-    ``value`` is a dict from patterns to the selectors of each kind, the path of a file with one, or rules as triples.
-    Those that come from ``outside``, with a request, are few and short, and CSS, which takes linear time.
+    ``value`` is a dict that maps patterns to the selectors of each kind, the path of a file with such a dict, or rules
+    as triples. With ``outside``, they come with a request: they must be few and short, and in CSS, which takes linear
+    time.
     """
     if type(value) is Rules:
         return value
@@ -67,14 +68,14 @@ def _loaded(path: Path) -> Any:
     if len(data) > LARGEST:
         raise RuleError(f"a file of at most {LARGEST:,} bytes")
     try:
-        text = data.decode("utf-8-sig")  # editors on Windows begin a file with a mark
+        text = data.decode("utf-8-sig")  # editors on Windows begin a file with a byte order mark
         return json.loads(text, object_pairs_hook=_once) if path.suffix.lower() == ".json" else _toml(text)
     except (ValueError, RecursionError) as error:
         raise RuleError(f"{WANTED}; {path} is not well-formed: {error}") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON. Raise ValueError if it has a key twice: Python would forget the first one silently."""
+    """Return an object of JSON. Raise ValueError if it has a key twice, because Python would drop one silently."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
@@ -125,7 +126,7 @@ def _rule(pattern: Any, kind: Any, selector: Any, outside: bool) -> Rule:
 
 
 def _pattern(pattern: Any) -> str:
-    """Return a pattern without what makes no difference: scheme, port, ``www.``, upper case of the host."""
+    """Return a normalised pattern, without scheme, port and ``www.``, and with the host in lower case."""
     if isinstance(pattern, str) and len(pattern) <= 2_000:
         bare = pattern.strip()
         bare = bare.partition("://")[2] if "://" in bare[:10] else bare

@@ -10,22 +10,22 @@ from urllib.parse import quote, urlsplit
 
 LONGEST_URL = 10_000
 EVERY = "*"
-"""Pattern of all pages, those without URL too."""
+"""Pattern that matches all pages, even those without a URL."""
 _ASCII = "".join(map(chr, range(128)))
 
 
 class Rule(NamedTuple):
-    """What becomes of the elements that a selector selects, on the pages whose URLs have a pattern."""
+    """What happens to the elements that a selector selects, on pages whose URL matches a pattern."""
 
     pattern: str
-    """``*``; a host, which stands for its subdomains too; or a host and a path in which ``*`` stands for anything."""
+    """``*``; a host, which includes its subdomains; or a host and a path in which ``*`` stands for anything."""
     kind: str
     """``whole``, ``keep`` or ``drop``."""
     selector: str
 
 
 class Rules(tuple[Rule, ...]):
-    """Rules that have been checked."""
+    """Checked rules."""
 
     def of(self, url: str) -> list[Rule]:
         """Return the rules of a page, in the order in which they were written."""
@@ -35,7 +35,7 @@ class Rules(tuple[Rule, ...]):
 
     @cached_property
     def _by_host(self) -> dict[str, list[tuple[int, Rule]]]:
-        # Not by a cache that has rules as its keys: to look into that takes longer, the more rules there are.
+        # A cache with rules as its keys would take time proportional to the number of rules for each lookup.
         found: dict[str, list[tuple[int, Rule]]] = defaultdict(list)
         for number, rule in enumerate(self):
             found[host_of(rule.pattern)].append((number, rule))
@@ -43,7 +43,7 @@ class Rules(tuple[Rule, ...]):
 
 
 def host_of(pattern: str) -> str:
-    """Return the host of a pattern: ``*`` for every one."""
+    """Return the host of a pattern; ``*`` for all hosts."""
     return pattern.partition("/")[0]
 
 
@@ -53,15 +53,15 @@ def hosts_of(url: str) -> list[str]:
 
 
 def same_host(host: str) -> str:
-    """Return a host as requests name it: in IDNA, without ``www.``, a dot at its end or the brackets of IPv6."""
+    """Return a host as in the URLs of requests: in IDNA, without ``www.``, a final dot or the brackets of IPv6."""
     if not host.isascii():
-        with suppress(UnicodeError):  # it is no name that anybody can ask for
+        with suppress(UnicodeError):  # not a valid host name
             host = host.encode("idna").decode()
     return host.lower().strip("[]").rstrip(".").removeprefix("www.")
 
 
 def same_path(path: str) -> str:
-    """Return a path and query as requests name it: with what is not ASCII as bytes of UTF-8."""
+    """Return a path and query as in the URLs of requests: non-ASCII characters are percent-encoded UTF-8."""
     return path if path.isascii() else quote(path, safe=_ASCII, errors="replace")
 
 
@@ -82,7 +82,7 @@ def _parts(url: str) -> tuple[str, str]:
 
 
 def _has_path(pattern: str, path: str) -> bool:
-    """Return True if a path is one of a pattern's, in time linear in the path."""
+    """Return True if a path matches a pattern, in time linear in the path."""
     _, slash, wanted = pattern.partition("/")
     if not slash:
         return True

@@ -1,6 +1,6 @@
-"""CSS selectors on all elements of a page at once, in time linear in the page, and XPath as libxml2 has it.
+"""CSS selectors, matched on all elements of a page in linear time, and XPath as libxml2 supports it.
 
-libxml2 takes time that grows with the square of a page for ``div p``, because it compares each hit with all others. So
+For ``div p``, libxml2 takes quadratic time in the size of a page, because it compares each match with all others. So
 the selectors that cssselect parses are not translated into XPath, but matched here.
 """
 
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
 
 Test = Callable[["HtmlElement"], bool]
 Find = Callable[[Sequence["HtmlElement"], Sequence[int]], list[int]]
-"""Takes the elements of a page in document order and the number of each one's parent, -1 for the root; returns the
-numbers of those that a selector selects, in order."""
+"""Returns the numbers of the elements that a selector selects, in order. The arguments are the elements of a page in
+document order, and the number of each element's parent, -1 for the root."""
 
 logger = logging.getLogger(__name__)
 
 LONGEST = 1_000
-"""Characters of a selector."""
+"""Maximum length of a selector, in characters."""
 DEEPEST = 20
-"""How deep ``:is`` and ``:not`` may be nested: each level takes Python's stack, which is not as deep everywhere."""
+"""Maximum nesting of ``:is`` and ``:not``. Each level needs Python's stack, whose depth differs between platforms."""
 _literals = re.compile(r"\"[^\"]*\"|'[^']*'").sub
 
 
 class SelectorError(ValueError):
-    """A selector cannot be used; the message says why."""
+    """A selector cannot be used. The message says why."""
 
 
 def is_xpath(selector: str) -> bool:
-    """Return True for XPath: no CSS begins like that."""
+    """Return True if a selector is XPath. No CSS selector begins like that."""
     return selector.lstrip().startswith(("/", "(", "./"))
 
 
-@lru_cache(maxsize=10_000)  # as many as there can be rules
+@lru_cache(maxsize=10_000)  # the maximum number of rules
 def find(selector: str) -> Find:
-    """Return what finds the elements that a selector selects. Raise :exc:`SelectorError` if it is none."""
+    """Return a function that finds the elements of a selector. Raise :exc:`SelectorError` if it is invalid."""
     if not 0 < len(selector.strip()) <= LONGEST:
         raise SelectorError(f"expected from 1 to {LONGEST:,} characters")
     return _xpath(selector) if is_xpath(selector) else _css(selector)
@@ -66,9 +66,9 @@ def _css(selector: str) -> Find:
 class _Chain:
     """Simple selectors with the combinators between them: ``article > p .note``.
 
-    An element is matched by prefixes of the chain, as bits of a number: bit j is set if the first j + 1 simple
-    selectors can end there. One pass in document order is enough, for what comes before an element, above it or
-    beside it, has been looked at.
+    For each element, the matching prefixes of the chain are bits of a number: bit j is set if the first j + 1 simple
+    selectors match and end at the element. One pass in document order is enough, because ancestors and earlier siblings
+    of an element come before it.
     """
 
     def __init__(self, tree: Any, pseudo_element: object) -> None:
@@ -86,7 +86,7 @@ class _Chain:
         )
 
     def find(self, nodes: Sequence[HtmlElement], parents: Sequence[int]) -> list[int]:
-        """Return the numbers of the elements that the whole chain matches."""
+        """Return the numbers of the elements at which the whole chain matches."""
         if len(self._tests) == 1:
             return [i for i, node in enumerate(nodes) if self._tests[0](node)]
         last = 1 << (len(self._tests) - 1)
@@ -113,7 +113,7 @@ class _Chain:
 
 
 def _simple(tree: Any, depth: int = 0) -> Test:
-    """Return the test of one simple selector: a tag with classes, an id, attributes, and what it must not be."""
+    """Return a test for one simple selector: a tag with classes, an id, attributes, and negations."""
     if depth > DEEPEST:
         raise SelectorError(f"':not' and ':is' may be nested {DEEPEST} deep")
     tests: list[Test] = []
@@ -145,7 +145,7 @@ def _simple(tree: Any, depth: int = 0) -> Test:
 
 
 def _refuse_namespace(tree: Any) -> None:
-    """Raise :exc:`SelectorError` for a namespace: the elements of a page have none here."""
+    """Raise :exc:`SelectorError` for a namespace, because the elements of a page have none here."""
     if tree.namespace not in (None, "*"):
         raise SelectorError(f"namespaces are not known (got {tree.namespace}|)")
 
@@ -201,7 +201,7 @@ def _xpath(selector: str) -> Find:
         numbers = {node: i for i, node in enumerate(nodes)}
         try:
             selected = cast("list[object]", path(nodes[0]))
-        except etree.XPathError as error:  # such as a function that there is not: nobody knows before it is reached
+        except etree.XPathError as error:  # such as an unknown function, which is only detected when it is called
             _log_once(selector, str(error))
             return []
         return sorted(numbers[node] for node in selected if isinstance(node, etree._Element) and node in numbers)

@@ -13,39 +13,39 @@ from scrapy_dripper.training.measure import TRAFILATURA, Measured
 _CARD = """\
 # Model card: tagger
 
-The probability that a block of a web page is main content, in two stages. The first is the mean of gradient-boosted
-trees over {features} features of a block, and of {networks} small networks that also see those of the blocks around.
-Trees over what the first says tell which type of page it is. The second stage is trees over the page's type and what
-the first says of the page as a whole. The answer is the mean of both stages, calibrated on held-out pages. Trees over
-the answer tell the word F1 that is to be expected of the page. No part reads text beyond counts of characters and of
-some words, and the types that the page's head names. It runs through onnxruntime on a CPU. Made by `make train`; the
-seed, library versions and data hashes are in `manifest.json`.
+This model predicts the probability that a block of a web page is main content, in two stages. The first stage is the
+mean of gradient-boosted trees over {features} features of a block, and of {networks} small networks that also see the
+features of the blocks around it. Trees over the first stage's probabilities predict the page type. The second stage
+consists of trees over the page type and the first stage's probabilities on the whole page. The answer is the mean of
+both stages, calibrated on held-out pages. Trees over the answer predict the expected word F1 of the page. Of the text,
+the model only uses counts of characters and of some words, and the types in the page's head. It runs on a CPU with
+onnxruntime. It was made by `make train`; the seed, library versions and data hashes are in `manifest.json`.
 
 ## Data
 {data}
 The pages themselves belong to their publishers and are not part of this model or its repository.
 
 ## How it was measured
-The whole way from the bytes of a page to its text, fallbacks included, {folds} folds grouped by host across all sets:
-no page is measured by a model that has seen its host. Other extractors have their defaults but for what their
-names say. Means over pages:
+Pages are extracted from their bytes to their text, including fallbacks, in {folds} folds grouped by host across all
+sets, so no page is measured with a model that has seen its host. Other extractors have their default options, unless
+their names say otherwise. The figures are means over pages:
 
 * F1, P, R: words of the extracted and of the true text, in lower case, compared as multisets. The title is neutral,
-  since some ground truths have it and some have not, and Han characters and kana are words.
+  because not all ground truths have it, and Han characters and kana are words.
 * < 0.5: share of pages with a lower F1.
 * word F1: `\\w+` words, titles as the ground truth has them. It is the measure of WCXB's own evaluation.
 * In the mean of sets, every set counts the same.
 
 {figures}
 ## Pages as a whole
-The type of a page and its quality, the word F1 that is to be expected, on the same pages. The cascade is
+The tables show the predicted type and quality (the expected word F1) on the same pages. The cascade is
 `DRIPPER_MIN_QUALITY`: pages of a lower quality go to Trafilatura.
 
 {pages}
 
-## What it is bad at
+## Limitations
 {weak}
-* Pages whose content is put there by JavaScript: a crawler that does not run it has nothing to label.
+* Pages whose content is written by JavaScript: a crawler that does not run it has nothing to label.
 """
 
 _KNOWN = {
@@ -63,8 +63,8 @@ _KNOWN = {
         "dragnet (AGPL-3.0) and cleaneval are for checking only: nothing was fitted on any of them."
     ),
     "90b41925f649967134941bc55b0a98969b4d30a5ab47959938810720c5c6b2ac": (
-        "of sites whose sources are public: the true text is the Markdown that the page was made of. A few pages of "
-        "each site were learnt from, and all are measured."
+        "of sites whose sources are public: the true text is the Markdown that the page was made from. A few pages of "
+        "each site were used for training, and all are measured."
     ),
 }
 """Descriptions of known data, by hash."""
@@ -73,7 +73,7 @@ _KNOWN = {
 def _about(one: PageSet) -> str:
     strange = f"of the folder `{one.name}` (SHA-256 `{one.sha256[:16]}...`), not known to this code."
     learnt, measured = len(one.learnt), sum(sample.measure for sample in one.samples)
-    uses = f"Learnt from: {learnt:,}. Measured: {measured:,}."
+    uses = f"Used for training: {learnt:,}. Measured: {measured:,}."
     if not measured:
         uses = "Training data only: nothing is measured on them."
     return f"* {len(one.samples):,} pages {_KNOWN.get(one.sha256, strange)} {uses}"
@@ -81,7 +81,7 @@ def _about(one: PageSet) -> str:
 
 def _copies(counts: Mapping[str, int]) -> list[str]:
     kinds = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-    return [f"* Copies of pages that are learnt from, made harder on purpose: {kinds}."] if counts else []
+    return [f"* Modified copies of training pages: {kinds}."] if counts else []
 
 
 def card(sets: Sequence[PageSet], measured: Measured | None, notes: Mapping[str, Any]) -> str:

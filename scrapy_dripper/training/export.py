@@ -21,6 +21,7 @@ from scrapy_dripper.engines.tagger.model import (
     Model,
     schema_of,
 )
+from scrapy_dripper.page.blocks import CUT
 from scrapy_dripper.training.fit import CONTEXT_SHARE, NETWORK_SHARE, Fitted, predict_types
 from scrapy_dripper.training.graphs import blocks_graph, context_graph, pages_graph, quality_graph
 from scrapy_dripper.training.prepare import Example
@@ -54,6 +55,7 @@ def export(
         feature_schema=schema_of(probe.features),
         weights_sha256=hashes(folder, weights),
         decoding=decoding,
+        cut=CUT,
     )
     manifest.write(folder, **notes)
     answer = Model(folder)(probe.features)

@@ -142,13 +142,16 @@ def _fit(examples: Sequence[Example], seed: int) -> Network:
         for start in range(0, len(order), PAGES_TOGETHER):
             for group in optimizer.param_groups:
                 group["lr"] = RATE * min(1.0, (step + 1) / (WARM_UP * steps)) * (1 - step / steps)
-            some = [_part(pages[i], rng, dropped) for i in order[start : start + PAGES_TOGETHER].tolist()]
-            loss = _loss(network, [page for page in some if len(page.x)])
+            parts = [_part(pages[i], rng, dropped) for i in order[start : start + PAGES_TOGETHER].tolist()]
+            some = [page for page in parts if len(page.x)]
+            step += 1
+            if not some:  # the last pages of an epoch may be a single one of which no block is left
+                continue
+            loss = _loss(network, some)
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimizer.step()
-            step += 1
     network.eval()
     return network
 

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 STARVED = 3.0
-"""How much of the time in which the system runs other processes does not count, as a multiple of the step's limit."""
+"""Upper bound of the waiting time that does not count, as a multiple of the step's limit."""
 
 
 class StepClock:
     """Measures one step, from the creation of the object on.
 
-    A worker that is ready to run waits for its turn if the machine is busy, and the longer the lower its priority is.
-    Linux reports this *run delay*. It does not count, within bounds: a step ends after four times its limit at the
-    latest. Elsewhere, all of the time counts.
+    If the machine is busy, a worker has to wait for a core, and for longer if its priority is low. Linux reports this
+    *run delay*. It does not count, within bounds: a step ends after four times its limit at the latest. On other
+    systems, all of the time counts.
     """
 
     def __init__(self, pid: int, limit: float, now: float, delay: Callable[[int], float] | None = None) -> None:
@@ -28,7 +28,7 @@ class StepClock:
     def look(self, now: float, stood_still: float) -> float:
         """Return the seconds of the step that count so far.
 
-        ``stood_still`` are the seconds since the last call for which the calling process was suspended itself.
+        ``stood_still`` is the time since the last call, in seconds, for which the calling process itself was suspended.
         """
         self._since += stood_still
         delay = self._delay(self._pid)
@@ -40,8 +40,8 @@ class StepClock:
 def run_delay(pid: int) -> float:
     """Return how long the main thread of a process has waited for a core, in seconds since its start.
 
-    It is the second field of ``/proc/PID/schedstat`` (Linux, Documentation/scheduler/sched-stats.rst), or 0.0 where
-    there is none.
+    It is the second field of ``/proc/PID/schedstat`` (Linux, Documentation/scheduler/sched-stats.rst), or 0.0 on other
+    systems.
     """
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(Path(f"/proc/{pid}/schedstat").read_bytes().split()[1]) / 1e9

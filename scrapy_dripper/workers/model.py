@@ -1,8 +1,9 @@
-"""The process that has a large model, for all workers: started again when it ends, and given up for a while when it
-fails and fails."""
+"""The process of a large model, which serves all workers. It is restarted when it ends, with a pause if it keeps
+failing."""
 
 from __future__ import annotations
 
+import threading
 import time
 
 from scrapy_dripper.config import Config
@@ -10,34 +11,44 @@ from scrapy_dripper.workers.messages import Message
 from scrapy_dripper.workers.pool import Pool
 
 LOST_AFTER = 3
-"""Times in a row that the process dies, or hangs, before it counts as lost."""
+"""Number of consecutive failures (the process dies or hangs) after which the model counts as lost."""
 RETRY_SECONDS = 30.0
-"""Pause after which a model that was lost is tried again: a driver may have been reset, or memory be free."""
+"""Delay after which a lost model is tried again, because a driver may have been reset, or memory may be free."""
 
 
 class Model:
-    """One process, which answers the questions of workers one after the other."""
+    """One process, which answers the requests of workers one after the other."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._pool = Pool(config, 1, "model")
         self._failures, self._again, self._lost = 0, 0.0, ""
+        self._lock = threading.Lock()
 
     @property
     def pids(self) -> list[int]:
-        """The number of the process, if there is one."""
+        """The process ID, if there is a process."""
         return self._pool.pids
 
     def start(self) -> None:
-        """Start the process, unless there has been one. Raise what :meth:`Pool.start` raises."""
+        """Start the process, unless it has been started before. Raise the same errors as :meth:`Pool.start`."""
         self._pool.start()
 
     def label(self, header: dict[str, object], parts: list[bytes]) -> Message:
-        """Return what the process answers to the pages of a worker; what went wrong, as an answer too.
+        """Return the answer of the process to a worker's request. An error is returned as an answer, too.
 
-        That has a word ``lost`` while the model is given up. CUDA keeps some errors until a process ends, so a process
-        that cannot go on is ended, and the model loaded anew after a pause.
+        The answer has the key ``lost`` while the model counts as lost. Some CUDA errors persist until the process ends,
+        so a process that cannot go on is ended, and the model is loaded again after a pause.
         """
+        # Workers that wait for their turn while the model is lost must not each load it again.
+        with self._lock:
+            return self._labels(header, parts)
+
+    def close(self) -> None:
+        """End the process."""
+        self._pool.close()
+
+    def _labels(self, header: dict[str, object], parts: list[bytes]) -> Message:
         if time.monotonic() < self._again:
             return {"lost": self._lost}, []
         try:
@@ -62,10 +73,6 @@ class Model:
         else:
             self._pool.give_back(process)
         return answer
-
-    def close(self) -> None:
-        """End the process."""
-        self._pool.close()
 
     def _lose(self, why: str) -> Message:
         self._again, self._lost = time.monotonic() + RETRY_SECONDS, why

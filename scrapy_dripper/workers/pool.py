@@ -10,11 +10,11 @@ import time
 import weakref
 from collections.abc import Sequence
 
-from scrapy_dripper.config import FALLBACKS, Config, ConfigError
+from scrapy_dripper.config import ENGINES, FALLBACKS, OUT_OF_PROCESS, Config, ConfigError
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.extraction import Extraction
 from scrapy_dripper.workers.errors import ClosedError, StartError
-from scrapy_dripper.workers.process import OnSlow, Process, Relay
+from scrapy_dripper.workers.process import OnAside, Process, Relay
 from scrapy_dripper.workers.wire import Task
 
 logger = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class Pool:
         """Maximum number of processes, not counting stand-ins."""
         self._config, self._role, self._relay = config, role, relay
         self._keeps_spare, self._spare_from, self._spare_until = spare, 0.0, 0.0
-        self._own_code = config.fallback not in FALLBACKS or config.engine not in ("tagger", "qwen3")
+        self._user_code = config.fallback not in FALLBACKS or config.engine not in ENGINES
         self._memory = config.worker_memory << 20 if role == "pages" else None
         self._changed = threading.Condition()
         self._all: list[Process] = []
@@ -77,19 +77,19 @@ class Pool:
         return self._peak
 
     @property
-    def stand_ins(self) -> int:
+    def most_stand_ins(self) -> int:
         """Maximum number of stand-ins."""
         return max(STAND_INS, self.most)
 
     @property
-    def suspects(self) -> int:
+    def most_suspects(self) -> int:
         """Maximum number of suspect pages in progress. One stand-in is reserved for pages that turn out to be slow."""
-        return self.stand_ins - 1
+        return self.most_stand_ins - 1
 
     @property
-    def aside(self) -> int:
+    def aside_count(self) -> int:
         """Number of workers that are set aside and have a stand-in."""
-        return min(self.stand_ins, sum(process.aside for process in self._all))
+        return min(self.most_stand_ins, sum(process.aside for process in self._all))
 
     def start(self) -> None:
         """Start the first worker and wait until it is ready. Do nothing if a worker has been ready before.
@@ -104,15 +104,17 @@ class Pool:
                     self.give_back(self.lease())
                 return
             except StartError:  # noqa: PERF203 - each start takes a process
-                # The first worker may have been killed by accident, and without it the whole crawl has none.
+                # The first worker may have been killed by accident, and without it the crawl would have no workers.
                 if attempt == FIRST_STARTS or time.monotonic() - began > START_SECONDS / 2:
                     raise
                 time.sleep(FIRST_PAUSE)
 
-    def extract(self, tasks: Sequence[Task], *, aside: bool = False, on_slow: OnSlow | None = None) -> list[Extraction]:
+    def extract(
+        self, tasks: Sequence[Task], *, aside: bool = False, on_aside: OnAside | None = None
+    ) -> list[Extraction]:
         """Return one extraction per task, in order. Wait for a worker if all are busy.
 
-        With ``aside``, the worker is set aside from the start. ``on_slow`` is called from another thread when the
+        With ``aside``, the worker is set aside from the start. ``on_aside`` is called from another thread when the
         worker is set aside.
 
         Raise :exc:`~scrapy_dripper.workers.errors.WorkerError` if the worker ended or had to be killed,
@@ -124,7 +126,7 @@ class Pool:
         except (ModelError, ConfigError) as error:  # start() was not called before
             raise StartError(str(error)) from None
         try:
-            answers = process.extract(tasks, self._relay, time.monotonic, on_slow)
+            answers = process.extract(tasks, self._relay, time.monotonic, on_aside)
         except BaseException as error:
             self.forget(process)
             self._expect_more()
@@ -147,9 +149,9 @@ class Pool:
 
     def lease(self, aside: bool = False) -> Process:
         """Return a worker for exclusive use by the caller."""
-        since, own = time.monotonic(), aside
+        since, beyond = time.monotonic(), aside
         while True:
-            process = self._take(since, aside, own)
+            process = self._take(since, aside, beyond)
             if process is not None:
                 return process
             try:
@@ -158,51 +160,51 @@ class Pool:
                 if not self._all:
                     raise
                 logger.debug("no further worker process can be started: %(error)s", {"error": error})
-                since, own = time.monotonic() + PAUSE_SECONDS, False
+                since, beyond = time.monotonic() + PAUSE_SECONDS, False
             finally:
                 with self._changed:
                     self._starting = False
                     self._changed.notify_all()
 
-    def _take(self, since: float, aside: bool, own: bool) -> Process | None:
+    def _take(self, since: float, aside: bool, beyond: bool) -> Process | None:
         """Wait for an idle worker and return it, or None if the caller is to start another one.
 
-        With ``own``, leave the configured number of workers to other pages.
+        With ``beyond``, leave the configured number of workers to other pages.
         """
         with self._changed:
             while True:
                 if self._closed:
                     raise ClosedError
-                if not aside or self.aside < self.suspects:
-                    while self._idle and not (own and self._quick <= self.most):
+                if not aside or self.aside_count < self.most_suspects:
+                    while self._idle and not (beyond and self._quick <= self.most):
                         process = self._idle.pop()
                         if not process.has_ended():
                             process.aside = aside
                             return process
                         self._all.remove(process)  # ended between two pages, so no page is the cause
                         process.kill()
-                    if not self._starting and self._grows(time.monotonic() - since, own):
+                    if not self._starting and self._grows(time.monotonic() - since, beyond):
                         self._starting = True
                         return None
                 self._changed.wait(TICK)
 
     @property
     def _quick(self) -> int:
-        return len(self._all) - self.aside
+        return len(self._all) - self.aside_count
 
     @property
     def _has_room(self) -> bool:
-        return len(self._all) < self.most + self.stand_ins
+        return len(self._all) < self.most + self.most_stand_ins
 
-    def _grows(self, waited: float, own: bool) -> bool:
+    def _grows(self, waited: float, beyond: bool) -> bool:
         if not self._all:
             return True
-        if own:
+        if beyond:
             return self._has_room
         return self._quick < self.most and waited >= (GROW_SECONDS if self._quick else 0.0)
 
     def _start(self, aside: bool = False) -> Process:
-        process = Process(self._config, self._role, self._memory, self._own_code, self._worked)
+        process = Process(self._config, self._role, self._memory, self._user_code, self._worked)
         process.aside = aside
         with self._changed:
             if self._closed:
@@ -341,4 +343,4 @@ def processes(config: Config) -> int:
     if config.processes is not None:
         return config.processes
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores - 1) + (2 if config.engine == "qwen3" else 0)
+    return max(1, cores - 1) + (2 if config.engine in OUT_OF_PROCESS else 0)

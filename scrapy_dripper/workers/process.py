@@ -25,23 +25,26 @@ from scrapy_dripper.workers.wire import PARTS, Task, pack_config, pack_tasks, un
 
 Relay = Callable[[dict[str, Any], list[bytes]], Message]
 """Answers a worker's request to a model in another process."""
-OnSlow = Callable[["int | None"], None]
-"""Called with the index of the slow task, or None if it is unknown."""
+OnAside = Callable[["int | None"], None]
+"""Called when a worker is set aside, with the index of the task that takes long, or None if it is unknown."""
 
 _MAIN = Path(__file__).parents[1] / "child" / "__main__.py"
 _ENVIRONMENT = frozenset(
     "PATH HOME LANG LC_ALL LC_CTYPE TZ TMPDIR TEMP TMP SYSTEMROOT SYSTEMDRIVE WINDIR "
-    "LD_LIBRARY_PATH DYLD_LIBRARY_PATH DYLD_FALLBACK_LIBRARY_PATH ORT_DISABLE_TELEMETRY".split()
+    "LD_LIBRARY_PATH DYLD_LIBRARY_PATH DYLD_FALLBACK_LIBRARY_PATH NVIDIA_TF32_OVERRIDE".split()
 )
-"""Environment variables that a worker inherits. Keys and proxies are not among them."""
+_PREFIXES = ("CUDA_", "CUDNN_", "CUBLAS_", "ORT_")
+"""Environment variables that a worker inherits, by name and by prefix. Those of the prefixes choose and configure the
+GPU. Keys and proxies are not among them: ``NVIDIA_`` is no prefix because of ``NVIDIA_API_KEY``."""
 in_worker: Callable[[], None] | None = None
 """Set in a worker process. A worker must not start another worker, so this function ends it."""
 ASIDE_SECONDS = 0.5
-"""Duration of a step after which other pages no longer wait for its worker. Ordinary steps take a twentieth of it."""
-SLOW_SECONDS = 1.0
+"""Duration of a step after which its worker is set aside: other pages no longer wait for it. Ordinary steps take a
+twentieth of it."""
+LOW_PRIORITY_SECONDS = 1.0
 """Duration of a step after which its worker gets a lower priority, and is replaced once it has answered."""
 LOW_PRIORITY = 10
-"""The ``nice`` value of a slow worker, which gives it a tenth of the usual CPU share while others need the cores. 19
+"""The ``nice`` value of such a worker, which gives it a tenth of the usual CPU share while others need the cores. 19
 would give it a seventieth, and then legitimate heavy pages would not end in time."""
 # A process group of its own keeps Ctrl-C away from the worker. A session of its own would do so, too, but Linux divides
 # CPU time among sessions first (sched(7), autogroup). The crawl, which mostly sleeps, would then wait some hundred
@@ -58,10 +61,10 @@ _ANSWER_GROWTH = 128
 class Process:
     """A worker process for one thread at a time. :meth:`check` and :meth:`kill` can be called from any thread."""
 
-    def __init__(self, config: Config, role: str, memory: int | None, own_code: bool, again: bool = False) -> None:
+    def __init__(self, config: Config, role: str, memory: int | None, user_code: bool, again: bool = False) -> None:
         """Start the process without waiting until it is ready. Raise :exc:`StartError` if that fails.
 
-        ``role`` is ``"pages"`` or ``"model"``. ``memory`` limits its address space, in bytes. With ``own_code``, user
+        ``role`` is ``"pages"`` or ``"model"``. ``memory`` limits its address space, in bytes. With ``user_code``, user
         code runs in it, which may need the whole environment. With ``again``, the engine was loaded successfully
         before; if loading fails this time, pages fall back until it succeeds.
         """
@@ -75,15 +78,15 @@ class Process:
         """Peak memory as of its last answer, in bytes; 0 if the system does not report it."""
         self.aside = False
         """True if the worker has a slow or suspect page, so that a stand-in may take its place."""
-        self.slow = False
+        self.is_low_priority = False
         """True if the current step took so long that the worker's priority was lowered."""
         self.idle_since = 0.0
         self._at_pages = False
         self._clock: StepClock | None = None
         self._missed: float | None = None
         self._step: int | None = None
-        self._on_slow: OnSlow | None = None
-        environment = {name: value for name, value in os.environ.items() if own_code or name in _ENVIRONMENT}
+        self._on_aside: OnAside | None = None
+        environment = {name: value for name, value in os.environ.items() if user_code or _is_inherited(name)}
         self._startup = {
             "memory": memory,
             "path": _path(),
@@ -157,18 +160,18 @@ class Process:
         return self._popen.poll() is not None
 
     def extract(
-        self, tasks: Sequence[Task], relay: Relay | None, now: Callable[[], float], on_slow: OnSlow | None = None
+        self, tasks: Sequence[Task], relay: Relay | None, now: Callable[[], float], on_aside: OnAside | None = None
     ) -> list[Extraction]:
         """Return one extraction per task, in order.
 
-        ``on_slow`` is called from another thread when the worker is set aside. Raise :exc:`WorkerError` if the worker
+        ``on_aside`` is called from another thread when the worker is set aside. Raise :exc:`WorkerError` if the worker
         ended or had to be killed; it cannot be used again.
         """
         header, bodies = pack_tasks(tasks)
         limits = [task.seconds for task in tasks]
         most = _ANSWER_BYTES + _ANSWER_GROWTH * sum(map(len, bodies))
         step = self._step = None
-        self._on_slow = on_slow
+        self._on_aside = on_aside
         try:
             self._begin(now, max(limits))
             self._at_pages = True
@@ -255,10 +258,10 @@ class Process:
         elif self._at_pages:
             if not self.aside and taken > ASIDE_SECONDS:
                 self.aside = True
-                if self._on_slow is not None:
-                    self._on_slow(self._step)
-            if not self.slow and taken > SLOW_SECONDS:
-                self.slow = self.tired = True  # its priority cannot be raised again
+                if self._on_aside is not None:
+                    self._on_aside(self._step)
+            if not self.is_low_priority and taken > LOW_PRIORITY_SECONDS:
+                self.is_low_priority = self.tired = True  # its priority cannot be raised again
                 _put_behind(self.pid)
 
     def end(self) -> None:
@@ -308,6 +311,10 @@ class Process:
             with contextlib.suppress(ValueError):
                 return f"it was ended by {signal.Signals(-code).name}"
         return f"it ended with exit code {code}"
+
+
+def _is_inherited(name: str) -> bool:
+    return name in _ENVIRONMENT or name.startswith(_PREFIXES)
 
 
 def _path() -> list[str]:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.fallback import OWN, SUSPECT, fall_back, nothing
+from scrapy_dripper.fallback import PARSING, SUSPECT, fall_back, nothing
 from scrapy_dripper.retrieval import with_front_matter
 from scrapy_dripper.workers.danger import is_dangerous
 from scrapy_dripper.workers.errors import StartError, WorkerError
@@ -31,13 +31,13 @@ class Isolation(Protocol):
         """Release all resources."""
 
 
-def isolation(config: Config, *, own_engine: bool = False) -> Isolation:
+def isolation(config: Config, *, local_engine: bool = False) -> Isolation:
     """Return the isolation that ``DRIPPER_SANDBOX`` selects.
 
-    With ``own_engine``, the engine is an object of this process, so pages stay here and only fallbacks may run in the
+    With ``local_engine``, the engine is an object of this process, so pages stay here and only fallbacks may run in the
     worker. Raise :exc:`ConfigError` if ``DRIPPER_SANDBOX`` is ``always`` but pages cannot run in a worker.
     """
-    return NoSandbox() if config.sandbox == "never" else Sandbox(config, own_engine=own_engine)
+    return NoSandbox() if config.sandbox == "never" else Sandbox(config, local_engine=local_engine)
 
 
 class NoSandbox:
@@ -58,13 +58,13 @@ class NoSandbox:
 class Sandbox:
     """One worker process, which is started when it is needed and replaced when it ends."""
 
-    def __init__(self, config: Config, *, own_engine: bool = False) -> None:
+    def __init__(self, config: Config, *, local_engine: bool = False) -> None:
         """Same parameters and errors as :func:`isolation`."""
-        self._mode, self._own_engine, self._warned = config.sandbox, own_engine, False
+        self._mode, self._local_engine, self._warned = config.sandbox, local_engine, False
         self._config = config if config.fallback in FALLBACKS else replace(config, fallback="none")
         self._pool = Pool(self._config, 1)
         if self._mode == "always":
-            if own_engine:
+            if local_engine:
                 raise ConfigError(
                     "DRIPPER_SANDBOX is 'always', but a worker process cannot use an engine object of this process: "
                     "name the engine in DRIPPER_ENGINE"
@@ -91,10 +91,10 @@ class Sandbox:
         """Extract a document in the worker if it is dangerous or ``DRIPPER_SANDBOX`` is ``always``."""
         if not self._takes(document):
             return None
-        own = config.fallback in FALLBACKS
-        asked = config if own else replace(config, fallback="none")
+        built_in = config.fallback in FALLBACKS
+        asked = config if built_in else replace(config, fallback="none")
         found = self._ask(Task(document, asked))
-        if found is None or own or found.fallback_reason is None or found.source != "fallback:none":
+        if found is None or built_in or found.fallback_reason is None or found.source != "fallback:none":
             return found
         answer = fall_back(document, config, found.fallback_reason, found.error)
         if found.fallback_reason is FallbackReason.LOW_QUALITY and answer.is_empty:
@@ -116,10 +116,10 @@ class Sandbox:
     def _takes(self, document: Document) -> bool:
         if self._mode == "always":
             return True
-        return not self._own_engine and is_dangerous(document.html)
+        return not self._local_engine and is_dangerous(document.html)
 
     def _takes_fallback(self, document: Document, config: Config, reason: FallbackReason) -> bool:
-        if config.fallback not in OWN:
+        if config.fallback not in PARSING:
             return False
         return self._mode == "always" or reason in SUSPECT or is_dangerous(document.html, searched=True)
 

@@ -1,10 +1,10 @@
-"""Workers, and the process of a large model, that the crawls of one process share."""
+"""The workers, and the process of a large model, that the crawls of one process share."""
 
 from __future__ import annotations
 
 import threading
 
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import OUT_OF_PROCESS, Config
 from scrapy_dripper.fallback import dotted_path
 from scrapy_dripper.workers.model import Model
 from scrapy_dripper.workers.pool import Pool, processes
@@ -13,32 +13,32 @@ _SHARED_BY = (
     *("engine", "model", "cascade", "device", "threads", "sdpa_kernel", "max_tokens", "window_tokens"),
     *("truncate_chars", "guess_language", "worker_memory", "processes"),
 )
-"""Options that a worker has for good; all others come with each page."""
+"""Options that are fixed for a worker. All others are sent with each page."""
 _shared: dict[tuple[object, ...], Shared] = {}
 _lock = threading.Lock()
 
 
 class Shared:
-    """The pool that the crawls of this process share, with the process of their model if that is a large one."""
+    """A pool that crawls of this process share, with the process of their model if that is a large one."""
 
     def __init__(self, key: tuple[object, ...], config: Config) -> None:
         self._key, self._crawls = key, 0
-        self._model = Model(config) if config.engine == "qwen3" else None
+        self._model = Model(config) if config.engine in OUT_OF_PROCESS else None
         relay = None if self._model is None else self._model.label
         self.pool = Pool(config, processes(config), relay=relay, spare=True)
 
     def start(self) -> None:
-        """Start the first worker of each kind; raise what :meth:`Pool.start` raises."""
+        """Start the first worker of each kind. Raise the same errors as :meth:`Pool.start`."""
         if self._model is not None:
             self._model.start()
         self.pool.start()
 
     def open(self) -> None:
-        """Count a crawl."""
+        """Register a crawl."""
         self._crawls += 1
 
     def close(self) -> None:
-        """Count a crawl that has ended; with the last one, all processes end."""
+        """Unregister a crawl. The processes end with the last crawl."""
         with _lock:
             self._crawls -= 1
             if self._crawls:
@@ -50,10 +50,10 @@ class Shared:
 
 
 def shared_pool(config: Config) -> Shared:
-    """Return the workers of this process for a configuration, the first one started; each caller closes them once.
+    """Return the workers of this process for a configuration, with the first one started. Each caller closes them once.
 
-    Raise :exc:`ConfigError` if the fallback is a callable that a worker cannot import, and what :meth:`Pool.start`
-    raises.
+    Raise :exc:`ConfigError` if the fallback is a callable that a worker cannot import, and the same errors as
+    :meth:`Pool.start`.
     """
     key = (*(getattr(config, name) for name in _SHARED_BY), dotted_path(config.fallback))
     with _lock:

@@ -23,7 +23,7 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A document to extract. If a reason is given, it goes to its fallback straight away."""
+    """A document to extract. With a ``reason``, the worker runs the fallback."""
 
     document: Document
     config: Config
@@ -41,8 +41,8 @@ class Task:
 def pack_config(config: Config) -> Values:
     """Return the options that differ from their defaults. A callable becomes its dotted path.
 
-    Rules are left out: those of a page go with it. A crawl can have thousands, and a worker would read them anew for
-    every batch.
+    Rules are left out, because each page is sent with its own rules. A crawl can have thousands of rules, which a
+    worker would read again for every batch.
     """
     values = {f.name: getattr(config, f.name) for f in fields(config) if getattr(config, f.name) != f.default}
     values.pop("rules", None)

@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from shards import document, shards, structured
 
 from scrapy_dripper.cli import main
+from tests.corpus.shards import document, shards, structured
 
 pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra [corpus]")
 pytest.importorskip("datatrove", reason="needs the extra [corpus]")
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[2]
 PATIENCE = 120
-OWN = ("--engine", "corpus_engines.AllMain", "--fallback", "none")
+OWN = ("--engine", "tests.corpus.corpus_engines.AllMain", "--fallback", "none")
 
 
 started: list[subprocess.Popen[str]] = []
@@ -37,7 +37,7 @@ def _end() -> Iterator[None]:
 
 def command(*arguments: object) -> subprocess.Popen[str]:
     """Start the command as a user does."""
-    path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(
         [sys.executable, "-m", "scrapy_dripper", "corpus", "extract", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": path},

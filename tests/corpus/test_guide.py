@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from shards import shards, structured
+
+from tests.corpus.shards import shards, structured
 
 pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra [corpus]")
 pytest.importorskip("datatrove", reason="needs the extra [corpus]")

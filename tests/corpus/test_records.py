@@ -16,9 +16,9 @@ from fastwarc import GzipWriter, Lz4Writer, ZstdWriter
 from fastwarc.warc import WarcRecordType
 from hypothesis import given
 from hypothesis import strategies as st
-from shards import HTML, record
 
 from scrapy_dripper.page.decode import decode
+from tests.corpus.shards import HTML, record
 
 pytest.importorskip("scrapy_dripper.corpus.records", reason="needs FastWARC 2", exc_type=ImportError)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shards import HTML, record, shards, structured, write
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
+from tests.corpus.shards import HTML, record, shards, structured, write
 
 datatrove = pytest.importorskip("datatrove", reason="needs the extra [corpus]")
 
@@ -151,7 +151,7 @@ def test_the_text_is_what_was_asked_for(output: str, begins: str) -> None:
 
 def test_a_poison_page_loses_only_itself() -> None:
     """One that crashes its process, one that hangs in it, one that takes all memory; with worker processes."""
-    config = Config(engine="corpus_engines.AllMain", fallback="none", timeout=3, batch_size=4)
+    config = Config(engine="tests.corpus.corpus_engines.AllMain", fallback="none", timeout=3, batch_size=4)
     poison = {3: "SEGFAULT", 9: "HANG", 14: "MEMORY"}
     step = DripperExtractor(config, processes=2)
     found = list(step(iter(rows(*(page(poison.get(number, "Nothing")) for number in range(20))))))

@@ -81,6 +81,7 @@ def manifest(folder: Path, **changes: Any) -> None:
         (lambda f: manifest(f, engine="qwen3"), "is for engine 'qwen3'"),
         (lambda f: manifest(f, format=99), "format 99"),
         (lambda f: manifest(f, feature_schema="0"), "was trained for other features"),
+        (lambda f: manifest(f, cut=99), "blocks cut by version 99 of the rules; this version cuts by 1: train"),
         (lambda f: manifest(f, weights_sha256="0"), "is damaged"),
         (lambda f: (f / "blocks.onnx").unlink(), "Cannot read"),
         (lambda f: (f / "context.onnx").unlink(), "Cannot read"),

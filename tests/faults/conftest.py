@@ -1,6 +1,6 @@
 """A site in its own process, crawls in theirs, and a table of what they came to.
 
-``FAULTS_PAGES=20000`` makes every crawl ten times as long, ``FAULTS_TABLE=FILE`` writes the table.
+``FAULTS_PAGES=2000`` makes every crawl eight times as long, ``FAULTS_TABLE=FILE`` writes the table.
 """
 
 from __future__ import annotations
@@ -13,15 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from books import ROWS, Books, table
-from harness import HERE, PAGES, PATIENCE, Crawl, run
+
+from tests.faults.books import ROWS, Books, table
+from tests.faults.harness import PAGES, PATIENCE, ROOT, Crawl, run
 
 
 @pytest.fixture(scope="session")
 def fault_site() -> Iterator[str]:
     """The address of the site."""
     server = subprocess.Popen(
-        [sys.executable, str(HERE / "fault_site.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "tests.faults.fault_site"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert server.stdin is not None
     assert server.stdout is not None

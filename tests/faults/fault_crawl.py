@@ -1,6 +1,7 @@
-"""A crawl in a process of its own, with a ledger: ``fault_crawl.py JSON``; the keys are in :data:`DEFAULTS`.
+"""A crawl in a process of its own, with a ledger: ``python -m tests.faults.fault_crawl JSON``.
 
-The ledger, a JSON file, says what went in, what came out, and what is left of the process when the crawl is over.
+The keys of the JSON are in :data:`DEFAULTS`. The ledger, a JSON file, says what went in, what came out, and what is
+left of the process when the crawl is over.
 """
 
 from __future__ import annotations
@@ -25,9 +26,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from fault_engine import Faulty, Rules, exception, over
-from fault_processes import children, files
-from fault_site import kind_of
 from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerProcess, Crawler, CrawlerProcess
 from scrapy.exceptions import DropItem, StopDownload
@@ -38,6 +36,9 @@ import scrapy_dripper.crawl.threads
 import scrapy_dripper.extractor
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.workers.process import Process
+from tests.faults.fault_engine import Faulty, Rules, exception, over
+from tests.faults.fault_processes import children, files
+from tests.faults.fault_site import kind_of
 
 DEFAULTS: dict[str, Any] = {
     "process": "AsyncCrawlerProcess",  # or "CrawlerProcess", or "reactorless"
@@ -48,7 +49,7 @@ DEFAULTS: dict[str, Any] = {
     "pages": 2_050,
     "site": {},  # faults of the site
     "faults": {},  # faults of the engine
-    "fallback_faults": {},  # faults of the fallback "fault_worker.fallback"
+    "fallback_faults": {},  # faults of the fallback "tests.faults.fault_worker.fallback"
     "seconds": 3.0,  # how long the engine sleeps
     "spider": {},  # what the callback does
     "lists": False,  # find the pages by links
@@ -214,7 +215,8 @@ class FaultSpider(Spider):
                 kind = kind_of(number, job["site"]) or "p"
                 if kind != "p" and not turn:
                     self.ledger.note(kind, number)
-                yield self.request(number, f"{job['url']}/{kind}/{number}", dont_filter=True)
+                meta = {"download_timeout": 3} if kind == "silent" else {}
+                yield self.request(number, f"{job['url']}/{kind}/{number}", dont_filter=True, meta=meta)
 
     def request(self, number: int, url: str, **kwargs: Any) -> Request:
         self.ledger.requests.append(number)
@@ -435,7 +437,7 @@ def refusing_processes() -> Iterator[None]:
 
 
 def tell_workers(ledgers: dict[str, Ledger], path: Path) -> None:
-    """Write down what engine and fallback are to do in worker processes, for :mod:`fault_worker`."""
+    """Write down what engine and fallback are to do in worker processes, for :mod:`tests.faults.fault_worker`."""
     names = ("engine", "faults", "fallback_faults", "seconds", "vanish", "at", "stuck")
     jobs = {name: {key: ledger.job[key] for key in names} for name, ledger in ledgers.items()}
     path.write_text(json.dumps(jobs), encoding="utf-8")
@@ -525,7 +527,11 @@ def main() -> None:
 
 def new_process(job: dict[str, Any]) -> Any:
     """Return the process of Scrapy's that the job asks for."""
-    ours = {"DRIPPER_PROCESSES": job["processes"], "DRIPPER_ENGINE": "fault_worker.load"} if job["processes"] else {}
+    ours = (
+        {"DRIPPER_PROCESSES": job["processes"], "DRIPPER_ENGINE": "tests.faults.fault_worker.load"}
+        if job["processes"]
+        else {}
+    )
     settings = {**SETTINGS, **DOORS[job["door"]], **ours, **job["settings"]}
     if job["process"] == "reactorless":
         settings["TWISTED_REACTOR_ENABLED"] = False

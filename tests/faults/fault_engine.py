@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from fault_site import Faults, kind_of
 
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits
+from tests.faults.fault_site import Faults, kind_of
 
 Note = Callable[[str, int], None]
 """Told the kind of a fault and the page, when it happens."""

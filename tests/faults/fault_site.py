@@ -1,5 +1,6 @@
-"""A web site whose faults are in its addresses: ``fault_site.py`` prints its port and serves until its input ends.
+"""A web site whose faults are in its addresses.
 
+``python -m tests.faults.fault_site`` prints its port and serves until its input ends.
 ``/KIND/N`` is page number N as KIND has it; what the kinds do is in :data:`KINDS`.
 """
 

@@ -13,12 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fault_engine import DEADLY, Faulty, Rules, exception, number_of
-from fault_site import kind_of
-
 from scrapy_dripper.child import server
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.tagger import Tagger
+from tests.faults.fault_engine import DEADLY, Faulty, Rules, exception, number_of
+from tests.faults.fault_site import kind_of
 
 JOBS: dict[str, dict[str, Any]] = json.loads(Path(os.environ["FAULTS_WORKERS"]).read_text(encoding="utf-8"))
 FIRST = next(iter(JOBS))

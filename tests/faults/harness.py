@@ -15,14 +15,15 @@ from typing import Any
 
 import pytest
 import scrapy
-from books import Books
-from fault_processes import is_worker
 
-PAGES = int(os.environ.get("FAULTS_PAGES", "2000"))
+from tests.faults.books import Books
+from tests.faults.fault_processes import is_worker
+
+PAGES = int(os.environ.get("FAULTS_PAGES", "250"))
 """How many responses a crawl has at least."""
 PATIENCE = 900
 """Seconds after which a crawl counts as one that does not end; none that passes gets near."""
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[2]
 ORPHAN_SECONDS = 5
 """How long a worker process may live on without its crawl."""
 
@@ -41,7 +42,8 @@ def run(scenario: str, report: Path, job: dict[str, Any]) -> dict[str, Books]:
         path.unlink(missing_ok=True)
     job = {"report": str(report), "pages": PAGES + 50, "at": PAGES, **job}
     process = subprocess.Popen(
-        [sys.executable, str(HERE / "fault_crawl.py"), json.dumps(job)],
+        [sys.executable, "-m", "tests.faults.fault_crawl", json.dumps(job)],
+        cwd=ROOT,
         stderr=subprocess.PIPE,  # not a file: the crawl may limit the size of files
         text=True,
         preexec_fn=os.setpgrp,  # what it leaves behind is in its group

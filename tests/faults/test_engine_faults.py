@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 import scrapy_dripper.models
-from books import Books
-from fault_site import kind_of, pages_of
-from harness import Crawl
+
+from tests.faults.books import Books
+from tests.faults.fault_site import kind_of, pages_of
+from tests.faults.harness import Crawl
 
 NOW_AND_THEN = {
     "raise": [101, 1],
@@ -21,7 +22,7 @@ NOW_AND_THEN = {
     "long": [101, 6],
     "fewer": [101, 7],
     "exit": [500, 110],
-    "die": [500, 360],
+    "die": [500, 210],
     "sleep": [1000, 250],
 }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harness import Crawl
+
+from tests.faults.harness import Crawl
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

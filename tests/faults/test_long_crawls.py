@@ -6,8 +6,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from fault_site import kind_of, pages_of
-from harness import Crawl
+
+from tests.faults.fault_site import kind_of, pages_of
+from tests.faults.harness import Crawl
 
 SITE = {
     "moved": [60, 1],
@@ -33,7 +34,7 @@ SPIDER = {
     "stop": [60, 16],
     "stop_fail": [60, 18],
 }
-ENGINE = {"raise": [60, 20], "nan": [60, 22], "die": [1000, 524]}
+ENGINE = {"raise": [60, 20], "nan": [60, 22], "die": [1000, 224]}
 EARLY = {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}
 
 
@@ -50,12 +51,11 @@ def test_everything_at_once(crawl: Crawl, pages: int, processes: int) -> None:
         spider=SPIDER,
         faults=ENGINE,
         settings={
-            "DOWNLOAD_TIMEOUT": 10 if processes else 20,
             "DOWNLOAD_MAXSIZE": 200_000,
             "RETRY_ENABLED": True,
             "RETRY_TIMES": 1,
-            "ITEM_PIPELINES": {"fault_crawl.Mishaps": 300},
-            "SPIDER_MIDDLEWARES": {"fault_crawl.Filter": 500},
+            "ITEM_PIPELINES": {"tests.faults.fault_crawl.Mishaps": 300},
+            "SPIDER_MIDDLEWARES": {"tests.faults.fault_crawl.Filter": 500},
         },
     )
 
@@ -89,7 +89,7 @@ def test_pages_from_a_cache_and_one_response_for_two_requests(crawl: Crawl, page
         settings={
             "HTTPCACHE_ENABLED": True,
             "HTTPCACHE_DIR": str(tmp_path / "cache"),
-            "DOWNLOADER_MIDDLEWARES": {**EARLY, "fault_crawl.Twice": 890},
+            "DOWNLOADER_MIDDLEWARES": {**EARLY, "tests.faults.fault_crawl.Twice": 890},
         },
     )
 

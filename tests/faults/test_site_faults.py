@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from fault_site import kind_of, pages_of
-from harness import Crawl
+
+from tests.faults.fault_site import kind_of, pages_of
+from tests.faults.harness import Crawl
 
 BROKEN = {
     "reset": [80, 1],

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Crawl
+
+from tests.faults.harness import Crawl
 
 
 def workers(processes: int) -> str:
@@ -36,7 +37,10 @@ def test_closespider_within_a_batch(
     values = {"ITEMCOUNT": pages, "PAGECOUNT": pages, "TIMEOUT": 0.2, "ERRORCOUNT": pages // 50}
     settings: dict[str, Any] = {f"CLOSESPIDER_{name}": values[name], "DRIPPER_BATCH_SIZE": 100}
     if name == "TIMEOUT":
-        settings["EXTENSIONS"] = {"scrapy.extensions.closespider.CloseSpider": None, "fault_crawl.LateCloseSpider": 0}
+        settings["EXTENSIONS"] = {
+            "scrapy.extensions.closespider.CloseSpider": None,
+            "tests.faults.fault_crawl.LateCloseSpider": 0,
+        }
 
     books = crawl(
         f"CLOSESPIDER_{name} within a batch, {door}, {process}{workers(processes)}",

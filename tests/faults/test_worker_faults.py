@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import scrapy_dripper.models
-from books import Books
-from fault_site import Faults, kind_of, pages_of
-from harness import Crawl
 
 from scrapy_dripper.workers.pool import STAND_INS
+from tests.faults.books import Books
+from tests.faults.fault_site import Faults, kind_of, pages_of
+from tests.faults.harness import Crawl
 
 SOFT = {
     "raise": [101, 1],
@@ -157,14 +157,14 @@ def test_a_fallback_that_fails(crawl: Crawl, pages: int) -> None:
         processes=2,
         faults=failing,
         fallback_faults=fallback,
-        settings={"DRIPPER_TIMEOUT": 2, "DRIPPER_FALLBACK": "fault_worker.fallback"},
+        settings={"DRIPPER_TIMEOUT": 2, "DRIPPER_FALLBACK": "tests.faults.fault_worker.fallback"},
     )
 
     books.balance()
     books.balance_items()
     assert len(books.by) == pages + 50
     expected = {
-        None: ("fallback:fault_worker.fallback", "engine_error"),
+        None: ("fallback:tests.faults.fault_worker.fallback", "engine_error"),
         "raise": ("fallback:empty", "engine_error"),
         "os_exit": ("fallback:none", "worker_error"),
         **dict.fromkeys(("sleep", "spin"), ("fallback:none", "timeout")),

@@ -16,8 +16,8 @@ from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.influence import CORRECTIONS
 from scrapy_dripper.engines.tagger.learnt import LEARNT
 from scrapy_dripper.page import read
+from tests.cli.test_doctor import doctor
 from tests.learning.conftest import SITE, TOPICS, correct, html, is_main, page_of
-from tests.test_doctor_command import doctor
 
 NEW = TOPICS[6]
 """The topic of a page that nobody has corrected."""

@@ -17,7 +17,7 @@ from scrapy_dripper import Document, Extractor
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines import headline
 from scrapy_dripper.engines.tagger import twins
-from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.extraction import Extraction, FallbackReason
 from scrapy_dripper.fallback import shell, trafilatura_output
 from scrapy_dripper.fallback.trafilatura_output import MAX_PARAGRAPHS
 from scrapy_dripper.fallback.trees import MAX_DEPTH, limited_tree
@@ -29,7 +29,7 @@ from scrapy_dripper.output.math import delimiters, sources
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.head import MOST_NAMES
 from scrapy_dripper.page.parse import parse
-from tests.security.checks import AllMain
+from scrapy_dripper.testing import FakeEngine
 
 HEAD = "<h1>Title</h1><p>" + "word " * 40 + "</p>"
 
@@ -59,9 +59,14 @@ READ: dict[str, tuple[Any, str, Callable[[int], str]]] = {
 """By name: a module, the function of it that reads, and the page of a size."""
 
 
+def _fall_back(page: str) -> Extraction:
+    extractor = Extractor(Config(sandbox="never"), engine=FakeEngine())
+    return extractor.fall_back(Document(page), FallbackReason.ENGINE_ERROR)
+
+
 @pytest.fixture(scope="module")
 def extractor() -> Extractor:
-    return Extractor(Config(sandbox="never", fallback="empty", max_output=10_000), engine=AllMain())
+    return Extractor(Config(sandbox="never", fallback="empty", max_output=10_000), engine=FakeEngine())
 
 
 @pytest.mark.parametrize("name", READ)
@@ -85,6 +90,21 @@ def test_what_is_read_grows_with_the_page(name: str, extractor: Extractor, monke
 
     assert counts[2] <= 2.5 * counts[1] + 1_000, counts
     assert counts[2] <= 60 * len(page(440)), counts
+
+
+def test_nodes_in_boxes_that_are_named_as_line_numbers(extractor: Extractor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one letter far down says that they are none; no box near it is read to find that out."""
+    texts_by_node, read = lines._texts_by_node, 0
+
+    def counted(element: Any) -> Iterator[str]:
+        nonlocal read
+        for text in texts_by_node(element):
+            read += 1
+            yield text
+
+    monkeypatch.setattr(lines, "_texts_by_node", counted)
+    extractor.extract([HEAD + ("<div class=ln>" * 400 + "a" + "</div>" * 400) * 10])
+    assert read <= 30 * 4_000
 
 
 def _headings(n: int) -> str:
@@ -203,7 +223,7 @@ def test_trafilatura_sees_no_deep_trees(shape: str) -> None:
     assert deepest <= MAX_DEPTH + 2
     assert not truncated
     assert "".join(root.itertext()).count("text number") == 100
-    found = Extractor(Config(sandbox="never"), engine=AllMain()).fall_back(Document(page), FallbackReason.ENGINE_ERROR)
+    found = _fall_back(page)
     assert "text number 99" in (found.text or "")
 
 
@@ -221,7 +241,7 @@ def test_trafilatura_gets_no_second_opinion_on_pages_of_paragraphs(
 
     monkeypatch.setattr(trafilatura_output, "bare_extraction", noted)
     page = HEAD + "<p>Cons</p>" * paragraphs
-    found = Extractor(Config(sandbox="never"), engine=AllMain()).fall_back(Document(page), FallbackReason.ENGINE_ERROR)
+    found = _fall_back(page)
     assert (found.text or "").count("Cons") >= 1_000
     assert fast == [not asked]
 
@@ -240,6 +260,6 @@ def test_trafilatura_sees_no_table_of_spans(cells: int, kept: bool, monkeypatch:
     rowspan, colspan = (2, 10) if kept else (65_534, 1_000)
     rows = "".join(f'<tr><td rowspan="{rowspan}" colspan="{colspan}">Number {n}.' for n in range(cells))
     page = f"{HEAD}<p>{'Some words before it. ' * 20}<table>{rows}</table>"
-    found = Extractor(Config(sandbox="never"), engine=AllMain()).fall_back(Document(page), FallbackReason.ENGINE_ERROR)
+    found = _fall_back(page)
     assert all(f"Number {n}." in (found.text or "") for n in range(cells))
     assert spans == [2 * cells if kept else 0]

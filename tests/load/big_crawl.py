@@ -1,4 +1,4 @@
-"""A crawl of pages of one size in a process of its own: ``big_crawl.py JSON``; prints JSON.
+"""A crawl of pages of one size in a process of its own: ``python -m tests.load.big_crawl JSON``; prints JSON.
 
 The engine answers its first batch when so many pages as the job says have come to the callback.
 """
@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import scrapy
-from big_engine import PATIENCE, Engine
 from scrapy.crawler import AsyncCrawlerProcess
 
 import scrapy_dripper.extractor
+from tests.load.big_engine import PATIENCE, Engine
 
 JOB = json.loads(sys.argv[1])
 

@@ -1,6 +1,6 @@
-"""A page on its way through a worker process, in a process that can be suspended: ``standstill_crawl.py SECONDS``.
+"""A page on its way through a worker process, in a process that can be suspended.
 
-Prints who has extracted the page, and why.
+``python -m tests.load.standstill_crawl SECONDS`` prints who has extracted the page, and why.
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ import asyncio
 import sys
 from typing import Any
 
-from observer import Observer
-
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
+from tests.load.observer import Observer
 
 
 async def crawl(timeout: float) -> None:
     """Extract a page, with so many seconds for each step."""
-    config = Config(engine="slow_engine.Engine", processes=1, timeout=timeout, batch_wait=0.01, fallback="none")
+    config = Config(
+        engine="tests.load.slow_engine.Engine", processes=1, timeout=timeout, batch_wait=0.01, fallback="none"
+    )
     observer: Any = Observer()
     batcher = Batcher(config, lambda: Extractor(config), observer)
     html = "<html><body><p>A page like any other.</p></body></html>"

@@ -14,22 +14,22 @@ from typing import Any
 import pytest
 
 SCRAPYS = {"SCRAPER_SLOT_MAX_ACTIVE_SIZE": 5_000_000}
+ROOT = Path(__file__).parents[2]
 PATIENCE = 240
 """Seconds after which a crawl that has not ended never will."""
 
 
 def crawl(**job: Any) -> dict[str, Any]:
     """Run ``big_crawl.py`` to its end and return what it says."""
-    script = Path(__file__).with_name("big_crawl.py")
-    command = [sys.executable, str(script), json.dumps({"settings": {}, **job})]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    command = [sys.executable, "-m", "tests.load.big_crawl", json.dumps({"settings": {}, **job})]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def workers(number: int) -> dict[str, Any]:
     """Return the settings of a crawl with so many worker processes."""
-    return {"DRIPPER_PROCESSES": number, "DRIPPER_ENGINE": "big_engine.load"}
+    return {"DRIPPER_PROCESSES": number, "DRIPPER_ENGINE": "tests.load.big_engine.load"}
 
 
 @pytest.mark.parametrize("settings", [{}, workers(1)], ids=["thread", "worker"])

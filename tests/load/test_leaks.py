@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from observer import Observer
 
 from scrapy_dripper import Extractor
 from scrapy_dripper.config import Config
@@ -24,6 +23,7 @@ from scrapy_dripper.extraction import Document
 from scrapy_dripper.fallback import trafilatura_output
 from scrapy_dripper.testing import FakeEngine
 from scrapy_dripper.workers import Pool, Task
+from tests.load.observer import Observer
 
 SENTENCE = "Some words of a sentence about the tide and the moon, as pages have them. "
 PATIENCE = 60

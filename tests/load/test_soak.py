@@ -28,7 +28,7 @@ def soak_report() -> Any:
 
 
 @linux
-@pytest.mark.parametrize(("processes", "options"), [(0, ["--alone"]), (2, [])])
+@pytest.mark.parametrize(("processes", "options"), [(0, ["--alone"]), (2, ["--steady"])])
 def test_a_crawl_ends_as_it_began(tmp_path: Path, processes: int, options: list[str]) -> None:
     """Every response becomes one item with its own text; nothing that a page leaves behind adds up.
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from observer import Observer
 
 from scrapy_dripper import Extractor
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.testing import FakeEngine
+from tests.load.observer import Observer
 
 PATIENCE = 60
 TIMEOUT = 2.0
@@ -64,10 +64,11 @@ def test_time_in_which_nothing_runs_does_not_count() -> None:
 @pytest.mark.parametrize("whole", [False, True], ids=["the crawl", "the crawl and its worker"])
 def test_a_suspended_crawl_gives_no_page_up(tmp_path: Path, whole: bool) -> None:
     """Suspended for longer than a page may take, it goes on where it was, and no worker is ended for it."""
-    limit = 4.0
-    begun, script = tmp_path / "begun", Path(__file__).with_name("standstill_crawl.py")
+    limit = 3.0
+    begun = tmp_path / "begun"
     crawl = subprocess.Popen(
-        [sys.executable, str(script), str(limit)],
+        [sys.executable, "-m", "tests.load.standstill_crawl", str(limit)],
+        cwd=Path(__file__).parents[2],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "SLOW_ENGINE_BEGUN": str(begun)},

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from scrapy_dripper.page import blocks as blocks_module
 from scrapy_dripper.page.blocks import cut
-from scrapy_dripper.page.page import NOBODY, Flag, Page
+from scrapy_dripper.page.page import NOBODY, Flag, Page, gap_before
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.tags import TAGS
 from tests.html_strategies import documents, worded
 
 
@@ -54,6 +55,16 @@ def page(body: str, url: str = "") -> Page:
         ("<noscript><p>for those without</p></noscript>", ["for those without"]),
         ("<my-card>one</my-card><my-card>two</my-card>", ["one", "two"]),
         ("<p>x</p><!-- <p>no</p> --><p>y</p>", ["x", "y"]),
+        ("<p><b>a</b> <b>b</b></p>", ["a b"]),
+        ("<pre><span>x</span><span> </span><span>y</span></pre>", ["x y"]),
+        ("<p>where<script type='math/tex'>x^2</script> is</p>", ["where is"]),
+        ("<table><tr><td><p class=x>a</p><td>b<tr><td>c<td>d</table>", ["a b\nc d"]),
+        (f"<table><caption>{'long ' * 100}</caption><tr><td>a<td>b</table>", [("long " * 100).strip(), "a", "b"]),
+        ("<table><tr><td><p>a</p>b<td>c<tr><td>d<td>e</table>", ["a", "b", "c", "d", "e"]),
+        ("<table><tr><td><div><p>a</p></div><td>b<tr><td>c<td>d</table>", ["a b\nc d"]),
+        ("<ul><li>one<br>and a half<li>two</ul>", ["one\nand a half\ntwo"]),
+        ("<ul><li>one<br><br>and a half<li>two</ul>", ["one\nand a half\ntwo"]),
+        ("<dl><dt>word<dd>meaning</dl>", ["word", "meaning"]),
     ],
 )
 def test_blocks(body: str, blocks: list[str]) -> None:
@@ -72,7 +83,11 @@ def test_blocks(body: str, blocks: list[str]) -> None:
         ("<main>x</main>", Flag.MAIN),
         ("<p hidden>x</p>", Flag.HIDDEN),
         ("<p style='color:red; DISPLAY : none'>x</p>", Flag.HIDDEN),
+        ("<p style='visibility:hidden'>x</p>", Flag.HIDDEN),
         ("<div aria-hidden=true><p>x</p></div>", Flag.HIDDEN),
+        ("<div aria-label=x><p>x</p></div>", Flag.ARIA),
+        ("<div role=note>x</div>", Flag.ARIA),
+        ("<div aria-hidden=false>x</div>", Flag.ARIA),
         ("<noscript>x</noscript>", Flag.NOSCRIPT),
         ("<form>x</form>", Flag.FORM),
         ("<a href=/>x</a>", Flag.LINK),
@@ -85,6 +100,14 @@ def test_flags(body: str, flag: Flag) -> None:
 
     assert found.blocks.text == ["x"]
     assert found.tree.flags[found.blocks.leaf[0]] & flag
+
+
+@pytest.mark.parametrize(
+    "body", ["<p aria-hidden=false>x</p>", "<p data-hidden=true>x</p>", "<p style=color:red>x</p>"]
+)
+def test_visible_is_what_nothing_hides(body: str) -> None:
+    found = page(body)
+    assert not found.tree.flags[found.blocks.leaf[0]] & Flag.HIDDEN
 
 
 def test_flags_end_with_their_element() -> None:
@@ -132,6 +155,86 @@ def test_columns() -> None:
     assert blocks.link_chars.tolist() == [4, 0]
     assert blocks.bold_chars.tolist() == [5, 0]
     assert blocks.images.tolist() == [0, 2]
+
+
+def owners(body: str, tag: str) -> list[int]:
+    """Return the owners of all elements with a tag."""
+    tree = page(body).tree
+    return [int(owner) for node, owner in zip(tree.nodes, tree.self_owner, strict=True) if node.tag == tag]
+
+
+@pytest.mark.parametrize(
+    ("body", "tag", "expected"),
+    [
+        ("<p>a</p><img src=x><p>b</p>", "img", gap_before(1)),
+        ("<p>a</p><p>b <img src=x></p>", "img", 1),
+        ("<p>a</p><hr><p>b</p>", "hr", gap_before(1)),
+        ("<p>a</p><iframe src=x></iframe><p>b</p>", "iframe", gap_before(1)),
+        ("<p>a</p><p>b<iframe src=x></iframe></p>", "iframe", 1),
+        ("<p>a<br>b</p>", "br", 0),
+        ("<p>a</p><p>b</p><img src=x>", "img", gap_before(2)),
+        ("<p>a</p><p>b <script type=math/tex>x</script></p>", "script", 1),
+        ("<p>a</p><div>b</div>", "div", NOBODY),
+    ],
+)
+def test_what_has_no_text_belongs_to_a_block_or_a_gap(body: str, tag: str, expected: int) -> None:
+    assert owners(body, tag) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("body", "tags"),
+    [
+        ("<iframe src=x></iframe>", ["iframe"]),
+        ("<iframe data-src=x>no frames</iframe>", ["iframe"]),
+        ("<iframe></iframe>", []),
+        ("<script>x</script>", []),
+        ("<script type=' Math/TeX '>x</script>", ["script"]),
+        ("<mjx-container><svg><g></g></svg></mjx-container>", ["mjx-container", "svg", "g"]),
+        (
+            "<mjx-container><svg></svg><mjx-assistive-mml><math></math></mjx-assistive-mml></mjx-container>",
+            ["mjx-container", "mjx-assistive-mml", "math"],
+        ),
+        ("<video>none<source src=a><p>no</p></video>", ["video", "source"]),
+    ],
+)
+def test_what_is_left_of_elements_without_text(body: str, tags: list[str]) -> None:
+    assert [node.tag for node in page(f"<p>a</p><div>{body}</div>").tree.nodes[4:]] == tags
+
+
+def test_a_node_knows_its_blocks() -> None:
+    """The first one, and one past the last; an empty range stands where the next block begins."""
+    tree = page("<div><p>a</p><hr><ul><li>b<li>c</ul></div><p>d <i></i>e</p>").tree
+    ranges = zip((node.tag for node in tree.nodes), tree.block_start.tolist(), tree.block_end.tolist(), strict=True)
+    assert list(ranges) == [
+        ("html", 0, 3),
+        ("body", 0, 3),
+        ("div", 0, 2),
+        ("p", 0, 1),
+        ("hr", 1, 1),
+        ("ul", 1, 2),
+        ("li", 1, 2),
+        ("li", 1, 2),
+        ("p", 2, 3),
+        ("i", 2, 2),
+    ]
+
+
+def test_a_node_knows_its_place() -> None:
+    tree = page("<div class=c id=i><p>a</p></div><p id=j class=c>b</p><x-y class=c>c</x-y>").tree
+    assert tree.parent.tolist() == [-1, 0, 1, 2, 1, 1]
+    assert tree.end.tolist() == [6, 6, 4, 4, 5, 6]
+    assert tree.depth.tolist() == [0, 1, 2, 3, 2, 2]
+    assert tree.names == ["", "", "c i", "", "c j", "c"]
+    assert tree.tag.tolist()[2:] == [TAGS["div"], TAGS["p"], TAGS["p"], 0]
+    assert len(set(tree.signature.tolist())) == 6
+
+
+def test_where_a_block_stands() -> None:
+    """The element that holds its line, and the innermost one around its first text."""
+    found = page("<div><b>a</b> b</div><table><tr><td> <i>c</i><td>d</table>")
+    tags = [node.tag for node in found.tree.nodes]
+    assert [tags[i] for i in found.blocks.context] == ["div", "table"]
+    assert [tags[i] for i in found.blocks.leaf] == ["b", "i"]
 
 
 def squeezed(text: str) -> str:

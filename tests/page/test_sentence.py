@@ -37,6 +37,9 @@ def markdown(html: str) -> str:
             ["See this that, please."],
             "See **this** that, please.",
         ),
+        ("<ul><li>Press <button>Stop</button><li>Go</ul>", ["Press Stop\nGo"], "- Press Stop\n- Go"),
+        ("<blockquote>Press <button>Stop</button></blockquote>", ["Press Stop"], "> Press Stop"),
+        ("<div>Press <x-button>Stop</x-button> now</div>", ["Press Stop now"], "Press Stop now"),
         (f"<p>Let {FORMULA.format('')} be even.</p>", ["Let x be even."], "Let $x$ be even."),
         (f"<p>Let {FORMULA.format('<mjx-mi></mjx-mi>' * 200)} be even.</p>", ["Let x be even."], "Let $x$ be even."),
         (
@@ -61,6 +64,9 @@ def test_a_sentence_is_one_block(html: str, blocks: list[str], written: str) -> 
         ("<div>Loose text <x-card><p>Text.</p></x-card></div>", ["Loose text", "Text."]),
         ("<p>Before.</p><x-note>A note.</x-note><p>After.</p>", ["Before.", "A note.", "After."]),
         ("<x-tab>One</x-tab> | <x-tab>Two</x-tab>", ["One", "Two"]),
+        ("<div>Loose text<br><x-card>Text.</x-card></div>", ["Loose text", "Text."]),
+        ("<div>Loose text <x-card>One<br>two</x-card></div>", ["Loose text", "One\ntwo"]),
+        ("<p>text <code><x-a>code</x-a></code> more</p>", ["text", "code", "more"]),
     ],
 )
 def test_elsewhere_they_are_blocks(html: str, blocks: list[str]) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-import numpy as np
 from lxml import html as lxml_html
 
-from scrapy_dripper.engines.base import EngineError, Labels, Limits
+from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.page.page import Page
+from scrapy_dripper.testing import FakeEngine
 
 _ACTIVE = frozenset(
     "script style link meta base iframe frame object embed applet portal fencedframe svg template animate set use "
@@ -20,30 +20,12 @@ _RUNS = re.compile(r"(?:feed:|view-source:|jar:)*(?:java|vb|live)script:|mocha:|
 _WHITE = re.compile("[\\0-\x20\x7f-\xa0]")
 
 
-class AllMain:
-    """An engine to which everything is main."""
-
-    name = "all"
-    profile = "native"
-    limits = Limits()
-
-    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return the labels of each page."""
-        return [
-            Labels(np.ones(len(page.blocks), dtype=np.float32), np.ones(len(page.blocks), dtype=np.bool_))
-            for page in pages
-        ]
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
-class Silent(AllMain):
+class Silent(FakeEngine):
     """An engine that labels nothing, so that the fallback has every page."""
 
-    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return an error for each page."""
-        return [EngineError("on purpose") for _ in pages]
+    def answer(self, page: Page) -> Labels | EngineError:
+        """Return an error."""
+        return EngineError("on purpose")
 
 
 def dangers(html: str) -> list[str]:

@@ -21,7 +21,8 @@ def main(folder: Path) -> None:
     from scrapy_dripper.extraction import Document
     from scrapy_dripper.extractor import Extractor
     from scrapy_dripper.page import read
-    from tests.security.checks import AllMain, Silent
+    from scrapy_dripper.testing import FakeEngine
+    from tests.security.checks import Silent
 
     asked: list[str] = []
 
@@ -38,9 +39,9 @@ def main(folder: Path) -> None:
     written: list[str] = []
     for engine, more in (
         (None, {}),
-        (AllMain(), {}),
-        (AllMain(), {"markdown": "html2text"}),
-        (AllMain(), {"links": "citations", "complex_tables": "linear"}),
+        (FakeEngine(), {}),
+        (FakeEngine(), {"markdown": "html2text"}),
+        (FakeEngine(), {"links": "citations", "complex_tables": "linear"}),
         (Silent(), {"fallback": "trafilatura"}),
         (Silent(), {"fallback": "html"}),
     ):

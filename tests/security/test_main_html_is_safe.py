@@ -19,7 +19,8 @@ from scrapy_dripper.extraction import Extraction, Metadata
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.output.items import Link, Paragraph, Text
-from tests.security.checks import AllMain, Silent, dangers, elements
+from scrapy_dripper.testing import FakeEngine
+from tests.security.checks import Silent, dangers, elements
 from tests.security.chromium import CHROMIUM, show
 from tests.security.vectors import FAMILIES, VECTORS, page
 
@@ -40,7 +41,7 @@ LIVE = [
 @cache
 def extracted(way: str) -> list[Extraction]:
     """Return what becomes of each vector."""
-    engine: Engine = AllMain() if way == "all main" else Silent()
+    engine: Engine = FakeEngine() if way == "all main" else Silent()
     config = Config() if way == "all main" else Config(fallback=way.split()[1])
     return Extractor(config, engine=engine).extract([page(i) for i in range(len(VECTORS))])
 
@@ -73,7 +74,7 @@ def test_main_html_holds_nothing_that_runs(way: str) -> None:
 @pytest.mark.parametrize("form", ["dripper", "html2text"])
 def test_rendered_markdown_holds_nothing_that_runs(form: str) -> None:
     """By a renderer that does not check addresses itself."""
-    found = Extractor(Config(markdown=form), engine=AllMain()).extract([page(i) for i in range(len(VECTORS))])
+    found = Extractor(Config(markdown=form), engine=FakeEngine()).extract([page(i) for i in range(len(VECTORS))])
     html = [rendered(one.markdown or "") for one in found]
 
     assert {i: bad for i, one in enumerate(html) if (bad := dangers(one))} == {}
@@ -86,7 +87,7 @@ def test_tables_in_html_within_markdown(links: str) -> None:
     cells = re.sub("RUN|LOAD", "/x", cells)
     for table in (f"<table>{cells}</table>", "<table><tr><td rowspan=2><a href='java&#10;script:x()'>a</a><td>"
                   "&lt;img src=x onerror=x()><td>$&lt;img src=x onerror=x()>$<tr><td><p>b<p>c</table>"):  # fmt: skip
-        (found,) = Extractor(Config(links=links), engine=AllMain()).extract([f"<p>Words.</p>{table}"])
+        (found,) = Extractor(Config(links=links), engine=FakeEngine()).extract([f"<p>Words.</p>{table}"])
         assert dangers(rendered(found.markdown or "")) == []
 
 
@@ -183,7 +184,7 @@ def unsafe(markdown: str) -> list[str]:
 @given(texts_in_places(), st.sampled_from(["keep", "drop", "citations"]))
 def test_text_of_a_page_is_no_markup_when_its_markdown_is_rendered(body: str, links: str) -> None:
     """Whatever stands in it, wherever it stands; formulas too, for a renderer that knows none."""
-    (found,) = Extractor(Config(links=links, fallback="empty"), engine=AllMain()).extract(["<h1>x</h1>" + body])
+    (found,) = Extractor(Config(links=links, fallback="empty"), engine=FakeEngine()).extract(["<h1>x</h1>" + body])
 
     assert unsafe(found.markdown or "") == []
 
@@ -196,7 +197,7 @@ def test_no_element_hides_a_property_of_the_document() -> None:
         f"<img name={n} id={n} src=x.png></form><a name={n}>words</a>"
         for n in names
     )
-    (found,) = Extractor(engine=AllMain()).extract([f"<h1>Heading</h1>{body}"])
+    (found,) = Extractor(engine=FakeEngine()).extract([f"<h1>Heading</h1>{body}"])
     hidden = [(tag, attributes) for tag, attributes in elements(found.main_html or "")
               if tag != "a" and {attributes.get("name"), attributes.get("id")} & set(names)]  # fmt: skip
 
@@ -208,7 +209,7 @@ def test_no_element_hides_a_property_of_the_document() -> None:
 def test_no_string_of_markup_makes_a_script(text: str) -> None:
     """Pieces of tags, comments and addresses in any order."""
     html = f"<p>Words</p>{text}<p>words</p><img src=x onerror='{text}'><a title='{text}' href='{text}'>words</a>"
-    (found,) = Extractor(Config(fallback="empty"), engine=AllMain()).extract([html])
+    (found,) = Extractor(Config(fallback="empty"), engine=FakeEngine()).extract([html])
 
     assert dangers(found.main_html or "") == []
     assert dangers(rendered(found.markdown or "")) == []
@@ -238,9 +239,9 @@ def test_no_control_character_reaches_a_terminal(fallback: Any) -> None:
         + f"<article><p>{'words ' * 200}<p title='a{CONTROLS}b'>words{CONTROLS}\x1b]0;x\x07\x9b31m&#155;2J&#27;"
         + f"<a href='y{CONTROLS}'>link</a><img src='i{CONTROLS}' alt='b{CONTROLS}'><pre>c{CONTROLS}</pre></article>"
     )
-    (found,) = Extractor(config, engine=AllMain()).extract([text])
+    (found,) = Extractor(config, engine=FakeEngine()).extract([text])
 
-    assert found.source == (f"fallback:{getattr(fallback, '__name__', fallback)}" if fallback else AllMain.name)
+    assert found.source == (f"fallback:{getattr(fallback, '__name__', fallback)}" if fallback else FakeEngine.name)
     assert found.metadata is not None
     lists = [json.dumps(one, ensure_ascii=False) for one in (to_json(found.content or ()), found.metadata.as_dict())]
     for form in (found.title, found.main_html, found.markdown, found.text, *lists):

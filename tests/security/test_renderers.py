@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extractor import Extractor
-from tests.security.checks import AllMain, dangers
+from scrapy_dripper.testing import FakeEngine
+from tests.security.checks import dangers
 from tests.security.rendering import WHY_NOT, in_javascript, in_python
 from tests.security.test_main_html_is_safe import PIECES, PLACES
 from tests.security.vectors import MARKDOWN, VECTORS, page
@@ -96,7 +97,7 @@ def by_chance(count: int) -> list[str]:
 
 
 def markdown(htmls: list[str], way: str) -> list[str]:
-    return [one.markdown or "" for one in Extractor(OPTIONS[way], engine=AllMain()).extract(htmls)]
+    return [one.markdown or "" for one in Extractor(OPTIONS[way], engine=FakeEngine()).extract(htmls)]
 
 
 def live(rendered: dict[str, list[str]], documents: list[str]) -> list[tuple[str, str, list[str]]]:

@@ -18,6 +18,7 @@ import torch
 from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.training import network as networks
 from scrapy_dripper.training.__main__ import main
 from scrapy_dripper.training.fit import fit_trees, predict_network
 from scrapy_dripper.training.graphs import blocks_graph
@@ -54,6 +55,15 @@ def test_the_same_seed_gives_the_same_network(examples: list[Example]) -> None:
 
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
     assert not torch.equal(one.out.weight, other.out.weight)
+
+
+def test_a_step_without_blocks_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last step of an epoch may have one page, of one block, which is left out at random."""
+    little = next(e for e in map(example, range(500)) if len(e.main) == 1)
+    monkeypatch.setattr(networks, "EPOCHS", 40)
+    weights = fit_network([little]).out.weight
+
+    assert bool(torch.isfinite(weights).all())
 
 
 def test_a_page_counts_by_its_weight(examples: list[Example]) -> None:

@@ -16,7 +16,9 @@ from scrapy_dripper.workers import Pool, Task
 
 SECONDS = 120
 """Far more than anything here takes on a busy machine."""
-OWN = Config(engine="worker_engines.AllMain", fallback="worker_engines.fallback", timeout=SECONDS, processes=1)
+OWN = Config(
+    engine="tests.workers.engines.AllMain", fallback="tests.workers.engines.fallback", timeout=SECONDS, processes=1
+)
 """A worker that runs nothing but what a user could have written, which starts in half a second."""
 SMALL = Document("<p>one</p><p>two</p>", "http://example.com/")
 SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from children import FAKE, OWN, SECONDS, Make, Pools
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import Pool, process
+from tests.workers.children import FAKE, OWN, SECONDS, Make, Pools
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def extractor() -> Iterator[Make]:
     made: list[Extractor] = []
 
     def make(**options: Any) -> Extractor:
-        made.append(Extractor(Config(**{"timeout": SECONDS, "engine": "worker_engines.AllMain", **options})))
+        made.append(Extractor(Config(**{"timeout": SECONDS, "engine": "tests.workers.engines.AllMain", **options})))
         return made[-1]
 
     yield make

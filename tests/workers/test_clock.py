@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from children import Pools, comes_true, task
 
 from scrapy_dripper.workers.clock import STARVED, StepClock, run_delay
+from tests.workers.children import Pools, comes_true, task
 
 SCHEDSTAT = Path("/proc/self/schedstat").exists()
 BURN = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nwhile True: pass"

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from children import OWN, SECONDS, Pools, own
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl import process_lane as module
+from scrapy_dripper.crawl.job import Job
 from scrapy_dripper.crawl.process_lane import ProcessLane
-from scrapy_dripper.crawl.threads import Job
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.workers import StartError, Task, WorkerError
+from tests.workers.children import OWN, SECONDS, Pools, own
 
 TIMEOUT, DEAD = FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR
 
@@ -97,7 +97,7 @@ def test_only_the_page_that_did_it_falls_back(pools: Pools, what: str, reason: F
     assert reasons(seen) == [None, None, reason, None, None]
     assert [page.text for page in seen.pages if page.fallback_reason is None] == ["a", "b", "c", "d"]
     bad = seen.pages[2]
-    assert (bad.source, bad.text[:11]) == ("fallback:worker_engines.fallback", "fallback of")
+    assert (bad.source, bad.text[:11]) == ("fallback:tests.workers.engines.fallback", "fallback of")
     assert seen.deaths == {reason.value: 2 if reason is TIMEOUT else 3}  # in the batch, alone, and once more for dead
 
 
@@ -142,7 +142,7 @@ def test_there_is_no_third_way(pools: Pools, text: str, reason: FallbackReason, 
 def test_an_answer_that_is_none_is_the_pages_own(pools: Pools) -> None:
     """A user's fallback may return what it likes."""
     texts = [f"RAISE {what}" for what in ("NUMBER", "CONTENT", "METADATA", "LABELS", "WORK", "FINE")]
-    config = own(fallback="worker_engines.odd_fallback")
+    config = own(fallback="tests.workers.engines.odd_fallback")
     seen = through(pools(config=config), texts, config)
     assert seen.deaths == {}
     assert [reason for reason in reasons(seen)[:-1] if reason is not FallbackReason.OUTPUT_ERROR] == [
@@ -270,7 +270,7 @@ class Page:
 class FakePool:
     """Answers at once, in the way of pages that are what they are made to be."""
 
-    most = suspects = stand_ins = peak = 1
+    most = most_suspects = most_stand_ins = peak = 1
     pids = (1,)
 
     def __init__(self, pages: Sequence[Page]) -> None:
@@ -300,7 +300,7 @@ class SlowPool(FakePool):
 
     def extract(self, tasks: Sequence[Task], **how: Any) -> list[Extraction]:
         if len(tasks) == 4:
-            how["on_slow"](0)
+            how["on_aside"](0)
             raise WorkerError(TIMEOUT, "stuck", 3)
         return super().extract(tasks)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -86,6 +87,30 @@ def test_a_process_that_says_that_it_is_lost_is_ended(clock: list[float]) -> Non
     clock[0] += model.RETRY_SECONDS
     assert one.label({}, []) == LABELS
     assert processes.kept == 1
+
+
+def test_workers_that_wait_for_a_model_that_is_lost(clock: list[float]) -> None:
+    """They are told so. Each loading it again would take as many times as long as there are workers."""
+    one, processes = asked(LOST, LABELS)
+    begun, go = threading.Event(), threading.Event()
+    label, found = processes.label, []
+
+    def slow(*args: object) -> Any:
+        begun.set()
+        go.wait(10)
+        return label(*args)
+
+    processes.label = slow  # type: ignore[method-assign]
+    threads = [threading.Thread(target=lambda: found.append(one.label({}, [])[0])) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    begun.wait(10)
+    go.set()
+    for thread in threads:
+        thread.join(10)
+
+    assert sorted("lost" in answer for answer in found) == [False, True, True, True]
+    assert (processes.ended, processes.kept) == (1, 0)
 
 
 def test_a_process_that_cannot_be_started(clock: list[float]) -> None:

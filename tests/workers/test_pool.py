@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from children import OWN, Pools, comes_true, gone, own, task, worker_of
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines.base import ModelError
@@ -23,6 +22,7 @@ from scrapy_dripper.workers import Pool, StartError, Task, WorkerError, process,
 from scrapy_dripper.workers import pool as module
 from scrapy_dripper.workers.clock import StepClock
 from scrapy_dripper.workers.errors import ClosedError
+from tests.workers.children import OWN, Pools, comes_true, gone, own, task, worker_of
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
 
@@ -104,7 +104,7 @@ def test_idle_ones_end_but_for_one(pools: Pools, begin: Begin, monkeypatch: pyte
 def test_a_slow_page_holds_up_no_other(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another worker stands in, the slow one goes behind all others, and the page is answered all the same."""
     monkeypatch.setattr(process, "ASIDE_SECONDS", 0.2)
-    monkeypatch.setattr(process, "SLOW_SECONDS", 0.2)
+    monkeypatch.setattr(process, "LOW_PRIORITY_SECONDS", 0.2)
     pool = pools(1)
     pool.start()
     (slow,) = pool.pids
@@ -112,7 +112,7 @@ def test_a_slow_page_holds_up_no_other(pools: Pools, begin: Begin, monkeypatch: 
     (other,) = pool.extract([task("one")])
     assert not waiting.done()
     assert worker_of(other) != slow
-    assert (pool.aside, pool.most) == (1, 1)
+    assert (pool.aside_count, pool.most) == (1, 1)
     assert os.getpriority(os.PRIO_PROCESS, slow) == process.LOW_PRIORITY
     assert worker_of(waiting.result()) == slow
     assert comes_true(lambda: gone(slow))  # its priority could not be raised again
@@ -143,7 +143,7 @@ def test_a_page_that_is_suspected_holds_up_no_other(
     (first,) = pool.pids
     flag = tmp_path / "flag"
     suspects = [begin(pool, f"WAIT-FOR {flag} ", aside=True) for _ in range(6)]
-    assert comes_true(lambda: pool.aside == pool.suspects == module.STAND_INS - 1)
+    assert comes_true(lambda: pool.aside_count == pool.most_suspects == module.STAND_INS - 1)
     for _ in range(3):
         assert worker_of(pool.extract([task("one")])[0]) == first
     assert len(pool.pids) <= module.STAND_INS
@@ -219,7 +219,9 @@ def test_killed_while_it_is_idle_or_at_work(pools: Pools, begin: Begin) -> None:
         os.kill(pid, signal.SIGTERM)
         assert comes_true(partial(gone, pid))
     pool.start()
-    pool.extract([task("one")])
+    (found,) = pool.extract([task("one")])
+    assert found.text == "one"
+    assert pool.pids == [worker_of(found)] != [pid]
     waiting = begin(pool, "SLEEP")
     time.sleep(0.3)
     os.kill(pool.pids[0], signal.SIGTERM)
@@ -287,7 +289,7 @@ def test_crawls_that_need_other_workers_have_others(name: str) -> None:
         "fallback": "html",
         "worker_memory": 2_000,
         "processes": 2,
-        "engine": "worker_engines.talkative",
+        "engine": "tests.workers.engines.talkative",
         "model": "x",
         "threads": 2,
     }
@@ -318,9 +320,9 @@ def test_a_second_crawl_does_not_wait_for_the_pages_of_the_first(begin: Begin) -
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [
-        ({"engine": "worker_engines.broken"}, ModelError, "no device"),
+        ({"engine": "tests.workers.engines.broken"}, ModelError, "no device"),
         ({"fallback": lambda html, url: ""}, ConfigError, "which worker processes cannot import: put the function"),
-        ({"fallback": "worker_engines.nothing"}, ConfigError, "cannot be imported"),
+        ({"fallback": "tests.workers.engines.nothing"}, ConfigError, "cannot be imported"),
     ],
 )
 def test_a_crawl_that_is_refused_leaves_nothing(options: dict[str, Any], kind: type[Exception], words: str) -> None:
@@ -344,7 +346,7 @@ def test_functions_that_a_worker_cannot_find(monkeypatch: pytest.MonkeyPatch) ->
         return ""
 
     main.__module__, main.__qualname__ = "__main__", "main"
-    other.__module__, other.__qualname__ = "worker_engines", "fallback"
+    other.__module__, other.__qualname__ = "tests.workers.engines", "fallback"
     for function in (local, main, other):
         with pytest.raises(ConfigError, match=r"or set DRIPPER_PROCESSES = 0"):
             shared_pool(own(fallback=function))
@@ -352,9 +354,9 @@ def test_functions_that_a_worker_cannot_find(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_function_that_a_worker_finds() -> None:
     """As an object or by its name, it is the same."""
-    import worker_engines
+    from tests.workers import engines
 
-    one, two = shared_pool(OWN), shared_pool(own(fallback=worker_engines.fallback))
+    one, two = shared_pool(OWN), shared_pool(own(fallback=engines.fallback))
     try:
         assert one is two
     finally:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from children import OWN
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import Pool, Task
+from tests.workers.children import OWN
 
 FOLDER = Path(__file__).parents[1] / "structured"
 PAGES = sorted(FOLDER.glob("*/*.html"))

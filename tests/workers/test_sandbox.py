@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from children import ARTICLE, DANGEROUS, SECONDS, SENTENCE, SMALL, Make, comes_true, gone
-from worker_engines import AllMain
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import process
 from scrapy_dripper.workers.sandbox import Sandbox
+from tests.workers.children import ARTICLE, DANGEROUS, SECONDS, SENTENCE, SMALL, Make, comes_true, gone
+from tests.workers.engines import AllMain
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
 
@@ -103,7 +103,7 @@ def test_a_callable_that_is_asked_for_want_of_quality(extractor: Make, finds: bo
     def mine(html: str, url: str) -> str | None:
         return "<p>mine" if finds else None
 
-    one = extractor(sandbox="always", engine="worker_engines.Doubtful", fallback=mine, min_quality=0.5)
+    one = extractor(sandbox="always", engine="tests.workers.engines.Doubtful", fallback=mine, min_quality=0.5)
     (found,) = one.extract([SMALL])
     if finds:
         assert (found.text, found.fallback_reason, found.page_type) == ("mine", FallbackReason.LOW_QUALITY, None)
@@ -216,7 +216,7 @@ def test_auto_goes_on_without(
     """With one warning, however many pages there are."""
     options: dict[str, Any] = {"metadata_field": "metadata"}
     if trouble == "no model":
-        options |= {"engine": "worker_engines.LoadedOnce", "model": str(tmp_path / "flag")}
+        options |= {"engine": "tests.workers.engines.LoadedOnce", "model": str(tmp_path / "flag")}
     one = extractor(**options)
     if trouble != "no model":
         monkeypatch.setattr(sys, "executable", {"no interpreter": "", "no file": "/no/such/python"}[trouble])
@@ -231,7 +231,7 @@ def test_auto_goes_on_without(
 
 def test_an_extractor_that_nobody_closes() -> None:
     """Its worker ends with it."""
-    one = Extractor(Config(sandbox="always", engine="worker_engines.AllMain"))
+    one = Extractor(Config(sandbox="always", engine="tests.workers.engines.AllMain"))
     pid = pid_of(one)
     assert pid is not None
     del one

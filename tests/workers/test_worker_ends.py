@@ -12,13 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from children import OWN, SECONDS, Pools, comes_true, gone, own, rescue, task, worker_of
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.workers import Pool, StartError, WorkerError, process
 from scrapy_dripper.workers.pool import FIRST_STARTS
+from tests.workers.children import OWN, SECONDS, Pools, comes_true, gone, own, rescue, task, worker_of
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
 
@@ -94,26 +94,13 @@ def test_its_own_limits_on_time(line: str, pools: Pools, fake: Callable[[str], N
 def test_the_second_line_ends_a_worker_that_is_stuck() -> None:
     """Though no code of Python's runs any more."""
     code = (
-        f"import sys; sys.path.append({str(Path(__file__).parent)!r})\n"
+        f"import sys; sys.path.append({str(Path(__file__).parents[2])!r})\n"
         "from scrapy_dripper.child.server import _second_line\n"
-        "from worker_engines import hang\n"
+        "from tests.workers.engines import hang\n"
         "_second_line(0.2); hang()"
     )
     done = subprocess.run([sys.executable, "-c", code], timeout=SECONDS)
     assert done.returncode == -signal.SIGALRM
-
-
-def test_killed_from_outside_between_two_pages(pools: Pools) -> None:
-    """Neither of them did it, and neither pays for it."""
-    pool = pools()
-    (first,) = pool.extract([task("one")])
-    os.kill(worker_of(first), signal.SIGKILL)
-    assert comes_true(lambda: gone(worker_of(first)))
-
-    (second,) = pool.extract([task("two")])
-
-    assert second.text == "two"
-    assert pool.pids == [worker_of(second)] != [worker_of(first)]
 
 
 def test_an_exception_of_the_engine_costs_no_worker(pools: Pools) -> None:
@@ -127,11 +114,11 @@ def test_an_exception_of_the_engine_costs_no_worker(pools: Pools) -> None:
 
 def test_what_is_logged_in_a_worker_is_logged_here(pools: Pools, caplog: pytest.LogCaptureFixture) -> None:
     """While the engine is loaded, too; and a record that cannot be formatted costs no page."""
-    pool = pools(config=own(engine="worker_engines.talkative"))
+    pool = pools(config=own(engine="tests.workers.engines.talkative"))
     with caplog.at_level(logging.INFO):
         (found,) = pool.extract([task("LOG")])
     assert found.fallback_reason is None
-    words = [record.getMessage() for record in caplog.records if record.name == "worker_engines"]
+    words = [record.getMessage() for record in caplog.records if record.name == "tests.workers.engines"]
     assert words == [
         "loading",
         "a word from the worker",
@@ -141,7 +128,7 @@ def test_what_is_logged_in_a_worker_is_logged_here(pools: Pools, caplog: pytest.
 
 def test_threads_of_the_users_may_log_at_any_time(pools: Pools) -> None:
     """No word gets into the middle of an answer."""
-    pool = pools(config=own(engine="worker_engines.Chatty"))
+    pool = pools(config=own(engine="tests.workers.engines.Chatty"))
     (first,) = pool.extract([task("one")])
     for number in range(30):
         (found,) = pool.extract([task(f"number {number}" * 100)])
@@ -189,7 +176,7 @@ def test_standard_streams_that_are_closed(closed: list[int]) -> None:
     """As of a daemon: no pipe of the worker's may take their numbers, which mean something else to it."""
     code = f"""
 import os
-from children import OWN, task
+from tests.workers.children import OWN, task
 from scrapy_dripper.workers import Pool
 said = os.dup(1)
 for descriptor in {closed}:
@@ -214,7 +201,7 @@ def test_a_system_without_descriptors() -> None:
     """Wherever they run out, no worker starts, nobody is told anything else, and nothing is left."""
     code = """
 import os, resource
-from children import OWN, task
+from tests.workers.children import OWN, task
 from scrapy_dripper.workers import Pool, StartError
 used = os.listdir("/dev/fd")
 free = max(map(int, used)) + 1
@@ -274,11 +261,11 @@ def test_a_system_without_threads(pools: Pools, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [
-        ({"engine": "worker_engines.broken"}, ModelError, "no device"),
-        ({"engine": "worker_engines.nothing"}, ModelError, "which cannot be imported"),
-        ({"engine": "worker_engines.fallback"}, ModelError, "cannot be loaded"),
-        ({"fallback": "worker_engines.nothing"}, ConfigError, "which cannot be imported"),
-        ({"fallback": "worker_engines.AllMain"}, ConfigError, "must name a function"),
+        ({"engine": "tests.workers.engines.broken"}, ModelError, "no device"),
+        ({"engine": "tests.workers.engines.nothing"}, ModelError, "which cannot be imported"),
+        ({"engine": "tests.workers.engines.fallback"}, ModelError, "cannot be loaded"),
+        ({"fallback": "tests.workers.engines.nothing"}, ConfigError, "which cannot be imported"),
+        ({"fallback": "tests.workers.engines.AllMain"}, ConfigError, "must name a function"),
         ({"engine": "tagger", "model": "/no/such/folder"}, ModelError, "/no/such/folder"),
     ],
 )
@@ -297,7 +284,7 @@ def test_what_cannot_work_is_refused_at_the_start(
 def test_an_engine_that_cannot_be_loaded_again(pools: Pools, tmp_path: Path) -> None:
     """It could at first: pages of later workers fall back, and none of them waits or is lost."""
     flag = tmp_path / "loaded"
-    pool = pools(config=own(engine="worker_engines.LoadedOnce", model=str(flag)))
+    pool = pools(config=own(engine="tests.workers.engines.LoadedOnce", model=str(flag)))
     pool.start()
     os.kill(pool.pids[0], signal.SIGKILL)
     assert comes_true(lambda: gone(pool.pids[0]))
@@ -311,7 +298,7 @@ def test_an_engine_that_cannot_be_loaded_again(pools: Pools, tmp_path: Path) -> 
 def test_it_comes_back(pools: Pools, tmp_path: Path) -> None:
     """A worker without engine tries again after a while."""
     flag = tmp_path / "loaded"
-    config = own(engine="worker_engines.LoadedOnce", model=str(flag), fallback="worker_engines.impatient")
+    config = own(engine="tests.workers.engines.LoadedOnce", model=str(flag), fallback="tests.workers.engines.impatient")
     pool = pools(config=config)
     pool.start()
     os.kill(pool.pids[0], signal.SIGKILL)
@@ -342,7 +329,7 @@ def test_a_worker_that_keeps_much_memory_makes_room(pools: Pools) -> None:
 
 def test_a_page_that_takes_more_memory_than_there_is(pools: Pools) -> None:
     """It is oversize, and its fallback gets what it can take."""
-    config = Config(engine="worker_engines.AllMain", worker_memory=256, max_nodes=10**9, max_attributes=10**9)
+    config = Config(engine="tests.workers.engines.AllMain", worker_memory=256, max_nodes=10**9, max_attributes=10**9)
     page = "<p " + " ".join(f"a{i}" for i in range(100)) + ">x"
     pool = pools(config=config)
     (bad,) = pool.extract([task(page * 20_000, config)])
@@ -396,7 +383,7 @@ def test_a_worker_that_does_not_end_is_ended(
 CRAWL = """
 import sys, threading, time
 sys.path.append({folder!r})
-from children import own, rescue, task
+from tests.workers.children import own, rescue, task
 from scrapy_dripper.workers import Pool
 pool = Pool(own(timeout=3_600), 1)
 pool.start()
@@ -409,7 +396,7 @@ time.sleep(600)
 @pytest.mark.parametrize("what", ["task('one')", "task('HANG')", "rescue('THEN HANG')", "task('SLEEP')"])
 def test_no_orphan_stays_when_the_crawl_is_killed(what: str) -> None:
     """Not even with kill -9, nor one that is stuck in a regular expression: five seconds later it is gone."""
-    code = CRAWL.format(folder=str(Path(__file__).parent), what=what)
+    code = CRAWL.format(folder=str(Path(__file__).parents[2]), what=what)
     crawl = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert crawl.stdout is not None
     pid = int(crawl.stdout.readline())
@@ -462,12 +449,15 @@ def test_secrets_are_for_the_users_own_code_only(
     options: dict[str, str], knows: bool, pools: Pools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a page alone decides what happens, the environment has no keys in it."""
-    monkeypatch.setenv("SOME_API_KEY", "secret")
+    for name in ("SOME_API_KEY", "NVIDIA_API_KEY"):
+        monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     pool = pools(config=own(**options))
     pool.start()
     known = Path(f"/proc/{pool.pids[0]}/environ")
     if known.exists():
-        assert (b"SOME_API_KEY" in known.read_bytes()) is knows
+        assert (b"SOME_API_KEY" in known.read_bytes()) is (b"NVIDIA_API_KEY" in known.read_bytes()) is knows
+        assert b"CUDA_VISIBLE_DEVICES=1" in known.read_bytes()
         assert b"OMP_NUM_THREADS=1" in known.read_bytes()
     if "engine" not in options:
         assert pool.extract([task("one")])[0].work["key"] == 1
@@ -492,7 +482,7 @@ class PageSpider(scrapy.Spider):
 
 process = AsyncCrawlerProcess({{
     "ADDONS": {{"scrapy_dripper.Addon": 500}},
-    "DRIPPER_ENGINE": "worker_engines.AllMain",
+    "DRIPPER_ENGINE": "tests.workers.engines.AllMain",
     "DRIPPER_FALLBACK": {fallback},
     "DRIPPER_PROCESSES": 1,
     "TELNETCONSOLE_ENABLED": False,
@@ -524,7 +514,7 @@ def test_a_script_without_a_main_guard_does_not_crawl_twice(
         capture_output=True,
         text=True,
         timeout=SECONDS,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert words in done.stderr
     assert [line for file in tmp_path.glob("*.log") for line in file.read_text(encoding="utf-8").split()] == log

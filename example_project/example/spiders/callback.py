@@ -1,4 +1,4 @@
-"""The door in the callback: when the content decides what the spider does next."""
+"""Extraction in a callback, for spiders that use the content to decide what to do next."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ LONG_READ = 1500
 
 
 class CallbackSpider(SiteSpider):
-    """Keeps the long reads only, and has their main content before it decides."""
+    """Yields only pages with long texts, which it knows from their main content."""
 
     name = "callback"
     custom_settings = OWN_SITE
 
     async def parse(self, response: Response) -> AsyncIterator[Page | Request]:  # type: ignore[override]
-        """Yield the page if the model found a long text in it; follow its links in any case."""
+        """Yield the page if the model found a long text in it, and follow its links in any case."""
         for request in self.follow_links(response):
             yield request
         extraction = await Dripper.from_crawler(self.crawler).extract(response)
         if extraction is not None and extraction.fallback_reason is None and len(extraction.text or "") >= LONG_READ:
-            # What is set here stays; the fields left empty are filled as always, without extracting again.
+            # Values set here are kept. Empty fields are filled as usual, without another extraction.
             yield Page(response.url, extraction.title)

@@ -1,4 +1,4 @@
-"""Pages that JavaScript writes: scrapy-playwright downloads, scrapy-dripper sees no difference."""
+"""Pages that JavaScript writes: scrapy-playwright renders them, and scrapy-dripper works as usual."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from example.items import AppPage
 
 
 class JsSpider(PageSpider):
-    """Downloads one page twice: as HTTP gives it, and as a browser renders it."""
+    """Downloads one page twice: by plain HTTP, and rendered by a browser."""
 
     name = "js"
     custom_settings = OWN_SITE | {
@@ -26,9 +26,9 @@ class JsSpider(PageSpider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Say which browser to start."""
+        """Set the browser to start."""
         super().update_settings(settings)
-        # --no-sandbox is what root needs, --disable-dev-shm-usage what a container with a small /dev/shm needs.
+        # Root needs --no-sandbox, and a container with a small /dev/shm needs --disable-dev-shm-usage.
         options = {"executable_path": find_chromium(), "args": ["--no-sandbox", "--disable-dev-shm-usage"]}
         settings.set("PLAYWRIGHT_LAUNCH_OPTIONS", options, "spider")
 

@@ -1,4 +1,4 @@
-"""The main door: yield items, and find their main content filled in."""
+"""The usual way: yield items, and the add-on fills in their main content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from example.items import Page
 
 
 class SiteSpider(PageSpider):
-    """Crawls the example's own website, following its links. Nothing in here knows of scrapy-dripper."""
+    """Crawls the example's own website, following its links. It has no code for scrapy-dripper."""
 
     name = "site"
     allowed_domains = ("127.0.0.1",)
@@ -23,6 +23,6 @@ class SiteSpider(PageSpider):
         yield Request(self.home() + "/", errback=self.failed)
 
     def parse(self, response: Response) -> Iterator[Page | Request]:
-        """Yield the page and what it links to."""
+        """Yield the page and requests for its links."""
         yield self.page(response)
         yield from self.follow_links(response)

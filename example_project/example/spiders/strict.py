@@ -7,7 +7,7 @@ from example.spiders.site import SiteSpider
 
 
 class StrictSpider(SiteSpider):
-    """The same crawl, with the model's word or nothing, and the first part of a page that is too large."""
+    """The same crawl without a fallback, and with only the first part of pages that are too large."""
 
     name = "strict"
     custom_settings = OWN_SITE | {"DRIPPER_FALLBACK": "empty", "DRIPPER_OVERSIZE": "truncate"}

@@ -1,4 +1,4 @@
-"""Real addresses: ``scrapy crawl urls -a urls="https://... https://..."``."""
+"""Real URLs: ``scrapy crawl urls -a urls="https://... https://..."``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from example.items import Page
 
 
 class UrlsSpider(PageSpider):
-    """Crawls the given addresses, and no others."""
+    """Crawls the given URLs, and no others."""
 
     name = "urls"
 
@@ -26,7 +26,7 @@ class UrlsSpider(PageSpider):
             )
 
     async def start(self) -> AsyncIterator[Request]:
-        """Request each address."""
+        """Request each URL."""
         for url in self.urls:
             yield Request(url, errback=self.failed)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Answer:
-    """One HTTP answer; ``content_type`` None sends no such header."""
+    """One HTTP response. If ``content_type`` is None, the header is not sent."""
 
     body: bytes
     content_type: str | None = "text/html; charset=utf-8"

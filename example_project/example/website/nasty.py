@@ -1,4 +1,4 @@
-"""Pages that go wrong, made on the fly: what a crawl of the open web meets sooner or later."""
+"""Broken pages, generated on the fly, of the kinds that a crawl of the open web meets sooner or later."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def paragraphs(texts: tuple[str, ...]) -> str:
 
 
 def document(title: str, body: str, *, head: str = "", lang: str = "en") -> str:
-    """Return a page with the usual bar above and line below its body."""
+    """Return a page with the site's navigation above its body and the footer below."""
     return (
         f'<!DOCTYPE html>\n<html lang="{lang}"><head>{head}<title>{title}</title></head>\n<body>\n'
         '<div id="nav"><a href="/">Tarnwick</a> <a href="/nasty/">Nasty pages</a> <a href="#top">Top</a></div>\n'
@@ -91,7 +91,7 @@ def png_bytes() -> bytes:
 
 
 def no_blocks() -> Answer:
-    """Elements, but not a word to see."""
+    """Elements, but no visible text."""
     body = '<div><hr><div class="x"><span></span></div><table><tr><td></td></tr></table></div>' * 40
     return Answer(f"<!DOCTYPE html><html><head></head><body>{body}</body></html>".encode(), HTML)
 
@@ -110,7 +110,7 @@ def deep() -> Answer:
 
 
 def log_lines(count: int) -> list[str]:
-    """Return lines of a ship's log, no two the same."""
+    """Return lines of a ship's log, all of them different."""
     winds = ("south-west", "west", "north", "light and variable", "east by south", "north-west")
     works = ("mended the mainsail", "scraped the deck", "caught nine mackerel", "met a collier", "saw no one")
     return [
@@ -144,7 +144,7 @@ def attributes() -> Answer:
 
 
 def unclosed() -> Answer:
-    """An article, and 20,000 tags that nobody closes."""
+    """An article, and 20,000 tags that are never closed."""
     mess = "".join(f'<font color="#{number % 4096:03x}"><b>ding ' for number in range(10_000))
     return Answer(document("Twenty thousand open tags", paragraphs(BELL) + mess).encode(), HTML)
 
@@ -156,12 +156,12 @@ def nul_bytes() -> Answer:
 
 
 def encoded(title: str, texts: tuple[str, ...], encoding: str, content_type: str | None = HTML) -> Callable[[], Answer]:
-    """Return the maker of a page in an encoding that its markup does not name."""
+    """Return a function that makes a page in an encoding that its markup does not declare."""
     return lambda: Answer(document(title, paragraphs(texts), lang="").encode(encoding), content_type)
 
 
 def plain(body: bytes, content_type: str | None = HTML) -> Callable[[], Answer]:
-    """Return the maker of an answer with the given bytes."""
+    """Return a function that makes a response with the given bytes."""
     return lambda: Answer(body, content_type)
 
 
@@ -171,7 +171,7 @@ def moved() -> Answer:
 
 
 def gone() -> Answer:
-    """An article under the status 404."""
+    """An article with the status 404."""
     return Answer(document("Not found, but chatty", paragraphs(BELL)).encode(), HTML, 404)
 
 
@@ -200,7 +200,7 @@ DESCRIPTIONS = {
 
 
 def index() -> Answer:
-    """The page that links all the others."""
+    """The page that links to all the others."""
     rows = "".join(
         f'<tr><td><a href="/nasty/{name}">{name}</a></td><td>{what}</td></tr>\n' for name, what in DESCRIPTIONS.items()
     )

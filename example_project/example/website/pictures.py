@@ -1,4 +1,4 @@
-"""Pictures for the pages: small landscapes drawn from their own name, so that none need be stored."""
+"""Pictures for the pages: small landscapes that are drawn from their names, so that no files are needed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import sin
 
 
 def picture(name: str) -> str:
-    """Return an SVG landscape; the same name always gives the same one."""
+    """Return an SVG landscape. The same name always gives the same picture."""
     seed = sha256(name.encode()).digest()
     hue = seed[0] * 360 // 256
     hills = []

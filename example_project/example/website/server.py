@@ -20,7 +20,7 @@ ROBOTS = "User-agent: *\nDisallow: /private/\n"
 
 
 def stored_pages() -> dict[str, Path]:
-    """Return the file of each stored page by its path on the site; ``x/index.html`` is ``/x/``."""
+    """Return the file of each stored page by its path on the site, such as ``x/index.html`` for ``/x/``."""
     names = {"/" + file.relative_to(PAGES).as_posix(): file for file in sorted(PAGES.rglob("*.html"))}
     return {name.removesuffix("index.html"): file for name, file in names.items()}
 
@@ -28,8 +28,8 @@ def stored_pages() -> dict[str, Path]:
 def read_page(file: Path) -> Answer:
     """Return a stored page in the encoding that it declares.
 
-    Files are UTF-8 on disk. One that says ``<meta charset="Shift_JIS">`` is sent in Shift-JIS, with no charset in the
-    header, as static servers do; only a UTF-8 page has its charset in both places.
+    Files are UTF-8 on disk. A file with ``<meta charset="Shift_JIS">`` is sent in Shift-JIS, without a charset in the
+    header, as by static servers. Only UTF-8 pages have their charset in both places.
     """
     text = file.read_text(encoding="utf-8")
     declared = META_CHARSET.search(text)
@@ -39,7 +39,7 @@ def read_page(file: Path) -> Answer:
 
 
 def answer(path: str) -> Answer:
-    """Return what the site has under a path; an unknown path is a 404."""
+    """Return the response for a path, which is a 404 for an unknown path."""
     path = unquote(urlsplit(path).path)
     pages = stored_pages()
     if path in pages:
@@ -73,14 +73,14 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815 (the name that http.server looks up)
 
     def log_message(self, *_: object) -> None:
-        """Log nothing: the crawl's own log tells it all."""
+        """Log nothing, because the crawl has its own log."""
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
-        """Ignore clients that leave in the middle of an answer."""
+        """Ignore clients that disconnect in the middle of a response."""
 
 
 class Website:
@@ -94,12 +94,12 @@ class Website:
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def start(self) -> Website:
-        """Begin to serve; return the site."""
+        """Start serving, and return the site."""
         Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
         return self
 
     def stop(self) -> None:
-        """Serve no more and free the port."""
+        """Stop serving, and free the port."""
         self._server.shutdown()
         self._server.server_close()
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from scrapy_dripper.engines.base import EngineError, EngineLostError, ModelError, PrecisionError
+from scrapy_dripper.engines.loss import Loss
+from scrapy_dripper.engines.one_thread import OneThread
 from scrapy_dripper.engines.qwen3.grammar import Grammar
 from scrapy_dripper.engines.qwen3.loop import Decoded, NotFiniteError, Task, decode
-from scrapy_dripper.engines.qwen3.one_thread import OneThread
 from scrapy_dripper.engines.qwen3.packing import pack
 from scrapy_dripper.engines.qwen3.passes import open_passes
 from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.engines.qwen3.prompt import Prompt
 from scrapy_dripper.engines.qwen3.session import open_session, tokens_that_fit
+from scrapy_dripper.engines.session import is_no_memory, no_room
 
 logger = logging.getLogger(__name__)
 
@@ -25,10 +26,6 @@ FULL_PASS = {"cuda": 1024, "cpu": 32}
 """Tokens under which a pass is hardly faster: launching its kernels, or reading the weights, takes as long."""
 MOST_TOGETHER = 16_384
 """Tokens in a pass over several pages; longer passes are no faster and take more memory."""
-LOST_AFTER = 3
-"""Prompts that fail in a row before the decoder asks itself whether it works at all."""
-RETRY_SECONDS = 30.0
-"""Pause after which a model that was lost is loaded again."""
 
 
 class Decoder:
@@ -53,10 +50,12 @@ class Decoder:
         """Tokens of a prompt and its answer together, at most."""
         self.passes = open_passes(session, prepared, self.prompt.shared, self.limit)
         self._thread = OneThread()
-        self._failures, self._lost, self._again = 0, "", 0.0
+        self.loss = Loss()
         try:
-            self._thread(self._smoke)
+            self._thread(self.smoke)
         except Exception as error:
+            if is_no_memory(error):
+                raise no_room(prepared, error) from None
             raise ModelError(
                 f"The model in {prepared.folder} does not run ({self._explained(error)}): see what 'scrapy-dripper "
                 "export --check' says, and export it again"
@@ -65,7 +64,7 @@ class Decoder:
     @property
     def is_lost(self) -> bool:
         """True if the model does not run any more, and prompts get :exc:`EngineLostError`."""
-        return bool(self._lost)
+        return bool(self.loss.why)
 
     def decode(self, tasks: Sequence[Task]) -> list[Decoded | EngineError]:
         """Return the labels of each task, or why there are none, in order."""
@@ -81,6 +80,14 @@ class Decoder:
                 answers.update(zip(chosen, decoded, strict=True))
         return [answers[i] for i in range(len(tasks))]
 
+    def release(self) -> None:
+        """Give back all keys and values."""
+        self.passes.release()
+
+    def reload(self) -> None:
+        """Load the model again. Raise what goes wrong."""
+        self.passes.reopen(self._open)
+
     def close(self) -> bool:
         """Let go of the session and its memory; return False if that has been done before."""
         if vars(self).pop("passes", None) is None:
@@ -90,8 +97,8 @@ class Decoder:
 
     def _decode(self, tasks: Sequence[Task], shares: bool) -> list[Decoded | EngineError]:
         """Decode tasks together; where that fails, for want of memory mostly, in halves, and a single one once more."""
-        if self._lost and not self._regain():
-            return [EngineLostError(self._lost)] * len(tasks)
+        if not self.loss.is_over(self):
+            return [EngineLostError(self.loss.why)] * len(tasks)
         try:
             return [*self._passes_over(tasks, shares)]
         except NotFiniteError as error:
@@ -105,7 +112,7 @@ class Decoder:
         try:
             return [*self._passes_over(tasks, shares)]
         except Exception as error:
-            return [self._failed(f"{type(error).__name__}: {error}")]
+            return [self.loss.failed(f"{type(error).__name__}: {error}", self)]
 
     def _passes_over(self, tasks: Sequence[Task], shares: bool) -> list[Decoded]:
         try:
@@ -113,39 +120,10 @@ class Decoder:
         except Exception:
             self.passes.release()
             raise
-        self._failures = 0
+        self.loss.worked()
         return found
 
-    def _failed(self, problem: str) -> EngineError:
-        """Return the error of a prompt; after some in a row, find out whether it is the prompt's or the model's."""
-        self._failures += 1
-        if self._failures < LOST_AFTER:
-            return EngineError(problem)
-        try:
-            self._smoke()
-        except Exception as error:
-            self._lost = f"the model does not run any more ({type(error).__name__}: {error})"
-            self._again = time.monotonic() + RETRY_SECONDS
-            self.passes.release()
-            return EngineLostError(self._lost)
-        self._failures = 0
-        return EngineError(problem)
-
-    def _regain(self) -> bool:
-        """Load the model again if it was lost long enough ago; return True if it works."""
-        if time.monotonic() < self._again:
-            return False
-        try:
-            self.passes.reopen(self._open())
-            self._smoke()
-        except Exception as error:
-            logger.debug("the model is still lost: %(error)s", {"error": error})
-            self._again = time.monotonic() + RETRY_SECONDS
-            return False
-        self._failures, self._lost = 0, ""
-        return True
-
-    def _smoke(self) -> None:
+    def smoke(self) -> None:
         """Decode two blocks, in two passes. Raise what goes wrong."""
         (prompt,) = self.prompt.encode(['<p _item_id="1">a</p><p _item_id="2">b</p>'])
         answer = self.grammar.answer(2)

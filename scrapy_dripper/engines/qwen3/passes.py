@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,11 +62,11 @@ class Passes(ABC):
     def release(self) -> None:
         """Give back all keys and values."""
 
-    def reopen(self, session: InferenceSession) -> None:
-        """Go on with another session of the same graph."""
+    def reopen(self, load: Callable[[], InferenceSession]) -> None:
+        """Go on with a new session of the same graph; the old one is gone before, as there may be no room for both."""
         self.release()
-        self._session = session
-        self.release()
+        vars(self).pop("_session", None)  # it is not there if the last try failed
+        self._session = load()
 
     def _run(self, binding: IOBinding, inputs: dict[str, npt.NDArray[np.int64]]) -> Floats:
         """Run the graph with what is bound already and these inputs; return the logits."""
@@ -98,7 +98,7 @@ class GqaPasses(Passes):
     def release(self) -> None:
         """Give back all keys and values."""
         # The buffers for one sequence keep the shared prefix at their beginning, page after page.
-        self._single = self._group = self._current = _Buffers(self._session, self._prepared, 0)
+        self._single = self._group = self._current = _Buffers(self._prepared, 0)
         self._width = 0
         self._prefixed = False
 
@@ -107,13 +107,13 @@ class GqaPasses(Passes):
         capacity = self._capacity(max(lengths))
         if len(lengths) > 1:
             if self._group.tokens < len(lengths) * capacity:
-                self._group = self._current = _Buffers(self._session, self._prepared, 0)  # frees before it allocates
-                self._group = _Buffers(self._session, self._prepared, len(lengths) * capacity)
+                self._group = self._current = _Buffers(self._prepared, 0)  # frees before it allocates
+                self._group = _Buffers(self._prepared, len(lengths) * capacity)
             self._current, self._width = self._group, capacity
             return 0
         if self._single.tokens < capacity:
-            self._single = self._current = _Buffers(self._session, self._prepared, 0)
-            self._single = _Buffers(self._session, self._prepared, capacity)
+            self._single = self._current = _Buffers(self._prepared, 0)
+            self._single = _Buffers(self._prepared, capacity)
             self._prefixed = False
         self._current, self._width = self._single, self._single.tokens
         self._prefixed &= shared
@@ -130,7 +130,7 @@ class GqaPasses(Passes):
         longest = max(len(chunk.ids) for chunk in chunks)
         ids, real = _padded([chunk.ids for chunk in chunks], self._rounded(longest, 0))
         logits = self._run(
-            self._current.binding(0, len(chunks), self._width),
+            self._current.binding(self._session, 0, len(chunks), self._width),
             {"input_ids": ids, "attention_mask": real.astype(np.int64), "choice_rows": _rows(chunks, ids.shape[1])},
         )
         return _split(logits, chunks)
@@ -142,7 +142,7 @@ class GqaPasses(Passes):
         """
         ids, _ = _padded([chunk.ids], self._rounded(len(chunk.ids), chunk.start))
         return self._run(
-            self._current.binding(chunk.sequence, 1, self._width),
+            self._current.binding(self._session, chunk.sequence, 1, self._width),
             {
                 "input_ids": ids,
                 "attention_mask": np.ones((1, chunk.start + ids.shape[1]), dtype=np.int64),
@@ -164,9 +164,9 @@ class GqaPasses(Passes):
 class _Buffers:
     """Memory for the keys and values of so many tokens, divided among sequences as each batch needs it."""
 
-    def __init__(self, session: InferenceSession, prepared: Prepared, tokens: int) -> None:
+    def __init__(self, prepared: Prepared, tokens: int) -> None:
         self.tokens = tokens
-        self._session, self._prepared = session, prepared
+        self._prepared = prepared
         self._values: dict[str, OrtValue] = {}
         self._bound: tuple[tuple[int, int, int], IOBinding] | None = None
         if tokens:
@@ -182,8 +182,8 @@ class _Buffers:
                 shape, _TYPES[prepared.dtype], prepared.device, 0
             )
 
-    def binding(self, first: int, sequences: int, width: int) -> IOBinding:
-        """Return a binding of the keys and values of some sequences in a row, each of ``width`` tokens.
+    def binding(self, session: InferenceSession, first: int, sequences: int, width: int) -> IOBinding:
+        """Return a session's binding of the keys and values of some sequences in a row, each of ``width`` tokens.
 
         Past and present are the same memory: the graph then writes what is new in its place, and copies nothing.
         """
@@ -193,7 +193,7 @@ class _Buffers:
         prepared = self._prepared
         shape = [sequences, prepared.kv_heads, width, prepared.head_dim]
         offset = first * math.prod(shape[1:]) * prepared.number_bytes
-        binding = self._session.io_binding()
+        binding = session.io_binding()
         for name, value in self._values.items():
             memory = prepared.device, 0, _TYPES[prepared.dtype], shape, value.data_ptr() + offset
             binding.bind_input(f"past_key_values.{name}", *memory)

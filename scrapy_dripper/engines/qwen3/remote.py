@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.base import (
-    EngineError,
-    EngineLostError,
-    Labels,
-    Limits,
-    OversizeError,
-    PrecisionError,
-)
+from scrapy_dripper.engines.base import EngineError, EngineLostError, Labels, Limits
 from scrapy_dripper.engines.qwen3.decoder import Decoder
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine, model_folder
 from scrapy_dripper.engines.qwen3.front import Front, check_context
 from scrapy_dripper.engines.qwen3.loop import Decoded, Task
 from scrapy_dripper.engines.qwen3.prepared import load_prepared, read_manifest
+from scrapy_dripper.engines.remote import Ask, Message, Say, asked, packed_error, unpacked_error
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.page.page import Page
-
-Message = tuple[dict[str, Any], list[bytes]]
-_ERRORS = {str(kind.reason): kind for kind in (EngineError, OversizeError, EngineLostError, PrecisionError)}
-Ask = Callable[[dict[str, Any], list[bytes]], Message]
 
 
 class RemoteEngine:
@@ -75,19 +65,18 @@ class RemoteEngine:
 
     def _answered(self, tasks: Sequence[Task]) -> Message:
         parts = [part for task in tasks for part in (task.prompt.astype(np.int32).tobytes(), task.draft.tobytes())]
-        header, answered = self._ask({"say": "label"}, parts)
-        if "lost" in header:
-            raise EngineLostError(str(header["lost"]))
-        if "error" in header:
-            raise EngineError(str(header["error"]))
+        header, answered = asked(self._ask, parts)
         self._limit = int(header["limit"])  # another process, after one that died, can have less memory
         return header, answered
+
+
+load_remote = RemoteEngine.load
 
 
 class ModelServer:
     """The model's process: prompts and drafts in, labels out."""
 
-    def __init__(self, config: Config, say: Callable[[dict[str, Any], list[bytes]], None]) -> None:
+    def __init__(self, config: Config, say: Say) -> None:
         self._config, self._say = config, say
         self.missing: str | None = None
         self._decoder: Decoder | None = None
@@ -108,7 +97,7 @@ class ModelServer:
         answered: list[bytes] = []
         for one in decoder.decode([_task(decoder, *parts[i : i + 2]) for i in range(0, len(parts), 2)]):
             if isinstance(one, EngineError):
-                rows.append({"error": str(one), "reason": str(one.reason)})
+                rows.append(packed_error(one))
                 answered += [b"", b""]
             else:
                 rows.append({name: getattr(one, name) for name in ("passes", "positions", "kept")})
@@ -123,6 +112,6 @@ def _task(decoder: Decoder, prompt: bytes, draft: bytes) -> Task:
 
 
 def _unpacked(row: dict[str, Any], main: bytes, margins: bytes) -> Decoded | EngineError:
-    if "error" in row:
-        return _ERRORS[row["reason"]](str(row["error"]))
+    if (error := unpacked_error(row)) is not None:
+        return error
     return Decoded(np.frombuffer(main, dtype=np.bool_), np.frombuffer(margins, dtype=np.float32), **row)

@@ -1,23 +1,17 @@
-"""The onnxruntime session of a prepared model: the right provider or an error, and how much memory there is."""
+"""The session of a Qwen3 graph: is it what the manifest says, and how many tokens are there room for."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.qwen3 import cuda
 from scrapy_dripper.engines.qwen3.prepared import MANIFEST, Prepared
-from scrapy_dripper.engines.runtime import check_runtime
+from scrapy_dripper.engines.session import open_graph, usable_memory
 
 if TYPE_CHECKING:
     import onnxruntime
 
-CPU = "CPUExecutionProvider"
-CUDA_SHARE, CPU_SHARE = 0.85, 0.5
-"""Shares of the free memory that the engine takes: a GPU is its own, the machine's memory is the crawl's too."""
-UNKNOWN_MEMORY = 2 << 30  # bytes, where the system does not say how much is free
 SCORES = 6
 """Score matrices [heads, S, S] that a plain graph holds at a time, and a little; 5.4 were measured."""
 
@@ -25,58 +19,15 @@ SCORES = 6
 def open_session(
     prepared: Prepared, device: str, threads: int, sdpa_kernel: int | None = None
 ) -> onnxruntime.InferenceSession:
-    """Return a session on the device that was asked for: ``cpu``, ``cuda`` or ``auto``, the one of the folder.
+    """Return a session as :func:`~scrapy_dripper.engines.session.open_graph` does.
 
     ``sdpa_kernel`` is the option of that name of the CUDA provider: which attention kernels it may run.
-    Raise :exc:`ModelError`, saying what to do, if it would run anywhere else, or not at all.
+    Raise :exc:`ModelError` also if the graph is not what the manifest says.
     """
-    check_runtime("The Qwen3 engine")
-    import onnxruntime
-
-    device = prepared.device if device == "auto" else device
-    if device != prepared.device:
-        raise ModelError(
-            f"The model in {prepared.folder} was exported for {prepared.device}: set DRIPPER_DEVICE to 'auto', or "
-            f"export it again with '--device {device}'"
-        )
-    _check_version(prepared, onnxruntime.__version__)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.enable_mem_pattern = False  # nearly every pass has a shape of its own: a pattern would be kept for each
-    options.log_severity_level = 4  # what goes wrong in a pass is an exception, and some are expected
-    providers: list[Any] = [CPU]
-    if device == "cuda":
-        cuda.check_provider()
-        settings = {"arena_extend_strategy": "kSameAsRequested"}
-        if sdpa_kernel is not None:
-            settings["sdpa_kernel"] = str(sdpa_kernel)
-        providers = [(cuda.CUDA, settings), CPU]
-    try:
-        session = onnxruntime.InferenceSession(str(prepared.graph), options, providers=providers)
-    except Exception as error:  # onnxruntime raises types of its own for every kind of damage
-        raise ModelError(
-            f"onnxruntime cannot load {prepared.graph} ({error}): export the model again with 'scrapy-dripper export'"
-        ) from None
-    if device == "cuda" and cuda.CUDA not in session.get_providers():
-        raise cuda.not_started()
+    settings = {} if sdpa_kernel is None else {"sdpa_kernel": str(sdpa_kernel)}
+    session = open_graph(prepared, device, threads, "The Qwen3 engine", settings)
     _check_graph(session, prepared)
     return session
-
-
-def _check_version(prepared: Prepared, installed: str) -> None:
-    """Raise ModelError if this onnxruntime is older than the graph needs: its own message would not say so."""
-    package = {"cuda": "onnxruntime-gpu", "cpu": "onnxruntime"}[prepared.device]
-    if _numbers(installed) < _numbers(prepared.runtime):
-        older = " or, if the driver is for CUDA 12, export the model again with '--cuda 12'"
-        raise ModelError(
-            f"The model in {prepared.folder} needs onnxruntime {prepared.runtime} or later (got {installed}): run 'pip "
-            f'install "{package}>={prepared.runtime}"\'' + (older if prepared.device == "cuda" else "")
-        )
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(part) for part in version.split(".")[:2]]
 
 
 def _check_graph(session: onnxruntime.InferenceSession, prepared: Prepared) -> None:
@@ -111,27 +62,9 @@ def tokens_that_fit(prepared: Prepared) -> int:
     A pass needs about as much for each token as its keys and values take (Qwen3-0.6B: 112 KiB and 72 KiB), and a plain
     graph its score matrices besides.
     """
-    if prepared.device == "cuda":
-        free, share = cuda.free_memory(), CUDA_SHARE
-    else:
-        free, share = free_memory(), CPU_SHARE
-    usable = share * (UNKNOWN_MEMORY if free is None else free)
-    linear = 2 * prepared.token_bytes
+    usable, linear = usable_memory(prepared.device), 2 * prepared.token_bytes
     if prepared.attention == "gqa":
         return int(usable / linear)
     heads = 2 * prepared.kv_heads  # as in all Qwen3 models up to 1.7B; a guess for others
     square = SCORES * heads * prepared.number_bytes
     return int((math.sqrt(linear**2 + 4 * square * usable) - linear) / (2 * square))
-
-
-def free_memory() -> int | None:
-    """Return the bytes of memory that this process can still have, as Linux says; None if that is not known."""
-    found = []
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        found += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
-        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-        found += [int(limit)] if limit != "max" else []
-    except (OSError, ValueError):
-        pass
-    return min(found, default=None)

@@ -65,7 +65,8 @@ class Features:
 def schema_hash(*names: Sequence[str]) -> str:
     """Return a hash of the feature names of all stages and of the tables that define the values of the features.
 
-    Weights only fit the code if their hash is the same.
+    Weights only fit the code if their hash is the same. It does not see how pages are cut into blocks: that has a
+    version of its own (:data:`~scrapy_dripper.page.blocks.CUT`).
     """
     meaning = [
         *map(list, names),

@@ -21,6 +21,7 @@ from scrapy_dripper.engines.tagger.decode import Decoding
 from scrapy_dripper.engines.tagger.features import Features, schema_hash
 from scrapy_dripper.engines.tagger.learnt import LEARNT, Learnt
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES, page_features, quality_features
+from scrapy_dripper.page.blocks import CUT
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -70,10 +71,16 @@ class Manifest:
     weights_sha256: dict[str, str]
     """The hash of each graph, and of what was learnt from corrections if there is that, by file name."""
     decoding: Decoding
+    cut: int = 1
+    """Version of the rules by which the blocks that the model was trained on were cut."""
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
-        """Read a folder's manifest. Raise ModelError if it is missing, damaged, or for another engine or format."""
+        """Read a folder's manifest.
+
+        Raise ModelError if it is missing, damaged, or for another engine or format, or for blocks that are cut by other
+        rules.
+        """
         path = folder / MANIFEST
         if not path.is_file():
             raise ModelError(
@@ -87,6 +94,12 @@ class Manifest:
                 raise ModelError(
                     f"{path} is for engine {short(kind)}, format {short(version)}; this version reads engine "
                     f"'tagger', format {FORMAT}: train the model again with 'make train', or use the bundled one"
+                )
+            values.setdefault("cut", 1)  # older manifests do not name it
+            if values["cut"] != CUT:
+                raise ModelError(
+                    f"{path} is for blocks cut by version {short(values['cut'])} of the rules; this version cuts by "
+                    f"{CUT}: train the model again with 'make train', or use the bundled one"
                 )
             known = {f.name: values[f.name] for f in fields(cls)}
             listed = known["weights_sha256"]

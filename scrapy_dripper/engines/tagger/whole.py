@@ -36,9 +36,9 @@ LEAST = {
     "figure": 0.35,
 }
 """Minimum mean probability of a structure in running text to be main. Kinds that are rarely boilerplate need less."""
-LAST = frozenset({"code", "list", "links", "table", "call-out", "quotation"})
+MAY_END_TEXT = frozenset({"code", "list", "links", "table", "call-out", "quotation"})
 """Structures that may also end a text, with the same threshold. Figures after a text are boilerplate."""
-ADDED = frozenset({"introduced links", "headed links"})
+ONLY_ADDED = frozenset({"introduced links", "headed links"})
 """Structures that become main as a whole, between main blocks. Otherwise their blocks are labelled one by one."""
 MOST_BLOCKS = 200
 """Maximum number of blocks in a structure. Anything larger is a section of the page."""
@@ -139,11 +139,11 @@ def with_whole(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
                 continue
             weights = chars[voters] / chars[voters].sum()
             votes, mean = float(weights @ main[voters]), float(weights @ probabilities[voters])
-            if one.kind in ADDED:
+            if one.kind in ONLY_ADDED:
                 labels[voters] |= between and mean > LEAST[one.kind]
                 continue
             name = page.tree.names[one.node][:LONGEST_CLASS]
-            in_text = between or (last and one.kind in LAST and not _boilerplate(name))
+            in_text = between or (last and one.kind in MAY_END_TEXT and not _boilerplate(name))
             if votes > 0 or in_text:
                 labels[voters] = max(votes, mean) > 0.5 or (in_text and mean > LEAST[one.kind])
     return labels

@@ -56,7 +56,7 @@ def report(evaluation: Evaluation, config: Config, worst: int) -> str:
     there = [(name, title) for name, title in _SECTIONS if sections[name]]
     body = tag(
         "main",
-        tag("h1", "What the extraction is worth"),
+        tag("h1", "Quality of the extraction"),
         tag(
             "p",
             f"{len(evaluation.samples):,} annotated pages of {evaluation.data}, "
@@ -107,8 +107,9 @@ def _systems(evaluation: Evaluation) -> Markup:
         tag(
             "p",
             "Means over pages. F1, P and R compare the words of the extracted and of the true text as bags. With and "
-            "without: share of the snippets that must, and must not, be in the text and are. Empty: pages without a "
-            "word (of them, wrongly). Errors: pages on which the system raised an exception; they count as empty.",
+            "without: share of the required snippets, and of the forbidden ones, that are in the text. Empty: pages "
+            "without a word (in brackets: wrongly). Errors: pages on which the system raised an exception; they count "
+            "as empty.",
         ),
         _table(["", *head, "errors"], body, first_is_ours=True),
     )
@@ -235,8 +236,8 @@ def _calibration(evaluation: Evaluation) -> Markup:
         tag("h2", "Calibration"),
         tag(
             "p",
-            "Of the blocks to which the model gives a probability, that share should be main: on the dashed line. The "
-            "bars below say how many there are.",
+            "Ideally, the share of main blocks equals the probability that the model gives them, as on the dashed "
+            "line. The bars below say how many there are.",
         ),
         calibration(columns),
         _table(["probability", "blocks", "mean", "main", "words", "mean", "main"], body),

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from scrapy_dripper.output.code.language import is_named, language_of, normalised
-from scrapy_dripper.output.code.lines import Look, code_text, has_number_class, is_line, is_numbers, is_tool
+from scrapy_dripper.output.code.lines import Look, code_text, has_number_class, is_deep, is_line, is_numbers, is_tool
 from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Runs, Text
 from scrapy_dripper.page.tags import LONGEST_CLASS
 
@@ -246,6 +246,8 @@ def _is_box_of_lines(element: _Element) -> bool:
 
 def _sole_code(wrapper: _Element) -> _Element | None:
     """Return the only code block in a wrapper without other text, or None."""
+    if is_deep(wrapper):
+        return None
     found: _Element | None = None
     todo = [wrapper]
     look = Look(MAX_TEXTS)

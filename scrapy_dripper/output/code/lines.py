@@ -79,7 +79,7 @@ def is_numbers(element: _Element, look: Look | None = None) -> bool:
         following = element.getnext()
         if following is None or not (element.tag == "td" or _leads_line(element, following)):
             return False
-    elif look is None and sum(map(_is_named, islice(element.iterancestors(), MAX_AROUND))) > MAX_NAMED:
+    elif look is None and is_deep(element):
         return False
     found = named
     texts = _texts_by_node(element)
@@ -95,6 +95,11 @@ def is_numbers(element: _Element, look: Look | None = None) -> bool:
             if look.left < 0:
                 break
     return found
+
+
+def is_deep(element: _Element) -> bool:
+    """Return True for an element in more elements that are marked as line numbers than code ever has."""
+    return sum(map(_is_named, islice(element.iterancestors(), MAX_AROUND))) > MAX_NAMED
 
 
 def _is_named(element: _Element) -> bool:

@@ -25,7 +25,6 @@ from scrapy_dripper.output.items import (
     Items,
     LineBreak,
     Link,
-    List,
     Paragraph,
     Quote,
     Rule,
@@ -36,6 +35,7 @@ from scrapy_dripper.output.items import (
     Text,
     Title,
     Video,
+    inside,
 )
 from scrapy_dripper.output.tables.grid import Placed, Reader, is_mostly_padding, read_grid
 from scrapy_dripper.output.tables.html import table_html
@@ -156,25 +156,36 @@ def _nesting(cells: Iterable[Placed]) -> int:
         if isinstance(item, Table):
             deepest = max(deepest, depth)
             depth += 1
-        open_items += [(one, depth) for one in _within(item)]
+        open_items += [(one, depth) for one in inside(item)]
     return deepest
 
 
 def _texts(items: Items) -> Iterator[str]:
     """Yield the pieces of text in items, in no particular order, and a space for each item or run without text."""
-    open_parts: list[Item | Run] = list(items)
-    while open_parts:
-        part = open_parts.pop()
-        if isinstance(part, (Text, Code, CodeBlock)):
-            yield part.text
-        elif isinstance(part, Formula):
-            yield part.latex
-        elif isinstance(part, (List, Table, Quote, Footnotes)):
-            open_parts += _within(part)
-            yield " "
+    open_items = list(items)
+    while open_items:
+        item = open_items.pop()
+        if isinstance(item, CodeBlock):
+            yield item.text
+        elif isinstance(item, Formula):
+            yield item.latex
         else:
-            open_parts += getattr(part, "runs", ())
             yield " "
+            yield from _texts_of_runs(getattr(item, "runs", ()))
+            open_items += inside(item)
+
+
+def _texts_of_runs(runs: Runs) -> Iterator[str]:
+    open_runs = list(runs)
+    while open_runs:
+        run = open_runs.pop()
+        if isinstance(run, (Text, Code)):
+            yield run.text
+        elif isinstance(run, Formula):
+            yield run.latex
+        else:
+            yield " "
+            open_runs += getattr(run, "runs", ())
 
 
 def _exceeds(items: Items, limit: int) -> bool:
@@ -259,20 +270,7 @@ def _line(items: Sequence[Item]) -> Runs:
         elif isinstance(item, (Video, Audio)):
             line = (Link(item.src, item.caption or (Text(item.title or item.src),)),)
         else:
-            open_items += reversed(_within(item))
+            open_items += reversed(inside(item))
         if line:
             runs += (LineBreak(), *line) if runs else line
     return tuple(runs)
-
-
-def _within(item: Item) -> list[Item]:
-    """Return the items in an item."""
-    if isinstance(item, List):
-        return [one for entry in item.items for one in (*map(Paragraph, filter(None, entry.terms)), *entry.items)]
-    if isinstance(item, Table):
-        return [one for row in item.rows for cell in row for one in cell.items]
-    if isinstance(item, Footnotes):
-        return [one for note in item.notes for one in note.items]
-    if isinstance(item, Quote):
-        return [*([Paragraph(item.caption)] if item.caption else []), *item.items]
-    return []

@@ -43,8 +43,8 @@ def write(folder: Path, *missing: str, **changes: Any) -> Path:
 @pytest.mark.parametrize(
     ("architecture", "missing"),
     [
-        ("HunYuanDenseV1ForCausalLM", "What is missing for it here: the model in PyTorch"),
-        ("EuroBertForTokenClassification", "What is missing for it here is an engine"),
+        ("HunYuanDenseV1ForCausalLM", "What is missing for it here: the simplification 1.1"),
+        ("EuroBertForMaskedLM", "It is an encoder: fine-tune or name one that classifies tokens"),
     ],
 )
 def test_other_published_weights(tmp_path: Path, architecture: str, missing: str) -> None:

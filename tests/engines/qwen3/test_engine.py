@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,7 +18,7 @@ from fakes import PREPARED, FakeTagger
 from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines import load_engine
+from scrapy_dripper.engines import load_engine, loss
 from scrapy_dripper.engines.base import EngineError, EngineLostError, Labels, ModelError, OversizeError
 from scrapy_dripper.engines.qwen3 import decoder as decoder_module
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
@@ -69,8 +71,8 @@ def passes_that(engine: Qwen3Engine, fail: Callable[[Sequence[int]], None]) -> I
         def release(self) -> None:
             passes.release()
 
-        def reopen(self, session: Any) -> None:
-            passes.reopen(session)
+        def reopen(self, load: Callable[[], Any]) -> None:
+            passes.reopen(load)
 
     engine.decoder.passes = Failing()
     yield begun
@@ -290,13 +292,41 @@ def test_a_device_that_is_gone(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPa
         assert len(begun) == 2 * 3 + 1
         assert engine.decoder.is_lost
 
-        monkeypatch.setattr(decoder_module.time, "monotonic", lambda: now[0])
-        now[0] = engine.decoder._again + 1
+        monkeypatch.setattr(loss.time, "monotonic", lambda: now[0])
+        now[0] = engine.decoder.loss.again + 1
         assert isinstance(engine.label(pages)[0], EngineLostError)
     assert isinstance(engine.label(pages)[0], EngineLostError)  # tried a moment ago
-    now[0] = engine.decoder._again + 1
+    now[0] = engine.decoder.loss.again + 1
     assert [good(answer).main.tolist() for answer in engine.label(pages)] == [expected] * 6
     assert not engine.decoder.is_lost
+
+
+def test_a_model_is_never_loaded_twice(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where memory is short, the lost session is gone before another one is opened."""
+    page_ = page(5)
+    expected = good(engine.label([page_])[0]).main.tolist()
+    decoder = engine.decoder
+    lost, load, tries = weakref.ref(decoder.passes._session), decoder._open, []
+
+    def fail(lengths: Sequence[int]) -> None:
+        raise RuntimeError("Failed to allocate memory for requested buffer")
+
+    def opened() -> Any:
+        gc.collect()
+        tries.append(lost())
+        if len(tries) == 1:
+            raise RuntimeError("Failed to allocate memory for requested buffer")
+        return load()
+
+    with passes_that(engine, fail):
+        engine.label([page_] * 3)
+    monkeypatch.setattr(decoder, "_open", opened)
+    for _ in range(2):
+        decoder.loss.again = 0.0
+        answer = engine.label([page_])[0]
+
+    assert tries == [None, None]
+    assert good(answer).main.tolist() == expected
 
 
 def test_pages_that_fail_in_a_row_are_no_loss(engine: Qwen3Engine) -> None:
@@ -330,6 +360,20 @@ def test_a_model_that_does_not_run_is_found_at_load(prepared: Prepared, monkeypa
     monkeypatch.setattr(GqaPasses, "forward", lambda *_: [np.full((1, 2), np.nan)])
 
     with pytest.raises(ModelError, match=r"does not run .*not finite.*--check"):
+        Qwen3Engine(prepared, FakeTagger())
+
+
+def test_a_model_without_room_for_two_blocks(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is memory that is missing, and not a graph that is damaged."""
+
+    def no_memory(*_: object) -> None:
+        raise RuntimeError("CUDA failure 2: out of memory")
+
+    monkeypatch.setattr(GqaPasses, "forward", no_memory)
+
+    with pytest.raises(
+        ModelError, match=r"does not fit into the memory of its device \(CUDA failure 2: out of memory\)"
+    ):
         Qwen3Engine(prepared, FakeTagger())
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Answer, Grammar, fitting
@@ -37,6 +37,21 @@ def test_an_answer_spells_its_labels(thinking: Tokenizer, name: str, labels: lis
     assert len(answer) == len(labels)
     if FORMATS[name].pieces is None:
         assert grammar.length(len(labels)) == len(thinking.encode(text, add_special_tokens=False).ids)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_nothing_is_put_before_an_answer(thinking: Tokenizer, name: str) -> None:
+    """Some tokenizers begin each text with a token of their own; an answer is no text of its own."""
+    beginning = Tokenizer.from_str(thinking.to_str())
+    token = "<|im_start|>"
+    beginning.post_processor = processors.TemplateProcessing(
+        single=f"{token} $A", special_tokens=[(token, beginning.token_to_id(token))]
+    )
+    assert len(beginning.encode("main").ids) > len(thinking.encode("main").ids)
+
+    one, other = Grammar(beginning, name), Grammar(thinking, name)
+    assert one.answer(12).ids.tolist() == other.answer(12).ids.tolist()
+    assert one.length(12) == other.length(12)
 
 
 def test_what_the_formats_look_like() -> None:

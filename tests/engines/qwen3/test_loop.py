@@ -106,6 +106,16 @@ def test_a_draft_that_is_half_wrong_takes_few_passes(seed: int) -> None:
     assert found.passes <= 8
 
 
+@pytest.mark.parametrize("lookahead", [0, 3, 30])
+def test_a_right_draft_that_is_read_in_parts(lookahead: int) -> None:
+    """What a pass does not reach stays as it was drafted."""
+    right = expected(FakeModel(), task([1, 2], [False] * 30)).main
+    (found,) = decode(FakeModel(), [task([1, 2], right.tolist())], 0, lookahead)
+
+    assert found.passes == -(-30 // (lookahead + 1))
+    assert found.kept == 30
+
+
 def test_without_a_draft_each_block_is_a_pass() -> None:
     """And no token is read twice."""
     one = task([1, 2, 3], [False] * 30)

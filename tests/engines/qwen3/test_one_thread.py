@@ -9,8 +9,8 @@ import pytest
 from fakes import FakeTagger
 from lxml.html import document_fromstring
 
+from scrapy_dripper.engines.one_thread import OneThread
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
-from scrapy_dripper.engines.qwen3.one_thread import OneThread
 from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.page.profiles import PROFILES
@@ -29,6 +29,28 @@ def test_what_a_call_returns_and_raises() -> None:
     thread.close()
     own.join(10)
     assert not own.is_alive()
+
+
+def test_who_comes_after_the_end_is_told() -> None:
+    """A crawl that ends while a thread still labels must not leave that thread waiting for ever."""
+    thread, begun, go = OneThread(), threading.Event(), threading.Event()
+    found: list[object] = []
+
+    def slow() -> str:
+        begun.set()
+        go.wait(10)
+        return "done"
+
+    asking = threading.Thread(target=lambda: found.append(thread(slow)))
+    asking.start()
+    begun.wait(10)
+    thread.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        thread(divmod, 7, 2)
+    go.set()
+    asking.join(10)
+
+    assert found == ["done"]
 
 
 def test_a_thread_that_is_forgotten_ends() -> None:

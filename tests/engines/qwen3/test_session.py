@@ -12,8 +12,8 @@ from typing import Any
 import onnxruntime
 import pytest
 
+from scrapy_dripper.engines import cuda, session
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.qwen3 import cuda, session
 from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.engines.qwen3.session import open_session, tokens_that_fit
 from scrapy_dripper.engines.runtime import GPU_EXTRA
@@ -158,6 +158,23 @@ def test_nothing_is_kept_for_each_shape(prepared: Prepared, monkeypatch: pytest.
     open_session(prepared, "auto", 1)
 
     assert patterns == [False]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_model_that_does_not_fit(prepared: Prepared, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exporting it again would not help: the message says how much memory is free, and what may be done."""
+
+    def no_memory(*_: Any, **__: Any) -> None:
+        raise RuntimeError("Failed to allocate memory for requested buffer of size 311164928")
+
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA])
+    monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
+    monkeypatch.setattr(onnxruntime, "InferenceSession", no_memory)
+    monkeypatch.setattr(session, "free_memory", lambda: 3 << 29)
+    monkeypatch.setattr(cuda, "free_memory", lambda: 3 << 29)
+
+    with pytest.raises(ModelError, match=r"not fit into the memory .* 1\.5 GiB are free now: end what"):
+        open_session(replace(prepared, device=device), "auto", 1)
 
 
 def test_a_graph_that_cannot_be_loaded(prepared: Prepared, tmp_path: Path) -> None:

@@ -71,8 +71,7 @@ def export(request: Request, say: Say) -> Prepared:
     check_exporter(request.exporter)
     device, dtype = _decided(request)
     out = request.out
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ExportError(f"{out} is there already: remove it, or name another folder")
+    check_free(out)
     checkpoint = open_checkpoint(request.model, say)
     if request.exporter == GENAI and checkpoint.head_dim % 16:
         raise ExportError(
@@ -102,11 +101,9 @@ def export(request: Request, say: Say) -> Prepared:
     out.parent.mkdir(parents=True, exist_ok=True)
     check_space(needs, out.parent)
     request = replace(request, device=device, dtype=dtype)
-    with _part(out) as part:
+    with part_folder(out) as part:
         prepared = _write(part, request, checkpoint, recipe, tokenizer, say)
-        if out.is_dir():
-            out.rmdir()
-        part.rename(out)
+        finish(part, out)
     return replace(prepared, folder=out)
 
 
@@ -169,8 +166,14 @@ def cuda_works() -> bool:
     return provider in session.get_providers()
 
 
+def check_free(out: Path) -> None:
+    """Raise :exc:`ExportError` if a folder has something in it."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ExportError(f"{out} is there already: remove it, or name another folder")
+
+
 @contextmanager
-def _part(out: Path) -> Iterator[Path]:
+def part_folder(out: Path) -> Iterator[Path]:
     """Yield a folder beside ``out``, which is gone in the end unless it was renamed."""
     part = Path(tempfile.mkdtemp(prefix=f".{out.name}.part-", dir=out.parent))
     part.chmod(0o755)
@@ -178,6 +181,13 @@ def _part(out: Path) -> Iterator[Path]:
         yield part
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def finish(part: Path, out: Path) -> None:
+    """Rename a folder that is whole into place."""
+    if out.is_dir():
+        out.rmdir()
+    part.rename(out)
 
 
 def _write(
@@ -259,7 +269,7 @@ def _write(
         "versions": versions(request.exporter),
         "source": source,
     }
-    _write_manifest(part, manifest)
+    write_manifest(part, manifest)
     try:
         prepared = load_prepared(part)
         if request.validate:
@@ -268,14 +278,15 @@ def _write(
             if not comparison.passed:
                 raise ExportError("the graph does not answer as the checkpoint does: nothing was written")
             source["comparison"] = asdict(comparison)
-            _write_manifest(part, manifest)
+            write_manifest(part, manifest)
             return load_prepared(part)
     except ModelError as error:
         raise ExportError(f"the graph was written, but cannot be used ({error})") from None
     return prepared
 
 
-def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    """Write a manifest into a folder."""
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")
 

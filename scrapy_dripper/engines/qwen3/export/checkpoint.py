@@ -22,15 +22,15 @@ LONGEST_CONTEXT = 32_768
 
 BYTES = {"float16": 2, "bfloat16": 2, "float32": 4}
 _MISSING = {
-    "HunYuan": ". MinerU-HTML 1.1 is such a model. What is missing for it here: the model in PyTorch, to compare the "
-    "graph with; and answers between <answer> and </answer>. Export the Qwen3 weights of MinerU-HTML 1.0",
-    "EuroBert": ". It is an encoder, which labels blocks without writing an answer. What is missing for it here is an "
-    "engine of that kind; DRIPPER_ENGINE takes one of your own",
+    "HunYuan": ". MinerU-HTML 1.1 is such a model. What is missing for it here: the simplification 1.1 of pages, which "
+    "it was trained on, and positions as an input of graphs with GroupQueryAttention. Export the Qwen3 weights of "
+    "MinerU-HTML 1.0",
+    "EuroBert": ". It is an encoder: fine-tune or name one that classifies tokens (EuroBertForTokenClassification)",
 }
 """What it would take to use other published models, by the beginning of their architecture's name."""
 _GIB = 1 << 30
 _BASE = 3 << 29  # bytes of memory for the programs themselves
-_hub_name = re.compile(r"[\w.-]+/[\w.-]+").fullmatch
+hub_name = re.compile(r"[\w.-]+/[\w.-]+").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def open_checkpoint(model: str, say: Callable[[str], None]) -> Checkpoint:
     folder = Path(model)
     if folder.is_dir():
         return _read(folder, model)
-    if not _hub_name(model):
+    if not hub_name(model):
         raise ExportError(f"{model} is neither a folder nor a name such as owner/model: name the checkpoint's folder")
     try:
         from huggingface_hub import hf_hub_download, snapshot_download
@@ -186,7 +186,7 @@ def _read(folder: Path, name: str, *, whole: bool = True) -> Checkpoint:
             raise ExportError(f"{name} is not a Qwen3 checkpoint: expected {ARCHITECTURE} (got {found}){missing}")
         checkpoint = Checkpoint(
             folder=folder,
-            name=name if _hub_name(name) and not Path(name).is_dir() else folder.resolve().name,
+            name=name if hub_name(name) and not Path(name).is_dir() else folder.resolve().name,
             layers=config["num_hidden_layers"],
             hidden=config["hidden_size"],
             inner=config["intermediate_size"],

@@ -1,0 +1,210 @@
+"""Filters for documents: language, quality, repetition, and lists of addresses and words. None needs the network."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from datatrove.data import Document
+from datatrove.pipeline.filters.base_filter import BaseFilter
+from datatrove.pipeline.filters.gopher_quality_filter import GopherQualityFilter
+from datatrove.pipeline.filters.gopher_repetition_filter import GopherRepetitionFilter
+from datatrove.utils.word_tokenizers import WordTokenizer
+
+from scrapy_dripper.corpus.words import UNSPACED, words
+
+Verdict = bool | tuple[bool, str]
+
+MOST_IDENTIFIED = 10_000
+"""Number of characters of a text by which its language is identified."""
+MOST_WORDS = 10
+"""Number of words in the longest phrase of a list."""
+MOST_SEGMENTS = 16
+"""Number of segments of a path by which an address is looked up."""
+
+_heading_marks = re.compile("(?m)^#{1,6} ").sub
+
+
+@lru_cache(1)
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+class Words(WordTokenizer):  # type: ignore[misc]
+    """A tokenizer for datatrove's steps, which for most languages load others that need more packages.
+
+    Characters of scripts without spaces (Chinese, Japanese, Thai and others) are words of their own. Unlike with those
+    others, punctuation is no word: the signs of Markdown would otherwise make a table or a list look like clutter.
+    """
+
+    def word_tokenize(self, text: str) -> list[str]:
+        """Return the words."""
+        return words(text)
+
+    def sent_tokenize(self, text: str) -> list[str]:
+        """Return the lines, because none of the steps needs sentences."""
+        return text.splitlines()
+
+    def span_tokenize(self, text: str) -> list[tuple[int, int]]:
+        """Return the positions of the lines."""
+        spans, at = [], 0
+        for line in text.splitlines(keepends=True):
+            spans.append((at, at + len(line)))
+            at += len(line)
+        return spans
+
+
+class Language(BaseFilter):  # type: ignore[misc]
+    """Note the language of documents (``language``, an ISO 639 code) with its probability (``language_score``).
+
+    With ``keep``, drop documents in other languages, and those whose probability is less than ``least``. The language
+    is identified with py3langid, whose package holds its model; ``zxx`` stands for a text in no language.
+    """
+
+    name = "language"
+    _requires_dependencies = ["py3langid"]  # noqa: RUF012 (datatrove's)
+
+    def __init__(self, keep: tuple[str, ...] = (), least: float = 0.65) -> None:
+        """Raise ValueError for a language that py3langid does not know."""
+        super().__init__()
+        known = {str(name) for name in _identifier().labels} if keep else set()
+        if unknown := sorted(set(keep) - known):
+            raise ValueError(f"expected languages out of {', '.join(sorted(known))} (got {', '.join(unknown)})")
+        self.keep, self.least = frozenset(keep), least
+
+    def filter(self, document: Document) -> Verdict:
+        """Return True if the language is wanted, otherwise False with the reason."""
+        language, score = _identifier().classify(document.text[:MOST_IDENTIFIED])
+        document.metadata |= {"language": language, "language_score": float(score)}
+        if self.keep and language not in self.keep:
+            return False, language
+        return (False, "unsure") if self.keep and score < self.least else True
+
+
+class Quality(BaseFilter):  # type: ignore[misc]
+    """Apply the quality rules of Gopher (arXiv:2112.11446, table A1) with datatrove's filter, by language.
+
+    The rule about stop words has a list for English only, and holds for English only. Lengths of words say nothing in
+    languages that are written without spaces, where each character counts as a word. All other rules hold for all. The
+    marks of headings in Markdown are no hash symbols.
+    """
+
+    name = "quality"
+
+    def __init__(self) -> None:
+        super().__init__()
+        tokenizer = Words()
+        self.english = GopherQualityFilter(language=tokenizer)
+        self.spaced = GopherQualityFilter(language=tokenizer, min_stop_words=None)
+        self.unspaced = GopherQualityFilter(language=tokenizer, min_stop_words=None, min_avg_word_length=None)
+
+    def filter(self, document: Document) -> Verdict:
+        """Return True if all rules hold, otherwise False with the rule."""
+        language = document.metadata.get("language")
+        rules = self.english if language == "en" else self.unspaced if language in UNSPACED else self.spaced
+        verdict: Verdict = rules.filter(Document(_heading_marks("", document.text), document.id))
+        return verdict
+
+
+class Repetition(GopherRepetitionFilter):  # type: ignore[misc]
+    """Apply the repetition rules of Gopher with datatrove's filter, for any language."""
+
+    name = "repetition"
+
+    def __init__(self) -> None:
+        super().__init__(language=Words())
+
+
+class UrlList(BaseFilter):  # type: ignore[misc]
+    """Drop documents whose address is in a list: a file with one host or address a line, ``#`` before comments.
+
+    A host stands for its subdomains too, and an address with a path for all below that path. Scheme, ``www.`` and what
+    follows a ``?`` do not count. Documents without address are kept.
+    """
+
+    name = "URL list"
+
+    def __init__(self, file: str) -> None:
+        super().__init__()
+        self.file = file
+
+    def filter(self, document: Document) -> Verdict:
+        """Return False with the kind of entry if the address is in the list, otherwise True."""
+        listed = _addresses(self.file)
+        host, segments = _address(str(document.metadata.get("url") or ""))
+        parts = host.split(".")
+        if any(".".join(parts[at:]) in listed for at in range(len(parts))):
+            return False, "host"
+        path = host
+        for segment in segments:
+            path += "/" + segment
+            if path in listed:
+                return False, "path"
+        return True
+
+
+class WordList(BaseFilter):  # type: ignore[misc]
+    """Drop documents that have a word or phrase of a list: a file with one a line, ``#`` before comments.
+
+    Only whole words count, in upper or lower case. Characters of scripts without spaces are words.
+    """
+
+    name = "word list"
+
+    def __init__(self, file: str) -> None:
+        """Raise ValueError if a phrase has more than 10 words."""
+        super().__init__()
+        self.file = file
+        _phrases(file)
+
+    def filter(self, document: Document) -> Verdict:
+        """Return False if the text has a phrase of the list, otherwise True."""
+        there = words(document.text.casefold())
+        for size, listed in _phrases(self.file).items():
+            if any(tuple(there[at : at + size]) in listed for at in range(len(there) - size + 1)):
+                return False, "word"
+        return True
+
+
+def fingerprint(file: str) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
+def _lines(file: str) -> list[str]:
+    text = Path(file).read_text(encoding="utf-8-sig")
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+
+
+def _address(url: str) -> tuple[str, list[str]]:
+    """Return the host of an address, which may lack its scheme, and the first segments of its path."""
+    try:
+        parts = urlsplit(url if "://" in url else f"//{url}")
+        host = parts.hostname or ""
+    except ValueError:
+        return "", []
+    segments = [one for one in parts.path.split("/", MOST_SEGMENTS)[:MOST_SEGMENTS] if one]
+    return host.removeprefix("www.").rstrip("."), segments
+
+
+@lru_cache(4)
+def _addresses(file: str) -> frozenset[str]:
+    return frozenset("/".join([host, *segments]) for host, segments in map(_address, _lines(file)) if host)
+
+
+@lru_cache(4)
+def _phrases(file: str) -> dict[int, set[tuple[str, ...]]]:
+    """Return the phrases of a list by their number of words."""
+    found: dict[int, set[tuple[str, ...]]] = {}
+    for line in _lines(file):
+        phrase = tuple(words(line.casefold()))
+        if not 0 < len(phrase) <= MOST_WORDS:
+            raise ValueError(f"{file}: expected 1 to {MOST_WORDS} words a line (got {line[:80]!r})")
+        found.setdefault(len(phrase), set()).add(phrase)
+    return found

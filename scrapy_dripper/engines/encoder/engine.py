@@ -1,0 +1,91 @@
+"""An encoder as an engine: pages to labels, each block classified by the token behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
+from scrapy_dripper.engines.encoder.chunks import Chunk, chunks
+from scrapy_dripper.engines.encoder.model import EncoderModel, Floats
+from scrapy_dripper.engines.encoder.prepared import Encoder, load_encoder
+from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.simplify import simplify
+
+Run = Callable[[Sequence[Chunk]], list["Floats | EngineError"]]
+"""Return the logits [blocks, 2] of other and main of each pass, or why there are none, in order."""
+
+
+class EncoderEngine:
+    """Label blocks by an encoder, in a pass over as many of them as fit into its context."""
+
+    name = "encoder"
+    limits = Limits()
+
+    def __init__(self, prepared: Encoder, run: Run, config: Config, close: Callable[[], None] = lambda: None) -> None:
+        """``run`` is the model's: it may be in another process. ``close`` is called at the end."""
+        self.profile = prepared.profile
+        self._prepared, self._run, self._close = prepared, run, close
+        self._tokenizer = prepared.tokenizer()
+        self._most = most_tokens(prepared, config)
+        chars = config.truncate_chars
+        self._truncate_chars = prepared.truncate_chars if chars is None else chars
+
+    @classmethod
+    def load(cls, config: Config) -> EncoderEngine:
+        """Return the engine that a configuration asks for. Raise ModelError, saying what to do, if it cannot work."""
+        model = load_model(config)
+        return cls(model.prepared, model.run, config, model.close)
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Return the labels of each page, or the error, in order."""
+        divided = [self._chunks(page) for page in pages]
+        passes = [one for own in divided for one in own]
+        answers = iter(self._run(passes) if passes else ())
+        return [_labels(own, [next(answers) for _ in own]) for own in divided]
+
+    def close(self) -> None:
+        """Let go of the model; closing twice is no error."""
+        self._close()
+
+    def _chunks(self, page: Page) -> list[Chunk]:
+        blocks = simplify(page, self._truncate_chars)
+        if blocks:
+            blocks[-1] += self._prepared.foot
+        found = self._tokenizer.encode_batch_fast(blocks, add_special_tokens=False)
+        return chunks([one.ids for one in found], self._prepared, self._most)
+
+
+def load_model(config: Config) -> EncoderModel:
+    """Return the model of a configuration. Raise ModelError, saying what to do, if it does not run as asked."""
+    prepared = load_encoder(model_folder(config))
+    return EncoderModel(prepared, device=config.device, threads=config.threads, most=most_tokens(prepared, config))
+
+
+def model_folder(config: Config) -> str:
+    """Return where the model of a configuration is. Raise ModelError if it names none."""
+    if config.model is None:
+        raise ModelError(
+            "No encoder comes with the package: set DRIPPER_MODEL to a folder made with 'scrapy-dripper export'"
+        )
+    return config.model
+
+
+def most_tokens(prepared: Encoder, config: Config) -> int:
+    """Return how many tokens a pass has at most."""
+    return min(prepared.context, config.max_tokens or prepared.context)
+
+
+def _labels(passes: Sequence[Chunk], answers: Sequence[Floats | EngineError]) -> Labels | EngineError:
+    found: list[Floats] = [np.zeros((0, 2), dtype=np.float32)]
+    for one in answers:
+        if isinstance(one, EngineError):
+            return one
+        found.append(one)
+    logits = np.concatenate(found).astype(np.float64)
+    margin = logits[:, 1] - logits[:, 0]
+    p = np.exp(-np.logaddexp(0, -margin)).astype(np.float32)
+    work = {"passes": len(passes), "positions": sum(len(one.ids) for one in passes)}
+    return Labels(p, margin > 0, work=work)

@@ -1,0 +1,111 @@
+"""The encoder itself: passes over tokens to the logits of both classes, and what happens when they fail."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.engines.base import EngineError, EngineLostError, ModelError, PrecisionError
+from scrapy_dripper.engines.encoder.chunks import Chunk, chunks
+from scrapy_dripper.engines.encoder.prepared import MANIFEST, Encoder
+from scrapy_dripper.engines.loss import Loss
+from scrapy_dripper.engines.one_thread import OneThread
+from scrapy_dripper.engines.session import is_no_memory, no_room, open_graph, usable_memory
+
+logger = logging.getLogger(__name__)
+
+Floats = npt.NDArray[np.float32]
+SCORES = 6
+"""Score matrices [heads, S, S] that a pass holds at a time, and a little; 5.3 were measured."""
+
+
+class EncoderModel:
+    """Runs the graph of a prepared encoder, one pass for each chunk."""
+
+    def __init__(self, prepared: Encoder, *, device: str = "auto", threads: int = 1, most: int | None = None) -> None:
+        """Open a prepared encoder for passes of at most ``most`` tokens, by default its context.
+
+        Raise :exc:`ModelError`, saying what to do, if it does not run as asked.
+        """
+        self.prepared = prepared
+        self._device, self._threads = device, threads
+        self.reload()
+        self._check_room(min(prepared.context, most or prepared.context))
+        self._thread = OneThread()
+        self.loss = Loss()
+        try:
+            self._thread(self.smoke)
+        except Exception as error:
+            self.close()
+            if is_no_memory(error):
+                raise no_room(prepared, error) from None
+            raise ModelError(
+                f"The encoder in {prepared.folder} does not run ({error}): see what 'scrapy-dripper export --check' "
+                "says, and export it again"
+            ) from None
+
+    def run(self, passes: Sequence[Chunk]) -> list[Floats | EngineError]:
+        """Return the logits [blocks, 2] of other and main of each pass, or why there are none, in order."""
+        return [self._thread(self._run, one) for one in passes]
+
+    def smoke(self) -> None:
+        """Label two blocks. Raise what goes wrong."""
+        (one,) = chunks([[self.prepared.separator]] * 2, self.prepared, self.prepared.context)
+        self._pass(one)
+
+    def release(self) -> None:
+        """Keep what there is: nothing but the weights lives longer than a pass."""
+
+    def reload(self) -> None:
+        """Load the model, after letting go of the one that there is. Raise ModelError."""
+        vars(self).pop("_session", None)
+        self._session = open_graph(self.prepared, self._device, self._threads, "The encoder")
+        inputs = {one.name for one in self._session.get_inputs()}
+        if inputs != {"input_ids", "rows"} or [one.name for one in self._session.get_outputs()] != ["logits"]:
+            raise ModelError(
+                f"{self.prepared.graph} is not what {self.prepared.folder / MANIFEST} says: export the model again"
+            )
+
+    def close(self) -> None:
+        """Let go of the session and its memory; closing twice is no error."""
+        self._thread.close()
+        vars(self).pop("_session", None)
+
+    def _run(self, one: Chunk) -> Floats | EngineError:
+        """Run a pass, and once more if it fails: another program may have had the memory for a moment."""
+        if not self.loss.is_over(self):
+            return EngineLostError(self.loss.why)
+        try:
+            try:
+                logits = self._pass(one)
+            except PrecisionError as error:  # another try would give the same
+                return error
+            except Exception:  # onnxruntime raises types of its own
+                logger.debug("a pass failed, and is tried again", exc_info=True)
+                logits = self._pass(one)
+        except Exception as error:
+            return self.loss.failed(f"{type(error).__name__}: {error}", self)
+        self.loss.worked()
+        return logits
+
+    def _pass(self, one: Chunk) -> Floats:
+        (logits,) = self._session.run(["logits"], {"input_ids": one.ids[None], "rows": one.rows})
+        if not np.isfinite(logits).all():
+            advice = ": export the model with '--dtype bf16'" if self.prepared.dtype == "float16" else ""
+            raise PrecisionError(f"the encoder's logits are not finite{advice}")
+        found: Floats = logits if self.prepared.main else logits[:, ::-1]
+        return found
+
+    def _check_room(self, tokens: int) -> None:
+        """Raise ModelError if the longest pass does not fit into memory: later, it would fail on long pages."""
+        square = SCORES * self.prepared.heads * self.prepared.number_bytes
+        room = int((usable_memory(self.prepared.device) / square) ** 0.5)
+        least = len(chunks([[0]], self.prepared, self.prepared.context)[0].ids)
+        if room < tokens or tokens < least:
+            raise ModelError(
+                f"The encoder in {self.prepared.folder} reads {tokens:,} tokens in a pass, and {room:,} fit into the "
+                f"memory here: set DRIPPER_MAX_TOKENS to a number from {least} to {room:,}"
+            )

@@ -1,0 +1,132 @@
+"""The onnxruntime session of a prepared graph: on the device that was asked for, or an error that says what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from scrapy_dripper.engines import cuda
+from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.runtime import check_runtime
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+CPU = "CPUExecutionProvider"
+CUDA_SHARE, CPU_SHARE = 0.85, 0.5
+"""Shares of the free memory that an engine takes: a GPU is its own, the machine's memory is the crawl's too."""
+UNKNOWN_MEMORY = 2 << 30  # bytes, where the system does not say how much is free
+_NO_MEMORY = ("allocate memory", "out of memory", "bad allocation", "bad_alloc", "ALLOC_FAILED")
+
+
+class Graph(Protocol):
+    """A graph in a prepared folder."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder."""
+
+    @property
+    def graph(self) -> Path:
+        """The file."""
+
+    @property
+    def device(self) -> str:
+        """What it was made for: ``cuda`` or ``cpu``."""
+
+    @property
+    def runtime(self) -> str:
+        """The oldest onnxruntime that has what it is made of, as ``1.28``."""
+
+
+def open_graph(
+    made: Graph, device: str, threads: int, who: str, settings: dict[str, str] | None = None
+) -> onnxruntime.InferenceSession:
+    """Return a session on the device that was asked for: ``cpu``, ``cuda`` or ``auto``, the one of the folder.
+
+    ``settings`` are options of the CUDA provider. Raise :exc:`ModelError` if it would run anywhere else, or not at all.
+    """
+    check_runtime(who)
+    import onnxruntime
+
+    device = made.device if device == "auto" else device
+    if device != made.device:
+        raise ModelError(
+            f"The model in {made.folder} was exported for {made.device}: set DRIPPER_DEVICE to 'auto', or "
+            f"export it again with '--device {device}'"
+        )
+    _check_version(made, onnxruntime.__version__)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.enable_mem_pattern = False  # nearly every pass has a shape of its own: a pattern would be kept for each
+    options.log_severity_level = 4  # what goes wrong in a pass is an exception, and some are expected
+    providers: list[Any] = [CPU]
+    if device == "cuda":
+        cuda.check_provider()
+        providers = [(cuda.CUDA, {"arena_extend_strategy": "kSameAsRequested", **(settings or {})}), CPU]
+    try:
+        session = onnxruntime.InferenceSession(str(made.graph), options, providers=providers)
+    except Exception as error:  # onnxruntime raises types of its own for every kind of damage
+        if is_no_memory(error):
+            raise no_room(made, error) from None
+        raise ModelError(
+            f"onnxruntime cannot load {made.graph} ({error}): export the model again with 'scrapy-dripper export'"
+        ) from None
+    if device == "cuda" and cuda.CUDA not in session.get_providers():
+        raise cuda.not_started()
+    return session
+
+
+def is_no_memory(error: Exception) -> bool:
+    """Return True if an error of onnxruntime's says that there is no memory. It has no type for that."""
+    return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
+
+
+def no_room(made: Graph, error: Exception) -> ModelError:
+    """Return the error of a model that does not fit into the memory that is free."""
+    free = free_bytes(made.device)
+    known = "" if free is None else f"; {free / (1 << 30):.1f} GiB are free now"
+    return ModelError(
+        f"The model in {made.folder} does not fit into the memory of its device ({error}){known}: end what else uses "
+        "it ('nvidia-smi' shows that of a GPU), or take a larger device"
+    )
+
+
+def usable_memory(device: str) -> float:
+    """Return the bytes of a device's memory that an engine may take."""
+    free = free_bytes(device)
+    return (CUDA_SHARE if device == "cuda" else CPU_SHARE) * (UNKNOWN_MEMORY if free is None else free)
+
+
+def free_bytes(device: str) -> int | None:
+    """Return the free bytes of a device's memory, None if that is not known."""
+    return cuda.free_memory() if device == "cuda" else free_memory()
+
+
+def free_memory() -> int | None:
+    """Return the bytes of memory that this process can still have, as Linux says; None if that is not known."""
+    found = []
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        found += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+        found += [int(limit)] if limit != "max" else []
+    except (OSError, ValueError):
+        pass
+    return min(found, default=None)
+
+
+def _check_version(made: Graph, installed: str) -> None:
+    """Raise ModelError if this onnxruntime is older than the graph needs: its own message would not say so."""
+    package = {"cuda": "onnxruntime-gpu", "cpu": "onnxruntime"}[made.device]
+    if _numbers(installed) < _numbers(made.runtime):
+        older = " or, if the driver is for CUDA 12, export the model again with '--cuda 12'"
+        raise ModelError(
+            f"The model in {made.folder} needs onnxruntime {made.runtime} or later (got {installed}): run 'pip "
+            f'install "{package}>={made.runtime}"\'' + (older if made.device == "cuda" else "")
+        )
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")[:2]]

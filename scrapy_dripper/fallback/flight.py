@@ -1,0 +1,81 @@
+"""Read the state of Next.js's app router: a stream of rows, cut into strings that scripts push (React's "Flight").
+
+A row is ``ID:JSON`` and a line feed, with a capital letter before the JSON if it is not plain data. A long text has a
+row of its own, ``ID:TLENGTH,TEXT``, with its length in bytes, and is referred to as ``"$ID"``. Source: React's
+``ReactFlightClient``, Next.js's ``app-render``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+MOST_VALUES = 200_000
+"""Values of the rows that are looked at for references to texts."""
+MOST_ROWS = 20_000
+
+_push = re.compile(r"\s{0,99}(?:self|window)\.__next_f\.push\(").match
+_row = re.compile(rb"([0-9a-f]{1,8}):(?:T([0-9a-f]{1,8}),)?").match
+
+
+def flight(scripts: Iterable[str]) -> list[Any]:
+    """Return the plain values of the rows that scripts push, with texts in place of references to them.
+
+    Scripts that push nothing, and rows that are not JSON, are passed over. Takes linear time.
+    """
+    data = "".join(map(_pushed, scripts)).encode("utf-8", "replace")
+    values: list[Any] = []
+    texts: dict[str, str] = {}
+    at = 0
+    for _ in range(MOST_ROWS):
+        row = _row(data, at)
+        if row is None:
+            break
+        if row[2] is not None:
+            at = row.end() + int(row[2], 16)
+            texts[f"${row[1].decode()}"] = data[row.end() : at].decode("utf-8", "replace")
+            continue
+        end = data.find(b"\n", row.end())
+        end = len(data) if end < 0 else end
+        if data[row.end() : row.end() + 1] in (b"[", b"{"):
+            values += _loaded(data[row.end() : end])
+        at = end + 1
+    _refer(values, texts)
+    return values
+
+
+def _pushed(script: str) -> str:
+    """Return the piece of the stream that a script pushes."""
+    found = _push(script)
+    if found is None:
+        return ""
+    try:
+        value = json.JSONDecoder(strict=False).raw_decode(script, found.end())[0]
+    except (ValueError, RecursionError):
+        return ""
+    kind, piece = (*value, None, None)[:2] if isinstance(value, list) else (None, None)
+    return piece if kind == 1 and isinstance(piece, str) else ""
+
+
+def _loaded(row: bytes) -> list[Any]:
+    try:
+        return [json.loads(row)]
+    except (ValueError, RecursionError):
+        return []
+
+
+def _refer(values: list[Any], texts: dict[str, str]) -> None:
+    """Replace references by the texts that they mean, in place."""
+    todo: list[Any] = [values]
+    left = MOST_VALUES
+    while todo and left > 0:
+        value = todo.pop()
+        left -= len(value)
+        for key, inner in list(value.items() if isinstance(value, dict) else enumerate(value)):
+            if isinstance(inner, str):
+                if inner in texts:
+                    value[key] = texts[inner]
+            elif isinstance(inner, (list, dict)):
+                todo.append(inner)

@@ -1,0 +1,142 @@
+"""``scrapy-dripper doctor``: what is there, whether it works, and what is wrong with a project."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scrapy_dripper import ModelError
+from scrapy_dripper.cli import main
+from scrapy_dripper.cli.doctor import EXTRAS
+
+ROOT = Path(__file__).parents[2]
+
+SPIDER = """
+import scrapy
+
+class News(scrapy.Spider):
+    name = "news"
+    custom_settings = {"DRIPPER_FAVOR": "recal", "DRIPER_REPORT": "a.html"}
+"""
+
+
+def doctor(folder: Path, settings: str, spider: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the command in a project."""
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = project\n", encoding="utf-8")
+    (folder / "project.py").write_text(f"BOT_NAME = 'tidy'\nSPIDER_MODULES = ['spiders']\n{settings}", encoding="utf-8")
+    (folder / "spiders.py").write_text(spider, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment.pop("SCRAPY_SETTINGS_MODULE", None)
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy_dripper", "doctor"],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=folder,
+        env=environment,
+    )
+
+
+def test_a_project_that_is_ready(tmp_path: Path) -> None:
+    """Its settings are shown with where they come from; the engine and a worker have been tried."""
+    done = doctor(tmp_path, "ADDONS = {'scrapy_dripper.Addon': 500}\nDRIPPER_LINKS = 'drop'\n")
+
+    assert done.stdout.splitlines()[-1] == "ready"
+    assert done.returncode == 0
+    for words in (
+        "tidy, settings in project",
+        "ok     the add-on is installed",
+        "DRIPPER_LINKS = 'drop' (project)",
+        "tagger, bundled with the package",
+        "mean of sets",
+        "ok     a sample page was extracted",
+        "ok     a worker process was started and asked",
+    ):
+        assert words in done.stdout
+    assert "wrong" not in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_all_that_is_wrong_is_named(tmp_path: Path) -> None:
+    """Not the first mistake only, and the spiders' too; each line says what is meant or expected."""
+    done = doctor(
+        tmp_path,
+        "DRIPPER_FALBACK = 'html'\nDRIPER_LINKS = 'drop'\nDRIPPER_TIMEOUT = 0\n"
+        "TWISTED_REACTOR = 'twisted.internet.selectreactor.SelectReactor'\n"
+        "ADDONS = {'scrapy_dripper.Addon': None}\n",
+        SPIDER,
+    )
+
+    wrong = [line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if line.startswith("  wrong")]
+    assert len(wrong) == 6
+    for words in (
+        "DRIPPER_FALBACK is not a setting of scrapy-dripper; did you mean DRIPPER_FALLBACK?",
+        "DRIPER_LINKS is not a setting of scrapy-dripper; did you mean DRIPPER_LINKS?",
+        "DRIPPER_TIMEOUT must be a number of seconds above 0 (got 0)",
+        "TWISTED_REACTOR must be",
+        "spider news: DRIPPER_FAVOR must be one of",
+        "spider news: DRIPER_REPORT is not a setting of scrapy-dripper; did you mean DRIPPER_REPORT?",
+    ):
+        assert sum(words in line for line in wrong) == 1, done.stdout
+    assert "note   the add-on is not installed" in done.stdout
+    assert done.stdout.splitlines()[-1] == "not ready: 6 things are wrong"
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ("1 / 0\n", "its settings cannot be imported: ZeroDivisionError"),
+        ("SPIDER_LOADER_WARN_ONLY = False\nSPIDER_MODULES = ['nowhere']\n", "the spiders cannot be imported"),
+        ("DRIPPER_REPORT = '.'\n", "DRIPPER_REPORT must be the path of a file (got the folder '.')"),
+        ("DRIPPER_MODEL = '/nowhere'\n", "No tagger model in /nowhere"),
+    ],
+)
+def test_what_does_not_work_is_named(tmp_path: Path, settings: str, words: str) -> None:
+    done = doctor(tmp_path, settings)
+
+    assert words in done.stdout
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_project_the_defaults_are_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+
+    assert main(["doctor"]) == 0
+    assert "none in this folder" in capsys.readouterr().out
+
+
+def test_a_runtime_that_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As for crawls: the sentence says what to install."""
+
+    def check(who: str) -> None:
+        raise ModelError("onnxruntime is missing: run 'pip install scrapy-dripper[cpu]'")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+    monkeypatch.setattr("scrapy_dripper.engines.runtime.check_runtime", check)
+
+    assert main(["doctor"]) == 1
+    assert "pip install scrapy-dripper[cpu]" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib")
+def test_every_extra_that_a_command_can_ask_for_is_named() -> None:
+    """Not the runtimes, of which it says more; not those of other virtualenvs and of developers."""
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = set(project["optional-dependencies"])
+    others = {"cpu", "gpu", "gpu-cuda12", "export", "export-optimum", "benchmark", "fuzz", "docs", "dev"}
+
+    assert set(EXTRAS) == extras - others

@@ -1,0 +1,63 @@
+"""What every command says of itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from scrapy_dripper.cli import main
+from scrapy_dripper.cli.entry import COMMANDS
+
+PARTS = [["corpus", "extract"], ["corpus", "clean"], ["corpus", "report"], ["rules", "check"]]
+ALL = [[name] for name in COMMANDS if name not in ("corpus", "rules")] + PARTS
+
+
+@pytest.mark.parametrize("command", ALL, ids=" ".join)
+def test_a_command_teaches_by_examples_and_says_how_it_ends(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each has examples of its own command line, and its exit codes."""
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--help"])
+
+    out = capsys.readouterr().out
+    assert ended.value.code == 0
+    examples = out.partition("examples:\n")[2].partition("\n\n")[0]
+    assert f"scrapy-dripper {' '.join(command)}" in examples
+    codes = " ".join(out.partition("exit codes: ")[2].split())
+    assert re.match(r"0 ", codes)
+    assert {"2 ", "130 "} <= set(re.findall(r"\b(?:2|130) ", codes))
+
+
+@pytest.mark.parametrize("command", [[], ["corpus"], ["rules"]], ids=" ".join)
+def test_a_group_of_commands_lists_them(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--help"])
+
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    assert all(len(name) == 1 + len(command) or name[0] in out for name in ALL if name[: len(command)] == command)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no file descriptor 8 to answer on")
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [("scrapy-dripper do", {"doctor"}), ("scrapy-dripper extract --absolute", {"--absolute-urls"})],
+)
+def test_shells_can_complete(line: str, expected: set[str]) -> None:
+    """They ask argcomplete's way: by variables, and with the answer on file descriptor 8."""
+    pytest.importorskip("argcomplete")
+    asked = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n"}
+
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m scrapy_dripper 8>&1 9>/dev/null"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **asked, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+    assert {word.strip() for word in done.stdout.splitlines()} == expected

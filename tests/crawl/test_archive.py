@@ -1,0 +1,220 @@
+"""A crawl that is written as WARC, and the same crawl again from there."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastwarc.warc import ArchiveIterator, WarcRecordType
+from scrapy import FormRequest, Request, Spider
+from scrapy.http import HtmlResponse, Response
+
+from scrapy_dripper.config import Config, ConfigError
+from tests.crawl.crawling import Crawled, Crawls, Reactor, Site, page, spider
+
+pytest.importorskip("scrapy_dripper.corpus.records", reason="needs FastWARC 2", exc_type=ImportError)
+
+from scrapy_dripper.corpus.archive import WarcMiddleware, response_record
+from scrapy_dripper.corpus.records import responses
+from scrapy_dripper.corpus.replay import ReplaySpider
+
+ENGINE = {"DRIPPER_META_FIELD": "about", "DRIPPER_CONTENT_FIELD": "content", "DRIPPER_ENGINE": "tagger"}
+PAGES: dict[str, tuple[str, bytes]] = {
+    "/plain": ("text/html; charset=utf-8", page("plain").encode()),
+    "/sjis": ("text/html; charset=shift_jis", page("満潮と干潮は一日に二度ずつある").encode("shift_jis")),
+    "/wrong": ("text/html; charset=latin-1", page("Größe").encode()),
+    "/meta": ("text/html", page("Прилив", "<meta charset=windows-1251>").encode("windows-1251")),
+    "/broken": ("text/html; charset=utf-8", page("x").encode() + b"\xff\xfe\x00<p>rest"),
+}
+
+
+@pytest.fixture
+def crawls(reactor: Reactor) -> Crawls:
+    """Run spiders with the engine that is bundled."""
+    return Crawls(reactor)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """Return where a crawl is written to."""
+    return tmp_path / "new" / "crawl.warc.gz"
+
+
+def contents(crawled: Crawled) -> dict[str, Any]:
+    """Return what the items of a crawl hold, by URL, without the time that it took."""
+    found = {}
+    for item in crawled.items:
+        item["about"] = {name: value for name, value in item["about"].items() if name != "milliseconds"}
+        found[item["url"]] = item
+    assert len(found) == len(crawled.items)
+    return found
+
+
+def recorded(path: Path) -> list[Any]:
+    """Return the responses of an archive."""
+    with open(path, "rb") as stream:
+        return list(responses(stream, 1 << 30, lambda reason: pytest.fail(str(reason))))
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_a_crawl_is_extracted_again_bit_for_bit(crawls: Crawls, site: Site, archive: Path, processes: int) -> None:
+    """By the spider that comes with it, without asking the server; whatever the encodings."""
+    site.routes.update(PAGES)
+    urls = [site.url(path) for path in PAGES]
+    first = crawls(spider(urls), {**ENGINE, "DRIPPER_WARC": archive})
+    seen = list(site.seen)
+
+    again = crawls(ReplaySpider, {**ENGINE, "DRIPPER_REPLAY": archive, "DRIPPER_PROCESSES": processes})
+
+    assert contents(again) == contents(first)
+    assert len(first.items) == len(PAGES)
+    assert site.seen == seen
+    assert first.stat("warc/records") == len(PAGES)
+
+
+def test_a_spider_of_ones_own_is_replayed_as_it_is(crawls: Crawls, site: Site, archive: Path) -> None:
+    """Queries, errors, and what it follows; a page that the archive lacks is an ignored request."""
+
+    class Form(Spider):
+        name = "form"
+        more = False
+        handle_httpstatus_list = (404,)
+
+        async def start(self) -> Any:
+            yield Request(site.url("/page/1"))
+            yield FormRequest(site.url("/page/1"), formdata={"q": "tides"}, method="GET")
+            yield Request(site.url("/missing"))
+            if self.more:
+                yield Request(site.url("/page/99"))
+
+        def parse(self, response: Response) -> Iterator[Any]:
+            yield {"url": response.url, "status": response.status}
+            if response.url.endswith("/page/1"):
+                yield response.follow("/page/2")
+
+    site.status["/missing"] = 404
+    first = crawls(Form, {**ENGINE, "DRIPPER_WARC": archive})
+    seen = list(site.seen)
+    again = crawls(type("More", (Form,), {"more": True}), {**ENGINE, "DRIPPER_REPLAY": str(archive)})
+
+    assert contents(again) == contents(first)
+    assert {item["status"] for item in again.items} == {200, 404}
+    assert len(first.items) == 4
+    assert site.seen == seen
+    assert again.stats["downloader/exception_type_count/scrapy.exceptions.IgnoreRequest"] == 1
+
+
+def test_a_request_that_was_repeated_gets_its_responses_in_order(crawls: Crawls, site: Site, archive: Path) -> None:
+    """A page that first answered 503 does so again, and is tried again."""
+    bodies = iter([page("busy").encode(), page("ready").encode()])
+
+    class Twice(Spider):
+        name = "twice"
+
+        async def start(self) -> Any:
+            yield Request(site.url("/x"), dont_filter=True)
+
+        def parse(self, response: Response) -> Iterator[Any]:
+            yield {"url": f"{response.url}#{response.meta.get('again', 0)}", "body": response.body}
+            if not response.meta.get("again"):
+                site.routes["/x"] = ("text/html", next(bodies))
+                yield response.request.replace(meta={"again": 1}, dont_filter=True)
+
+    site.routes["/x"] = ("text/html", next(bodies))
+    first = crawls(Twice, {**ENGINE, "DRIPPER_WARC": archive})
+    bodies = iter([b"never asked for"])
+    again = crawls(Twice, {**ENGINE, "DRIPPER_REPLAY": archive})
+
+    assert [item["body"] for item in again.items] == [item["body"] for item in first.items]
+    assert first.items[0]["body"] != first.items[1]["body"]
+
+
+def test_the_archive_is_one_that_others_can_read(crawls: Crawls, site: Site, archive: Path) -> None:
+    """Each record is a gzip member, with digests that are right, the bytes as they were sent."""
+    body = gzip.compress(page("packed").encode())
+    site.routes["/plain"] = PAGES["/plain"]
+    site.routes["/picture"] = ("image/png", b"\x89PNG")
+    crawls(spider([site.url("/plain"), site.url("/picture")]), {**ENGINE, "DRIPPER_WARC": archive})
+
+    with open(archive, "rb") as stream:
+        kinds = [record.record_type for record in ArchiveIterator(stream, verify_digests=True)]
+    assert kinds == [WarcRecordType.warcinfo, WarcRecordType.response, WarcRecordType.response]
+    found = {one.url: one for one in recorded(archive)}
+    assert found[site.url("/picture")].body == b"\x89PNG"
+    assert all(one.is_intact for one in found.values())
+    for one in found.values():
+        with open(archive, "rb") as stream:
+            stream.seek(one.offset)
+            assert next(responses(stream, 1 << 30, lambda reason: None)).url == one.url
+
+    response = HtmlResponse("https://example.org/", headers={"Content-Encoding": "gzip"}, body=body)
+    (one,) = responses(io.BytesIO(response_record(response, {})), 1 << 30, lambda reason: None)
+    assert one.body == body
+
+
+def test_an_encoding_that_a_browser_named_is_kept(archive: Path) -> None:
+    """It counts more than the header, in the crawl and in the replay."""
+    response = HtmlResponse(
+        "https://example.org/",
+        headers={"Content-Type": "text/html; charset=shift_jis"},
+        body="<p>Größe</p>".encode("latin-1"),
+        encoding="latin-1",
+    )
+    (one,) = responses(io.BytesIO(response_record(response, {})), 1 << 30, lambda reason: None)
+
+    assert dict(one.extension) == {"Scrapy-Encoding": "latin-1"}
+
+
+def test_no_archive_is_ever_overwritten(crawls: Crawls, site: Site, archive: Path) -> None:
+    """A second crawl gets a file beside it, and a glob replays both."""
+    for number in (1, 2):
+        crawls(spider([site.url(f"/page/{number}")]), {**ENGINE, "DRIPPER_WARC": archive})
+
+    assert sorted(path.name for path in archive.parent.iterdir()) == ["crawl-2.warc.gz", "crawl.warc.gz"]
+    again = crawls(ReplaySpider, {**ENGINE, "DRIPPER_REPLAY": str(archive.parent / "*.gz")})
+    assert {item["url"] for item in again.items} == {site.url("/page/1"), site.url("/page/2")}
+
+
+def test_an_archive_needs_no_extraction(crawls: Crawls, site: Site, archive: Path) -> None:
+    """Crawl now, extract later."""
+    crawled = crawls(spider(site.pages(3)), {"DRIPPER_ENABLED": False, "DRIPPER_WARC": archive.with_suffix("")})
+
+    assert len(recorded(archive.with_suffix(""))) == 3
+    assert archive.with_suffix("").read_bytes().startswith(b"WARC/1.")
+    assert "main_html" not in crawled.items[0]
+
+
+def test_a_full_disk_ends_the_archive_and_not_the_crawl(
+    crawls: Crawls, site: Site, archive: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is missing is counted, and said once."""
+    write = WarcMiddleware._write
+
+    def full(self: WarcMiddleware, record: bytes) -> None:
+        if b"WARC-Type: response" in record:
+            raise OSError(28, "No space left on device")
+        write(self, record)
+
+    monkeypatch.setattr(WarcMiddleware, "_write", full)
+    with caplog.at_level(logging.ERROR):
+        crawled = crawls(spider(site.pages(3)), {**ENGINE, "DRIPPER_WARC": archive})
+
+    assert len(crawled.items) == 3
+    assert crawled.stat("warc/errors") == 3
+    assert [record.message.count("No space left on device") for record in caplog.records] == [1]
+
+
+@pytest.mark.parametrize("name", ["DRIPPER_WARC", "DRIPPER_REPLAY"])
+def test_a_wrong_path_stops_the_crawl_at_its_start(name: str, tmp_path: Path, crawls: Crawls, site: Site) -> None:
+    """In one sentence that names the setting."""
+    (tmp_path / "file").touch()
+
+    with pytest.raises(ConfigError, match=name):
+        crawls(spider(site.pages(1)), {**ENGINE, name: tmp_path / "file" / "crawl.warc.gz"})
+    with pytest.raises(ConfigError, match=name):
+        Config(**{name.removeprefix("DRIPPER_").lower(): 7})

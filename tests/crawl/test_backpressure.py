@@ -1,0 +1,266 @@
+"""Backpressure: a crawl that is faster than the engine does not pile pages up, and loses none."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+import scrapy
+from scrapy import Request
+from scrapy.exceptions import NotConfigured
+from scrapy.http.request import NO_CALLBACK
+from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
+
+from scrapy_dripper import Addon, Extractor
+from scrapy_dripper.config import Config
+from scrapy_dripper.crawl.batcher import Batcher
+from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
+from scrapy_dripper.extraction import Document
+from tests.crawl.crawling import PATIENCE, Crawls, EngineLog, FakeEngine, Site, eventually, spider
+
+PATH = "scrapy_dripper.downloadermiddlewares.DripperBackpressureMiddleware"
+FOURS = {"DRIPPER_BATCH_SIZE": 4, "CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 4}
+CONCURRENT = FOURS["CONCURRENT_REQUESTS"]
+
+
+class Slow:
+    """An engine that is slower than the downloads: its first batch takes until responses have been held back."""
+
+    def __init__(self, site: Site, held_back: int = 1) -> None:
+        self.site, self.held_back = site, held_back
+        self.crawlers: list[Any] = []
+        self.asked: list[int] = []
+
+    def spider(self, pages: int) -> type[scrapy.Spider]:
+        """Return a spider of so many pages."""
+
+        def parse(spider: scrapy.Spider, response: Any) -> Any:
+            self.crawlers.append(spider.crawler)
+            yield {"url": response.url}
+
+        return spider(self.site.pages(pages), parse)
+
+    def __call__(self, engine: FakeEngine, pages: Any) -> None:
+        if len(engine.log.batches) > 1:
+            engine.log.pause(0.01)
+            return
+        with eventually("responses held back") as wait:
+            wait(lambda: self.crawlers[0].stats.get_value("dripper/held_back", 0) >= self.held_back)
+        for seconds in (0, 0.5):
+            engine.log.pause(seconds)
+            self.asked.append(len(self.site.seen))
+
+
+def test_downloads_pause_while_two_batches_wait(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """The site is asked for nothing while there is no room; every item comes in the end."""
+    engine.act = slow = Slow(site, held_back=CONCURRENT)
+
+    result = crawl(slow.spider(300), {**FOURS, "DRIPPER_TIMEOUT": 2 * PATIENCE})
+
+    assert slow.asked[0] == slow.asked[1] < 300
+    assert 8 <= result.stat("queue/max") < 150  # Scrapy 2.14 waits 0.1 seconds before each callback; others give 11
+    assert CONCURRENT <= result.stat("held_back") <= 300
+    assert sorted(item["url"] for item in result.items) == sorted(site.pages(300))
+    assert all(item["markdown"].startswith("MAIN text") for item in result.items)
+
+
+def test_a_crawl_that_is_slower_than_the_engine_is_not_held_back(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Pages that fit into two batches pass at once."""
+    result = crawl(spider(site.pages(20)), {"DRIPPER_BATCH_SIZE": 10})
+
+    assert result.stat("pages") == 20
+    assert result.stat("held_back") == 0
+
+
+def test_there_is_room_for_the_next_batch() -> None:
+    """The one that is worked on and the next may wait; whoever comes then waits until one of the pages is done."""
+    log = EngineLog(act=lambda engine, _: engine.log.hang())
+    config = Config(batch_size=4, processes=0)
+
+    async def fill() -> list[bool]:
+        observer = Mock(stopping=lambda: False)
+        batcher = Batcher(config, lambda: Extractor(config, engine=FakeEngine(log)), observer)
+        rooms = []
+        for number in range(8):
+            rooms.append(await has_room(batcher))
+            page = batcher.submit(Document(b"<p>a page", f"http://site/{number}"))
+        rooms.append(await has_room(batcher))
+        log.free.set()
+        await page
+        rooms.append(await has_room(batcher))
+        batcher.stop()
+        return rooms
+
+    async def has_room(batcher: Batcher) -> bool:
+        try:
+            await asyncio.wait_for(batcher.wait_for_capacity(), 0.05)
+        except asyncio.TimeoutError:
+            return False
+        return True
+
+    assert asyncio.run(fill()) == [True] * 8 + [False, True]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "request_options"),
+    [
+        ("text/html", {"callback": NO_CALLBACK}),
+        ("text/html", {"meta": {"dripper": False}}),
+        ("application/json", {}),
+    ],
+    ids=["Scrapy's own use", "excluded", "not HTML"],
+)
+def test_what_does_not_go_to_the_engine_passes(
+    crawl: Crawls, site: Site, engine: EngineLog, content_type: str, request_options: dict[str, Any]
+) -> None:
+    """While the engine has no room for pages, a callback can still fetch such things."""
+    fetched: list[str] = []
+
+    def act(engine: FakeEngine, pages: Any) -> None:
+        with eventually("files fetched beside pages that wait") as wait:
+            wait(lambda: len(fetched) >= 4)
+
+    async def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield {"url": response.url}
+        file = await self.crawler.engine.download_async(Request(site.url("/file"), **request_options))
+        fetched.append(file.url)
+
+    engine.act = act
+    site.routes["/file"] = (content_type, b"<p>a file</p>")
+
+    result = crawl(spider(site.pages(8), parse), {"DRIPPER_BATCH_SIZE": 2, "DRIPPER_TIMEOUT": 2 * PATIENCE})
+
+    assert sorted(item["url"] for item in result.items) == site.pages(8)
+    assert len(fetched) == 8
+    assert result.stat("pages/fake") == 8  # none fell back, as it would if the engine had waited in vain
+
+
+def test_pages_that_have_been_extracted_pass(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """scrapy-poet waits for its pages before they come to the gate; that is all the waiting they need."""
+    pytest.importorskip("scrapy_poet")
+    from scrapy_dripper.providers import MainContent
+
+    def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
+        yield {"url": response.url, "markdown": main.markdown}
+
+    parse.__annotations__["main"] = MainContent
+    engine.act = lambda engine, pages: engine.log.pause(0.02)
+    poet = {"ADDONS": {"scrapy_poet.Addon": 300, "scrapy_dripper.Addon": 500}}
+
+    result = crawl(spider(site.pages(60), parse), {**FOURS, **poet, "CONCURRENT_REQUESTS": 20})
+
+    assert sorted(item["url"] for item in result.items) == sorted(site.pages(60))
+    assert result.stat("queue/max") > 8
+    assert result.stat("held_back") == 0
+
+
+def test_a_crawl_that_is_stopped_meanwhile_extracts_what_was_held_back(
+    crawl: Crawls, site: Site, engine: EngineLog
+) -> None:
+    """Each response that had been downloaded becomes an item."""
+    engine.act = slow = Slow(site)
+
+    result = crawl(slow.spider(200), {**FOURS, "CLOSESPIDER_ITEMCOUNT": 10})
+
+    assert result.stats["finish_reason"] == "closespider_itemcount"
+    assert result.stat("held_back") > 0
+    assert 10 <= len(result.items) == result.stats["response_received_count"] < 200
+    assert result.stat("cancelled") == 0
+
+
+def test_the_log_counts_what_is_held_back(
+    crawl: Crawls, site: Site, engine: EngineLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever stops a crawl is told of all the pages that will still be extracted."""
+    caplog.set_level(logging.INFO)
+
+    def said() -> list[str]:
+        return [record.getMessage() for record in caplog.records if "still waiting" in record.getMessage()]
+
+    slow = Slow(site)
+
+    def act(engine: FakeEngine, pages: Any) -> None:
+        slow(engine, pages)
+        if not said():
+            asyncio.run_coroutine_threadsafe(slow.crawlers[0].stop_async(), crawl.reactor.loop)  # as Ctrl-C does
+        with eventually("the message") as wait:
+            wait(lambda: bool(said()))
+
+    engine.act = act
+
+    result = crawl(slow.spider(300), {**FOURS, "DRIPPER_TIMEOUT": 2 * PATIENCE})
+
+    received = result.stats["response_received_count"]
+    assert 8 < received == len(result.items) < 300
+    assert result.stat("held_back") > 0
+    assert f"The crawl is stopping; {received} pages are still waiting" in said()[0]
+
+
+def test_without_a_limit_of_requests_nothing_is_held_back() -> None:
+    """Responses that are held back would count against no limit, and downloads would go on."""
+    with pytest.raises(NotConfigured, match="CONCURRENT_REQUESTS is 0"):
+        DripperBackpressureMiddleware.from_crawler(get_crawler(settings_dict={"CONCURRENT_REQUESTS": 0}))
+
+
+def test_a_stuck_engine_does_not_hold_the_crawl_for_ever(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Its pages time out one by one, and each makes room."""
+    engine.act = lambda engine, pages: engine.log.hang()
+
+    result = crawl(spider(site.pages(300)), {**FOURS, "DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": 0.4})
+
+    assert sorted(item["url"] for item in result.items) == sorted(site.pages(300))
+    assert result.stat("pages") == 300
+    assert result.stat("held_back") > 0
+
+
+def test_an_error_of_ours_costs_no_response(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The responses go on, and a stat counts the bug."""
+
+    def bug(self: Any, *_: Any) -> Any:
+        raise AssertionError("a bug")
+
+    monkeypatch.setattr("scrapy_dripper.crawl.dripper.Dripper.wait_for_capacity", bug)
+
+    result = crawl(spider(site.pages(3)))
+
+    assert sorted(item["url"] for item in result.items) == site.pages(3)
+    assert result.stat("bugs") == 3
+
+
+@pytest.mark.parametrize("off", [{"DOWNLOADER_MIDDLEWARES": {PATH: None}}, {"DRIPPER_ENABLED": False}])
+def test_it_can_be_switched_off(crawl: Crawls, site: Site, engine: EngineLog, off: dict[str, Any]) -> None:
+    """By Scrapy's setting, or with the whole plugin; all pages wait at once then, or none."""
+    crawlers = []
+
+    def act(_: FakeEngine, pages: Any) -> None:
+        with eventually("all pages wait") as wait:
+            wait(lambda: crawlers[0].stats.get_value("dripper/queue/max") == 30)
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        crawlers.append(self.crawler)
+        yield {"url": response.url}
+
+    engine.act = act
+
+    result = crawl(spider(site.pages(30), parse), {**FOURS, **off})
+
+    assert len(result.items) == 30
+    assert result.stat("held_back") == 0
+
+
+def test_the_addon_respects_the_place_that_the_user_gave() -> None:
+    """An own entry, by class or by path, is not overwritten; one that is missing is added."""
+    for entry, expected in (
+        ({}, {DripperBackpressureMiddleware: 20}),
+        ({PATH: 990}, {PATH: 990}),
+        ({DripperBackpressureMiddleware: None}, {DripperBackpressureMiddleware: None}),
+    ):
+        merged = Settings({"DOWNLOADER_MIDDLEWARES": entry})
+
+        Addon().update_settings(merged)
+
+        assert merged.getdict("DOWNLOADER_MIDDLEWARES") == expected

@@ -1,0 +1,224 @@
+"""``await Dripper.from_crawler(crawler).extract(response)``, and how what is asked twice is shared."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from typing import Any
+
+import pytest
+import scrapy
+from scrapy.http import HtmlResponse, Response
+
+from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Reactor, Site, eventually, page, spider
+
+MAIN = "MAIN text of page 1, which is about nothing in particular."
+
+
+def extracting(collect: list[Any], make: Any = lambda response: response) -> Any:
+    """Return a callback that extracts and yields nothing."""
+
+    async def parse(self: scrapy.Spider, response: Any) -> Any:
+        collect.append(await Dripper.from_crawler(self.crawler).extract(make(response)))
+        return
+        yield
+
+    return parse
+
+
+def test_a_callback_can_wait_for_the_main_content(crawl: Crawls, site: Site) -> None:
+    """It gets an Extraction, and decides itself what to do with it."""
+    got: list[Any] = []
+
+    result = crawl(spider([site.url("/page/1")], extracting(got)))
+
+    (extraction,) = got
+    assert type(extraction) is Extraction
+    assert extraction.markdown.strip() == MAIN
+    assert (extraction.source, extraction.url, extraction.title) == ("fake", site.url("/page/1"), "Page 1")
+    assert result.stat("pages") == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "settings", "meta"),
+    [
+        (lambda response: Response(response.url, body=response.body), {}, {}),
+        (lambda response: response.replace(body=b""), {}, {}),
+        (lambda response: response.replace(body=b"%PDF-1.7"), {}, {}),
+        (lambda response: response, {"DRIPPER_ENABLED": False}, {}),
+        (lambda response: response, {}, {"dripper": False}),
+    ],
+    ids=["no html", "empty", "pdf", "off", "meta"],
+)
+def test_what_is_not_to_be_extracted_is_none(
+    crawl: Crawls, site: Site, engine: EngineLog, make: Any, settings: dict[str, Any], meta: dict[str, Any]
+) -> None:
+    """Not an error: a spider meets PDFs."""
+    got: list[Any] = []
+
+    crawl(spider([site.url("/page/1")], extracting(got, make), meta), settings)
+
+    assert got == [None]
+    assert engine.batches == []
+
+
+def test_it_works_without_the_addon(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Whoever only wants to call it installs nothing; the engine is then loaded at the first call."""
+    got: list[Any] = []
+
+    crawl(spider(site.pages(3), extracting(got)), {"ADDONS": {}})
+
+    assert sorted(extraction.url for extraction in got) == site.pages(3)
+    assert len(engine.engines) == 1
+
+
+def test_a_response_of_the_users_own_is_extracted(crawl: Crawls, site: Site) -> None:
+    """It need not have come from a download, nor be tied to a request."""
+    got: list[Any] = []
+
+    def make(_: Any) -> Any:
+        return HtmlResponse("https://example.com/", body=page(1), encoding="utf-8")
+
+    crawl(spider(site.pages(1), extracting(got, make)))
+
+    assert [extraction.markdown.strip() for extraction in got] == [MAIN]
+
+
+def test_whoever_asks_for_the_same_response_gets_the_same_result(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """The downloader middleware, the callback, several tasks in it and the spider middleware: one extraction."""
+    got = []
+
+    async def parse(self: scrapy.Spider, response: Any) -> Any:
+        dripper = Dripper.from_crawler(self.crawler)
+        got.extend(await asyncio.gather(*(dripper.extract(response) for _ in range(5))))
+        yield {"url": response.url}
+
+    result = crawl(
+        spider([site.url("/page/1")], parse),
+        {"DOWNLOADER_MIDDLEWARES": {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}},
+    )
+
+    assert len({id(extraction) for extraction in got}) == 1
+    assert result.items[0]["markdown"].strip() == MAIN
+    assert engine.batches == [[site.url("/page/1")]]
+    assert result.stat("pages") == 1
+
+
+def test_a_response_that_was_replaced_is_another_one(crawl: Crawls, site: Site) -> None:
+    """Its body may be different, and so is its main content."""
+    got: list[Any] = []
+
+    async def parse(self: scrapy.Spider, response: Any) -> Any:
+        dripper = Dripper.from_crawler(self.crawler)
+        both = [response, response.replace(body=page(2).encode())]
+        got.extend([(await dripper.extract(one)).markdown.strip() for one in both])
+        return
+        yield
+
+    crawl(spider([site.url("/page/1")], parse))
+
+    assert got == [MAIN, MAIN.replace("page 1", "page 2")]
+
+
+def test_a_task_that_is_cancelled_takes_nobody_with_it(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Others that wait for the same response still get it."""
+    got: list[Any] = []
+
+    async def parse(self: scrapy.Spider, response: Any) -> Any:
+        dripper = Dripper.from_crawler(self.crawler)
+        tasks = [asyncio.create_task(dripper.extract(response)) for _ in range(2)]
+        await asyncio.sleep(0)
+        tasks[0].cancel()
+        got.append((await tasks[1]).markdown.strip())
+        got.append(tasks[0].cancelled())
+        return
+        yield
+
+    crawl(spider([site.url("/page/1")], parse))
+
+    assert got == [MAIN, True]
+
+
+def test_nothing_of_a_page_is_kept(crawl: Crawls, site: Site) -> None:
+    """Responses and extractions can be collected while the crawl goes on: memory does not grow with the pages."""
+    responses: list[weakref.ref[Any]] = []
+    alive: list[int] = []
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        responses.append(weakref.ref(response))
+        yield {"url": response.url}
+        number = int(response.url.rpartition("/")[2])
+        if number < 30:
+            yield response.follow(f"/page/{number + 1}")
+        elif number == 30:
+            gc.collect()
+            alive.append(sum(one() is not None for one in responses))
+
+    early = {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}
+    crawl(spider([site.url("/page/0")], parse), {"DRIPPER_BATCH_SIZE": 1, "DOWNLOADER_MIDDLEWARES": early})
+
+    assert len(responses) == 31
+    assert max(alive) < 15
+    gc.collect()
+    assert sum(one() is not None for one in responses) <= 1
+
+
+def test_nothing_of_a_crawl_is_kept(crawl: Crawls, site: Site) -> None:
+    """A process that runs crawl after crawl keeps neither what they shared nor their engines."""
+    result = crawl(spider(site.pages(2)))
+    dripper = weakref.ref(Dripper.from_crawler(result.crawler))
+    assert dripper() is not None
+
+    del result
+
+    def gone() -> bool:
+        gc.collect()
+        return dripper() is None
+
+    with eventually("the crawl's Dripper collected") as wait:
+        wait(gone)
+
+
+def test_after_the_crawl_there_is_nothing_to_wait_for(crawl: Crawls, reactor: Reactor, site: Site) -> None:
+    """Asking then returns None at once, rather than waiting for a thread that has ended."""
+    crawler = crawl(spider(site.pages(1))).crawler
+    response = HtmlResponse("https://example.com/", body=page(1), encoding="utf-8")
+
+    late = asyncio.run_coroutine_threadsafe(Dripper.from_crawler(crawler).extract(response), reactor.loop)
+
+    assert late.result(30) is None
+
+
+def test_a_document_can_be_extracted_too(crawl: Crawls, site: Site) -> None:
+    """HTML that came without a response: text or bytes."""
+    got = []
+
+    async def parse(self: scrapy.Spider, response: Any) -> Any:
+        dripper = Dripper.from_crawler(self.crawler)
+        documents = [Document(html) for html in (page(1), page(1).encode(), b"%PDF-1.4", "", "%PDF-1.4")]
+        got.extend([await dripper.extract_document(document) for document in documents])
+        return
+        yield
+
+    crawl(spider(site.pages(1), parse))
+
+    assert [extraction and extraction.markdown.strip() for extraction in got] == [MAIN, MAIN, None, None, None]
+
+
+def test_an_engine_error_is_told_in_words(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """``fallback_reason`` is for programs, ``error`` for people."""
+
+    def act(_: FakeEngine, pages: Any) -> Any:
+        raise ValueError("bad luck")
+
+    engine.act = act
+    got: list[Any] = []
+
+    crawl(spider(site.pages(1), extracting(got)), {"DRIPPER_FALLBACK": "empty"})
+
+    (extraction,) = got
+    assert extraction.fallback_reason is FallbackReason.ENGINE_ERROR
+    assert "bad luck" in extraction.error

@@ -1,0 +1,153 @@
+"""The documentation of the doors: snippets run with the bundled model, settings and stats are those of the code."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scrapy
+from itemadapter import ItemAdapter
+from scrapy.settings import Settings
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import FallbackReason
+from tests.crawl.crawling import Crawls, Reactor, Site
+
+DOCS = Path(__file__).parents[2] / "docs"
+OPTIONS = {"DRIPPER_" + option.name.upper(): option for option in fields(Config)}
+FORMS = ("markdown", "text", "articleBody")
+DOORS = [
+    *("../README", "start/five-minutes", "reference/stats"),
+    *("guides/addon", "guides/pipeline", "guides/downloader-middleware", "guides/callback", "guides/scrapy-poet"),
+    *("guides/per-spider", "guides/feeds", "guides/rag", "guides/rules"),
+]
+
+
+def snippets(name: str, first: str = "") -> list[str]:
+    """Return the Python snippets of a page that begin with a line."""
+    text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    return [code for code in re.findall(r"```python\n(.*?)```", text, re.S) if code.startswith(first)]
+
+
+def sections() -> dict[str, str]:
+    """Return the parts of settings.md by their headings."""
+    parts = re.split(r"^## (\w+)\n", (DOCS / "reference/settings.md").read_text(encoding="utf-8"), flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def spiders() -> list[Any]:
+    """Return every spider of the documentation, as test parameters."""
+    return [
+        pytest.param(door, code, id=f"{door}-{number}")
+        for door in DOORS
+        for number, code in enumerate(snippets(door, "# spider.py"))
+    ]
+
+
+def test_every_door_has_a_snippet() -> None:
+    """One page each, with a spider."""
+    assert {param.values[0] for param in spiders()} == set(DOORS)
+
+
+@pytest.mark.parametrize(("door", "code"), spiders())
+def test_the_snippets_run(
+    reactor: Reactor, site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, door: str, code: str
+) -> None:
+    """Each spider, with the first settings of its page, gives items with the main content of a page."""
+    if door == "guides/scrapy-poet":
+        pytest.importorskip("scrapy_poet")
+    if "zyte_common_items" in code:
+        pytest.importorskip("zyte_common_items")
+    site.routes["/api/articles"] = (
+        "application/json",
+        b'[{"link": "https://example.org/a", "content": "<p>MAIN text of an article.</p>"}]',
+    )
+    file = tmp_path / "spider.py"
+    file.write_text(re.sub(r"https://(example\.com|quotes\.toscrape\.com)", site.url(""), code), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("documented", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "documented", module)
+    monkeypatch.chdir(tmp_path)  # where feeds go
+    spec.loader.exec_module(module)
+    (cls,) = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, scrapy.Spider)]
+    settings: dict[str, Any] = {"ADDONS": {"scrapy_dripper.Addon": 500}}
+    exec("\n".join(snippets(door, "# settings.py")[:1]), settings)
+
+    result = Crawls(reactor)(cls, {name: value for name, value in settings.items() if name.isupper()})
+
+    expected = 1 if "async def start" not in code else 2
+    assert len(result.items) == expected
+    adapters = map(ItemAdapter, result.items)
+    texts = [next((text for name in FORMS if (text := item.get(name))), "") for item in adapters]
+    assert sum("MAIN text of" in text for text in texts) == 1
+    assert result.stats.get("log_count/ERROR", 0) == 0
+
+
+@pytest.mark.parametrize(("number", "addons"), [(0, {}), (1, {"scrapy_poet.Addon": 300})])
+def test_the_callbacks_of_the_ways_in_run(reactor: Reactor, site: Site, number: int, addons: dict[str, int]) -> None:
+    """They are the callback of a spider."""
+    if addons:
+        pytest.importorskip("scrapy_poet")
+    code = snippets("start/ways-in")[number].replace("len(page.text) > 500", "len(page.text) > 5")
+    names: dict[str, Any] = {}
+    exec(code, names)
+    own = {"name": "news", "start_urls": [site.url("/page/1")]} | {k: v for k, v in names.items() if k == "parse"}
+    both = {"scrapy_dripper.Addon": 500} | addons
+
+    result = Crawls(reactor)(type("Spider", (scrapy.Spider,), own), {"ADDONS": both})
+
+    (item,) = result.items
+    text = item.get("markdown") or item.get("text")
+    assert text == "MAIN text of page 1, which is about nothing in particular."
+    assert result.stats.get("log_count/ERROR", 0) == 0
+
+
+def test_every_setting_is_documented() -> None:
+    """One section for each, in the order of the code, and none for a setting that does not exist."""
+    assert list(sections()) == list(OPTIONS)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_setting_is_documented_as_it_is(name: str) -> None:
+    """Its default, and whether a request can have its own; and a snippet whose value is allowed."""
+    text, option = sections()[name], OPTIONS[name]
+    default = re.search(r"default `(.+?)`", text)
+    request = re.search(r"request: (yes|no)", text)
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    values: dict[str, Any] = {}
+    exec(code, values)
+
+    assert default is not None
+    assert request is not None
+    assert eval(default.group(1)) == option.default
+    assert (request.group(1) == "yes") == option.metadata["per_request"]
+    assert name in values
+    Config.from_settings(Settings({key: value for key, value in values.items() if key.isupper()}))
+
+
+def test_every_reason_is_documented() -> None:
+    """stats.md names all reasons why a page falls back or is skipped."""
+    text = (DOCS / "reference/stats.md").read_text(encoding="utf-8")
+
+    assert {reason.value for reason in FallbackReason} <= set(re.findall(r"`(\w+)`", text))
+
+
+def test_every_stat_is_documented() -> None:
+    """Whatever the code counts stands in stats.md."""
+    package = DOCS.parent / "scrapy_dripper"
+    code = (package / "crawl" / "stats.py").read_text(encoding="utf-8")
+    archive = (package / "corpus" / "archive.py").read_text(encoding="utf-8")
+    counted = set(re.findall(r'(?:_count\(f?|_write\("\w+", )"(\w+)', code)) | set(
+        re.findall(r'"dripper/(\w+)', archive)
+    )
+    text = (DOCS / "reference/stats.md").read_text(encoding="utf-8")
+
+    assert len(counted) >= 10
+    assert counted == set(re.findall(r"\| `dripper/(\w+)", text))

@@ -1,0 +1,89 @@
+"""``scrapy dripper URL``."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.crawl.crawling import Site, page
+
+MAIN = "MAIN text of page 1"
+
+
+def run(*args: str) -> subprocess.CompletedProcess[str]:
+    """Run the command outside of any project; the fallback takes the engine's place."""
+    return subprocess.run(command(*args), capture_output=True, text=True, encoding="utf-8")
+
+
+def command(*args: str) -> list[str]:
+    """Return the command line of the command."""
+    settings = {
+        "COMMANDS_MODULE": "scrapy_dripper.commands",
+        "REMOTE_CONTROL_ENABLED": "False",
+        "TELNETCONSOLE_ENABLED": "False",
+        "DRIPPER_MAX_BLOCKS": "1",
+        "DRIPPER_FALLBACK": "html",
+    }
+    # Not with -s: Scrapy looks for its commands before it reads that.
+    code = (
+        "import sys; from scrapy.cmdline import execute; from scrapy.settings import Settings; "
+        f"execute(['scrapy', 'dripper', *sys.argv[1:]], Settings({settings!r}))"
+    )
+    return [sys.executable, "-c", code, *args]
+
+
+@pytest.mark.parametrize(("form", "expected"), [("html", f"<p>{MAIN}"), ("json", '"main_html": "<html>')])
+def test_it_prints_the_main_content(site: Site, form: str, expected: str) -> None:
+    """In several formats; who decided is said on standard error if it was not the model."""
+    done = run("-f", form, site.url("/page/1"))
+
+    assert expected in done.stdout
+    assert "fallback:html, because of oversize" in done.stderr
+    assert done.returncode == 0
+    if form == "json":
+        assert json.loads(done.stdout)["source"] == "fallback:html"
+
+
+def test_it_says_why_there_is_nothing(site: Site) -> None:
+    """On standard error, with exit status 1."""
+    site.routes["/pdf"] = ("text/html", b"%PDF-1.4")
+    site.routes["/gone"] = ("text/html", page(1).encode())
+    site.status["/gone"] = 404
+
+    pdf, gone, refused = run(site.url("/pdf")), run(site.url("/gone")), run("http://127.0.0.1:1/")
+
+    assert (pdf.stdout, pdf.returncode, gone.returncode, refused.returncode) == ("", 1, 1, 1)
+    assert "not an HTML page" in pdf.stderr
+    assert "HTTP 404" in gone.stderr
+    assert "http://127.0.0.1:1/: " in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+
+
+def test_a_reader_who_has_seen_enough_is_no_error(site: Site) -> None:
+    """With ``| head -1`` nothing is complained about; the page is larger than what a pipe holds."""
+    paragraphs = "".join(f"<p>Paragraph {number} has a sentence to say.</p>" for number in range(10_000))
+    site.routes["/long"] = ("text/html", f"<html><body>{paragraphs}</body></html>".encode())
+
+    process = subprocess.Popen(command(site.url("/long")), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    first = process.stdout.readline()
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    process.wait(60)
+
+    assert first == "Paragraph 0 has a sentence to say.\n"
+    assert "Traceback" not in err
+    assert "Broken pipe" not in err
+
+
+def test_without_a_url_it_says_how_it_is_used() -> None:
+    """As every Scrapy command does."""
+    done = run()
+
+    assert done.returncode == 2
+    assert "[options] <url>" in done.stdout + done.stderr

@@ -1,0 +1,72 @@
+"""What a request's meta holds may come from outside: it breaks no feed, no batch and no log."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+import scrapy
+
+from scrapy_dripper.config import Config, ConfigError
+from tests.crawl.crawling import Crawls, EngineLog, Site
+
+
+class Yes:
+    """Equal to everything, as an array with one element that is."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("option", ["fallback", "title", "links", "comments", "favor", "oversize"])
+def test_what_is_only_equal_to_a_value_is_none(option: str) -> None:
+    config, wrong, *_ = Config().overridden({option: Yes()})
+    assert wrong == 1
+    assert config == Config()
+
+
+NAMES = ["\ud800", 'x><evil a="1"/', "a\0b", "a b", "1st", "__class__", "x" * 101, "xml\n", "a=b", 5, b"x"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_field_has_a_name_that_every_feed_can_write(name: Any) -> None:
+    with pytest.raises(ConfigError, match="DRIPPER_MARKDOWN_FIELD"):
+        Config(markdown_field=name)
+    _, wrong, *_ = Config().overridden({"markdown_field": name})
+    assert wrong == 1
+
+
+@pytest.mark.parametrize("name", ["markdown", "main_html", "_md", "body.md", "main-html", "größe", "正文", "x2"])
+def test_names_of_any_language_are_taken(name: str) -> None:
+    assert Config(markdown_field=name).markdown_field == name
+
+
+def test_fields_that_requests_name_fill_neither_log_nor_stats(
+    crawl: Crawls, site: Site, engine: EngineLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Page(scrapy.Item):
+        url = scrapy.Field()
+        main_html = scrapy.Field()
+
+    class Spider(scrapy.Spider):
+        name = "naming"
+
+        async def start(self) -> Any:
+            for number in range(60):
+                meta = {"dripper": {"markdown_field": f"field{number}"}}
+                yield scrapy.Request(site.url(f"/page/{number}"), meta=meta)
+
+        def parse(self, response: Any) -> Any:
+            yield Page(url=response.url)
+
+    result = crawl(Spider)
+
+    assert len(result.items) == 60
+    warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(warnings) == 40
+    assert result.stat("field_errors/other") == 20
+    assert sum(name.startswith("dripper/field_errors/") for name in result.stats) == 41

@@ -1,0 +1,167 @@
+"""Which items are filled, with what: named classes, one dict of a response, titles, texts and absolute URLs."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import scrapy
+
+from scrapy_dripper import Document, Dripper
+from tests.crawl.crawling import Crawls, EngineLog, Site, page, spider
+
+MAIN = "MAIN text of page 1, which is about nothing in particular."
+
+
+class Article(scrapy.Item):
+    url = scrapy.Field()
+    markdown = scrapy.Field()
+
+
+class LongArticle(Article):
+    pass
+
+
+@dataclass
+class Author:
+    name: str
+    markdown: str | None = None
+
+
+def parse_with(*entries: Any) -> Any:
+    """Return a callback that yields items, and requests for paths."""
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        for entry in entries:
+            yield response.follow(entry, self.other) if isinstance(entry, str) else entry
+
+    return parse
+
+
+def pages(urls: list[str], parse: Any) -> type[scrapy.Spider]:
+    """Return a spider whose other callback yields nothing."""
+    cls = spider(urls, parse)
+    cls.other = lambda self, response: None  # type: ignore[attr-defined]
+    return cls
+
+
+@pytest.mark.parametrize("between", [(), ("/page/2",)])
+def test_several_dicts_of_a_response_are_left_as_they_are(
+    crawl: Crawls, site: Site, engine: EngineLog, caplog: pytest.LogCaptureFixture, between: tuple[str, ...]
+) -> None:
+    """None of them stands for the page, which costs nothing then; a warning says how to have it otherwise."""
+    entries = [part for number in range(50) for part in ({"n": number}, *between)]
+
+    result = crawl(pages([site.url("/page/1")], parse_with(*entries)))
+
+    assert result.items == [{"n": number} for number in range(50)]
+    assert result.stat("unfilled") == 50
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert "DRIPPER_ITEMS = ['dict']" in warning
+    assert bool(engine.batches) == bool(between)
+
+
+def test_one_dict_among_items_and_requests_is_filled(crawl: Crawls, site: Site) -> None:
+    entries = [{"n": 0}, "/page/2", Article(url="a"), Article(url="b")]
+
+    result = crawl(pages([site.url("/page/1")], parse_with(*entries)))
+
+    assert sorted(item["markdown"] for item in result.items) == [MAIN] * 3
+
+
+def test_dicts_of_an_api_are_nobodys_page(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """JSON has no main content, whoever yields how much of it."""
+    site.routes["/api"] = ("application/json", b"[1, 2]")
+
+    result = crawl(spider([site.url("/api")], parse_with({"n": 1}, {"n": 2})))
+
+    assert result.items == [{"n": 1}, {"n": 2}]
+    assert result.stat("unfilled") == 0
+    assert [record for record in caplog.records if record.levelno == logging.WARNING] == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "filled"),
+    [
+        (["dict"], {"dict"}),
+        ([dict, "Author"], {"dict", "Author"}),
+        ("Article", {"Article", "LongArticle"}),
+        ([LongArticle], {"LongArticle"}),
+        ([f"{__name__}.Article"], {"Article", "LongArticle"}),
+        ([], set()),
+    ],
+)
+def test_items_that_are_named_are_filled_and_no_others(
+    crawl: Crawls, site: Site, engine: EngineLog, wanted: Any, filled: set[str]
+) -> None:
+    """By class or name, with subclasses; a request can have its own."""
+    entries = [{"n": 0}, {"n": 1}, Article(), LongArticle(), Author("x")]
+    of_crawl = crawl(spider([site.url("/page/1")], parse_with(*entries)), {"DRIPPER_ITEMS": wanted})
+    engine.batches.clear()
+    entries = [{"n": 0}, {"n": 1}, Article(), LongArticle(), Author("x")]
+    meta = {"dripper": {"items": wanted}}
+    of_request = crawl(spider([site.url("/page/1")], parse_with(*entries), meta))
+
+    for result in (of_crawl, of_request):
+        found = {type(item).__name__ for item in result.items if MAIN in str(item)}
+        assert found == filled
+    assert bool(engine.batches) == bool(filled)
+
+
+def test_a_class_that_is_not_named_is_said_once(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """The name may be a mistake."""
+    caplog.set_level(logging.INFO, "scrapy_dripper")
+
+    crawl(spider(site.pages(3), parse_with(Article(), Article())), {"DRIPPER_ITEMS": ["Artikel"]})
+
+    (message,) = [record.getMessage() for record in caplog.records if "DRIPPER_ITEMS" in record.getMessage()]
+    assert "class Article" in message
+
+
+def test_an_item_with_content_of_its_own_gets_none_of_the_response(crawl: Crawls, site: Site) -> None:
+    """An entry of a feed has its own text; the HTML of the feed beside it would be another document's."""
+
+    async def parse(self: scrapy.Spider, response: Any) -> Any:
+        found = await Dripper.from_crawler(self.crawler).extract_document(Document("<p>MAIN text of an entry.</p>"))
+        assert found is not None
+        yield {"markdown": found.markdown}
+
+    result = crawl(spider([site.url("/page/1")], parse), {"DRIPPER_META_FIELD": "by", "DRIPPER_TEXT_FIELD": "text"})
+
+    assert result.items == [{"markdown": "MAIN text of an entry."}]
+
+
+def test_titles_and_texts_have_fields(crawl: Crawls, site: Site) -> None:
+    """A title of the user's own stays, and is no content that keeps the rest away."""
+    settings = {"DRIPPER_TITLE_FIELD": "title", "DRIPPER_TEXT_FIELD": "text", "DRIPPER_HTML_FIELD": None}
+
+    first = crawl(spider([site.url("/page/1")]), settings)
+    second = crawl(spider([site.url("/page/1")], parse_with({"title": "mine"})), settings)
+
+    assert first.items == [{"url": site.url("/page/1"), "title": "Page 1", "text": MAIN, "markdown": MAIN}]
+    assert second.items == [{"title": "mine", "text": MAIN, "markdown": MAIN}]
+
+
+def test_urls_in_main_html_can_be_absolute(crawl: Crawls, site: Site) -> None:
+    """Those that lead to a place in the page itself stay."""
+    links = '<p>MAIN <a href="/a?b=1">one</a> <a href="#c">two</a> <img src="d.png" srcset="e.png, f.png 2x"></p>'
+    site.routes["/page/1"] = ("text/html", page(1, links).encode())
+
+    (kept,) = crawl(spider([site.url("/page/1")])).items
+    (made,) = crawl(spider([site.url("/page/1")]), {"DRIPPER_ABSOLUTE_URLS": True}).items
+
+    assert 'href="/a?b=1"' in kept["main_html"]
+    for part in (f'href="{site.url("/a?b=1")}"', 'href="#c"', f'src="{site.url("/page/d.png")}"'):
+        assert part in made["main_html"]
+    assert f'srcset="{site.url("/page/e.png")}, {site.url("/page/f.png")} 2x"' in made["main_html"]
+    assert kept["markdown"] == made["markdown"]
+
+
+def test_the_meta_field_says_what_went_wrong(crawl: Crawls, site: Site) -> None:
+    """For people, and the setting that a page is over for programs."""
+    (item,) = crawl(spider([site.url("/page/1")]), {"DRIPPER_MAX_BLOCKS": 1, "DRIPPER_META_FIELD": "by"}).items
+
+    assert item["by"]["limit"] == "DRIPPER_MAX_BLOCKS"
+    assert item["by"]["error"] == "3 blocks, over DRIPPER_MAX_BLOCKS = 1"

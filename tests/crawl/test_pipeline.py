@@ -1,0 +1,175 @@
+"""The pipeline: items that carry their own HTML."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import scrapy
+
+from tests.crawl.crawling import Crawls, EngineLog, Site, page
+
+MAIN = "MAIN text of page 1, which is about nothing in particular."
+PIPELINE = {"ADDONS": {}, "ITEM_PIPELINES": {"scrapy_dripper.pipelines.DripperPipeline": 300}}
+
+
+def items(*them: Any) -> type[scrapy.Spider]:
+    """Return a spider that yields items with the HTML of other pages, as a client of an API does."""
+
+    class Client(scrapy.Spider):
+        name = "client"
+        start_urls = ("data:application/json,[]",)
+
+        def parse(self, response: Any) -> Any:
+            yield from them
+
+    return Client
+
+
+@dataclass
+class Record:
+    url: str
+    html: str | bytes | None = None
+    main_html: str | None = None
+    markdown: str | None = None
+
+
+@dataclass(frozen=True)
+class Frozen:
+    html: str
+    main_html: str | None = None
+    markdown: str | None = None
+
+
+@pytest.mark.parametrize("html", [page(1), page(1).encode(), page(1).encode("utf-16")], ids=["str", "bytes", "utf-16"])
+@pytest.mark.parametrize("cls", [dict, Record])
+def test_html_on_an_item_becomes_main_content(crawl: Crawls, html: str | bytes, cls: Any) -> None:
+    """Text or bytes in ``html``, on items of any type."""
+    (item,) = crawl(items(cls(url="https://example.com/", html=html)), PIPELINE).items
+
+    main = item if cls is dict else vars(item)
+    assert main["markdown"].strip() == MAIN
+    assert MAIN in main["main_html"]
+    assert main["html"] == html
+
+
+def test_links_resolve_against_the_items_url(crawl: Crawls) -> None:
+    """The field ``url`` is the address of the page."""
+    html = page(1).replace("nothing in", '<a href="b">nothing</a> in')
+
+    (item,) = crawl(items({"url": "https://example.com/a/", "html": html}), PIPELINE).items
+
+    assert "https://example.com/a/b" in item["markdown"]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"url": "https://example.com/"},
+        {"html": None},
+        {"html": ""},
+        {"html": 5},
+        {"html": b"%PDF-1.4"},
+        {"html": page(1), "main_html": "mine", "markdown": "mine"},
+    ],
+    ids=["no field", "None", "empty", "number", "pdf", "filled"],
+)
+def test_items_without_anything_to_do_are_left_alone(crawl: Crawls, engine: EngineLog, item: dict[str, Any]) -> None:
+    """Never dropped, never changed."""
+    assert crawl(items(dict(item)), PIPELINE).items == [item]
+    assert engine.batches == []
+
+
+def test_items_that_cannot_be_filled_survive(crawl: Crawls, caplog: pytest.LogCaptureFixture) -> None:
+    """With one warning for each field, as in the spider middleware."""
+    result = crawl(items(*(Frozen(page(n)) for n in range(3))), PIPELINE)
+
+    assert [item.markdown for item in result.items] == [None] * 3
+    assert result.stat("field_errors/Frozen.markdown") == 3
+    assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 2
+
+
+class Broken(dict[str, Any]):
+    """An item that cannot even be looked at."""
+
+    def __getitem__(self, name: str) -> Any:
+        raise RuntimeError("not now")
+
+
+def test_an_item_that_cannot_be_read_goes_on_as_it_is(crawl: Crawls, engine: EngineLog) -> None:
+    """Counted, and no reason to lose it or the others."""
+    result = crawl(items(Broken(html=page(1), markdown=""), {"html": page(2)}), PIPELINE)
+
+    assert len(result.items) == 2
+    assert [item for item in result.items if type(item) is Broken] == [Broken(html=page(1), markdown="")]
+    assert result.stat("bugs") == 1
+
+
+def test_many_items_share_batches_and_none_is_lost(crawl: Crawls, engine: EngineLog) -> None:
+    """A number that is no multiple of the batch size."""
+    result = crawl(
+        items(*({"n": n, "html": page(n)} for n in range(21))),
+        {**PIPELINE, "DRIPPER_BATCH_SIZE": 8},
+    )
+
+    assert sorted(item["n"] for item in result.items) == list(range(21))
+    assert all(f"MAIN text of page {item['n']}," in item["markdown"] for item in result.items)
+    assert result.stat("batches") < 21
+
+
+def test_an_error_of_ours_drops_no_item(crawl: Crawls, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The item goes on as it is."""
+
+    def bug(*args: Any) -> Any:
+        raise AssertionError("a bug")
+
+    monkeypatch.setattr("scrapy_dripper.crawl.dripper.Dripper.extract_document", bug)
+
+    result = crawl(items({"html": page(1)}), PIPELINE)
+
+    assert result.items == [{"html": page(1)}]
+    assert result.stat("bugs") == 1
+
+
+def test_with_the_addon_pages_are_extracted_once(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """What the spider middleware has filled, the pipeline leaves alone."""
+
+    class Both(scrapy.Spider):
+        name = "both"
+        start_urls = site.pages(3)
+
+        def parse(self, response: Any) -> Any:
+            yield {"url": response.url, "html": response.text}
+
+    result = crawl(Both, {"ITEM_PIPELINES": PIPELINE["ITEM_PIPELINES"]})
+
+    assert sum(map(len, engine.batches)) == 3
+    assert all("MAIN" in item["markdown"] for item in result.items)
+
+
+def test_it_can_be_switched_off(crawl: Crawls, engine: EngineLog) -> None:
+    """``DRIPPER_ENABLED = False`` takes it out, too."""
+    assert crawl(items({"html": page(1)}), {**PIPELINE, "DRIPPER_ENABLED": False}).items == [{"html": page(1)}]
+    assert engine.engines == []
+
+
+@pytest.mark.parametrize("html", [["<p>x</p>"], {"p": 1}, 5, object()])
+def test_html_that_is_no_text_is_said_once_and_counted(
+    crawl: Crawls, caplog: pytest.LogCaptureFixture, html: object
+) -> None:
+    """An ItemLoader without ``TakeFirst()`` makes lists."""
+    result = crawl(items({"html": html}, {"html": html}), PIPELINE)
+
+    assert [set(item) for item in result.items] == [{"html"}] * 2
+    assert result.stat("skipped/not_text") == 2
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert "use TakeFirst()" in warning
+    assert result.stat("bugs") == 0
+
+
+@pytest.mark.parametrize("cls", [bytearray, memoryview])
+def test_other_buffers_are_bytes(crawl: Crawls, cls: type) -> None:
+    (item,) = crawl(items({"html": cls(page("x").encode())}), PIPELINE).items
+    assert item["main_html"]

@@ -1,0 +1,666 @@
+"""One test, at least, for each pitfall of batching within a crawl, by its number.
+
+| P  | pitfall                                              | P   | pitfall                                          |
+|----|------------------------------------------------------|-----|--------------------------------------------------|
+| 1  | without a timer the last batch never leaves          | 11  | a wait too short or too long                     |
+| 2  | a batch larger than CONCURRENT_REQUESTS never fills  | 12  | keeping the callback's order blocks the frontier |
+| 3  | Ctrl-C with a batch that waits (test_processes.py)   | 13  | one bad page kills the batch                     |
+| 4  | Ctrl-C twice waits for the batch (test_processes.py) | 14  | what is not HTML                                 |
+| 5  | Ctrl-C once drains the queue (test_processes.py)     | 15  | encodings                                        |
+| 6  | work on the event loop                               | 16  | items without the field, frozen items            |
+| 7  | several threads fight for the GIL                    | 17  | an item gets another page's content              |
+| 8  | the scraper slot is full before the batch is         | 18  | scrapy-poet's untied responses (test_poet.py)    |
+| 9  | nobody sees how many pages wait                      | 19  | a stuck engine blocks the crawl for ever         |
+| 10 | CONCURRENT_ITEMS makes batches of one                | 20  | futures completed by the worker thread           |
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from dataclasses import dataclass, make_dataclass
+from typing import Any
+
+import attrs
+import numpy as np
+import pydantic
+import pytest
+import scrapy
+from itemadapter import ItemAdapter
+from scrapy.settings import Settings
+
+from scrapy_dripper.addon import Addon
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.base import Labels
+from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, eventually, page, spider, truth
+
+BATCHES = {"DRIPPER_BATCH_SIZE": 8}
+
+
+def text_of(url: str) -> str:
+    """Return the main text of one of the site's default pages."""
+    return f"MAIN text of page {url.rpartition('/')[2]}, which is about nothing in particular."
+
+
+def assert_all_right(items: list[Any], urls: list[str]) -> None:
+    """Check that every page gave one item, with its own main content and no other."""
+    assert sorted(item["url"] for item in items) == sorted(urls)
+    for item in items:
+        assert item["markdown"].strip() == text_of(item["url"])
+        assert text_of(item["url"]) in item["main_html"]
+
+
+@pytest.mark.parametrize("count", [1, 8, 11, 19])
+def test_p01_the_last_batch_leaves_without_being_full(crawl: Crawls, site: Site, count: int) -> None:
+    """A crawl ends, with every item, whether or not its pages are a multiple of the batch size."""
+    urls = site.pages(count)
+
+    result = crawl(spider(urls), BATCHES)
+
+    assert_all_right(result.items, urls)
+    assert result.stat("pages") == result.stat("pages/fake") == count
+
+
+def test_p02_batches_larger_than_the_concurrent_requests(crawl: Crawls, site: Site) -> None:
+    """The downloader middleware waits for nothing: four download slots and a batch of 128 do not block each other."""
+    urls = site.pages(10)
+
+    result = crawl(
+        spider(urls),
+        {
+            "CONCURRENT_REQUESTS": 4,
+            "DRIPPER_BATCH_SIZE": 128,
+            "DOWNLOADER_MIDDLEWARES": {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25},
+        },
+    )
+
+    assert_all_right(result.items, urls)
+
+
+def test_p06_the_event_loop_is_free_while_the_engine_works(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """A page is downloaded and its callback runs while the engine labels another one, which waits for just that."""
+    other = threading.Event()
+
+    def act(_: FakeEngine, pages: Any) -> None:
+        if pages[0].url.endswith("/1"):
+            assert other.wait(30)
+
+    engine.act = act
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield {"url": response.url}
+        if response.url.endswith("/1"):
+            yield response.follow("/page/2")
+        else:
+            other.set()
+
+    result = crawl(spider([site.url("/page/1")], parse), {"DRIPPER_BATCH_SIZE": 1})
+
+    assert_all_right(result.items, [site.url("/page/1"), site.url("/page/2")])
+
+
+def test_p07_one_thread_does_all_the_work(
+    crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading, labelling and writing happen in the same thread, which is neither the reactor's nor the main one."""
+    import scrapy_dripper.extractor as module
+
+    threads = set()
+    for name in ("read", "write"):
+        original = getattr(module, name)
+
+        def noted(*args: Any, original: Any = original) -> Any:
+            threads.add(threading.current_thread())
+            return original(*args)
+
+        monkeypatch.setattr(module, name, noted)
+
+    crawl(spider(site.pages(20)), BATCHES)
+
+    assert threads == engine.threads
+    (thread,) = threads
+    assert thread.daemon
+    assert thread not in (crawl.reactor.thread, threading.main_thread())
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, 8_000_000),
+        ({"DRIPPER_BATCH_SIZE": 100}, 100_000_000),
+        ({"DRIPPER_BATCH_SIZE": 1}, 5_000_000),  # Scrapy's own is more
+        ({"SCRAPER_SLOT_MAX_ACTIVE_SIZE": 7}, 7),
+        ({"DRIPPER_ENABLED": False}, 5_000_000),
+    ],
+)
+def test_p08_the_addon_makes_room_for_two_batches(settings: dict[str, Any], expected: int) -> None:
+    """Large pages fill a batch before they fill the scraper slot, unless the user has set a limit."""
+    merged = Settings(settings)
+
+    Addon().update_settings(merged)
+
+    assert merged.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE") == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, 32),
+        ({"DRIPPER_BATCH_SIZE": 30}, 60),
+        ({"DRIPPER_BATCH_SIZE": 64}, 100),  # Scrapy's own is less
+        ({"CONCURRENT_ITEMS": 100}, 100),
+        ({"CONCURRENT_ITEMS": 8}, 8),
+        ({"DRIPPER_ENABLED": False}, 100),
+    ],
+)
+def test_p08_the_addon_has_scrapy_make_fewer_tasks(settings: dict[str, Any], expected: int) -> None:
+    """A response that waits costs Scrapy as many tasks as items may go through the pipelines at a time."""
+    merged = Settings(settings)
+
+    Addon().update_settings(merged)
+
+    assert merged.getint("CONCURRENT_ITEMS") == expected
+
+
+def test_p08_the_addon_leaves_what_another_one_has_set() -> None:
+    """Whichever of two add-ons comes first."""
+    merged = Settings()
+    merged.set("CONCURRENT_ITEMS", 60, "addon")
+    merged.set("SCRAPER_SLOT_MAX_ACTIVE_SIZE", 6_000_000, "addon")
+
+    Addon().update_settings(merged)
+
+    assert merged.getint("CONCURRENT_ITEMS") == 60
+    assert merged.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE") == 6_000_000
+
+
+def test_p08_large_pages_fill_a_batch(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Twenty pages of 400 kB wait together: more than Scrapy's own limit would let in."""
+    urls = site.pages(20)
+    for url in urls:
+        path = url.partition("/page/")[2]
+        site.routes[f"/page/{path}"] = ("text/html", page(path, f"<!-- {'x' * 400_000} -->").encode())
+
+    def act(_: FakeEngine, pages: Any) -> None:
+        with eventually("all pages downloaded") as wait:
+            wait(lambda: len(site.seen) == 20)
+
+    engine.act = act
+
+    result = crawl(spider(urls), {"DRIPPER_BATCH_SIZE": 20})
+
+    assert_all_right(result.items, urls)
+
+
+def test_p09_the_number_of_waiting_pages_is_a_stat(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """``dripper/queue/max`` tells how many pages have waited at once, those being worked on included."""
+
+    crawlers = []
+
+    def act(_: FakeEngine, pages: Any) -> None:
+        with eventually("all pages wait") as wait:
+            wait(lambda: crawlers[0].stats.get_value("dripper/queue/max") == 12)
+
+    engine.act = act
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        crawlers.append(self.crawler)
+        yield {"url": response.url}
+
+    result = crawl(spider(site.pages(12), parse), {"DRIPPER_BATCH_SIZE": 6})
+
+    assert result.stat("queue/max") == 12
+    assert result.stat("batches") == len(engine.batches)
+    assert result.stat("batch_size/mean") == pytest.approx(12 / len(engine.batches), abs=0.01)
+
+
+def test_p10_a_response_is_extracted_once_for_all_its_items(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Fifty items of one page cost one extraction, even where Scrapy passes items on one at a time."""
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        for n in range(50):
+            yield {"url": response.url, "n": n}
+
+    result = crawl(spider([site.url("/page/1")], parse), {"CONCURRENT_ITEMS": 1, "DRIPPER_ITEMS": ["dict"]})
+
+    assert len(result.items) == 50
+    assert {item["markdown"].strip() for item in result.items} == {text_of("/page/1")}
+    assert engine.batches == [[site.url("/page/1")]]
+
+
+def test_p11_pages_that_come_soon_after_each_other_share_a_batch(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """The wait is long enough to collect, and its default is the one that was measured to be so."""
+    crawl(spider(site.pages(8)), {**BATCHES, "DRIPPER_BATCH_WAIT": 20})
+
+    assert [len(batch) for batch in engine.batches] == [8]
+    assert Config().batch_wait == 0.2
+
+
+def test_p12_links_are_followed_before_the_page_is_extracted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """A chain of pages, each yielding its item before its link, is downloaded to the end while the first one waits."""
+
+    def act(_: FakeEngine, pages: Any) -> None:
+        with eventually("the whole chain downloaded") as wait:
+            wait(lambda: len(site.seen) == 6)
+
+    engine.act = act
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield {"url": response.url}
+        number = int(response.url.rpartition("/")[2])
+        if number < 5:
+            yield response.follow(f"/page/{number + 1}")
+
+    result = crawl(spider([site.url("/page/0")], parse), {"DRIPPER_BATCH_SIZE": 3})
+
+    assert_all_right(result.items, site.pages(6))
+
+
+def nonsense(change: Any) -> Any:
+    """Return an engine that answers for the bad page with something that is no answer."""
+
+    def act(_: FakeEngine, pages: Any) -> Any:
+        return [change(truth(page)) if page.url.endswith("/3") else truth(page) for page in pages]
+
+    return act
+
+
+def poison(exception: type[BaseException]) -> Any:
+    """Return an engine that raises whenever the bad page is in the batch."""
+
+    def act(_: FakeEngine, pages: Any) -> Any:
+        if any(page.url.endswith("/3") for page in pages):
+            raise exception("poison")
+
+    return act
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        poison(RuntimeError),
+        poison(MemoryError),
+        poison(SystemExit),  # kills the thread
+        nonsense(lambda labels: Labels(labels.probabilities * np.nan, labels.main)),
+        nonsense(lambda labels: Labels(labels.probabilities[:-1], labels.main[:-1])),
+        nonsense(lambda labels: Labels(labels.probabilities * 7, labels.main)),
+        nonsense(lambda labels: Labels(labels.probabilities, labels.main.astype(int))),
+        nonsense(lambda labels: None),
+        nonsense(lambda labels: "nonsense"),
+        lambda engine, pages: [truth(page) for page in pages if not page.url.endswith("/3")],
+    ],
+    ids=["raises", "memory", "dies", "nan", "short", "range", "type", "none", "str", "too few"],
+)
+def test_p13_a_bad_page_falls_back_alone(crawl: Crawls, site: Site, engine: EngineLog, act: Any) -> None:
+    """Whatever the engine does wrong for one page of a batch, all the others get its answer."""
+    engine.act = act
+    urls = site.pages(8)
+
+    result = crawl(spider(urls), {**BATCHES, "DRIPPER_BATCH_WAIT": 20, "DRIPPER_FALLBACK": "empty"})
+
+    bad = [item for item in result.items if item["url"].endswith("/3")]
+    assert_all_right([item for item in result.items if item not in bad], [url for url in urls if url[-1] != "3"])
+    assert [item["markdown"] for item in bad] == [""]
+    assert result.stat("fallback/engine_error") == 1
+    assert result.stat("pages/fake") == 7
+
+
+NOT_HTML = [
+    ("application/pdf", b"%PDF-1.4 plain"),
+    ("text/html", b"%PDF-1.4 under the name of HTML"),
+    ("text/html", b"\x89PNG\r\n\x1a\n0000"),
+    ("text/html", b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01"),
+    ("text/html", b"GIF89a...."),
+    ("text/html", b"RIFF\x10\x00\x00\x00WEBPVP8 "),
+    ("text/html", b"PK\x03\x04 a zip"),
+    ("text/html", b"\x1f\x8b\x08\x00 a gzip"),
+    ("image/png", b"\x89PNG\r\n\x1a\n0000"),
+    ("application/json", b'{"a": "<p>MAIN</p>"}'),
+    ("text/plain", b"MAIN text"),
+    ("application/xml", b"<?xml version='1.0'?><rss><item>MAIN</item></rss>"),
+    ("application/octet-stream", b"\x00\x01\x02"),
+]
+
+
+@pytest.mark.parametrize(("content_type", "body"), NOT_HTML)
+def test_p14_what_is_not_html_is_left_alone(
+    crawl: Crawls, site: Site, engine: EngineLog, content_type: str, body: bytes
+) -> None:
+    """Its items go through as they are, and a stat says why."""
+    site.routes["/file"] = (content_type, body)
+
+    result = crawl(spider([site.url("/file")]))
+
+    assert result.items == [{"url": site.url("/file")}]
+    assert result.stat("skipped/not_html") == 1
+    assert engine.batches == []
+
+
+@pytest.mark.parametrize("body", [b"", b" \r\n\t "])
+def test_p14_an_empty_page_is_left_alone(crawl: Crawls, site: Site, body: bytes) -> None:
+    """There is nothing to extract, and no fallback would find more."""
+    site.routes["/file"] = ("text/html", body)
+
+    result = crawl(spider([site.url("/file")]))
+
+    assert result.items == [{"url": site.url("/file")}]
+    assert result.stat("skipped/empty_body") == 1
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("text/html", page(7).encode().replace(b"Menu", b"Me\x00nu")),
+        (None, page(7).encode()),
+        ("application/xhtml+xml", page(7).encode()),
+        ("application/xhtml+xml", b'<?xml version="1.0" encoding="utf-8"?>' + page(7).encode()),
+        ("application/vnd.wap.xhtml+xml", page(7).encode()),
+        ("text/html", b"\xef\xbb\xbf" + page(7).encode()),
+        ("text/html", page(7, "<p>" + "Ж" * 300 + "</p>").replace("Page 7", "Ж" * 300).encode("utf-16")),
+    ],
+    ids=["NUL", "no type", "xhtml", "xml declaration", "wap", "mark", "utf-16"],
+)
+def test_p14_what_is_html_is_extracted(crawl: Crawls, site: Site, content_type: str | None, body: bytes) -> None:
+    """XHTML, a page without a Content-Type and one with a NUL in it are pages."""
+    site.routes["/file"] = (content_type, body)
+
+    result = crawl(spider([site.url("/file")]))
+
+    assert [item["markdown"].strip() for item in result.items] == [text_of("/7")]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "declared", "encoding", "text"),
+    [
+        ("text/html", "shift_jis", "shift_jis", "MAIN 日本語の文章です。これは試験のためのページです。"),
+        ("text/html; charset=no-such-thing", "utf-8", "utf-8", "MAIN größer äöü"),
+        ("text/html; charset=windows-1251", None, "windows-1251", "MAIN Это проверка кодировки страницы"),
+        ("text/html", "gb18030", "gb18030", "MAIN 这是一个用于测试的网页，内容没有什么特别的。"),
+    ],
+)
+def test_p15_the_decoding_is_scrapys(
+    crawl: Crawls, site: Site, content_type: str, declared: str | None, encoding: str, text: str
+) -> None:
+    """The text on the item is the one that ``response.text`` has."""
+    meta = f'<meta charset="{declared}">' if declared else ""
+    html = f"<html><head>{meta}<title>x</title></head><body><p>{text}</p></body></html>"
+    site.routes["/file"] = (content_type, html.encode(encoding))
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield {"right": response.css("p::text").get()}
+
+    result = crawl(spider([site.url("/file")], parse))
+
+    (item,) = result.items
+    assert item["markdown"].strip() == item["right"] == text
+
+
+@dataclass
+class Plain:
+    url: str
+    main_html: str | None = None
+    markdown: str = ""
+
+
+@dataclass(slots=True)
+class Slots:
+    url: str
+    main_html: str | None = None
+    markdown: str | None = None
+
+
+@attrs.define
+class Attrs:
+    url: str
+    main_html: str | None = None
+    markdown: str | None = None
+
+
+class Model(pydantic.BaseModel):
+    url: str
+    main_html: str | None = None
+    markdown: str | None = None
+
+
+class ScrapyItem(scrapy.Item):
+    url = scrapy.Field()
+    main_html = scrapy.Field()
+    markdown = scrapy.Field()
+
+
+@dataclass(frozen=True)
+class Frozen:
+    url: str
+    main_html: str | None = None
+    markdown: str | None = None
+
+
+@attrs.frozen
+class FrozenAttrs:
+    url: str
+    main_html: str | None = None
+    markdown: str | None = None
+
+
+class FrozenModel(pydantic.BaseModel, frozen=True):
+    url: str
+    main_html: str | None = None
+    markdown: str | None = None
+
+
+class StrictModel(pydantic.BaseModel, validate_assignment=True):
+    url: str
+    main_html: int | None = None
+    markdown: int | None = None
+
+
+class BareItem(scrapy.Item):
+    url = scrapy.Field()
+
+
+@attrs.define
+class BareAttrs:
+    url: str
+
+
+class BareModel(pydantic.BaseModel):
+    url: str
+
+
+Bare = make_dataclass("Bare", [("url", str)])
+
+
+def items_of(cls: Any, count: int = 3) -> Any:
+    """Return a callback that yields items of a class."""
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        for _ in range(count):
+            yield cls(url=response.url)
+
+    return parse
+
+
+@pytest.mark.parametrize("cls", [dict, Plain, Slots, Attrs, Model, ScrapyItem])
+def test_p16_items_of_every_type_are_filled(crawl: Crawls, site: Site, cls: Any) -> None:
+    """What itemadapter knows, the add-on fills."""
+    result = crawl(spider([site.url("/page/1")], items_of(cls)), {"DRIPPER_ITEMS": [cls]})
+
+    assert len(result.items) == 3
+    for item in result.items:
+        assert type(item) is cls
+        adapter = ItemAdapter(item)
+        assert adapter["markdown"].strip() == text_of("/1")
+        assert text_of("/1") in adapter["main_html"]
+
+
+@pytest.mark.parametrize("cls", [Frozen, FrozenAttrs, FrozenModel, StrictModel, Bare, BareItem, BareAttrs, BareModel])
+def test_p16_items_that_cannot_be_filled_survive(
+    crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture, cls: Any
+) -> None:
+    """One warning for each class and field, however many items there are, and a stat with their number."""
+    result = crawl(spider(site.pages(2), items_of(cls)))
+
+    name = cls.__name__
+    warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(result.items) == 6
+    assert len(warnings) == 2
+    assert all(name in warning for warning in warnings)
+    assert sorted(field for field in ("main_html", "markdown") for warning in warnings if field in warning) == [
+        "main_html",
+        "markdown",
+    ]
+    assert result.stat(f"field_errors/{name}.main_html") == result.stat(f"field_errors/{name}.markdown") == 6
+
+
+def test_p16_a_page_whose_items_have_no_field_is_not_extracted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Nobody would get the answer."""
+    crawl(spider([site.url("/page/1")], items_of(Bare)))
+
+    assert engine.batches == []
+
+
+def test_p17_every_item_has_its_own_pages_content(crawl: Crawls, site: Site) -> None:
+    """Sixty concurrent pages in small batches, callbacks that wait in between, and nothing is mixed up."""
+
+    async def parse(self: scrapy.Spider, response: Any) -> Any:
+        number = int(response.url.rpartition("/")[2])
+        yield {"url": response.url, "n": 0}
+        await asyncio.sleep(0.001 * (number % 7))
+        yield {"url": response.url, "n": 1}
+
+    urls = site.pages(60)
+
+    settings = {"DRIPPER_BATCH_SIZE": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 32, "DRIPPER_ITEMS": ["dict"]}
+
+    result = crawl(spider(urls, parse), settings)
+
+    assert_all_right(result.items, urls * 2)
+
+
+def hang_for(*ends: str) -> Any:
+    """Return an engine that never answers a batch with one of these pages in it."""
+
+    def act(engine: FakeEngine, pages: Any) -> None:
+        if any(page.url.endswith(ends) for page in pages):
+            engine.log.hang()
+
+    return act
+
+
+def test_p19_a_page_on_which_the_engine_hangs_falls_back_alone(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Its batch is tried again one by one, by a thread with an engine of its own, and the crawl goes on."""
+    engine.act = hang_for("/3")
+    urls = site.pages(12)
+
+    result = crawl(
+        spider(urls),
+        {"DRIPPER_BATCH_SIZE": 12, "DRIPPER_BATCH_WAIT": 20, "DRIPPER_TIMEOUT": 1, "DRIPPER_FALLBACK": "empty"},
+    )
+
+    bad = [item for item in result.items if item["url"].endswith("/3")]
+    assert_all_right([item for item in result.items if item not in bad], [url for url in urls if url[-2:] != "/3"])
+    assert [item["markdown"] for item in bad] == [""]
+    assert result.stat("fallback/timeout") == result.stat("pages/fallback:empty") == 1
+    assert len(engine.engines) == 3
+
+
+def test_p19_an_engine_that_never_answers_is_given_up(
+    crawl: Crawls, site: Site, engine: EngineLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After three replacements every page falls back at once, with one error in the log, and nothing is lost."""
+    engine.act = lambda engine, pages: engine.log.hang()
+    urls = site.pages(30)
+
+    result = crawl(spider(urls), {"DRIPPER_BATCH_SIZE": 4, "DRIPPER_TIMEOUT": 0.3, "DRIPPER_FALLBACK": "empty"})
+
+    assert sorted(item["url"] for item in result.items) == sorted(urls)
+    assert {item["markdown"] for item in result.items} == {""}
+    assert result.stat("fallback/timeout") == result.stat("pages") == 30
+    assert len(engine.engines) == 4
+    assert [r.getMessage() for r in caplog.records if r.levelno >= logging.ERROR] == [
+        "Giving the engine up for the rest of this crawl after 3 replacements of its thread: "
+        "no answer within DRIPPER_TIMEOUT = 0.3 seconds"
+    ]
+
+
+def test_p19_a_slow_engine_that_goes_on_is_not_stuck(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Pages that wait in the queue for longer than the timeout, while the engine answers others, are labelled."""
+    engine.act = lambda engine, pages: engine.log.pause(0.2)
+    urls = site.pages(12)
+
+    result = crawl(spider(urls), {"DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": 1.5})
+
+    assert_all_right(result.items, urls)
+    assert len(engine.engines) == 1
+
+
+def test_p19_a_batch_of_slow_pages_is_not_stuck(
+    crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading a batch may take longer than the timeout as long as none of its pages does."""
+    import scrapy_dripper.extractor as module
+
+    read = module.read
+
+    def slow(*args: Any) -> Any:
+        engine.pause(0.2)
+        return read(*args)
+
+    monkeypatch.setattr(module, "read", slow)
+    urls = site.pages(10)
+
+    result = crawl(spider(urls), {"DRIPPER_BATCH_SIZE": 10, "DRIPPER_BATCH_WAIT": 20, "DRIPPER_TIMEOUT": 1.5})
+
+    assert_all_right(result.items, urls)
+    assert len(engine.engines) == 1
+
+
+@pytest.mark.parametrize("step", ["read", "write"])
+def test_p19_a_page_that_cannot_be_read_or_written_in_time_is_known(
+    crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """The page to blame is the one that was at work, so the others of its batch are not tried one by one."""
+    import scrapy_dripper.extractor as module
+
+    def stuck(thing: Any, *args: Any) -> Any:
+        if thing.url.endswith("/3"):
+            engine.hang()
+        return original(thing, *args)
+
+    original = getattr(module, step)
+    monkeypatch.setattr(module, step, stuck)
+    urls = site.pages(8)
+
+    result = crawl(
+        spider(urls),
+        {"DRIPPER_BATCH_SIZE": 8, "DRIPPER_BATCH_WAIT": 20, "DRIPPER_TIMEOUT": 1, "DRIPPER_FALLBACK": "empty"},
+    )
+
+    bad = [item for item in result.items if item["url"].endswith("/3")]
+    assert_all_right([item for item in result.items if item not in bad], [url for url in urls if url[-1] != "3"])
+    assert [item["markdown"] for item in bad] == [""]
+    assert len(engine.engines) == 2
+
+
+def test_p20_everything_that_scrapy_sees_happens_on_the_event_loop(
+    crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Futures are completed and stats written by the reactor's thread, never by the worker."""
+    from scrapy.statscollectors import MemoryStatsCollector
+
+    from scrapy_dripper.crawl.batcher import Batcher
+
+    threads = []
+    for owner, name in ((Batcher, "_settle"), (MemoryStatsCollector, "inc_value")):
+        original = getattr(owner, name)
+
+        def noted(*args: Any, original: Any = original, **kwargs: Any) -> Any:
+            threads.append(threading.current_thread())
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, noted)
+
+    crawl(spider(site.pages(5)))
+
+    assert set(threads) == {crawl.reactor.thread}

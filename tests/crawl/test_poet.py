@@ -1,0 +1,173 @@
+"""scrapy-poet: ``def parse(self, response, main: MainContent)`` (pitfall 18)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scrapy
+
+from tests.crawl.crawling import Crawls, EngineLog, Site, spider
+
+pytest.importorskip("scrapy_poet")
+
+from scrapy_poet import DummyResponse
+from web_poet import ItemPage, field
+from web_poet.serialization import deserialize_leaf, serialize_leaf
+
+from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.extraction import Extraction, FallbackReason, Metadata
+from scrapy_dripper.output.items import Paragraph, Text
+from scrapy_dripper.providers import MainContent
+
+POET = {"ADDONS": {"scrapy_poet.Addon": 300, "scrapy_dripper.Addon": 500}}
+
+
+def test_p18_a_callback_can_ask_for_the_main_content(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """The add-on registers the provider; each page's callback gets its own page's content."""
+
+    def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
+        yield {"url": response.url, "markdown": main.markdown, "main_html": main.main_html}
+
+    result = crawl(spider(site.pages(10), parse), POET)
+
+    assert sorted(item["url"] for item in result.items) == site.pages(10)
+    assert all(f"MAIN text of page {item['url'][-1]}," in item["markdown"] for item in result.items)
+    assert result.stat("pages") == 10
+
+
+def test_p18_the_requests_options_count(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Though a response is not tied to its request yet where a provider sees it."""
+    engine.act = lambda engine, pages: ["nonsense"] * len(pages)
+    got = []
+
+    def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
+        got.append((main.source, main.fallback_reason))
+        return
+        yield
+
+    crawl(spider(site.pages(1), parse, {"dripper": {"fallback": "html"}}), {**POET, "DRIPPER_FALLBACK": "empty"})
+
+    assert got == [("fallback:html", FallbackReason.ENGINE_ERROR)]
+
+
+def test_p02_a_batch_larger_than_the_download_slots_leaves(crawl: Crawls, site: Site) -> None:
+    """A provider waits in the downloader, so the batch cannot fill; the timer sends it."""
+
+    def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
+        yield {"markdown": main.markdown}
+
+    result = crawl(spider(site.pages(9), parse), {**POET, "CONCURRENT_REQUESTS": 2, "DRIPPER_BATCH_SIZE": 64})
+
+    assert len(result.items) == 9
+
+
+@pytest.mark.parametrize(
+    ("settings", "meta", "body"),
+    [({}, {}, b"%PDF-1.4"), ({}, {"dripper": False}, b"<p>MAIN</p>"), ({"DRIPPER_ENABLED": False}, {}, b"<p>MAIN</p>")],
+    ids=["pdf", "meta", "off"],
+)
+def test_where_there_is_none_its_texts_are_none(
+    crawl: Crawls, site: Site, settings: dict[str, Any], meta: dict[str, Any], body: bytes
+) -> None:
+    """The callback runs all the same: it may want the response for something else."""
+    site.routes["/file"] = ("text/html", body)
+    got: list[Any] = []
+
+    def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
+        got.append(main)
+        return
+        yield
+
+    crawl(spider([site.url("/file")], parse, meta), {**POET, **settings})
+
+    (main,) = got
+    assert (main.main_html, main.markdown, main.text, main.source) == (None, None, None, "fallback:none")
+    assert "is not HTML" in main.error
+
+
+def test_it_is_shared_with_the_other_doors(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """The spider middleware fills items of the same response without extracting it again."""
+
+    async def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
+        assert await Dripper.from_crawler(self.crawler).extract(response) is main
+        yield {"url": response.url}
+
+    result = crawl(spider(site.pages(2), parse), POET)
+
+    assert sum(map(len, engine.batches)) == 2
+    assert all("MAIN" in item["markdown"] for item in result.items)
+
+
+class ArticlePage(ItemPage[dict]):
+    def __init__(self, main: MainContent) -> None:
+        self.main = main
+
+    @field
+    def text(self) -> str:
+        return self.main.markdown or ""
+
+
+def test_page_objects_can_ask_for_it(crawl: Crawls, site: Site) -> None:
+    """It is a page input like any other, and the response is downloaded although the callback does not use it."""
+
+    async def parse(self: scrapy.Spider, response: DummyResponse, page: ArticlePage) -> Any:
+        yield await page.to_item()
+
+    result = crawl(spider(site.pages(1), parse), POET)
+
+    assert [item["text"].strip() for item in result.items] == [
+        "MAIN text of page 0, which is about nothing in particular."
+    ]
+
+
+def test_it_can_be_cached(crawl: Crawls, site: Site, engine: EngineLog, tmp_path: Path) -> None:
+    """``SCRAPY_POET_CACHE`` and saved fixtures keep it; the second crawl extracts nothing."""
+
+    def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
+        yield {"main": main}
+
+    settings = {**POET, "SCRAPY_POET_CACHE": str(tmp_path), "DRIPPER_HTML_FIELD": None, "DRIPPER_MARKDOWN_FIELD": None}
+    first = crawl(spider(site.pages(2), parse), settings)
+    second = crawl(spider(site.pages(2), parse), settings)
+
+    key = str
+    assert sorted((item["main"] for item in first.items), key=key) == sorted(
+        (item["main"] for item in second.items), key=key
+    )
+    assert sum(map(len, engine.batches)) == 2
+
+
+def test_an_extraction_survives_serialization() -> None:
+    """With its enum, its tuples, its content list and its metadata."""
+    main = Extraction(
+        "u", "t", "<p>ä</p>", "ä", "ä", "fallback:html", FallbackReason.TIMEOUT, "slow", (True, False), (0.5, 0.25), 2
+    )
+    main = replace(main, content=(Paragraph((Text("ä"),)),), metadata=Metadata(title="t"))
+    main = replace(main, page_type="forum", page_type_probability=0.5, quality=0.25)
+
+    assert deserialize_leaf(MainContent, serialize_leaf(main)) == main
+
+
+def test_without_the_extra_the_message_names_it() -> None:
+    """Whoever imports the provider without scrapy-poet learns what to install; the add-on works without."""
+    code = """
+import sys
+sys.modules["scrapy_poet"] = None
+from scrapy.settings import Settings
+from scrapy_dripper import Addon
+settings = Settings()
+Addon().update_settings(settings)
+assert not settings.getdict("SCRAPY_POET_PROVIDERS")
+try:
+    import scrapy_dripper.providers
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "scrapy_dripper.providers needs scrapy-poet: pip install 'scrapy-dripper[poet]'\n"

@@ -1,0 +1,349 @@
+"""Whole processes: how a crawl is started, stopped with Ctrl-C (pitfalls 3, 4 and 5), and refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scrapy
+
+from tests.crawl.crawling import PATIENCE, Site, page
+
+ROOT = Path(__file__).parents[2]
+KINDS: dict[str, dict[str, Any]] = {"CrawlerProcess": {}, "AsyncCrawlerProcess": {}}
+if scrapy.version_info >= (2, 19):  # From then on with a download handler that every installation has.
+    KINDS["reactorless"] = {"TWISTED_REACTOR_ENABLED": False}
+
+
+class Process:
+    """A running ``crawl_process.py``."""
+
+    def __init__(self, **job: Any) -> None:
+        self.popen = subprocess.Popen(
+            [sys.executable, "-m", "tests.crawl.crawl_process", json.dumps({"engine": "good", "settings": {}, **job})],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.said: list[str] = []
+        self.logged: list[str] = []
+        self._changed = threading.Condition()
+        self._readers = [
+            threading.Thread(target=self._read, args=pair, daemon=True)
+            for pair in ((self.popen.stdout, self.said), (self.popen.stderr, self.logged))
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self, stream: Any, lines: list[str]) -> None:
+        for line in stream:
+            with self._changed:
+                lines.append(line.rstrip("\n"))
+                self._changed.notify_all()
+
+    def wait_for(self, words: str, count: int = 1) -> None:
+        """Wait until so many lines with these words have been said or logged."""
+
+        def found() -> bool:
+            return sum(words in line for line in [*self.said, *self.logged]) >= count
+
+        with self._changed:
+            assert self._changed.wait_for(found, PATIENCE), "\n".join([words, *self.said, *self.logged])
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C."""
+        self.popen.send_signal(signal.SIGINT)
+
+    def release(self) -> None:
+        """Let the held engine go."""
+        assert self.popen.stdin is not None
+        self.popen.stdin.write("\n")
+        self.popen.stdin.flush()
+
+    def end(self, patience: float = PATIENCE) -> int:
+        """Wait for the end of the process and return its exit status."""
+        status = self.popen.wait(patience)
+        for reader in self._readers:
+            reader.join(PATIENCE)
+        return status
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """What was scraped."""
+        return [json.loads(line.removeprefix("item ")) for line in self.said if line.startswith("item ")]
+
+
+Start = Callable[..., Process]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Start processes that end with the test."""
+    processes: list[Process] = []
+
+    def run(kind: str, settings: dict[str, Any] | None = None, **job: Any) -> Process:
+        processes.append(Process(process=kind, settings={**KINDS[kind], **(settings or {})}, **job))
+        return processes[-1]
+
+    yield run
+    for process in processes:
+        process.popen.kill()
+        process.popen.wait()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_process_works(start: Start, site: Site, kind: str) -> None:
+    """With a Twisted reactor started either way, and without one; two crawls at once in each."""
+    process = start(kind, urls=site.pages(5), crawls=2)
+
+    assert process.end() == 0
+    assert process.said[-1] == "finished"
+    assert sorted(item["url"] for item in process.items) == sorted(site.pages(5) * 2)
+    assert all("MAIN text of page " + item["url"][-1] in item["markdown"] for item in process.items)
+    ours = [line for line in process.logged if "AiohttpDownloadHandler is experimental" not in line]
+    assert not [line for line in ours if "WARNING" in line or "ERROR" in line or "Traceback" in line]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_p03_ctrl_c_while_a_batch_waits_for_more_pages(start: Start, site: Site, kind: str) -> None:
+    """The batch leaves without being full, and the crawl ends in good order."""
+    process = start(kind, {"DRIPPER_BATCH_WAIT": 1}, urls=site.pages(3))
+    process.wait_for("parsed", 3)
+
+    process.interrupt()
+
+    assert process.end() == 0
+    assert len(process.items) == 3
+    assert all(item["markdown"] for item in process.items)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_p04_ctrl_c_twice_does_not_wait_for_the_engine(start: Start, site: Site, kind: str) -> None:
+    """The process is gone though the engine would not answer for ever."""
+    process = start(kind, {"DRIPPER_TIMEOUT": 3600}, urls=site.pages(3), engine="hung")
+    process.wait_for("labelling")
+    process.interrupt()
+    process.wait_for("shutting down gracefully")
+
+    process.interrupt()
+
+    process.end(20)
+    assert any("forcing unclean shutdown" in line for line in process.logged)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_p05_ctrl_c_once_finishes_what_waits_and_says_how_much(start: Start, site: Site, kind: str) -> None:
+    """Every page that was downloaded gets its content, and the log tells why the crawl is still there."""
+    process = start(kind, {"DRIPPER_BATCH_SIZE": 3}, urls=site.pages(6), engine="held")
+    process.wait_for("parsed", 6)
+    process.wait_for("labelling")
+    process.interrupt()
+
+    process.wait_for("6 pages are still waiting to be extracted")
+    process.release()
+
+    assert process.end() == 0
+    assert len(process.items) == 6
+    assert all(item["markdown"] for item in process.items)
+    assert sum("still wait" in line for line in process.logged) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "engine", "sentence"),
+    [
+        (
+            {"DRIPPER_FALLBACK": "nothing"},
+            "good",
+            "ConfigError: DRIPPER_FALLBACK must be one of 'trafilatura', 'html', 'empty', 'none', a dotted path to a "
+            "callable or a callable (got 'nothing')",
+        ),
+        ({"DRIPPER_BACH_SIZE": 5}, "good", "ConfigError: DRIPPER_BACH_SIZE is not a setting of scrapy-dripper"),
+        (
+            {"DRIPPER_ENGINE": "oracle"},
+            "good",
+            "DRIPPER_ENGINE must be one of 'tagger', 'qwen3', 'encoder' or a dotted path to a callable (got 'oracle')",
+        ),
+        ({"DRIPPER_MODEL": "/no/such/folder"}, "real", "ModelError: "),
+        ({"DRIPPER_MODEL": "/no/such/folder", "DRIPPER_PROCESSES": 1}, "real", "ModelError: "),
+        (
+            {"DRIPPER_ENGINE": "tests.crawl.engines.nothing", "DRIPPER_PROCESSES": 1},
+            "real",
+            "ModelError: DRIPPER_ENGINE is 'tests.crawl.engines.nothing', which cannot be imported",
+        ),
+        (
+            {"DRIPPER_FALLBACK": "tests.crawl.engines.nothing", "DRIPPER_PROCESSES": 1},
+            "real",
+            "ConfigError: DRIPPER_FALLBACK is 'tests.crawl.engines.nothing', which cannot be imported",
+        ),
+        (
+            {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
+            "good",
+            "ConfigError: TWISTED_REACTOR must be 'twisted.internet.asyncioreactor.AsyncioSelectorReactor'",
+        ),
+    ],
+    ids=[
+        "value",
+        "name",
+        "engine",
+        "model",
+        "model of a worker",
+        "engine of a worker",
+        "fallback of a worker",
+        "reactor",
+    ],
+)
+def test_a_crawl_that_cannot_work_stops_at_its_start(
+    start: Start, site: Site, settings: dict[str, Any], engine: str, sentence: str
+) -> None:
+    """No page is fetched, the process knows that it failed, and the last words say what to do."""
+    process = start("CrawlerProcess", settings, urls=site.pages(1), engine=engine)
+
+    process.end()
+
+    assert site.seen == []
+    # Before 2.16, Scrapy's CrawlerProcess does not tell such an end from another.
+    assert process.said == ["failed" if scrapy.version_info >= (2, 16) else "finished"]
+    assert any(sentence in line for line in process.logged), "\n".join(process.logged)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"DRIPPER_BACH_SIZE": 5}, "not a setting of scrapy-dripper; did you mean DRIPPER_BATCH_SIZE?"),
+        ({"DRIPPER_MODEL": "/no/such/folder", "DRIPPER_PROCESSES": 1}, "No tagger model in /no/such/folder"),
+    ],
+)
+def test_what_a_user_can_mend_is_one_line(start: Start, site: Site, settings: dict[str, Any], sentence: str) -> None:
+    """In a process as that of ``scrapy crawl``, at its start and while its components are made."""
+    process = start("AsyncCrawlerProcess", settings, urls=site.pages(1), engine="real")
+
+    process.end()
+
+    (line,) = [line for line in process.logged if sentence in line]
+    assert "The crawl cannot start: " in line
+    assert not any("Traceback" in line for line in process.logged)
+
+
+WORKER = {"DRIPPER_PROCESSES": 1, "DRIPPER_ENGINE": "tests.crawl.engines.Truth", "DRIPPER_META_FIELD": "by"}
+needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the processes that a process has started and that run."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = stat.read_text(encoding="ascii").rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if int(parent) == pid and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def all_gone(pids: list[int], seconds: float = 5) -> bool:
+    """Wait for the end of processes."""
+    end = time.monotonic() + seconds
+    while any(Path(f"/proc/{pid}").exists() and not is_zombie(pid) for pid in pids):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def is_zombie(pid: int) -> bool:
+    """Return True for a process that has ended, but whom nobody has looked at."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def with_a_stuck_worker(start: Start, site: Site, kind: str, timeout: float) -> tuple[Process, list[int]]:
+    """Return a crawl of six pages, one of which keeps the interpreter of a worker, and its workers."""
+    site.routes["/page/3"] = ("text/html", page(3, "<p>HANG</p>").encode())
+    settings = {**WORKER, "DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": timeout}
+    process = start(kind, settings, urls=site.pages(6), engine="real")
+    process.wait_for("parsed", 6)
+    process.wait_for("stuck at")
+    return process, children_of(process.popen.pid)
+
+
+@needs_proc
+@pytest.mark.parametrize(
+    ("kind", "sent"), [*((kind, signal.SIGINT) for kind in KINDS), ("CrawlerProcess", signal.SIGTERM)]
+)
+def test_stopped_while_a_worker_is_stuck(start: Start, site: Site, kind: str, sent: signal.Signals) -> None:
+    """The crawl ends in good order as soon as that page's time is up, and every page has something."""
+    process, pids = with_a_stuck_worker(start, site, kind, 2.5)
+
+    process.popen.send_signal(sent)
+
+    assert process.end() == 0
+    by = {item["url"].rpartition("/")[2]: item["by"] for item in process.items}
+    assert {number: one["source"] for number, one in by.items()} == {
+        **dict.fromkeys("01245", "truth"),
+        "3": "fallback:trafilatura",
+    }
+    assert by["3"]["fallback_reason"] == "timeout"
+    assert pids
+    assert all_gone(pids)
+
+
+@needs_proc
+@pytest.mark.parametrize("kind", KINDS)
+def test_ctrl_c_twice_does_not_wait_for_a_stuck_worker(start: Start, site: Site, kind: str) -> None:
+    """Both are gone, though the page would take for ever."""
+    process, pids = with_a_stuck_worker(start, site, kind, 3_600)
+    process.interrupt()
+    process.wait_for("shutting down gracefully")
+
+    process.interrupt()
+
+    process.end(20)
+    assert any("forcing unclean shutdown" in line for line in process.logged)
+    assert pids
+    assert all_gone(pids)
+
+
+@needs_proc
+def test_kill_9_leaves_no_worker(start: Start, site: Site) -> None:
+    """Nobody is there to end it, and it is stuck where no code of Python's runs."""
+    process, pids = with_a_stuck_worker(start, site, "AsyncCrawlerProcess", 3_600)
+
+    process.popen.kill()
+
+    process.end()
+    assert pids
+    assert all_gone(pids)
+
+
+@needs_proc
+def test_a_manager_that_stops_all_processes_at_once(start: Start, site: Site) -> None:
+    """As systemd and containers do: what the workers were at is done by others, and nothing is lost."""
+    for number in range(12):
+        site.routes[f"/page/{number}"] = ("text/html", page(number, "<p>PAUSE</p>").encode())
+    settings = {**WORKER, "DRIPPER_BATCH_SIZE": 4}
+    process = start("AsyncCrawlerProcess", settings, urls=site.pages(12), engine="real")
+    process.wait_for("parsed", 4)
+
+    workers = children_of(process.popen.pid)
+    for pid in (process.popen.pid, *workers):
+        os.kill(pid, signal.SIGTERM)
+
+    assert process.end() == 0
+    parsed = [line for line in process.said if line.startswith("parsed")]
+    assert len(process.items) == len(parsed) >= 4
+    assert {item["by"]["source"] for item in process.items} == {"truth"}
+    assert all_gone(workers)

@@ -1,0 +1,83 @@
+"""Chunks, links and fingerprints on the items of live crawls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_dripper.config import ConfigError
+from scrapy_dripper.fingerprint import content_hash
+from tests.crawl.crawling import Crawls, Site, spider
+from tests.crawl.test_workers_live import workers
+
+PAGE = b"""<!doctype html><html lang="en"><head><title>Tides</title></head><body><nav><a href="/">Menu</a></nav><main>
+<h1 id="tides">MAIN heading of tides</h1><p>MAIN text with <a href="/moon">the Moon</a>.</p>
+<h2 id="spring">MAIN part of spring tides</h2><p>MAIN text of that part, which is longer than the others are.</p>
+</main></body></html>"""
+FIELDS = {"chunks_field": "chunks", "links_field": "links", "front_matter": True, "chunk_size": 100}
+TOKENIZER = Path(__file__).parents[1] / "engines/qwen3/prepared/plain/tokenizer.json"
+
+
+def settings(processes: int, **options: Any) -> dict[str, Any]:
+    """Return the settings of a crawl with its thread, or with worker processes."""
+    return workers(max(1, processes), **FIELDS, **options) | {"DRIPPER_PROCESSES": processes}
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_the_fields_of_an_item(crawl: Crawls, site: Site, processes: int) -> None:
+    """Plain values, the same from a worker process and from the crawl's own."""
+    site.routes["/tides"] = ("text/html", PAGE)
+    url = site.url("/tides")
+    (item,) = crawl(spider([url]), settings(processes)).items
+
+    assert item["chunks"] == [
+        {
+            "markdown": f"# MAIN heading of tides\n\nMAIN text with [the Moon]({site.url('/moon')}).",
+            "headings": ["MAIN heading of tides"],
+            "anchor": "tides",
+            "url": f"{url}#tides",
+            "size": len(item["chunks"][0]["markdown"]),
+            "overlap": 0,
+        },
+        {
+            "markdown": "## MAIN part of spring tides\n\nMAIN text of that part, which is longer than the others are.",
+            "headings": ["MAIN heading of tides", "MAIN part of spring tides"],
+            "anchor": "spring",
+            "url": f"{url}#spring",
+            "size": 90,
+            "overlap": 0,
+        },
+    ]
+    assert item["links"] == [{"url": site.url("/moon"), "text": "the Moon"}]
+    assert item["markdown"].startswith(f'---\ntitle: "MAIN heading of tides"\nurl: "{url}"\n')
+    text = (
+        "MAIN heading of tides\nMAIN text with the Moon.\nMAIN part of spring tides\n"
+        "MAIN text of that part, which is longer than the others are."
+    )
+    assert item["by"]["content_hash"] == content_hash(text)
+
+
+def test_a_request_can_have_its_own(crawl: Crawls, site: Site) -> None:
+    """A size, and no front matter; not a file that is read."""
+    site.routes["/tides"] = ("text/html", PAGE)
+    own = {"chunk_size": 500, "front_matter": False, "links_field": None, "chunk_tokenizer": "/etc/passwd"}
+    result = crawl(spider([site.url("/tides")], meta={"dripper": own}), settings(1))
+    (item,) = result.items
+
+    assert len(item["chunks"]) == 1
+    assert item["markdown"].startswith("# MAIN heading")
+    assert "links" not in item
+    assert result.stat("meta_errors") == 1
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_tokens(crawl: Crawls, site: Site, processes: int) -> None:
+    """Counted where pages are extracted; a tokenizer that is none stops the crawl at its start."""
+    site.routes["/tides"] = ("text/html", PAGE)
+    (item,) = crawl(spider([site.url("/tides")]), settings(processes, chunk_tokenizer=str(TOKENIZER))).items
+    assert 0 < max(chunk["size"] for chunk in item["chunks"]) <= 100
+
+    with pytest.raises(ConfigError, match="DRIPPER_CHUNK_TOKENIZER must be the path of a tokenizer"):
+        crawl(spider([site.url("/tides")]), settings(processes, chunk_tokenizer="/nowhere.json"))

@@ -1,0 +1,152 @@
+"""Pages that only a script fills are downloaded once more, in a browser: the callback never sees the shell."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scrapy
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
+from scrapy.utils.test import get_crawler
+
+from scrapy_dripper.config import ConfigError
+from scrapy_dripper.downloadermiddlewares import DripperShellMiddleware
+from tests.crawl.crawling import Crawls, EngineLog, Site
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "example_project"))
+
+from example.browser import find_chromium
+
+SHELL = "<html><head><title>Ferry</title></head><body><div id=root></div><script src=/app.js></script></body></html>"
+RENDERED = "<html><body><div id=root><h1>Ferry</h1><p>MAIN text that the script writes.</p></div></body></html>"
+
+
+class PlaywrightLike(HTTP11DownloadHandler):
+    """Answers as a browser does that has run the scripts, where a request asks for one."""
+
+    async def download_request(self, request: scrapy.Request, *spider: Any) -> Any:  # type: ignore[override]
+        response: Any = super().download_request(request, *spider)
+        response = await response
+        return response.replace(body=RENDERED.encode()) if request.meta.get("playwright") else response
+
+
+HANDLERS = {"DOWNLOAD_HANDLERS": {"http": PlaywrightLike}}
+ON = {**HANDLERS, "DRIPPER_RETRY_SHELLS": True, "DRIPPER_META_FIELD": "about"}
+
+
+def spider(url: str, **meta: Any) -> type[scrapy.Spider]:
+    class OnePage(scrapy.Spider):
+        name = "one"
+
+        async def start(self) -> AsyncIterator[Any]:
+            yield scrapy.Request(url, meta=meta)
+
+        def parse(self, response: Any) -> Any:
+            yield {"url": response.url, "rendered": bool(response.meta.get("playwright"))}
+
+    return OnePage
+
+
+@pytest.fixture
+def shell(site: Site) -> str:
+    site.routes["/app"] = ("text/html", SHELL.encode())
+    return site.url("/app")
+
+
+def test_a_shell_is_downloaded_in_a_browser(crawl: Crawls, site: Site, engine: EngineLog, shell: str) -> None:
+    result = crawl(spider(shell), ON)
+
+    (item,) = result.items
+    assert (item["rendered"], item["markdown"]) == (True, "# Ferry\n\nMAIN text that the script writes.")
+    assert item["about"]["source"] == "fake"
+    assert site.seen == ["/app", "/app"]
+    assert (result.stat("retried_shells"), result.stat("pages")) == (1, 2)
+
+
+def test_other_pages_are_downloaded_once(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Their extraction, for which they waited, is the one that the item gets."""
+    result = crawl(spider(site.url("/page/1")), ON)
+
+    assert [(item["rendered"], item["markdown"][:9]) for item in result.items] == [(False, "MAIN text")]
+    assert (len(site.seen), result.stat("pages"), result.stat("retried_shells")) == (1, 1, 0)
+
+
+def test_a_page_that_stays_a_shell_is_sent_back_once(
+    crawl: Crawls, site: Site, engine: EngineLog, shell: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{__name__}.RENDERED", SHELL)
+    result = crawl(spider(shell), ON)
+
+    (item,) = result.items
+    assert (item["rendered"], item["about"]["fallback_reason"]) == (True, "js_shell")
+    assert (len(site.seen), result.stat("retried_shells")) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "meta"),
+    [
+        (HANDLERS, {}),
+        ({**ON, "DRIPPER_RETRY_SHELLS": False}, {}),
+        (ON, {"dripper": {"retry_shells": False}}),
+        (ON, {"dripper": False}),
+    ],
+)
+def test_only_where_it_is_asked_for(
+    crawl: Crawls, site: Site, engine: EngineLog, shell: str, settings: dict[str, Any], meta: dict[str, Any]
+) -> None:
+    result = crawl(spider(shell, **meta), settings)
+
+    assert [item["rendered"] for item in result.items] == [False]
+    assert len(site.seen) == 1
+
+
+def test_a_single_request_can_ask_for_it(crawl: Crawls, site: Site, engine: EngineLog, shell: str) -> None:
+    result = crawl(spider(shell, dripper={"retry_shells": True}), HANDLERS)
+
+    assert [item["rendered"] for item in result.items] == [True]
+
+
+def test_an_error_page_is_not_asked_for_again(crawl: Crawls, site: Site, engine: EngineLog, shell: str) -> None:
+    site.status["/app"] = 404
+    result = crawl(spider(shell, handle_httpstatus_all=True), ON)
+
+    assert [item["rendered"] for item in result.items] == [False]
+
+
+def test_a_shell_from_the_cache_is_downloaded_anew(
+    crawl: Crawls, site: Site, engine: EngineLog, shell: str, tmp_path: Any
+) -> None:
+    """Scrapy's cache has the same key for both requests."""
+    cached = {**ON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    first, second = crawl(spider(shell), cached), crawl(spider(shell), cached)
+
+    assert [item["rendered"] for result in (first, second) for item in result.items] == [True, True]
+    assert len(site.seen) == 3
+
+
+def test_a_crawl_without_a_browser_stops_at_its_start() -> None:
+    crawler = get_crawler(settings_dict={"DRIPPER_RETRY_SHELLS": True})
+    with pytest.raises(ConfigError, match=r"DRIPPER_RETRY_SHELLS needs the download handler of scrapy-playwright"):
+        DripperShellMiddleware.from_crawler(crawler)
+
+
+def test_with_a_real_browser(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    pytest.importorskip("scrapy_playwright")
+    chromium = find_chromium()
+    if chromium is None:
+        pytest.skip("needs a Chromium")
+    script = "document.getElementById('root').innerHTML = '<h1>Ferry</h1><p>MAIN text of the script.</p>'"
+    site.routes["/app"] = ("text/html", SHELL.encode())
+    site.routes["/app.js"] = ("text/javascript", script.encode())
+    handler = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
+    launch = {"executable_path": chromium, "args": ["--no-sandbox"]}
+    result = crawl(
+        spider(site.url("/app")),
+        {**ON, "DOWNLOAD_HANDLERS": {"http": handler}, "PLAYWRIGHT_LAUNCH_OPTIONS": launch},
+    )
+
+    assert [item["markdown"] for item in result.items] == ["# Ferry\n\nMAIN text of the script."]
+    assert result.stat("retried_shells") == 1

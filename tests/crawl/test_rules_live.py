@@ -1,0 +1,62 @@
+"""Rules in a crawl: in workers and in a thread, for a crawl, a spider or a request, counted and said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.crawl.crawling import Crawls, Site, page, spider
+
+RULES = {"127.0.0.1": {"drop": [".ad", "//aside"], "keep": "footer"}}
+EXTRA = "<div class=ad><p>MAIN offer</p></div><aside><p>MAIN aside</p></aside>"
+
+
+@pytest.fixture
+def pages(site: Site) -> list[str]:
+    """Two pages; one has what the rules look for."""
+    site.routes["/page/1"] = ("text/html", page(1, EXTRA).encode())
+    site.routes["/page/2"] = ("text/html", b"<html><body><p>MAIN only.</p></body></html>")
+    return [site.url("/page/1"), site.url("/page/2")]
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_rules_of_a_crawl(crawl: Crawls, pages: list[str], processes: int) -> None:
+    """A worker gets them with the pages."""
+    settings = {
+        "DRIPPER_RULES": RULES,
+        "DRIPPER_META_FIELD": "by",
+        "DRIPPER_TEXT_FIELD": "text",
+        "DRIPPER_PROCESSES": processes,
+        "DRIPPER_ENGINE": "tests.crawl.engines.Truth" if processes else "tagger",
+    }
+
+    result = crawl(spider(pages), settings)
+
+    first, second = sorted(result.items, key=lambda item: str(item["url"]))
+    assert "MAIN text of page 1" in first["text"]
+    assert "Contact" in first["text"]
+    assert "offer" not in first["text"]
+    assert "aside" not in first["text"]
+    assert first["by"]["rules"] == {"drop": 2, "keep": 1}
+    assert (second["text"], second["by"]["rules"]) == ("MAIN only.", {})
+    assert [result.stat(f"rules/{name}") for name in ("pages", "missed", "drop", "keep")] == [1, 1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("rules", "kept"),
+    [
+        ({"*": {"drop": ".ad"}}, {"aside"}),
+        (None, {"offer", "aside"}),
+        ("rules.toml", set()),
+        ({"*": {"keep": "//a"}}, set()),
+    ],
+)
+def test_rules_of_a_request(crawl: Crawls, pages: list[str], rules: Any, kept: set[str]) -> None:
+    """Its own, none, or, if they are not what a request may bring, those of the crawl."""
+    cls = spider(pages[:1], meta={"dripper": {"rules": rules}})
+    cls.custom_settings = {"DRIPPER_RULES": RULES}
+
+    (item,) = crawl(cls).items
+
+    assert {word for word in ("offer", "aside") if word in item["markdown"]} == kept

@@ -1,0 +1,590 @@
+"""The add-on and its spider middleware: what a user who sets one line in the settings gets."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import scrapy
+from scrapy.settings import Settings
+
+from scrapy_dripper.addon import Addon
+from scrapy_dripper.config import ConfigError
+from scrapy_dripper.fallback.fallback import BUILT_IN
+from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
+from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, eventually, page, spider, truth
+
+MAIN = "MAIN text of page 1, which is about nothing in particular."
+PATH = "scrapy_dripper.spidermiddlewares.DripperSpiderMiddleware"
+
+
+def no_engine(engine: FakeEngine, pages: Any) -> Any:
+    """Label nothing as main, so that the fallback is asked."""
+    raise RuntimeError("out of order")
+
+
+def test_page_types_and_quality_are_counted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """On items and in the stats, in which an engine can make up no more names than a person can read."""
+    names = ["article", "article", "Ä rticle", "x" * 33, *(f"kind-{i}" for i in range(45))]
+    urls = site.pages(len(names))
+    kinds = dict(zip(urls, names, strict=True))
+
+    def act(engine: FakeEngine, pages: Any) -> Any:
+        return [replace(truth(page), page_type=kinds[page.url], quality=0.25) for page in pages]
+
+    engine.act = act
+    found = crawl(spider(urls), {"DRIPPER_META_FIELD": "by"})
+
+    assert {item["url"]: item["by"]["page_type"] for item in found.items} == kinds
+    assert found.stat("page_type/article") == 2
+    counted = {name: n for name, n in found.stats.items() if name.startswith("dripper/page_type/")}
+    assert len(counted) == 41
+    assert sum(counted.values()) == len(names)
+    assert (found.stat("quality/pages"), found.stat("quality/mean")) == (len(names), 0.25)
+
+
+def test_pages_of_low_quality_fall_back(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """By the crawl's threshold or the request's own."""
+    urls = site.pages(3)
+    qualities = dict(zip(urls, (0.3, 0.5, 0.9), strict=True))
+    engine.act = lambda engine, pages: [replace(truth(page), quality=qualities[page.url]) for page in pages]
+    settings = {"DRIPPER_META_FIELD": "by", "DRIPPER_FALLBACK": "html", "DRIPPER_MIN_QUALITY": "0.4"}
+    found = crawl(spider(urls), settings)
+    strict = crawl(spider(urls, meta={"dripper": {"min_quality": 0.6}}), settings)
+
+    assert (found.stat("fallback/low_quality"), found.stat("pages/fallback:html"), found.stat("pages/fake")) == (
+        1,
+        1,
+        2,
+    )
+    assert (strict.stat("fallback/low_quality"), strict.stat("pages/fake")) == (2, 1)
+    assert {item["url"]: item["by"]["quality"] for item in strict.items} == {urls[0]: None, urls[1]: None, urls[2]: 0.9}
+    assert (found.stat("quality/pages"), found.stat("quality/mean")) == (2, 0.7)
+
+
+def test_the_engine_knows_what_a_page_wants(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """What the spider's settings say, unless the request says otherwise; comments are taken out behind the engine."""
+    wishes = {}
+
+    def act(engine: FakeEngine, pages: Any) -> Any:
+        wishes.update({page.url: (page.wishes.favor, page.wishes.comments) for page in pages})
+
+    engine.act = act
+    first, second = site.url("/a"), site.url("/b")
+    text = "MAIN article, which is longer than what its readers say of it."
+    for path in ("/a", "/b"):
+        body = f"<p>{text}</p><div class='comments'><p>MAIN comment</p></div>"
+        site.routes[path] = ("text/html", body.encode())
+
+    class Both(scrapy.Spider):
+        name = "both"
+        custom_settings = {"DRIPPER_FAVOR": "recall", "DRIPPER_COMMENTS": "drop"}  # noqa: RUF012
+
+        async def start(self) -> Any:
+            yield scrapy.Request(first)
+            yield scrapy.Request(second, meta={"dripper": {"favor": "precision", "comments": "keep"}})
+
+        def parse(self, response: Any) -> Any:
+            yield {"url": response.url}
+
+    found = crawl(Both)
+    assert wishes == {first: ("recall", "drop"), second: ("precision", "keep")}
+    texts = {item["url"]: item["markdown"].split("\n\n") for item in found.items}
+    assert texts == {first: [text], second: [text, "MAIN comment"]}
+
+
+def parse_with(item: dict[str, Any]) -> Any:
+    """Return a callback that yields one item."""
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield dict(item)
+
+    return parse
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ({}, {"main_html", "markdown"}),
+        ({"main_html": None, "markdown": ""}, {"main_html", "markdown"}),
+        ({"markdown": "mine"}, set()),  # of another document, perhaps: beside it, this one's would be wrong
+        ({"main_html": "mine", "markdown": ""}, set()),
+        ({"main_html": 0, "markdown": False}, set()),
+        ({"main_html": "mine", "markdown": "mine"}, set()),
+    ],
+)
+def test_a_field_with_a_value_keeps_it(
+    crawl: Crawls, site: Site, engine: EngineLog, item: dict[str, Any], expected: set[str]
+) -> None:
+    """Missing, None and empty fields are filled; a page with nothing to fill is not even extracted."""
+    (result,) = crawl(spider([site.url("/page/1")], parse_with(item))).items
+
+    filled = {name for name in ("main_html", "markdown") if MAIN in str(result.get(name))}
+    assert filled == expected
+    assert {name: value for name, value in result.items() if name not in filled} == {
+        name: value for name, value in item.items() if name not in filled
+    }
+    assert bool(engine.batches) == bool(expected)
+
+
+def test_a_page_without_items_costs_nothing(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """A listing page that yields only requests is not extracted."""
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        if response.url.endswith("/list"):
+            yield response.follow("/page/1")
+        else:
+            yield {"url": response.url}
+
+    result = crawl(spider([site.url("/list")], parse))
+
+    assert engine.batches == [[site.url("/page/1")]]
+    assert [item["markdown"].strip() for item in result.items] == [MAIN]
+
+
+def test_items_before_an_error_in_the_callback_are_kept(crawl: Crawls, site: Site) -> None:
+    """They go on with their fields filled, and Scrapy still sees the error."""
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield {"n": 1}
+        yield {"n": 2}
+        raise ZeroDivisionError
+
+    result = crawl(spider([site.url("/page/1")], parse), {"DRIPPER_ITEMS": ["dict"]})
+
+    assert [(item["n"], item["markdown"].strip()) for item in result.items] == [(1, MAIN), (2, MAIN)]
+    assert result.stats["spider_exceptions/ZeroDivisionError"] == 1
+
+
+def test_items_of_a_callback_that_goes_on_do_not_wait_for_its_end(crawl: Crawls, site: Site) -> None:
+    """A callback that yields until it sees its own first item come out would go on for ever otherwise."""
+    scraped: list[Any] = []
+
+    async def parse(self: scrapy.Spider, response: Any) -> Any:
+        def seen(item: Any) -> None:
+            scraped.append(item)
+
+        self.crawler.signals.connect(seen, scrapy.signals.item_scraped)
+        yield {"n": 0}
+        while not scraped:
+            await asyncio.sleep(0.01)
+            yield {"n": 1}
+
+    result = crawl(spider([site.url("/page/1")], parse), {"DRIPPER_ITEMS": [dict]})
+
+    assert scraped[0]["n"] == 0
+    assert {item["markdown"].strip() for item in result.items} == {MAIN}
+
+
+@pytest.mark.parametrize("broken", ["start", "extract"])
+def test_an_error_of_ours_costs_no_item(
+    crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, broken: str
+) -> None:
+    """Everything that the callback yields goes on as it is, with one error in the log."""
+
+    def bug(*args: Any) -> Any:
+        raise AssertionError("a bug")
+
+    monkeypatch.setattr(f"scrapy_dripper.crawl.dripper.Dripper.{broken}", bug)
+
+    result = crawl(spider(site.pages(3)))
+
+    assert sorted(item["url"] for item in result.items) == sorted(site.pages(3))
+    assert result.stat("bugs") == 3
+    assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1
+
+
+def test_a_value_that_cannot_be_made_costs_no_item(
+    crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The other fields are filled."""
+
+    def bug(*args: Any) -> Any:
+        raise AssertionError("a bug")
+
+    monkeypatch.setattr("scrapy_dripper.crawl.fields.to_json", bug)
+
+    result = crawl(spider(site.pages(3)), {"DRIPPER_CONTENT_FIELD": "content"})
+
+    assert ["MAIN" in item["markdown"] and "content" not in item for item in result.items] == [True] * 3
+    assert result.stat("bugs") == 3
+    assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1
+
+
+def test_objects_that_are_no_items_go_through(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """What Scrapy passes to the pipelines, we pass on."""
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield None
+        yield 7
+        yield "text"
+
+    result = crawl(spider([site.url("/page/1")], parse))
+
+    assert result.items == [7, "text"]
+    assert engine.batches == []
+
+
+@pytest.mark.parametrize(
+    ("meta", "fields", "source"),
+    [
+        ({}, {"main_html", "markdown"}, "fallback:html"),
+        ({"dripper": True}, {"main_html", "markdown"}, "fallback:html"),
+        ({"dripper": None}, {"main_html", "markdown"}, "fallback:html"),
+        ({"dripper": {}}, {"main_html", "markdown"}, "fallback:html"),
+        ({"dripper": False}, set(), None),
+        ({"dripper": {"fallback": "none"}}, set(), "fallback:none"),
+        ({"dripper": {"fallback": "empty"}}, {"main_html", "markdown"}, "fallback:empty"),
+        ({"dripper": {"html_field": None, "markdown_field": "body"}}, {"body"}, "fallback:html"),
+        # A part that is wrong is left out, the rest counts.
+        ({"dripper": {"fallback": "empty", "fields": 1}}, {"main_html", "markdown"}, "fallback:empty"),
+        ({"dripper": {"fallback": "os.system"}}, {"main_html", "markdown"}, "fallback:html"),
+        ({"dripper": {"max_bytes": 0}}, {"main_html", "markdown"}, "fallback:html"),
+        ({"dripper": {"enabled": False}}, {"main_html", "markdown"}, "fallback:html"),
+        ({"dripper": "no"}, {"main_html", "markdown"}, "fallback:html"),
+        ({"dripper": 5}, {"main_html", "markdown"}, "fallback:html"),
+    ],
+)
+def test_one_request_can_differ(
+    crawl: Crawls, site: Site, engine: EngineLog, meta: dict[str, Any], fields: set[str], source: str | None
+) -> None:
+    """``meta["dripper"]`` is False or a dict of options; a mistake in it changes nothing and costs nothing."""
+    engine.act = no_engine
+
+    result = crawl(spider(site.pages(1), meta=meta), {"DRIPPER_FALLBACK": "html", "DRIPPER_META_FIELD": "by"})
+
+    (item,) = result.items
+    assert set(item) == {"url"} | fields | ({"by"} if source else set())
+    assert item.get("by", {}).get("source") == source
+
+
+ODD: list[Any] = [{"links": f"odd {number}"} for number in range(20)]
+
+
+def test_mistakes_in_meta_are_warned_about_once(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """One warning says what the first mistake is, a stat says how many there were."""
+    result = crawl(spider(site.pages(5), meta={"dripper": {"fallbak": "empty"}}))
+
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert "(got 'fallbak'; did you mean fallback?)" in warning
+    assert result.stat("meta_errors") == 5
+    assert result.stat("pages/fake") == 5
+
+
+def test_all_mistakes_in_meta_are_one_warning_and_what_is_right_counts(
+    crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    meta = {"dripper": {**{f"x{i}": i for i in range(1_000)}, "markdown_field": None}}
+    result = crawl(spider(site.pages(2), meta=meta))
+
+    assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 1
+    assert result.stat("meta_errors") == 2_000
+    assert all("markdown" not in item and "main_html" in item for item in result.items)
+
+
+def test_a_request_cannot_have_a_fallback_whose_extra_is_missing(
+    crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is a mistake like others: the crawl's own fallback and the other options hold."""
+    monkeypatch.setitem(BUILT_IN, "html", BUILT_IN["html"]._replace(needs=("no_such_library", "needy")))
+    result = crawl(spider(site.pages(1), meta={"dripper": {"fallback": "html", "markdown_field": None}}))
+
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert "DRIPPER_FALLBACK is 'html', which needs no_such_library" in warning
+    assert result.stat("meta_errors") == 1
+    assert [set(item) for item in result.items] == [{"url", "main_html"}]
+
+
+class Evil:
+    """An object whose class cannot be asked for, as that of a dead ``weakref.proxy``."""
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        raise ReferenceError
+
+
+@pytest.mark.parametrize("option", [None, "fallback", "markdown_field"])
+def test_objects_in_meta_that_raise_cost_no_item(crawl: Crawls, site: Site, option: str | None) -> None:
+    result = crawl(spider(site.pages(2), meta={"dripper": {option: Evil()} if option else Evil()}))
+
+    assert [set(item) for item in result.items] == [{"url", "main_html", "markdown"}] * 2
+    assert result.stat("meta_errors") == 2
+    assert result.stat("bugs") == 0
+
+
+def test_a_second_mistake_in_meta_is_said_too(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """Of the same request or of another one; what is likely meant is named, and there is an end to it."""
+
+    async def start(self: scrapy.Spider) -> Any:
+        for number, values in enumerate([{"links": "dropp", "favor": "recal"}, {"fallbak": "html"}, *ODD]):
+            yield scrapy.Request(site.url(f"/page/{number}"), meta={"dripper": values})
+
+    crawl(type("Start", (spider([]),), {"start": start}))
+
+    said = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert any("DRIPPER_LINKS must be" in message and "did you mean drop?" in message for message in said)
+    assert any("DRIPPER_FAVOR must be" in message and "did you mean recall?" in message for message in said)
+    assert any("(got 'fallbak'; did you mean fallback?)" in message for message in said)
+    assert len(said) == 10
+
+
+def test_meta_false_is_counted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """A page that a request has excluded is skipped, once however many items it has."""
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield {"n": 1}
+        yield {"n": 2}
+
+    result = crawl(spider(site.pages(1), parse, meta={"dripper": False}), {"DRIPPER_ITEMS": "dict"})
+
+    assert result.items == [{"n": 1}, {"n": 2}]
+    assert result.stat("skipped/disabled") == 1
+    assert engine.batches == []
+
+
+def test_a_spiders_own_settings_count(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """``custom_settings`` go before those of the project."""
+    engine.act = no_engine
+    mine = spider(site.pages(1))
+    mine.custom_settings = {"DRIPPER_FALLBACK": "empty", "DRIPPER_MARKDOWN_FIELD": "text"}
+
+    result = crawl(mine, {"DRIPPER_FALLBACK": "html"})
+
+    assert result.items == [{"url": site.url("/page/0"), "main_html": "", "text": ""}]
+
+
+def test_the_meta_field_says_who_decided(crawl: Crawls, site: Site) -> None:
+    """A small plain dict, which feeds can export."""
+    result = crawl(spider(site.pages(1)), {"DRIPPER_META_FIELD": "dripper"})
+
+    (item,) = result.items
+    assert item["dripper"].pop("milliseconds") > 0
+    assert len(item["dripper"].pop("content_hash")) == 32
+    assert len(item["dripper"].pop("simhash")) == 16
+    assert item["dripper"] == {
+        "source": "fake",
+        "fallback_reason": None,
+        "error": None,
+        "limit": None,
+        "confidence": 0.9,
+        "page_type": None,
+        "page_type_probability": None,
+        "quality": None,
+        "blocks": 3,
+        "main_blocks": 1,
+        "rules": None,
+        "strip": "090",
+        "truncated": False,
+    }
+
+
+@pytest.mark.parametrize("settings", [{"DRIPPER_ENABLED": False}, {"SPIDER_MIDDLEWARES": {PATH: None}}])
+def test_the_addon_can_be_switched_off(crawl: Crawls, site: Site, engine: EngineLog, settings: dict[str, Any]) -> None:
+    """By its own setting or by Scrapy's; no engine is loaded, and items are left alone."""
+    result = crawl(spider(site.pages(1)), settings)
+
+    assert result.items == [{"url": site.url("/page/0")}]
+    assert engine.engines == []
+
+
+def test_the_addon_respects_the_place_that_the_user_gave() -> None:
+    """An own entry, by class or by path, is not overwritten; one that is missing is added."""
+    for settings, expected in (
+        ({}, {DripperSpiderMiddleware: 25}),
+        ({"SPIDER_MIDDLEWARES": {PATH: 600}}, {PATH: 600}),
+        ({"SPIDER_MIDDLEWARES": {DripperSpiderMiddleware: None}}, {DripperSpiderMiddleware: None}),
+    ):
+        merged = Settings(settings)
+
+        Addon().update_settings(merged)
+
+        assert merged.getdict("SPIDER_MIDDLEWARES") == expected
+
+
+def test_the_addon_refuses_a_wrong_setting() -> None:
+    """Before anything is set up."""
+    with pytest.raises(ConfigError, match="DRIPPER_BATCH_SIZE must be a whole number of at least 1"):
+        Addon().update_settings(Settings({"DRIPPER_BATCH_SIZE": 0}))
+
+
+def test_two_crawls_in_one_process_are_apart(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Each has its own settings, engine, thread and stats."""
+    one, two = crawl.together(
+        (spider(site.pages(9)), {"DRIPPER_MARKDOWN_FIELD": "one"}),
+        (spider(site.pages(5)), {"DRIPPER_MARKDOWN_FIELD": "two"}),
+    )
+
+    assert (len(one.items), len(two.items)) == (9, 5)
+    assert all("one" in item and "two" not in item for item in one.items)
+    assert all("two" in item and "one" not in item for item in two.items)
+    assert (one.stat("pages"), two.stat("pages")) == (9, 5)
+    assert len(engine.engines) == len(engine.threads) == 2
+
+
+def test_the_engine_is_closed_with_the_crawl(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """It is loaded once, at the start, and gives its memory back at the end, whether or not it was used."""
+    crawl(spider(site.pages(3)))
+    crawl(spider([]))
+
+    assert len(engine.engines) == 2
+    with eventually("both engines closed") as wait:
+        wait(lambda: all(one.closed for one in engine.engines))
+
+
+def test_a_page_with_no_main_content_gets_empty_fields(crawl: Crawls, site: Site) -> None:
+    """That nothing is main is an answer: the stats name who gave it, and the fields say so."""
+    site.routes["/file"] = ("text/html", b"<html><body><p>Nothing of interest here.</p></body></html>")
+
+    result = crawl(spider([site.url("/file")]), {"DRIPPER_FALLBACK": "html", "METAREFRESH_ENABLED": False})
+
+    assert result.items == [{"url": site.url("/file"), "main_html": "", "markdown": ""}]
+    assert result.stat("fallback/no_main") == result.stat("pages/fake") == 1
+
+
+def test_a_page_that_scrapy_cannot_decode_has_its_content(
+    crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``response.text`` is not asked: it would hold up the event loop."""
+
+    def broken(response: Any) -> str:
+        raise LookupError("no such encoding")
+
+    monkeypatch.setattr(scrapy.http.HtmlResponse, "text", property(broken))
+
+    result = crawl(spider(site.pages(2)), {"METAREFRESH_ENABLED": False})
+
+    assert ["MAIN" in item["markdown"] for item in result.items] == [True, True]
+
+
+TIDE = "<article><p>MAIN Прилив приходит дважды в день, и замок из песка об этом знает.</p></article>"
+BODIES = {
+    "utf-8": ("charset=utf-8", TIDE.encode()),
+    "utf-8 under a wrong name": ("charset=cp1251", TIDE.encode()),
+    "utf-16": ("", TIDE.encode("utf-16")),
+    "utf-16 by its header": ("charset=utf-16le", TIDE.encode("utf-16-le")),
+    "koi8-r": ("charset=koi8-r", TIDE.encode("koi8-r")),
+    "cp1251 by its meta": ("", b"<meta charset=cp1251>" + TIDE.encode("cp1251")),
+    "a name that is none": ("charset=no-such-thing", TIDE.encode()),
+    "a codec that is none for text": ("charset=rot13", TIDE.encode()),
+    "broken at one place": ("charset=utf-8", TIDE.encode() * 9 + b"<p>\xff\xfe</p>"),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_pages_are_decoded(crawl: Crawls, site: Site, name: str) -> None:
+    """By the header, the page itself and its bytes, whichever is right."""
+    parameter, body = BODIES[name]
+    site.routes["/file"] = (f"text/html; {parameter}".strip("; "), body)
+
+    result = crawl(spider([site.url("/file")]), {"METAREFRESH_ENABLED": False})  # which knows fewer encodings
+
+    assert "Прилив приходит дважды в день" in result.items[0]["markdown"]
+
+
+@pytest.mark.parametrize(
+    ("parameter", "body"),
+    [
+        ("charset=utf-8", bytes(range(256)) * 20),
+        ("charset=utf-16", b"<p>x" + b"\xff" * 99),
+        ("charset=utf-7", b"<p>+AD4-+" + b"\xd8" * 9),
+        ("charset=idna", b"<p>" + b"\x80" * 99),
+        ("charset=iso-2022-jp", b"<p>\x1b$B\xff\x1b\x1b(B"),
+        ("charset=" + "x" * 5_000, b"<p>x"),
+        ("charset=\x00\xff", b"<p>x"),
+    ],
+)
+def test_odd_bodies_never_fail(crawl: Crawls, site: Site, parameter: str, body: bytes) -> None:
+    """Whatever comes under whatever name: the item is there, and nothing is an error."""
+    site.routes["/file"] = ("text/html; " + parameter, body)
+
+    result = crawl(spider([site.url("/file")]), {"DRIPPER_FALLBACK": "html", "METAREFRESH_ENABLED": False})
+
+    assert len(result.items) == 1
+    assert result.stat("bugs") == result.stat("fallback/parse_error") == 0
+    assert result.stats.get("log_count/ERROR", 0) == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "stat"),
+    [
+        ({"DRIPPER_MAX_BYTES": 200}, "fallback/oversize"),
+        ({"DRIPPER_MAX_BLOCKS": 2}, "fallback/oversize"),
+        ({"DRIPPER_MAX_BLOCKS": 2, "DRIPPER_OVERSIZE": "truncate"}, "truncated"),
+    ],
+)
+def test_a_page_over_a_limit_is_counted(crawl: Crawls, site: Site, settings: dict[str, Any], stat: str) -> None:
+    """It falls back, or its first part is labelled."""
+    result = crawl(spider(site.pages(1)), {"DRIPPER_FALLBACK": "html", **settings})
+
+    assert result.stat(stat) == 1
+    assert MAIN.replace("page 1", "page 0") in result.items[0]["markdown"]
+
+
+def test_items_without_a_page_are_left_alone(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """An item that ``start`` yields has no response."""
+
+    class Starting(scrapy.Spider):
+        name = "starting"
+
+        async def start(self) -> Any:
+            yield {"n": 1}
+
+    result = crawl(Starting)
+
+    assert result.items == [{"n": 1}]
+    assert engine.batches == []
+
+
+@pytest.mark.parametrize(("path", "filled"), [("/gone", True), ("/nowhere", False)])
+def test_items_of_an_errback(crawl: Crawls, site: Site, path: str, filled: bool) -> None:
+    """There is a page only where Scrapy's HttpErrorMiddleware has refused one; the item goes on either way."""
+    site.status["/gone"] = 404
+
+    class Failing(scrapy.Spider):
+        name = "failing"
+
+        async def start(self) -> Any:
+            url = site.url(path) if filled else "http://127.0.0.1:1/"
+            yield scrapy.Request(url, errback=self.failed)
+
+        def failed(self, failure: Any) -> Any:
+            yield {"error": failure.type.__name__}
+
+    result = crawl(Failing)
+
+    assert [("error" in item, "markdown" in item) for item in result.items] == [(True, filled)]
+
+
+@dataclass
+class Article:
+    url: str
+    main_html: str | None = None
+    markdown: str | None = None
+
+
+def test_the_fallback_none_leaves_the_item_as_it_is(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Its fields keep what they had; a field for the reasons is filled all the same."""
+    engine.act = no_engine
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield Article("x")
+
+    result = crawl(spider(site.pages(1), parse), {"DRIPPER_FALLBACK": "none"})
+
+    assert result.items == [Article("x")]
+    assert result.stat("fallback/engine_error") == 1
+
+
+def test_pages_too_large_to_decode_go_as_bytes(crawl: Crawls, site: Site) -> None:
+    """A page over the limit in bytes is oversize though it has fewer characters."""
+    html = page("1", "<p>" + "日本語" * 100 + "</p>")
+    site.routes["/file"] = ("text/html; charset=utf-8", html.encode())
+    assert len(html) < 900 < len(html.encode())
+
+    result = crawl(spider([site.url("/file")]), {"DRIPPER_MAX_BYTES": 900, "DRIPPER_FALLBACK": "html"})
+
+    assert result.stat("fallback/oversize") == 1
+    assert "日本語" in result.items[0]["markdown"]

@@ -1,0 +1,326 @@
+"""Live crawls with worker processes: every door, and pages that do their worst."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scrapy
+
+from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.workers import pool as pools
+from scrapy_dripper.workers import shared as shared_pools
+from tests.crawl.crawling import Crawled, Crawls, Reactor, Site, page, spider
+from tests.crawl.test_pipeline import PIPELINE, Record, items
+
+EARLY = {"DOWNLOADER_MIDDLEWARES": {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}}
+
+
+def workers(number: int = 1, **options: Any) -> dict[str, Any]:
+    """Return the settings for a crawl with workers."""
+    return {
+        "DRIPPER_PROCESSES": number,
+        "DRIPPER_ENGINE": "tests.crawl.engines.Truth",
+        "DRIPPER_FALLBACK": "html",
+        "DRIPPER_META_FIELD": "by",
+        **{f"DRIPPER_{name.upper()}": value for name, value in options.items()},
+    }
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """Look whether all workers are gone after the crawl."""
+    started: list[Any] = []
+    start = pools.Pool._start
+
+    def noted(pool: Any, aside: bool = False) -> Any:
+        process = start(pool, aside)
+        started.append(process)
+        return process
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pools.Pool, "_start", noted)
+        yield
+    for process in started:
+        process._popen.wait(30)
+    assert shared_pools._shared == {}
+
+
+def processes_of(result: Crawled) -> set[str]:
+    """Return the workers that pages of a crawl came from."""
+    return {name.rpartition("/")[2] for name in result.stats if name.startswith("dripper/truth/by/")}
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_add_on(crawl: Crawls, site: Site, number: int) -> None:
+    """Each item has the content of its own page, none from the crawl's own process."""
+    urls = site.pages(40)
+    result = crawl(spider(urls), workers(number, batch_size=4))
+
+    assert sorted(item["url"] for item in result.items) == sorted(urls)
+    for item in result.items:
+        assert f"MAIN text of page {item['url'].rpartition('/')[2]}," in item["markdown"]
+        assert item["by"]["source"] == "truth"
+    assert result.stat("pages/truth") == 40
+    assert 1 <= result.stat("workers/max") <= number
+    assert 1 <= len(processes_of(result)) <= number
+    assert str(os.getpid()) not in processes_of(result)
+    assert result.stats.get("log_count/ERROR", 0) == 0
+
+
+def test_the_pipeline(crawl: Crawls, site: Site) -> None:
+    """Of HTML as text and as bytes."""
+    them = [
+        *({"url": f"http://x/{n}", "html": page(n)} for n in range(9)),
+        *({"url": f"http://x/{n}", "html": page(n).encode()} for n in range(9, 18)),
+    ]
+    result = crawl(items(*them), {**workers(2), **PIPELINE})
+
+    assert len(result.items) == 18
+    for item in result.items:
+        assert f"MAIN text of page {item['url'].rpartition('/')[2]}," in item["markdown"]
+
+
+def test_the_pipeline_fills_items_of_classes(crawl: Crawls, site: Site) -> None:
+    result = crawl(items(Record("http://x/1", page(1))), {**workers(), **PIPELINE, "DRIPPER_META_FIELD": None})
+    (item,) = result.items
+    assert "MAIN text of page 1," in (item.markdown or "")
+
+
+def test_the_downloader_middleware_and_callbacks(crawl: Crawls, site: Site) -> None:
+    """What begins early is what the callback gets, with its content list."""
+
+    async def parse(self: scrapy.Spider, response: Any) -> Any:
+        main = await Dripper.from_crawler(self.crawler).extract(response)
+        again = await Dripper.from_crawler(self.crawler).extract(response)
+        assert main is again
+        yield {"url": response.url, "text": main.text, "content": main.content[0].runs[0].text}
+
+    result = crawl(spider(site.pages(12), parse), {**workers(2), **EARLY})
+    assert len(result.items) == 12
+    for item in result.items:
+        expected = f"MAIN text of page {item['url'].rpartition('/')[2]}, which is about nothing in particular."
+        assert item["text"] == item["content"] == expected
+    assert result.stat("pages") == 12
+
+
+@pytest.mark.skipif(find_spec("scrapy_poet") is None, reason="scrapy-poet is not installed")
+def test_scrapy_poet(crawl: Crawls, site: Site) -> None:
+    from scrapy_dripper.providers import MainContent
+
+    def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
+        yield {"url": response.url, "markdown": main.markdown}
+
+    parse.__annotations__["main"] = MainContent
+    addons = {"scrapy_poet.Addon": 300, "scrapy_dripper.Addon": 500}
+    result = crawl(spider(site.pages(10), parse), {**workers(2), "ADDONS": addons})
+    assert len(result.items) == 10
+    for item in result.items:
+        assert f"MAIN text of page {item['url'].rpartition('/')[2]}," in item["markdown"]
+
+
+def test_the_requests_options_count(crawl: Crawls, site: Site) -> None:
+    """Though the worker serves pages of other options in the same batch."""
+    site.routes["/page/1"] = ("text/html", page(1, "<p>MAIN <a href='/a'>link</a></p>").encode())
+
+    async def start(self: scrapy.Spider) -> Any:
+        for links in ("keep", "drop", "citations"):
+            yield scrapy.Request(
+                site.url("/page/1"), meta={"dripper": {"links": links}}, cb_kwargs={"links": links}, dont_filter=True
+            )
+
+    def parse(self: scrapy.Spider, response: Any, links: str) -> Any:
+        yield {"links": links}
+
+    cls = type("Three", (scrapy.Spider,), {"name": "three", "start": start, "parse": parse})
+    result = crawl(cls, workers(batch_size=3, batch_wait=10))
+    found = {item["links"]: item["markdown"] for item in result.items}
+    assert result.stat("batches") == 1
+    assert f"[link]({site.url('/a')})" in found["keep"]
+    assert "/a" not in found["drop"]
+    assert "MAIN link" in found["drop"]
+    assert "[1]" in found["citations"]
+
+
+def test_two_crawls_share_the_workers(crawl: Crawls, site: Site) -> None:
+    """Whatever their settings for pages are, no page gets into the other crawl."""
+    one, two = site.pages(20), [site.url(f"/page/other-{n}") for n in range(20)]
+    results = crawl.together(
+        (spider(one), workers(batch_size=4)), (spider(two), workers(batch_size=3, html_field=None, timeout=20))
+    )
+    for urls, result in zip((one, two), results, strict=True):
+        assert sorted(item["url"] for item in result.items) == sorted(urls)
+        for item in result.items:
+            assert f"MAIN text of page {item['url'].rpartition('/')[2]}," in item["markdown"]
+    assert ["main_html" in result.items[0] for result in results] == [True, False]
+    assert processes_of(results[0]) == processes_of(results[1])
+
+
+@contextmanager
+def lags_of(reactor: Reactor) -> Iterator[list[float]]:
+    """Note by how many seconds the event loop is late, again and again."""
+    lags, stop = [0.0], threading.Event()
+
+    async def measure() -> None:
+        while not stop.is_set():
+            before = time.monotonic()
+            await asyncio.sleep(0.01)
+            lags.append(time.monotonic() - before - 0.01)
+
+    done = asyncio.run_coroutine_threadsafe(measure(), reactor.loop)
+    try:
+        yield lags
+    finally:
+        stop.set()
+        done.result(30)
+
+
+def hanging(number: object, then: str = "") -> bytes:
+    """Return a page in which a worker is stuck."""
+    return page(number, f"<p>HANG {then}</p>").encode()
+
+
+def test_pages_that_hang_hold_nothing_up(crawl: Crawls, reactor: Reactor, site: Site) -> None:
+    """Three of 57 pages of one host: the others have the model's content, those their fallback, and the event loop runs
+    on, though the interpreter of a worker does not."""
+    urls = site.pages(57)
+    hung = (5, 27, 49)
+    for number in hung:
+        site.routes[f"/page/{number}"] = ("text/html", hanging(number))
+
+    begun: list[int] = []
+
+    with lags_of(reactor) as lags:
+
+        def parse(self: scrapy.Spider, response: Any) -> Any:
+            begun.append(len(lags))  # before the first page, the crawl waits for the first worker
+            yield {"url": response.url}
+
+        result = crawl(spider(urls, parse), workers(timeout=2))
+        assert max(lags[begun[0] :]) < 1.0
+
+    assert sorted(item["url"] for item in result.items) == sorted(urls)
+    bad = {item["url"]: item for item in result.items if item["by"]["source"] != "truth"}
+    assert sorted(bad) == sorted(site.url(f"/page/{number}") for number in hung)
+    for item in result.items:
+        assert f"MAIN text of page {item['url'].rpartition('/')[2]}," in item["markdown"]
+    for item in bad.values():
+        assert (item["by"]["source"], item["by"]["fallback_reason"]) == ("fallback:html", "timeout")
+    assert result.stat("pages/truth") == 54
+    assert result.stat("fallback/timeout") == 3
+    assert result.stat("workers/timeout") >= 3
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_slow_pages_wait_for_the_others_and_not_the_others_for_them(
+    crawl: Crawls, site: Site, tmp_path: Path, number: int
+) -> None:
+    """Four pages whose step does not end before all others have come out: also those of their batches."""
+    flag, good = tmp_path / "flag", site.pages(60)
+    slow = [site.url(f"/slow/{number}") for number in range(4)]
+    for n in range(4):
+        site.routes[f"/slow/{n}"] = ("text/html", page(n, f"<p>WAIT-FOR {flag}</p>").encode())
+    urls = [*good[:3], slow[0], *good[3:20], slow[1], slow[2], *good[20:40], slow[3], *good[40:]]
+
+    async def start(self: scrapy.Spider) -> Any:
+        for n, url in enumerate(urls):
+            options = {"max_blocks": 1} if url in slow else {}  # which lets the fallback have them
+            yield scrapy.Request(url, meta={"dripper": options}, priority=-n)
+
+    out: list[str] = []
+
+    class Pipeline:
+        def process_item(self, item: Any) -> Any:
+            out.append(item["url"])
+            if len(out) == len(good):
+                flag.touch()
+            return item
+
+    cls = type("Slow", (scrapy.Spider,), {"name": "slow", "start": start, "parse": lambda self, r: {"url": r.url}})
+    settings = workers(number, timeout=120, fallback="tests.crawl.engines.fallback")
+    result = crawl(cls, {**settings, "ITEM_PIPELINES": {Pipeline: 900}})
+
+    assert sorted(out[: len(good)]) == sorted(good)
+    assert sorted(out[len(good) :]) == sorted(slow)
+    assert result.stat("workers/timeout") == 0
+    assert {item["by"]["source"] for item in result.items if item["url"] in slow} == {
+        "fallback:tests.crawl.engines.fallback"
+    }
+
+
+def test_pages_that_hang_in_their_fallback_too(crawl: Crawls, site: Site) -> None:
+    """Their items stay as they are, and the crawl ends in bounded time."""
+    urls = site.pages(12)
+    for number in (3, 8):
+        site.routes[f"/page/{number}"] = ("text/html", hanging(number, "THEN HANG"))
+    result = crawl(spider(urls), workers(timeout=1.5, fallback="tests.crawl.engines.fallback"))
+
+    found = {item["url"].rpartition("/")[2]: item for item in result.items}
+    assert len(found) == 12
+    for number, item in found.items():
+        if number in ("3", "8"):
+            assert item["by"]["source"] == "fallback:none"
+            assert "markdown" not in item
+        else:
+            assert "MAIN text" in item["markdown"]
+    assert result.stat("pages/fallback:none") == result.stat("fallback/timeout") == 2
+
+
+def test_one_hostile_host_among_others(crawl: Crawls, site: Site) -> None:
+    """The time that its pages get shrinks, and nobody else's."""
+    port = site.url("").rpartition(":")[2]
+    bad = [f"http://127.0.0.1:{port}/hang/{number}" for number in range(4)]
+    for number in range(4):
+        site.routes[f"/hang/{number}"] = ("text/html", hanging(number))
+    good = [f"http://localhost:{port}/page/{number}" for number in range(20)]
+    for number in range(20):
+        site.routes[f"/page/{number}"] = ("text/html", page(number, "<p>PAUSE</p>").encode())
+    result = crawl(spider([*bad, *good]), workers(timeout=2, batch_size=4))
+
+    sources = {item["url"]: item["by"]["source"] for item in result.items}
+    assert sources == {**dict.fromkeys(bad, "fallback:html"), **dict.fromkeys(good, "truth")}
+
+
+def test_a_worker_that_is_killed_again_and_again(crawl: Crawls, site: Site) -> None:
+    """By somebody who does not care, while it is at work: every page has its content in the end."""
+    urls = site.pages(30)
+    for number in range(30):
+        site.routes[f"/page/{number}"] = ("text/html", page(number, "<p>PAUSE</p>").encode())
+    killed: list[int] = []
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield {"url": response.url}
+        for shared in shared_pools._shared.values():
+            for pid in shared.pool.pids:
+                if len(killed) < 3 and pid not in killed and int(response.url.rpartition("/")[2]) % 5 == 4:
+                    killed.append(pid)
+                    os.kill(pid, 9)
+
+    result = crawl(spider(urls, parse), workers(batch_size=3))
+    assert len(result.items) == 30
+    assert [item["url"] for item in result.items if "MAIN" not in item["markdown"]] == []
+    assert killed
+    assert result.stat("fallback/worker_error") == 0
+
+
+@pytest.mark.parametrize(("encoding", "number"), [("cp1251", 0), ("koi8-r", 1), ("shift_jis", 1)])
+def test_the_encoding_that_a_response_was_made_with(crawl: Crawls, site: Site, encoding: str, number: int) -> None:
+    """Whoever made it knows best; the header is wrong."""
+    text = {"shift_jis": "日本語の文章です。"}.get(encoding, "Съешь же ещё этих мягких булок") * 3
+    site.routes["/file"] = ("text/html; charset=ascii", f"<article><p>MAIN {text}</p></article>".encode(encoding))
+
+    async def parse(self: scrapy.Spider, response: Any) -> Any:
+        main = await Dripper.from_crawler(self.crawler).extract(response.replace(encoding=encoding))
+        yield {"text": main.text}
+
+    engine = {"DRIPPER_PROCESSES": number} if number == 0 else workers(number)
+    result = crawl(spider([site.url("/file")], parse), {**engine, "ADDONS": {"scrapy_dripper.Addon": 500}})
+    assert [item["text"] for item in result.items] == [f"MAIN {text}"]

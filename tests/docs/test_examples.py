@@ -1,0 +1,166 @@
+"""The examples of the documents: with the bundled model, what they show is what comes out.
+
+Spiders and stats are tested in :mod:`tests.crawl.test_docs`, the example project's table in
+:mod:`tests.test_example_project`.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_dripper.cli.entry import _parser
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.output.content_json import to_json
+from scrapy_dripper.page.profiles import PROFILES
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "SECURITY.md",
+    ROOT / "benchmarks" / "README.md",
+    ROOT / "models" / "tagger" / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+TOWER = (
+    '<h2>Free fall</h2><p>Without air, the speed is <span class="katex"><span class="katex-mathml"><math><semantics>'
+    '<mi>v</mi><annotation encoding="application/x-tex">v = \\sqrt{2 g h}</annotation></semantics></math></span>'
+    '<span class="katex-html" aria-hidden="true">v=2gh</span></span>; a ticket to the tower costs $5.</p>'
+    '<pre><code class="language-python">def speed(h):\n    return (2 * 9.81 * h) ** 0.5\n</code></pre>'
+)
+"""A page whose Markdown the README shows."""
+is_command = re.compile(
+    r"(?:scrapy-dripper (?:extract|evaluate|annotate|learn|export|rules|doctor)|python (?:-m |\w+/)|make )"
+).match
+
+
+def fences(document: Path, language: str) -> list[str]:
+    """Return what is fenced as a language in a document."""
+    found = re.findall(rf"^(`{{3,}}){language}\n(.*?)\n\1$", document.read_text(encoding="utf-8"), re.S | re.M)
+    return [text for _, text in found]
+
+
+@pytest.fixture(scope="module")
+def extractor() -> Iterator[Extractor]:
+    one = Extractor()
+    yield one
+    one.close()
+
+
+def test_html_becomes_the_content_list_and_the_markdown_that_are_shown(extractor: Extractor) -> None:
+    document = ROOT / "docs" / "reference" / "content-list.md"
+    (html,) = fences(document, "html")
+    (markdown,) = fences(document, "markdown")
+    (content,) = [
+        *map(json.loads, fences(document, "json")),
+        *(ast.literal_eval(code) for code in fences(document, "python") if code.startswith("[")),
+    ]
+
+    (page,) = extractor.extract([Document(html, url="https://example.org/")])
+
+    assert page.source == "tagger"
+    assert page.content is not None
+    assert to_json(page.content) == content
+    assert page.markdown == markdown
+
+
+def test_what_comes_out_in_the_readme_comes_out(extractor: Extractor) -> None:
+    (page,) = extractor.extract([Document(TOWER)])
+
+    assert page.source == "tagger"
+    assert [page.markdown] == fences(ROOT / "README.md", "markdown")
+
+
+def test_the_snippets_without_a_spider_run(extractor: Extractor) -> None:
+    """Those of a document one after the other; a remark behind the last line says what it is."""
+    ran = 0
+    for document in DOCUMENTS:
+        # They have tests of their own: test_library_docs.py, corpus/test_guide.py, test_testing.py
+        if document.stem in ("library", "corpus", "testing"):
+            continue
+        page = PROFILES["native"].cut(PROFILES["native"].parse("<p>One.</p><p>Two.</p>"), "https://example.org/")
+        given = {"html": "<p>Tea is ready.</p>", "page": page, "probabilities": np.zeros(2, np.float32)}
+        for code in fences(document, "python"):
+            tree = ast.parse(code)
+            if not any(isinstance(node, ast.ImportFrom) for node in tree.body) or "self" in code:
+                continue
+            exec(code, given)
+            ran += 1
+            last, _, shown = code.rpartition("  # [")
+            if last:
+                assert eval(last.splitlines()[-1], given) == ast.literal_eval(f"[{shown}")
+    assert ran == 8
+
+
+def settings() -> list[Any]:
+    """Return the settings that documents show, as test parameters; docs/reference/settings.md has tests of its own."""
+    return [
+        pytest.param(code, id=f"{document.stem}-{number}")
+        for document in DOCUMENTS
+        for number, code in enumerate(fences(document, "python"))
+        if document.stem != "settings" and re.search(r"^DRIPPER_\w+ = ", code, re.M) and "def " not in code
+    ]
+
+
+@pytest.fixture
+def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file of rules that the guide shows, in the current folder."""
+    (toml,) = fences(ROOT / "docs" / "guides" / "rules.md", "toml")
+    (tmp_path / "rules.toml").write_text(toml, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("rules")
+@pytest.mark.parametrize("code", settings())
+def test_settings_are_allowed(code: str) -> None:
+    if "rules.toml" in code and sys.version_info < (3, 11):
+        pytest.skip("Python has no tomllib")
+    values: dict[str, Any] = {}
+    exec(code, values)
+
+    Config.from_settings(Settings({name: value for name, value in values.items() if name.isupper()}))
+
+
+def commands() -> list[Any]:
+    """Return the command lines that documents show, in fences and in sentences, as test parameters."""
+    found = []
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8").replace("\\\n", " ")
+        lines = [line for block in re.findall(r"^```\w*\n(.*?)^```$", text, re.S | re.M) for line in block.splitlines()]
+        parts = re.split(r"#|&&|\||\n", "\n".join([*lines, *re.findall(r"`([^`\n]+)`", text)]))
+        calls = (re.sub(r"^(?:\$ )?(?:\S+/bin/)?", "", part.strip()) for part in parts)
+        found += [(document.stem, call) for call in dict.fromkeys(calls) if is_command(call) and "..." not in call]
+    return [pytest.param(call, id=f"{name}: {call}") for name, call in found]
+
+
+@pytest.mark.usefixtures("rules")
+@pytest.mark.parametrize("command", commands())
+def test_a_command_exists_with_its_options(command: str) -> None:
+    """It is read and not run, for it may run for hours."""
+    if "--rules rules.toml" in command and sys.version_info < (3, 11):
+        pytest.skip("Python has no tomllib")
+    program, *words = shlex.split(command)
+    options = {word.partition("=")[0] for word in words if word.startswith("--")} - {"--help"}
+    if program == "scrapy-dripper":
+        if words[1:] not in ([], ["--help"]):
+            _parser(words).parse_args(words)
+    elif program == "make":
+        targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+        assert {word for word in words if "=" not in word} <= set(targets)
+    elif words[:2] != ["-m", "pytest"]:
+        path = ROOT / (words[1].replace(".", "/") if words[0] == "-m" else words[0])
+        code = (path / "__main__.py" if path.is_dir() else path).read_text(encoding="utf-8")
+        known = set(re.findall(r'"(--[a-z-]+)"', code))
+        assert options <= known | {f"--{name}" for name in re.findall(r'"([a-z-]+)"', code)}

@@ -1,0 +1,89 @@
+"""docs/guides/library.md: its names are those of the package, and its engine works wherever an engine can be named."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import scrapy_dripper
+from scrapy_dripper import Config, ConfigError, Document, Extractor, FallbackReason, ModelError
+from scrapy_dripper.workers import Pool, Task
+
+TEXT = (Path(__file__).parents[2] / "docs" / "guides" / "library.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", TEXT, re.S))
+ENGINE = "long_blocks.LongBlocks"
+PAGE = (
+    "<nav><a href='/'>Home</a> <a href='/news'>News of the day and of the week</a></nav>"
+    f"<article><p>{'The tide comes in twice a day. ' * 5}</p></article><footer>Imprint</footer>"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The documented files in a folder that modules are imported from."""
+    for name, code in FILES.items():
+        (tmp_path / name).write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    sys.modules.pop("long_blocks", None)
+
+
+def test_every_public_name_is_documented() -> None:
+    """Those of the table, and no others."""
+    table = TEXT[: TEXT.index("```")]
+
+    assert set(re.findall(r"`([A-Z]\w+)`", re.sub(r"(?m)\|[^|]*\|$", "", table))) == set(scrapy_dripper.__all__)
+
+
+def test_the_first_example_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It prints the page in Markdown."""
+    runpy.run_path(str(folder / "extract.py"))
+
+    assert "The rise and fall of the sea." in capsys.readouterr().out
+
+
+def test_an_extractor_takes_a_dotted_path(folder: Path) -> None:
+    """The engine decides, and says so; a page over its limits, or that it cannot label, falls back with the reason."""
+    extractor = runpy.run_path(str(folder / "with_an_engine.py"))["extractor"]
+
+    good, short, long = extractor.extract([PAGE, "<p>Hello</p>", "<p>A line</p>" * 6_000])
+
+    assert (good.source, good.labels) == ("long_blocks", (False, True, False))
+    assert good.text.startswith("The tide comes in")
+    assert (short.fallback_reason, short.error) == (FallbackReason.ENGINE_ERROR, "too little text to tell")
+    assert long.fallback_reason is FallbackReason.OVERSIZE
+
+
+def test_a_worker_process_finds_the_engine(folder: Path) -> None:
+    """That of a crawl, and that of an extractor's sandbox."""
+    assert folder
+    config = Config(engine=ENGINE, processes=1)
+    pool = Pool(config, 1)
+    extractor = Extractor(Config(sandbox="always"), engine=ENGINE)
+    try:
+        (crawled,) = pool.extract([Task(Document(PAGE), config)])
+        (boxed,) = extractor.extract([PAGE])
+    finally:
+        pool.close()
+        extractor.close()
+
+    assert crawled.source == boxed.source == "long_blocks"
+    assert crawled.main_html == boxed.main_html != ""
+
+
+def test_wrong_engines_are_refused_with_advice(folder: Path) -> None:
+    """At construction: a name, a path that leads nowhere, and what the engine itself refuses."""
+    assert folder
+    with pytest.raises(
+        ConfigError, match="DRIPPER_ENGINE must be one of 'tagger', 'qwen3', 'encoder' or a dotted path"
+    ):
+        Extractor(engine="best")
+    with pytest.raises(ModelError, match=r"DRIPPER_ENGINE is 'long_blocks.Missing', which cannot be imported"):
+        Extractor(engine="long_blocks.Missing")
+    with pytest.raises(ModelError, match="leave DRIPPER_MODEL out"):
+        Extractor(Config(model="/srv/model"), engine=ENGINE)

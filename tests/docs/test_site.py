@@ -1,0 +1,186 @@
+"""The documentation as a whole: links lead somewhere, generated parts are those of the code, and forms are well formed.
+
+What single pages say is tested where their subject is, as in ``tests/crawl/test_docs.py``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from scrapy_dripper.output.chunks import chunks
+from scrapy_dripper.output.content_list import content_list
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.retrieval import plain_chunks
+
+ROOT = Path(__file__).parents[2]
+REPOSITORY = "https://github.com/scrapy-dripper/scrapy-dripper"
+FILES = re.compile(
+    rf"{REPOSITORY}/(?:blob|tree)/main/|https://raw\.githubusercontent\.com/scrapy-dripper/scrapy-dripper/main/"
+)
+PAGES = sorted(
+    [
+        *(ROOT / "docs").rglob("*.md"),
+        *ROOT.glob("*.md"),
+        *(ROOT / name for name in ("benchmarks/README.md", "models/tagger/README.md", "tests/structured/README.md")),
+    ]
+)
+MARKDOWN = MarkdownIt().enable("table")
+
+
+def loaded(name: str) -> ModuleType:
+    """Return a script of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / "docs" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def tokens(page: Path) -> Iterator[Token]:
+    """Return the tokens of a page, those within lines too."""
+    for token in MARKDOWN.parse(page.read_text(encoding="utf-8")):
+        yield token
+        yield from token.children or ()
+
+
+def links(page: Path) -> list[str]:
+    """Return where the links and pictures of a page lead."""
+    found = [token.attrGet("href") or token.attrGet("src") for token in tokens(page)]
+    return [str(target) for target in found if target]
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub and MyST make them."""
+    found: set[str] = set()
+    parsed = MARKDOWN.parse(page.read_text(encoding="utf-8"))
+    for opening, inline in pairwise(parsed):
+        if opening.type == "heading_open":
+            text = "".join(child.content for child in inline.children or ())
+            found.add(re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-"))
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    """Files that are linked to are there, and so are the headings."""
+    wrong = []
+    for target in links(page):
+        inside = FILES.match(target)
+        if re.match(r"[a-z]+:", target) and not inside:
+            continue
+        path, _, anchor = (target[inside.end() :] if inside else target).partition("#")
+        file = (ROOT if inside else page.parent) / path if path else page
+        if not file.exists() or (anchor and anchor not in anchors(file.resolve())):
+            wrong.append(target)
+    assert wrong == []
+
+
+def test_links_of_the_readme_are_absolute() -> None:
+    """The package index shows the README alone, without the files beside it."""
+    assert [target for target in links(ROOT / "README.md") if not target.startswith("https://")] == []
+
+
+def test_the_readme_is_short() -> None:
+    """Whoever opens it sees all of it; the rest is in docs/."""
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 130
+
+
+@pytest.mark.parametrize("name", ["settings.md", "stats.md"])
+def test_the_reference_is_that_of_the_code(name: str) -> None:
+    """`make reference` would change nothing."""
+    generate = loaded("generate")
+    page = (generate.REFERENCE / name).read_text(encoding="utf-8")
+
+    assert generate.PAGES[name](page) == page
+
+
+def test_the_picture_is_that_of_its_script() -> None:
+    """`python docs/draw.py` would change nothing."""
+    assert (ROOT / "docs" / "main-content.svg").read_text(encoding="utf-8") == loaded("draw").picture()
+
+
+def test_every_page_is_in_the_menu() -> None:
+    """The site has no page that nobody finds."""
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^([a-z][\w/-]+)$", "\n".join(re.findall(r"```\{toctree\}\n(.*?)```", index, re.S)), re.M)
+
+    on_disk = {page.relative_to(ROOT / "docs").with_suffix("").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    assert sorted(listed) == sorted(on_disk - {"index"})
+
+
+def test_records_for_retrieval(tmp_path: Path) -> None:
+    """The example of the guide makes a record of each chunk on an item: its path, its text and where it is."""
+    guide = (ROOT / "docs" / "guides" / "rag.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(# records\.py\n.*?)```", guide, re.S)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    html = "<h1>Backup</h1><p>Copy all of it, every night.</p><h2 id=again>Restore</h2><p>Copy all of it back.</p>"
+    found = chunks(content_list(parse(html)), "https://e.org/", size=50)
+    feed = tmp_path / "pages.jsonl"
+    lines = [{"url": "https://e.org/", "chunks": plain_chunks(found)}, {"url": "https://e.org/empty"}]
+    feed.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+    assert list(names["records"](feed)) == [
+        {
+            "id": "https://e.org/#0",
+            "url": "https://e.org/",
+            "text": "Backup\n\n# Backup\n\nCopy all of it, every night.",
+        },
+        {
+            "id": "https://e.org/#1",
+            "url": "https://e.org/#again",
+            "text": "Backup > Restore\n\n## Restore\n\nCopy all of it back.",
+        },
+    ]
+
+
+def yaml_files() -> list[Path]:
+    """Return the YAML files that tools of others read."""
+    names = (".github/**/*.yml", ".pre-commit-config.yaml", "CITATION.cff")
+    return sorted(path for name in names for path in ROOT.glob(name))
+
+
+@pytest.mark.parametrize("file", yaml_files(), ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_yaml_is_well_formed(file: Path) -> None:
+    """Nobody sees a mistake in them before a release fails."""
+    yaml = pytest.importorskip("yaml")
+
+    assert isinstance(yaml.safe_load(file.read_text(encoding="utf-8")), dict)
+
+
+def test_workflows_run_what_tox_has() -> None:
+    """All Pythons that the package names, the lowest and newest dependencies, and every check besides."""
+    yaml = pytest.importorskip("yaml")
+    jobs = yaml.safe_load((ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8"))["jobs"]
+    tests = [entry["env"] for entry in jobs["tests"]["strategy"]["matrix"]["include"]]
+    tox = (ROOT / "tox.ini").read_text(encoding="utf-8")
+    (named,) = re.findall(r"^env_list = (.+)$", tox, re.M)
+
+    assert sorted(tests + jobs["others"]["strategy"]["matrix"]["env"]) == sorted(named.split(", "))
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    pythons = re.findall(r'Python :: 3\.(\d+)"', project)
+    assert {f"py3{minor}" for minor in pythons} <= set(tests)
+
+
+def test_the_citation_is_of_this_version() -> None:
+    """It is what people quote."""
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+    (version,) = re.findall(r'^version = "(.+)"$', project, re.M)
+    assert re.search(rf"^version: {re.escape(version)}$", citation, re.M)
+    assert json.dumps(REPOSITORY) in citation

@@ -1,0 +1,35 @@
+"""The list of engines: none is forgotten in it, and what is in it can be loaded."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import scrapy_dripper.engines
+from scrapy_dripper.config import ENGINES, OUT_OF_PROCESS, Config, ConfigError
+from scrapy_dripper.engines import load_engine
+from scrapy_dripper.engines.base import ModelError
+
+
+def test_every_engine_of_the_package_can_be_named() -> None:
+    folders = Path(scrapy_dripper.engines.__file__).parent.glob("*/engine.py")
+    assert {folder.parent.name for folder in folders} == set(ENGINES)
+    with pytest.raises(ConfigError, match="DRIPPER_ENGINE must be one of"):
+        Config(engine="forgotten")
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_name_leads_to_its_engine(name: str, tmp_path: Path) -> None:
+    """A name that nothing loads would be looked for as a callable of the user's."""
+    with pytest.raises(ModelError, match="manifest"):
+        load_engine(Config(engine=name, model=str(tmp_path)))
+
+
+@pytest.mark.parametrize("name", OUT_OF_PROCESS)
+def test_an_engine_out_of_process_has_both_halves(name: str) -> None:
+    assert name in ENGINES
+    remote = import_module(f"scrapy_dripper.engines.{name}.remote")
+    assert callable(remote.load_remote)
+    assert callable(remote.ModelServer)

@@ -1,0 +1,467 @@
+"""The example project: its website, its spiders, and the program that runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urljoin, urlsplit
+from urllib.request import ProxyHandler, build_opener
+
+import pytest
+import scrapy
+from scrapy.utils.test import get_crawler
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "example_project"))
+
+from example.browser import find_chromium
+from example.console import Row, Watcher, summary, table
+from example.pipelines import slug
+from example.website import Website, nasty
+from example.website.server import stored_pages
+
+PROJECT = Path(__file__).resolve().parents[2] / "example_project"
+OPEN = build_opener(ProxyHandler({})).open
+STORED = sorted(stored_pages())
+NO_ITEM = {"/private/", "/nasty/gone", "/nasty/moved"}
+UNREACHABLE = "http://localhost:9/nothing-here"
+
+
+def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the example's crawl.py as a user does, at 100 columns and without a proxy."""
+    inherited = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    return subprocess.run(
+        [sys.executable, PROJECT / "crawl.py", *arguments],
+        env=inherited | {"COLUMNS": "100", "PYTHONIOENCODING": "utf-8"} | environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+
+@dataclass(frozen=True)
+class Crawl:
+    """What a crawl left behind."""
+
+    result: subprocess.CompletedProcess[str]
+    output: Path
+
+    @property
+    def items(self) -> dict[str, dict[str, Any]]:
+        """The items of the feed, by the path of their URL."""
+        lines = (self.output / "pages.jsonl").read_text(encoding="utf-8").splitlines()
+        return {urlsplit(item["url"]).path: item for item in map(json.loads, lines)}
+
+    def row(self, path: str) -> str:
+        """Return the row of the table for a path of the own website."""
+        return next(line for line in self.result.stdout.splitlines() if line.startswith(path + " "))
+
+
+def crawl(output: Path, *arguments: str) -> Crawl:
+    return Crawl(run("--output", output, *arguments), output)
+
+
+@pytest.fixture(scope="module")
+def website() -> Iterator[Website]:
+    with Website() as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def site_crawl(tmp_path_factory: pytest.TempPathFactory) -> Crawl:
+    crawled = crawl(tmp_path_factory.mktemp("site"))
+    assert crawled.result.returncode == 0, crawled.result.stderr
+    return crawled
+
+
+# The website
+
+
+@pytest.mark.parametrize("path", STORED)
+def test_a_stored_page_comes_in_the_encoding_that_it_declares(website: Website, path: str) -> None:
+    with OPEN(website.url + path) as reply:
+        body, header = reply.read(), reply.headers["Content-Type"]
+
+    charset = re.search(rb"charset=\"?([\w-]+)", body)
+    assert charset is not None
+    text = body.decode(charset[1].decode())
+    assert "\ufffd" not in text
+    assert header == ("text/html; charset=utf-8" if charset[1].lower() == b"utf-8" else "text/html")
+
+
+def test_the_site_has_pages_in_old_encodings(website: Website) -> None:
+    """A GB18030 and a Shift-JIS page are really sent as such: their bytes are not UTF-8."""
+    for path in ("/zh/bookshop.html", "/ja/railway.html"):
+        with OPEN(website.url + path) as reply, pytest.raises(UnicodeDecodeError):
+            reply.read().decode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "content_type", "start"),
+    [
+        ("/nasty/pdf", 200, "text/html", b"%PDF-"),
+        ("/nasty/report.pdf", 200, "application/pdf", b"%PDF-"),
+        ("/nasty/png", 200, "text/html", b"\x89PNG"),
+        ("/nasty/empty", 200, "text/html", b""),
+        ("/nasty/bogus-charset", 200, "text/html; charset=x-cyrillic-typewriter", b"<!DOCTYPE"),
+        ("/nasty/wrong-charset", 200, "text/html; charset=iso-8859-1", b"<!DOCTYPE"),
+        ("/nasty/utf-16", 200, "text/html", b"\xff\xfe" if sys.byteorder == "little" else b"\xfe\xff"),
+        ("/nasty/gone", 404, "text/html", b"<!DOCTYPE"),
+        ("/no/such/page", 404, "text/html; charset=utf-8", b"<title>Not found"),
+        ("/robots.txt", 200, "text/plain", b"User-agent"),
+        ("/pictures/bridge.svg", 200, "image/svg+xml", b"<svg"),
+    ],
+)
+def test_the_site_says_what_its_odd_pages_need_said(
+    website: Website, path: str, status: int, content_type: str, start: bytes
+) -> None:
+    try:
+        reply = OPEN(website.url + path)
+    except HTTPError as error:
+        reply = error
+    with reply:
+        body = reply.read()
+
+    assert (reply.status, reply.headers["Content-Type"]) == (status, content_type)
+    assert body.startswith(start)
+    assert body or not start
+
+
+@pytest.mark.parametrize(
+    ("path", "what", "least"),
+    [
+        ("/nasty/deep", b"<div", 5_000),
+        ("/nasty/attributes", b" data-a", 100_000),
+        ("/nasty/unclosed", b"<font ", 10_000),
+        ("/nasty/unclosed", b"<b>", 10_000),
+        ("/nasty/blocks", b"<p>", 20_000),
+        ("/nasty/nul", b"\0", 5),
+    ],
+)
+def test_a_nasty_page_is_as_nasty_as_it_says(path: str, what: bytes, least: int) -> None:
+    assert nasty.PAGES[path]().body.count(what) >= least
+
+
+def test_the_big_page_has_20_megabytes() -> None:
+    assert len(nasty.PAGES["/nasty/big"]().body) > 20_000_000
+
+
+def test_no_link_of_the_site_is_dead() -> None:
+    known = {*STORED, *nasty.PAGES}
+    for path, file in stored_pages().items():
+        targets = re.findall(r'href="([^"#]*)[^"]*"', file.read_text(encoding="utf-8"), re.IGNORECASE)
+        own = {urljoin(path, target) for target in targets if not re.match(r"\w+:", target)}
+        assert own <= known, path
+
+
+# The crawl of the own website
+
+
+def test_each_page_gives_one_item(site_crawl: Crawl) -> None:
+    lines = (site_crawl.output / "pages.jsonl").read_text(encoding="utf-8").splitlines()
+
+    assert sorted(site_crawl.items) == sorted({*STORED, *nasty.PAGES} - NO_ITEM)
+    assert len(lines) == len(site_crawl.items)
+
+
+guessed = pytest.mark.skipif(
+    scrapy.version_info < (2, 19), reason="Scrapy guesses the encoding of a page since its version 2.19"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "phrase"),
+    [
+        ("/news/bridge.html", "forty-two steel tubes"),
+        ("/blog/winter-sourdough/", "Put a little dough in a straight glass"),
+        ("/forum/viewtopic.html", "a straight ramp that starts at full slope"),
+        ("/questions/tomato-leaves.html", "Rolled, thick, green lower leaves"),
+        ("/shop/block-plane.html", "134 mm long and 620 grams"),
+        ("/docs/tides-api.html", "tides.extremes("),
+        ("/docs/backup.html", "rsync -a --delete"),
+        ("/old/lighthouse.html", "among the plums"),
+        ("/wiki/Salt_marsh.html", "The first settler is glasswort"),
+        ("/recipes/fish-pie.html", "Flake the fish into the sauce"),
+        ("/de/fenster.html", "Blankes Holz bekommt warmes Leinöl"),
+        ("/de/waermepumpe.html", "Jahresverbrauch in kWh durch 2.000 teilen"),
+        ("/zh/tea.html", "采茶不能用指甲掐"),
+        ("/zh/bookshop.html", "门口有一棵构树"),
+        ("/ja/kintsugi.html", "湿り気を吸ってかたまります"),
+        ("/ja/railway.html", "枕木を一本五千円"),
+        ("/ar/wells.html", "من دون قاضٍ ولا عدّاد"),
+        pytest.param("/nasty/no-charset-sjis", "海の音を集めている", marks=guessed),
+        pytest.param("/nasty/no-charset-gb18030", "桐油刷过三遍", marks=guessed),
+        pytest.param("/nasty/no-charset-1251", "Старый паромщик", marks=guessed),
+        pytest.param("/nasty/bogus-charset", "Старый паромщик", marks=guessed),
+        ("/nasty/utf-16", "Старый паромщик"),
+        ("/nasty/nul", "The bell buoy off the point"),
+        ("/nasty/deep", "eleven miles down the coast"),
+        ("/nasty/attributes", "eleven miles down the coast"),
+        ("/nasty/unclosed", "eleven miles down the coast"),
+        ("/nasty/new-address", "eleven miles down the coast"),
+    ],
+)
+def test_the_main_text_is_there_in_its_own_letters(site_crawl: Crawl, path: str, phrase: str) -> None:
+    item = site_crawl.items[path]
+
+    assert phrase in item["markdown"]
+    assert item["main_html"].count("<p") + item["main_html"].count("<div") > 0
+    assert item["dripper"]["fallback_reason"] is None
+
+
+@pytest.mark.parametrize(
+    ("path", "boilerplate"),
+    [
+        ("/news/bridge.html", "We and our 3 partners"),
+        ("/blog/winter-sourdough/", "Your email address will not be published"),
+        ("/wiki/Salt_marsh.html", "Create account"),
+        ("/de/fenster.html", "Datenschutz"),
+        ("/zh/tea.html", "未经许可不得转载"),
+    ],
+)
+def test_the_boilerplate_is_not(site_crawl: Crawl, path: str, boilerplate: str) -> None:
+    assert boilerplate not in site_crawl.items[path]["markdown"]
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/nasty/big", "oversize"),
+        ("/nasty/blocks", "oversize"),
+        ("/nasty/no-blocks", "no_blocks"),
+        ("/nasty/only-scripts", "js_shell"),
+    ],
+)
+def test_a_page_that_the_model_cannot_do_names_the_reason(site_crawl: Crawl, path: str, reason: str) -> None:
+    meta = site_crawl.items[path]["dripper"]
+
+    assert meta["source"] == "fallback:trafilatura"
+    assert meta["fallback_reason"] == reason
+    assert site_crawl.row(path).split()[-1] == reason
+
+
+@pytest.mark.parametrize(
+    ("path", "remark"),
+    [
+        ("/nasty/pdf", "skipped: not_html"),
+        ("/nasty/png", "skipped: not_html"),
+        ("/nasty/report.pdf", "skipped: not_html"),
+        ("/nasty/empty", "skipped: empty_body"),
+    ],
+)
+def test_a_page_that_is_skipped_still_gives_its_item_and_a_row(site_crawl: Crawl, path: str, remark: str) -> None:
+    item = site_crawl.items[path]
+
+    assert (item["main_html"], item["markdown"], item["dripper"]) == (None, None, None)
+    assert site_crawl.row(path).endswith(remark)
+
+
+@pytest.mark.parametrize(
+    ("path", "remark"), [("/nasty/gone", "error: HTTP 404"), ("/private/", "error: forbidden by robots.txt")]
+)
+def test_a_page_that_could_not_be_had_is_a_row_with_its_error(site_crawl: Crawl, path: str, remark: str) -> None:
+    assert site_crawl.row(path).endswith(remark)
+
+
+def test_the_report_fits_the_terminal_and_names_every_page(site_crawl: Crawl) -> None:
+    rows, _, rest = site_crawl.result.stdout.partition("\n\n")
+    lines = rows.splitlines()
+
+    assert max(map(len, lines)) <= 100
+    # The redirect is the one page that is not there under its own address.
+    assert len(lines) == 2 + len({*STORED, *nasty.PAGES}) - 1
+    assert "not_html 3" in rest
+    assert "pages/s" in rest
+
+
+def test_the_table_of_the_documentation_is_this_one(site_crawl: Crawl) -> None:
+    """All but the milliseconds and the spaces between the columns."""
+    document = (PROJECT.parent / "docs" / "start" / "example-project.md").read_text(encoding="utf-8")
+    shown = [line.split() for line in re.findall(r"^/.*", document.partition("```text\n")[2].partition("```")[0], re.M)]
+    rows = [(row, site_crawl.row(row[0]).split()) for row in shown]
+
+    assert len(rows) >= 6
+    assert [row[:5] + row[6:] for row, _ in rows] == [row[:5] + row[6:] for _, row in rows]
+
+
+def test_the_report_says_what_kinds_of_pages_there_were() -> None:
+    """Largest first, with the mean quality, where the model knows them; no empty lines where it does not."""
+    watcher = Watcher(get_crawler())
+    stats = {
+        "dripper/page_type/forum": 2,
+        "dripper/page_type/article": 12,
+        "dripper/quality/pages": 14,
+        "dripper/quality/mean": 0.9167,
+    }
+    lines = summary(watcher, stats, "out", "log")
+
+    assert "page types  article 12, forum 2" in lines
+    assert "quality     0.92 on the mean of 14 pages" in lines
+    assert not [line for line in summary(watcher, {}, "out", "log") if line.startswith(("page types", "quality"))]
+
+
+def test_progress_is_shown_without_a_terminal(site_crawl: Crawl) -> None:
+    assert re.search(r"^\d+ of \d+ pages$", site_crawl.result.stderr, re.MULTILINE)
+
+
+def test_there_is_a_markdown_file_for_each_page_with_text(site_crawl: Crawl) -> None:
+    files = {file.name: file.read_text(encoding="utf-8") for file in (site_crawl.output / "markdown").iterdir()}
+
+    assert len(files) == sum(bool(item["markdown"]) for item in site_crawl.items.values())
+    assert "采茶不能用指甲掐" in files["127-0-0-1-zh-tea-html.md"]
+
+
+# Other spiders
+
+
+def test_the_strict_spider_never_falls_back_and_truncates(tmp_path: Path) -> None:
+    items = crawl(tmp_path, "--spider", "strict").items
+    metas = {path: item["dripper"] for path, item in items.items() if item["dripper"]}
+
+    assert {meta["source"] for meta in metas.values()} == {"tagger", "fallback:empty"}
+    assert metas["/nasty/blocks"]["truncated"]
+    assert metas["/nasty/blocks"]["source"] == "tagger"
+    assert not items["/nasty/no-blocks"]["markdown"]
+
+
+def test_the_callback_spider_keeps_long_reads_only(tmp_path: Path) -> None:
+    items = crawl(tmp_path, "--spider", "callback").items
+
+    assert "/news/bridge.html" in items
+    assert "/nasty/utf-16" not in items
+    assert all(item["markdown"] and item["dripper"]["fallback_reason"] is None for item in items.values())
+
+
+def test_addresses_that_work_and_that_do_not(website: Website, tmp_path: Path) -> None:
+    """One page is enough for exit code 0; the others are rows with what was wrong with them."""
+    paths = ("/de/fenster.html", "/nasty/gone", "/private/")
+    crawled = crawl(tmp_path, "--urls", "\n".join([*(website.url + path for path in paths), UNREACHABLE]))
+    rows = crawled.result.stdout
+
+    assert crawled.result.returncode == 0
+    assert list(crawled.items) == ["/de/fenster.html"]
+    assert "Leinöl" in crawled.items["/de/fenster.html"]["markdown"]
+    for remark in ("error: HTTP 404", "error: forbidden by robots.txt", "error: connection refused"):
+        assert remark in rows
+
+
+def test_nothing_reachable_is_exit_code_1(tmp_path: Path) -> None:
+    result = run("--output", tmp_path, "--urls", UNREACHABLE)
+
+    assert result.returncode == 1
+    assert re.search(rf"^{UNREACHABLE} +error: connection refused$", result.stdout, re.MULTILINE)
+
+
+def test_a_wrong_setting_ends_the_crawl_with_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text("from example.settings import *\nDRIPPER_FALLBACK = 'perhaps'\n")
+    program = (
+        "import sys, runpy; sys.path[:0] = sys.argv[1:3]; import example.settings, wrong\n"
+        "sys.modules['example.settings'] = wrong; sys.argv[1:] = ['--output', sys.argv[2]]\n"
+        "runpy.run_path(sys.path[0] + '/crawl.py', run_name='__main__')"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program, PROJECT, tmp_path], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert result.returncode == 1
+    assert "DRIPPER_FALLBACK must be one of" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+# JavaScript
+
+
+def test_without_a_chromium_the_user_learns_what_to_install(tmp_path: Path) -> None:
+    nowhere = {"PATH": str(tmp_path), "HOME": str(tmp_path), "USERPROFILE": str(tmp_path), "CHROMIUM": ""}
+    result = run("--js", "--output", tmp_path, PLAYWRIGHT_BROWSERS_PATH=str(tmp_path), **nowhere)
+
+    assert result.returncode == 1
+    assert "apt-get install chromium" in result.stderr
+    assert "playwright install chromium" in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.skipif(
+    find_spec("scrapy_playwright") is None or find_chromium() is None, reason="needs scrapy-playwright and a Chromium"
+)
+def test_a_page_written_by_javascript_is_empty_until_it_is_rendered(tmp_path: Path) -> None:
+    result = run("--js", "--output", tmp_path)
+    items = [json.loads(line) for line in (tmp_path / "pages.jsonl").read_text(encoding="utf-8").splitlines()]
+    texts = {item["rendered"]: item["markdown"] for item in items}
+
+    assert result.returncode == 0, result.stderr
+    assert "a piano that nobody has tuned" in texts[True]
+    assert "a piano that nobody has tuned" not in texts[False]
+
+
+# The command line and the report
+
+
+def test_help_shows_every_way_to_run_it() -> None:
+    result = run("--help")
+
+    assert result.returncode == 0
+    for words in ("--urls", "--js", "--spider", "--output", "examples:", "exit code"):
+        assert words in result.stdout
+
+
+@pytest.mark.parametrize("arguments", [("--urls",), ("--js", "--urls", "https://example.org"), ("--spider", "x")])
+def test_wrong_usage_is_exit_code_2(arguments: tuple[str, ...]) -> None:
+    program = runpy.run_path(str(PROJECT / "crawl.py"))
+    with pytest.raises(SystemExit) as ended:
+        program["main"](list(arguments))
+
+    assert ended.value.code == 2
+
+
+META = {"source": "fallback:trafilatura", "blocks": 12345, "main_blocks": 0, "milliseconds": 1234.5}
+ROWS = [
+    Row("https://example.org/a/very/long/address/of/a/page/that/never/seems/to/end?and=on&it=goes", META | {
+        "fallback_reason": "truncated_parse"}, 1_234_567),
+    Row("https://example.org/b", META | {"source": "tagger", "fallback_reason": None}, 3),
+    Row("https://example.net/c", remark="error: something rather long that somebody has to say in so many words"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140, 300])
+def test_the_table_fits(width: int) -> None:
+    lines = table(ROWS, width)
+
+    assert len(lines) == 2 + len(ROWS)
+    assert max(map(len, lines)) <= width
+
+
+def test_the_table_aligns_numbers_and_hides_nothing_where_there_is_room() -> None:
+    head, _, *rows = table(ROWS, 300)
+    by_url = {row.split()[0]: row for row in rows}
+    long, short = by_url[ROWS[0].url], by_url[ROWS[1].url]
+
+    assert long.index("1,234,567") + len("1,234,567") == short.index(" 3 ") + 2 == head.index("words") + len("words")
+    assert long.split()[1:] == ["trafilatura", "12,345", "0", "1,234,567", "1,234", "truncated_parse"]
+    assert by_url[ROWS[2].url].endswith("in so many words")
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://example.org/", "example-org"),
+        ("https://Example.org/A%20b/C.html?x=1&y=../..", "example-org-a-b-c-html-x-1-y"),
+        ("https://example.org/%E4%B9%A6/", "example-org-书"),
+        ("https://example.org/../../etc/passwd", "example-org-etc-passwd"),
+        ("https://example.org/" + "a" * 500, "example-org-" + "a" * 48),
+        ("data:,", "page"),
+    ],
+)
+def test_file_names_are_safe(url: str, expected: str) -> None:
+    assert slug(url) == expected

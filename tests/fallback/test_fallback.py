@@ -1,0 +1,441 @@
+"""The fallbacks: what each makes of a page, and that none can stop a crawl."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from lxml.html import HtmlElement
+
+from scrapy_dripper.config import FALLBACKS, Config, ConfigError
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.fallback import NOTHING_MEANT, PARSING, check_fallback, fall_back, first_part, trees
+from scrapy_dripper.fallback import fallback as fallback_module
+from scrapy_dripper.fallback.trees import FIRST_PART
+
+SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "
+PAGE = f"""<!DOCTYPE html><html><head><title> Tides &amp; sand </title><script>x = 1</script></head><body>
+<nav><a href="/">Home</a> <a href="/about">About us</a></nav>
+<article><h2>Tides</h2>
+<p>{SENTENCE * 3}<b>Mind</b> the <i>gap</i>, see <a href="/more">more</a> or <a href="java\tscript:x()">less</a>,
+and run <code>a_b</code>.</p>
+<ol><li>first</li><li>second</li></ol>
+<table><tr><th>High</th><th>Low</th></tr><tr><td>6:12</td><td>12:40</td></tr></table>
+<p><img src="/tide.png" alt="A tide table">{SENTENCE * 3}</p></article>
+<footer onclick="x()">Imprint</footer></body></html>"""
+URL = "http://example.com/tides/"
+REASON = FallbackReason.NO_MAIN
+
+
+def run(html: str | bytes, **options: object) -> Extraction:
+    return fall_back(Document(html, URL), Config(**options), REASON, "no main block")  # type: ignore[arg-type]
+
+
+def test_trafilatura() -> None:
+    """The main content in three forms, of one run, with links, images, tables and the kind of list."""
+    result = run(PAGE)
+    assert result.source == "fallback:trafilatura"
+    assert (result.url, result.title) == (URL, "Tides & sand")
+    assert (result.fallback_reason, result.error) == (REASON, "no main block")
+    assert result.main_html is not None
+    assert result.markdown is not None
+    for part in (
+        "<h2>Tides</h2>",
+        "<strong>Mind</strong>",
+        '<a href="http://example.com/more">more</a>',
+        "<td>6:12</td>",
+    ):
+        assert part in result.main_html
+    assert "<ol><li>first</li><li>second</li></ol>" in result.main_html
+    assert 'alt="A tide table"' in result.main_html
+    for part in ("## Tides", "**Mind**", "[more](http://example.com/more)", "`a_b`", "1. first", "| 6:12 | 12:40 |"):
+        assert part in result.markdown
+    assert result.text is not None
+    assert "Mind the gap, see more or less" in result.text
+    assert "tide.png" not in result.text
+    for output in (result.main_html, result.markdown, result.text):
+        assert "Imprint" not in output
+        assert "script:" not in output.replace("\t", "")
+
+
+def test_trafilatura_text_is_close_to_its_own() -> None:
+    """The one run for all forms has the same words as Trafilatura's run for text alone."""
+    import trafilatura
+
+    own = trafilatura.extract(PAGE, url=URL, include_comments=False)
+    text = run(PAGE).text
+    assert own is not None
+    assert text is not None
+    assert text.split() == own.split()
+
+
+COMMENTED = PAGE.replace(
+    "<footer",
+    "<div id='comments' class='comments-area'><ol class='comment-list'>"
+    f"<li class='comment'><p>READER says that {SENTENCE}</p></li></ol></div><footer",
+)
+
+
+@pytest.mark.parametrize(("comments", "there"), [("auto", False), ("drop", False), ("keep", True)])
+def test_trafilatura_with_comments(comments: str, there: bool) -> None:
+    """Behind the article, in all three forms."""
+    result = run(COMMENTED, comments=comments)
+    for form in (result.text, result.markdown, result.main_html):
+        assert "sandcastle" in (form or "")
+        assert ("READER says" in (form or "")) is there
+    if there:
+        assert (result.text or "").rindex("READER") > (result.text or "").index("sandcastle")
+
+
+@pytest.mark.parametrize("favor", ["balanced", "precision", "recall"])
+def test_trafilatura_is_told_what_to_favor(favor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = {}
+
+    def bare_extraction(root: HtmlElement, **options: object) -> None:
+        seen.update(options)
+
+    monkeypatch.setattr("scrapy_dripper.fallback.trafilatura_output.bare_extraction", bare_extraction)
+    run(PAGE, favor=favor)
+    assert (seen["favor_precision"], seen["favor_recall"]) == (favor == "precision", favor == "recall")
+
+
+def test_trafilatura_finds_nothing() -> None:
+    result = run("<html><body><script>x()</script></body></html>")
+    assert (result.main_html, result.markdown, result.text) == ("", "", "")
+    assert result.source == "fallback:trafilatura"
+
+
+@pytest.mark.parametrize("fallback", ["trafilatura", "html"])
+@pytest.mark.parametrize(
+    ("tags", "shown"),
+    [
+        ("<plaintext>out</plaintext></select></body>", "out</plaintext></select></body>"),
+        ("<plaintext></plaintext></select></body>", "</plaintext></select></body>"),
+        ("<xmp><b></plaintext></select></xmp>end", "<b></plaintext></select>end"),
+        ("<listing>a</listing></plaintext></select></body>end", "aend"),
+        ("</plaintext></select></body>end", "end"),
+        ("<select><option>in<plaintext>in</plaintext></select></body>in", ""),
+        ("<select><option>in</select></plaintext></body>end", "end"),
+        ("<select></plaintext></select></body>end", "end"),
+        *((f"<{tag}>in</plaintext></select></body>", "") for tag in ("textarea", "noembed", "noframes", "iframe")),
+        ("<svg><style></plaintext></select></body>", ""),
+        ("<script></plaintext></select></body>", ""),
+        ("<!-- </plaintext></select></body>", ""),
+    ],
+)
+def test_no_text_but_what_a_browser_shows(tags: str, shown: str, fallback: str) -> None:
+    """Tags in text that is not parsed stay as they are, once; no tag becomes text, and nothing unseen does."""
+    result = run(f"<p>one two</p>{tags}", fallback=fallback)
+
+    assert "".join((result.text or "").split()) == f"onetwo{shown}"
+    assert "&amp;" not in (result.main_html or "")
+
+
+def test_whole_page() -> None:
+    """All that a reader sees, nothing that runs."""
+    result = run(PAGE, fallback="html")
+    assert result.source == "fallback:html"
+    assert result.title == "Tides & sand"
+    for output in (result.main_html, result.markdown, result.text):
+        assert output is not None
+        for part in ("Home", "Tides", "Mind", "6:12", "Imprint"):
+            assert part in output
+        for part in ("x = 1", "onclick", "x()"):
+            assert part not in output
+
+
+def test_whole_page_has_its_images_at_both_ends() -> None:
+    """What is no block is kept too, even before the first block and behind the last one."""
+    html = "<body><img src='/first.png'><p>One</p><img src='/middle.png'><p>Two</p><img src='/last.png'></body>"
+    result = run(html, fallback="html")
+    for output in (result.main_html, result.markdown):
+        assert output is not None
+        for name in ("first.png", "middle.png", "last.png"):
+            assert name in output
+
+
+@pytest.mark.parametrize("url", [URL, "http://[x", "https://[your-domain]/", "::", "http://x:port/", ""])
+@pytest.mark.parametrize("fallback", ["trafilatura", "html"])
+def test_urls_that_are_none(url: str, fallback: str) -> None:
+    """A URL that cannot be resolved, of the page or in it, costs nothing else."""
+    html = f"<base href='http://[y'><p>{SENTENCE * 3}<a href='//[z'>link</a><img src='//[q'></p>"
+    result = fall_back(Document(html, url), Config(fallback=fallback), REASON)
+    assert (result.source, result.error) == (f"fallback:{fallback}", None)
+    for output in (result.main_html, result.markdown, result.text):
+        assert output is not None
+        assert "sandcastle" in output
+
+
+def test_trafilatura_has_nothing_that_runs() -> None:
+    """Trafilatura takes URLs from more attributes than src, and text that looks like a tag stays text."""
+    images = "".join(
+        f"<img {name}='{url}//a.jpg' alt='z'>"
+        for name in ("src", "data-src", "data-srcset")
+        for url in ("javascript:x()", "java\tscript:x()", "data:text/html,x")
+    )
+    text = "so &lt;img src=x onerror=x()&gt; and <code>a&lt;b&gt;</code>"
+    result = run(f"<article><p>{SENTENCE * 4}{images}</p><p>{SENTENCE * 4}{text}</p></article>")
+    for output in (result.main_html, result.markdown):
+        assert output is not None
+        assert "sandcastle" in output
+        assert "script:" not in output
+        assert "data:" not in output
+    assert result.main_html is not None
+    assert "<img src=x" not in result.main_html
+    assert result.markdown is not None
+    assert "&lt;img src=x onerror=x()>" in result.markdown
+    assert "`a<b>`" in result.markdown
+
+
+@pytest.mark.parametrize(("name", "value"), [("empty", ""), ("none", None)])
+def test_nothing_on_purpose(name: str, value: str | None) -> None:
+    result = run(PAGE, fallback=name)
+    assert (result.main_html, result.markdown, result.text) == (value, value, value)
+    assert (result.source, result.fallback_reason) == (f"fallback:{name}", REASON)
+
+
+@pytest.mark.parametrize("reason", [FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML])
+@pytest.mark.parametrize("name", ["trafilatura", "html", "empty"])
+def test_nothing_to_extract_from(reason: FallbackReason, name: str) -> None:
+    """No extractor is set on an empty body or an image."""
+    result = fall_back(Document(b"\x89PNG\r\n\x1a\n" * 100), Config(fallback=name), reason)
+    assert (result.main_html, result.markdown, result.text) == ("", "", "")
+    assert result.source == "fallback:empty"
+
+
+def to_html(html: str, url: str) -> str:
+    return f"<h1>{url}</h1><p>{len(html)} <b>characters</b></p>"
+
+
+def to_extraction(html: str, url: str) -> Extraction:
+    return Extraction("elsewhere", "Mine", "<p>x</p>", "x", html[:1], "mine", blocks=3)
+
+
+def to_none(html: str, url: str) -> None:
+    return None
+
+
+def test_callable_that_returns_html() -> None:
+    """HTML is the Main-HTML as it is; Markdown and text are made of it."""
+    result = run("<p>four</p>", fallback=to_html)
+    assert result.main_html == f"<h1>{URL}</h1><p>11 <b>characters</b></p>"
+    assert result.markdown is not None
+    assert "**characters**" in result.markdown
+    assert result.text == f"{URL}\n11 characters"
+    assert result.source == "fallback:to_html"
+
+
+def test_callable_that_returns_an_extraction() -> None:
+    """An extraction is taken, but where it comes from is ours to say."""
+    result = run("<p>x</p>", fallback=to_extraction)
+    assert (result.title, result.main_html, result.text, result.blocks) == ("Mine", "<p>x</p>", "<", 3)
+    assert (result.url, result.source) == (URL, "fallback:to_extraction")
+    assert (result.fallback_reason, result.error) == (REASON, "no main block")
+
+
+@pytest.mark.parametrize("nothing", [to_none, lambda html, url: "", lambda html, url: " \n"])
+def test_callable_that_finds_nothing(nothing: object) -> None:
+    result = run("<p>x</p>", fallback=nothing)
+    assert (result.main_html, result.markdown, result.text) == ("", "", "")
+    assert result.error == "no main block"
+
+
+def test_callable_gets_decoded_text_up_to_the_limit() -> None:
+    """Only the first max_bytes of a document go to the fallback."""
+    seen: list[str] = []
+
+    def look(html: str, url: str) -> str:
+        seen.append(html)
+        return "<p>x</p>"
+
+    result = run(("ж" * 100).encode("utf-8"), fallback=look, max_bytes=21)
+    assert seen == ["ж" * 10]
+    assert result.truncated
+    assert not run("ж" * 20, fallback=look, max_bytes=21).truncated
+
+
+def test_an_extraction_of_a_cut_page_is_truncated() -> None:
+    """What a callable returns says that the page was cut, whatever form it has."""
+    assert run("<p>x</p>" * 10, fallback=to_extraction, max_bytes=21).truncated
+    assert not run("<p>x</p>", fallback=to_extraction, max_bytes=21).truncated
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [ValueError("no"), RecursionError("deep"), MemoryError(), KeyError("x"), UnicodeDecodeError("x", b"", 0, 1, "y")],
+)
+def test_fallback_that_raises(
+    problem: Exception, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fallback that raises gives an empty result that says so, and one warning however many pages fail."""
+    monkeypatch.setattr(fallback_module, "_reported", set())
+
+    def fail(html: str, url: str) -> str:
+        raise problem
+
+    with caplog.at_level(logging.INFO):
+        results = [run("<p>x</p>", fallback=fail) for _ in range(3)]
+    for result in results:
+        assert (result.main_html, result.markdown, result.text) == ("", "", "")
+        assert result.source == "fallback:empty"
+        assert result.error is not None
+        assert result.error.startswith("no main block; fallback ")
+        assert type(problem).__name__ in result.error
+    assert len(caplog.records) == 1
+
+
+def test_callable_that_returns_something_else() -> None:
+    result = run("<p>x</p>", fallback=lambda html, url: 3)
+    assert (result.main_html, result.source) == ("", "fallback:empty")
+    assert result.error is not None
+    assert "expected HTML, an Extraction or None (got int)" in result.error
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module of a user's project, by name."""
+    (tmp_path / "my_fallbacks.py").write_text(
+        "def shout(html, url):\n    return '<p>' + url.upper() + '</p>'\n\nLIMIT = 3\n\nclass Thing:\n    pass\n"
+    )
+    (tmp_path / "my_broken_fallbacks.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "my_fallbacks", raising=False)
+    return "my_fallbacks"
+
+
+def test_dotted_path(module: str) -> None:
+    config = Config(fallback=f"{module}.shout")
+    check_fallback(config)
+    result = fall_back(Document("<p>x</p>", URL), config, REASON)
+    assert result.main_html == f"<p>{URL.upper()}</p>"
+    assert result.source == "fallback:my_fallbacks.shout"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("my_fallbacks.whisper", "cannot be imported"),
+        ("my_typo.shout", "cannot be imported .ModuleNotFoundError"),
+        ("my_broken_fallbacks.shout", "cannot be imported .ZeroDivisionError"),
+        ("my_fallbacks.LIMIT", "must name a function"),
+        ("my_fallbacks.Thing", "must name a function"),
+    ],
+)
+@pytest.mark.usefixtures("module")
+def test_wrong_dotted_path(path: str, message: str) -> None:
+    """A path that leads nowhere is found when the crawl starts, and a page that meets it still comes out empty."""
+    config = Config(fallback=path)
+    with pytest.raises(ConfigError, match=message):
+        check_fallback(config)
+    assert fall_back(Document("<p>x</p>", URL), config, REASON).source == "fallback:empty"
+
+
+@pytest.mark.parametrize("fallback", [*FALLBACKS, to_html])
+def test_right_fallbacks_pass_the_check(fallback: object) -> None:
+    check_fallback(Config(fallback=fallback))  # type: ignore[arg-type]
+
+
+def test_what_settings_may_name_is_what_there_is() -> None:
+    assert set(fallback_module.BUILT_IN) == set(FALLBACKS)
+    assert set(PARSING) | set(NOTHING_MEANT) == set(FALLBACKS)
+
+
+def test_a_fallback_whose_extra_is_missing_is_found_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    needy = fallback_module.BUILT_IN["html"]._replace(needs=("no_such_library", "needy"))
+    monkeypatch.setitem(fallback_module.BUILT_IN, "html", needy)
+    with pytest.raises(ConfigError, match=r"needs no_such_library: run 'pip install scrapy-dripper\[needy\]'"):
+        Extractor(Config(fallback="html"))
+
+
+HARD = {
+    "deep": ("<div>" * 5_000 + f"<p>{SENTENCE * 5}</p>", "sandcastle"),
+    "unclosed": ("".join(f"<{'pbiu'[i % 4]}>word{i} " for i in range(20_000)), "word19999"),
+    "attributes": (f"<p {' '.join(f'a{i}=1' for i in range(100_000))}>{SENTENCE * 5}", "sandcastle"),
+    "too deep to recover": ("<div>x " * 301_000, "x"),
+    "end tags alone": ("<div>" * 30_000 + SENTENCE + "</b></i></p>" * 33_000, "sandcastle"),
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+@pytest.mark.parametrize("fallback", ["trafilatura", "html"])
+def test_hard_pages(name: str, fallback: str) -> None:
+    """Pages that break extractors come through the same parser as all others."""
+    html, word = HARD[name]
+    result = run(html, fallback=fallback)
+    assert result.source == f"fallback:{fallback}"
+    assert result.text is not None
+    assert word in result.text
+
+
+@pytest.mark.parametrize("fallback", ["trafilatura", "html"])
+def test_a_page_of_many_elements_is_cut(fallback: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trafilatura is quadratic in the elements of a page: only the first go in, and the result says so."""
+    monkeypatch.setattr(trees, "MAX_ELEMENTS", 100)
+    html = "<html><body><div>" + "".join(f"<p>{SENTENCE}w{i}.</p>" for i in range(200)) + "</div>end</body></html>"
+    result = run(html, fallback=fallback)
+    assert result.truncated
+    assert result.text is not None
+    assert "w96." in result.text
+    assert "w97." not in result.text
+    assert "end" not in result.text
+
+
+@pytest.mark.parametrize("html", ["", "x" * FIRST_PART, b"x" * FIRST_PART])
+def test_a_short_document_is_its_own_first_part(html: str | bytes) -> None:
+    assert first_part(Document(html, URL)) is None
+
+
+@pytest.mark.parametrize("html", ["é" * (FIRST_PART + 1), b"x" * 3 * FIRST_PART])
+def test_the_first_part_is_the_same_document_but_for_its_length(html: str | bytes) -> None:
+    document = Document(html, URL, "utf-8", Config(fallback="html"))
+
+    assert first_part(document) == replace(document, html=html[:FIRST_PART])
+
+
+@pytest.mark.parametrize("fallback", ["trafilatura", "html"])
+def test_a_page_that_takes_too_much_memory_keeps_its_first_part(fallback: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    parse = trees.parse
+
+    def limited(text: str) -> HtmlElement:
+        if len(text) > FIRST_PART:
+            raise MemoryError
+        return parse(text)
+
+    monkeypatch.setattr(trees, "parse", limited)
+    result = run(PAGE + " " * FIRST_PART, fallback=fallback)
+
+    assert result.source == f"fallback:{fallback}"
+    assert result.truncated
+    assert SENTENCE.strip() in (result.text or "")
+    assert result.error == "no main block"
+
+
+def test_where_the_first_part_is_too_much_as_well_the_page_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+
+    def limited(text: str) -> HtmlElement:
+        tried.append(len(text))
+        raise MemoryError
+
+    monkeypatch.setattr(trees, "parse", limited)
+    result = run(PAGE + " " * FIRST_PART)
+
+    assert tried == [len(PAGE) + FIRST_PART, FIRST_PART]
+    assert (result.source, result.text) == ("fallback:empty", "")
+    assert "MemoryError" in (result.error or "")
+
+
+def test_a_callable_that_runs_out_of_memory_is_called_once() -> None:
+    """It is the user's, and gets whole documents."""
+    sizes: list[int] = []
+
+    def hungry(html: str, url: str) -> str:
+        sizes.append(len(html))
+        raise MemoryError
+
+    assert run("x" * 2 * FIRST_PART, fallback=hungry).source == "fallback:empty"
+    assert sizes == [2 * FIRST_PART]

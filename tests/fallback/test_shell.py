@@ -1,0 +1,226 @@
+"""Pages that a script would fill: they are recognised, and the article in their data is read."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from scrapy_dripper import Extraction, Extractor
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document, FallbackReason
+from scrapy_dripper.fallback import fill_shell
+
+FERRY = (
+    "The ferry leaves the northern pier at nine and comes back after dark, and in winter it does not leave at all when "
+    "the wind blows from the west for more than a day."
+)
+CAPTAIN = (
+    "Its captain has crossed the sound eleven thousand times by his own count, which he keeps in a notebook that hangs "
+    "from a nail beside the wheel."
+)
+HTML = f"<p>{FERRY}</p><p>{CAPTAIN}</p>"
+URL = "https://example.com/ferry"
+OTHER = {"title": "Trams", "body": f"<p>{' '.join(f'tram{i}' for i in range(200))}</p>"}
+
+
+def shell(*scripts: str, mount: str = '<div id="root"></div>', title: str = "Ferry times | Sound") -> str:
+    return f"<html><head><title>{title}</title></head><body>{mount}{''.join(scripts)}<script src='/app.js'></script>"
+
+
+def data(value: Any, attributes: str = 'id="__NEXT_DATA__" type="application/json"') -> str:
+    return f"<script {attributes}>{json.dumps(value).replace('</', '<' + chr(92) + '/')}</script>"
+
+
+def linked(value: Any) -> str:
+    return data(value, 'type="application/ld+json"')
+
+
+def pushed(*pieces: str) -> str:
+    """Return a script of Next.js's app router with some of its stream."""
+    text = json.dumps("".join(pieces)).replace("</", "<" + chr(92) + "/")
+    return f"<script>self.__next_f.push([1,{text}])</script>"
+
+
+@pytest.fixture(scope="module")
+def extractor() -> Extractor:
+    return Extractor()
+
+
+def run(extractor: Extractor, html: str, **options: Any) -> Extraction:
+    return extractor.extract([Document(html, URL, config=Config(**options))])[0]
+
+
+POST = {"title": "Ferry times", "body": HTML}
+HOLDING = {
+    "JSON-LD": shell(linked({"@graph": [{"@type": "NewsArticle", "headline": "Ferry times", "articleBody": HTML}]})),
+    "JSON-LD, plain text": shell(linked({"headline": "Ferry times", "articleBody": f"{FERRY}\n\n{CAPTAIN}"})),
+    "Next.js": shell(data({"props": {"pageProps": {"post": POST, "more": [OTHER]}}}), mount='<div id="__next"></div>'),
+    "WordPress in Next.js": shell(
+        data({"page": {"title": {"rendered": "Ferry times"}, "content": {"rendered": HTML}}, "related": [OTHER]})
+    ),
+    "Next.js, app router": shell(
+        pushed('1:"$Sreact.fragment"\n2:I[5244,[],"Page"]\n', "5:T"),
+        pushed(f"{len(HTML.encode()):x},{HTML[:60]}"),
+        pushed(HTML[60:], '0:["$","$L2",null,{"post":{"title":"Ferry times","body":"$5"}}]\n'),
+        mount="<div hidden=''></div><div id='app'></div>",
+    ),
+    "Nuxt 3": shell(data([{"post": 1}, {"title": 2, "body": 3}, "Ferry times", HTML], 'id="__NUXT_DATA__"')),
+    "Remix": shell(f"<script>window.__remixContext = {json.dumps({'data': POST})};</script>".replace("</p", "<\\/p")),
+    "blocks": shell(
+        data(
+            {
+                "post": {
+                    "title": "Ferry times",
+                    "content": [{"type": "p", "text": FERRY}, {"type": "p", "text": CAPTAIN}],
+                }
+            }
+        )
+    ),
+    "Portable Text": shell(
+        data(
+            {
+                "title": "Ferry times",
+                "body": [
+                    {"children": [{"_type": "span", "text": FERRY[:50]}, {"_type": "span", "text": FERRY[50:]}]},
+                    {"children": [{"_type": "span", "text": CAPTAIN}]},
+                ],
+            }
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("html", HOLDING.values(), ids=HOLDING)
+def test_the_article_in_the_data_of_a_page_is_read(extractor: Extractor, html: str) -> None:
+    found = run(extractor, html)
+    assert (found.source, found.fallback_reason) == ("fallback:embedded", FallbackReason.JS_SHELL)
+    assert found.markdown == f"# Ferry times\n\n{FERRY}\n\n{CAPTAIN}"
+    assert found.title == "Ferry times | Sound"
+    assert found.error == "a script would fill the page; the text comes from the data in it"
+
+
+@pytest.mark.parametrize("fallback", ["none", "empty"])
+def test_it_is_not_read_where_the_fallback_is_nothing(extractor: Extractor, fallback: str) -> None:
+    found = run(extractor, HOLDING["JSON-LD"], fallback=fallback)
+    assert found.is_empty
+    assert found.fallback_reason is FallbackReason.JS_SHELL
+
+
+def test_without_the_headline_where_that_is_not_wanted(extractor: Extractor) -> None:
+    assert run(extractor, HOLDING["JSON-LD"], title="drop").markdown == f"{FERRY}\n\n{CAPTAIN}"
+
+
+def test_several_articles_of_which_none_is_the_pages_are_no_article(extractor: Extractor) -> None:
+    html = shell(data([{"title": "Ferries", "body": HTML}, {"title": "Buses", "body": f"<p>{CAPTAIN} {FERRY}</p>"}]))
+    found = run(extractor, html)
+    assert found.is_empty
+    assert found.fallback_reason is FallbackReason.JS_SHELL
+
+
+WAITING = {
+    "an empty mount": shell(),
+    "one that loads": shell(mount='<div id="app"><p>Loading, please wait</p></div>'),
+    "its own element": shell(mount="<app-root></app-root>"),
+    "a notice": shell(mount="<noscript>You need to enable JavaScript to run this app.</noscript><div id='x'></div>"),
+    "a visible notice": shell(mount="<p>This site requires JavaScript.</p>"),
+    "nothing but scripts": shell(mount=""),
+}
+
+
+@pytest.mark.parametrize("html", WAITING.values(), ids=WAITING)
+def test_a_page_that_waits_for_its_script_is_empty_and_says_so(extractor: Extractor, html: str) -> None:
+    found = run(extractor, html)
+    assert found.is_empty
+    assert found.fallback_reason is FallbackReason.JS_SHELL
+    assert found.error is not None
+    assert "scrapy-playwright" in found.error
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<title>404 Not Found</title><h1>Not Found</h1><p>The page was not found.</p><script src='/a.js'></script>",
+        "<title>Nothing</title><body><img src='/a.png'>",
+        shell(mount=f"<div id='root'></div><article><h1>Ferry times</h1>{HTML * 3}</article>"),
+    ],
+    ids=["error", "no script", "content beside the mount"],
+)
+def test_other_pages_are_no_shells(extractor: Extractor, html: str) -> None:
+    assert run(extractor, html).fallback_reason is not FallbackReason.JS_SHELL
+
+
+def test_what_is_in_the_data_is_as_safe_as_a_page(extractor: Extractor) -> None:
+    evil = HTML + "<script>alert(1)</script><img src=x onerror=alert(1)><a href='javascript:alert(1)'>a</a>"
+    found = run(extractor, shell(data({"title": "Ferry times <script>", "body": evil}), title="Ferry times script"))
+    assert found.source == "fallback:embedded"
+    assert found.main_html is not None
+    for bad in ("<script", "onerror", "javascript:"):
+        assert bad not in found.main_html
+        assert bad not in (found.markdown or "")
+
+
+BAD = {
+    "broken": "{",
+    "deep": "[" * 100_000,
+    "deep objects": '{"body":' * 900 + json.dumps("word " * 10_000) + "}" * 900,
+    "many": json.dumps([{"body": f"{FERRY} {CAPTAIN} {i}"} for i in range(5_000)]),
+    "a number": "1e999",
+    "a surrogate": json.dumps({"title": "Ferry times", "body": "\ud800 " + HTML}),
+    "keys": json.dumps({"body" * 100_000: HTML, "": 1}),
+}
+
+
+@pytest.mark.parametrize("text", BAD.values(), ids=BAD)
+@pytest.mark.parametrize("kind", ['id="__NEXT_DATA__"', 'id="__NUXT_DATA__"', 'type="application/ld+json"'])
+def test_data_of_any_kind_make_no_trouble(extractor: Extractor, kind: str, text: str) -> None:
+    """They are read or passed over, and the texts that are looked at are bounded."""
+    found = run(extractor, shell(f"<script {kind}>{text}</script>".replace("</p", "<\\/p")))
+    assert found.fallback_reason is FallbackReason.JS_SHELL
+    if found.markdown:
+        found.markdown.encode()
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ["1:T", "5,ab"],
+        ["1:Tffffffff,abc"],
+        ["1:[[[["],
+        ["1:" + "[" * 100_000 + "\n"],
+        ["0:{}\n" * 50_000],
+        [f'1:T{len(HTML):x},{HTML}0:["$1","$1","$2",{{"body":["$1"]}}]'],
+        ["\ud800", "x:[]"],
+    ],
+)
+def test_streams_of_any_kind_make_no_trouble(extractor: Extractor, pieces: list[str]) -> None:
+    found = run(extractor, shell("<script>self.__next_f.push(0)</script>", *map(pushed, pieces)))
+    assert found.fallback_reason is FallbackReason.JS_SHELL
+    (found.markdown or "").encode()
+
+
+def test_ten_thousand_places_for_a_script_take_linear_time() -> None:
+    deep = "<div id=root>" * 3_000 + "text of a page that is no shell" + "</div>" * 3_000
+    assert fill_shell(Document(shell(mount=deep), URL), Config()) is None
+
+
+def test_a_crawl_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.statscollectors import MemoryStatsCollector
+
+    from scrapy_dripper.crawl.stats import CrawlStats
+
+    crawler = Crawler(Spider, {"TELNETCONSOLE_ENABLED": False})
+    crawler.stats = MemoryStatsCollector(crawler)
+    stats = CrawlStats(crawler)
+    found = Extractor().extract([Document(shell(), URL)])[0]
+    with caplog.at_level(logging.WARNING):
+        stats.page(found)
+        stats.page(found)
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.startswith(f"{URL} is empty until a script fills it: let a browser download such pages")
+    assert crawler.stats is not None
+    assert crawler.stats.get_value("dripper/fallback/js_shell") == 2

@@ -1,0 +1,132 @@
+"""Every type of item is handled wherever items are told by their types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any, get_args
+
+import pytest
+
+from scrapy_dripper.output.chunks import chunks
+from scrapy_dripper.output.content_json import from_json, to_json
+from scrapy_dripper.output.content_list import only
+from scrapy_dripper.output.cuts import cut
+from scrapy_dripper.output.items import (
+    Audio,
+    Cell,
+    CodeBlock,
+    Footnote,
+    Footnotes,
+    Formula,
+    Image,
+    Item,
+    Items,
+    Link,
+    List,
+    ListItem,
+    Paragraph,
+    Quote,
+    Rule,
+    Runs,
+    Table,
+    Text,
+    Title,
+    Video,
+    inside,
+)
+from scrapy_dripper.output.markdown import markdown
+from scrapy_dripper.output.outlinks import outlinks
+from scrapy_dripper.output.tables.html import table_html
+from scrapy_dripper.output.tables.linear import linear
+from scrapy_dripper.output.text import plain_text
+
+URL = "https://example.org/a"
+
+
+def linked(text: str) -> Runs:
+    return (Link(f"{URL}#{text}", (Text(text),)),)
+
+
+WORD = Paragraph(linked("word"))
+EXAMPLES: dict[type, Item] = {
+    Title: Title(2, (Text("word"),)),
+    Paragraph: WORD,
+    CodeBlock: CodeBlock("word"),
+    Formula: Formula("word", "annotation", display=True),
+    Table: Table(((Cell((WORD,)), Cell(())),), caption=linked("caption")),
+    List: List("definition", (ListItem((WORD,), (linked("term"),)),)),
+    Image: Image(URL, caption=linked("caption")),
+    Video: Video(URL, title="word", caption=linked("caption")),
+    Audio: Audio(URL, title="word", caption=linked("caption")),
+    Quote: Quote((WORD,), caption=linked("caption")),
+    Rule: Rule(),
+    Footnotes: Footnotes((Footnote("1", (WORD,)),)),
+}
+"""An item of each type; what it holds has a link each."""
+
+
+def test_there_is_an_example_of_each_type() -> None:
+    """A new type fails here first. The docstring of ``items`` says where else it has to be known."""
+    assert set(EXAMPLES) == set(get_args(Item))
+
+
+def in_a_table(item: Item) -> Table:
+    return Table(((Cell((item,)), Cell(())),), simple=False)
+
+
+HANDLERS: dict[str, Callable[[Item], Any]] = {
+    "inside": inside,
+    "text": lambda item: plain_text((item,)),
+    "Markdown": lambda item: markdown((item,)),
+    "links": lambda item: outlinks((item,)),
+    "chunks": lambda item: chunks((item,), URL, size=50),
+    "parts": lambda item: cut(item, lambda _items, _share: False),
+    "HTML": lambda item: table_html(in_a_table(item)),
+    "a line of a cell": lambda item: linear(in_a_table(item)),
+    "no images": lambda item: only((item,), [kind.type for kind in EXAMPLES if kind is not Image]),
+    "JSON": lambda item: from_json(json.loads(json.dumps(to_json((item,))))),
+}
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+@pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.__name__)
+def test_each_type_is_handled(kind: type, handler: str) -> None:
+    HANDLERS[handler](EXAMPLES[kind])
+
+
+@pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.__name__)
+def test_no_word_is_lost(kind: type) -> None:
+    """The text of an item is in each form of it, and so are the links of all that it holds."""
+    item = EXAMPLES[kind]
+    if kind in (Image, Rule):
+        return
+    assert "word" in markdown((item,))
+    assert "word" in table_html(in_a_table(item))
+    words = [name for name in ("caption", "term", "word") if f"#{name}" in json.dumps(to_json((item,)))]
+    assert [link.text for link in outlinks((item,))] == words
+
+
+def test_inside_has_terms_and_captions() -> None:
+    def texts(items: Items) -> tuple[str, ...]:
+        return tuple(plain_text((item,)) for item in items)
+
+    found = {kind: texts(tuple(inside(item))) for kind, item in EXAMPLES.items()}
+    assert found == {
+        **dict.fromkeys((Title, Paragraph, CodeBlock, Formula, Rule), ()),
+        **dict.fromkeys((Image, Video, Audio), ("caption",)),
+        **dict.fromkeys((Table, Quote), ("caption", "word")),
+        List: ("term", "word"),
+        Footnotes: ("word",),
+    }
+
+
+def test_a_type_that_nothing_handles_is_an_error() -> None:
+    with pytest.raises(AssertionError, match="Strange"):
+        inside(type("Strange", (), {})())
+
+
+def test_the_schema_knows_each_type() -> None:
+    schema = json.loads(files("scrapy_dripper.output").joinpath("content_list.schema.json").read_text("utf-8"))
+    assert set(schema["$defs"]["item"]["properties"]["type"]["enum"]) == {kind.type for kind in EXAMPLES}
