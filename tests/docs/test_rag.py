@@ -18,7 +18,7 @@ import pytest
 apsw = pytest.importorskip("apsw")
 pytest.importorskip("sqlite_vec")
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guides" / "rag.md"
 sys.path.insert(0, str(ROOT / "example_project"))
 
