@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,7 +10,6 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
-from w3lib.url import canonicalize_url
 
 from scrapy_dripper.sites.places import HASH, Hashes, parts_of
 
@@ -21,6 +19,8 @@ MOST_HOSTS = 512
 """Hosts in a memory. The one that was not seen for longest makes room for a new one."""
 MOST_TEXTS = 4_096
 """Texts of a host. Those that were seen on the fewest pages make room for new ones, the oldest first."""
+KEPT_TEXTS = 3_072
+"""Texts of a host that are left when it has too many."""
 MOST_PAGES = 1_024
 """Pages of a host that are recognised when they come again. After as many pages, all counts are halved, so that the
 memory follows a site that changes."""
@@ -63,7 +63,7 @@ class Host:
         again = bool((self.seen == page).any())
         if not again:
             self.seen = np.append(self.seen, page)[-MOST_PAGES:]
-        if again or (len(main) and np.isin(main, self.texts).mean() >= SAME):
+        if again or (len(main) and self._has(main, np.searchsorted(self.texts, main)).mean() >= SAME):
             return False
         self.clock += 1
         self.pages += 1
@@ -74,20 +74,28 @@ class Host:
             self._keep(self.counts > 0)
         return True
 
-    def _count(self, new: Hashes) -> None:
-        old = np.isin(self.texts, new, assume_unique=True)
-        self.counts[old] += np.uint16(1)
-        self.last[old] = self.clock
-        new = np.setdiff1d(new, self.texts, assume_unique=True)
-        texts = np.concatenate([self.texts, new])
-        counts = np.concatenate([self.counts, np.ones(len(new), dtype=np.uint16)])
-        last = np.concatenate([self.last, np.full(len(new), self.clock, dtype=np.uint32)])
-        # Sorted by count, then by time, then by hash, so that what is kept depends on nothing else.
-        kept = np.lexsort((texts, last, counts))[-MOST_TEXTS:]
-        order = kept[np.argsort(texts[kept])]
-        self.texts, self.counts, self.last = texts[order], counts[order], last[order]
+    def _count(self, page: Hashes) -> None:
+        """Count the texts of a page, sorted and each of them once."""
+        at = np.searchsorted(self.texts, page)
+        old = self._has(page, at)
+        self.counts[at[old]] += np.uint16(1)
+        self.last[at[old]] = self.clock
+        at, new = at[~old], page[~old]
+        self.texts = np.insert(self.texts, at, new)
+        self.counts = np.insert(self.counts, at, np.uint16(1))
+        self.last = np.insert(self.last, at, np.uint32(self.clock))
+        if len(self.texts) > MOST_TEXTS:
+            # By count, then by time, then by hash, so that what is kept depends on nothing else.
+            self._keep(np.sort(np.lexsort((self.texts, self.last, self.counts))[-KEPT_TEXTS:]))
 
-    def _keep(self, which: npt.NDArray[np.bool_]) -> None:
+    def _has(self, page: Hashes, at: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+        """Return which hashes are known, given where they belong."""
+        if not len(self.texts):
+            return np.zeros(len(page), dtype=np.bool_)
+        known: npt.NDArray[np.bool_] = self.texts[np.minimum(at, len(self.texts) - 1)] == page
+        return known
+
+    def _keep(self, which: npt.NDArray[np.bool_ | np.intp]) -> None:
         self.texts, self.counts, self.last = self.texts[which], self.counts[which], self.last[which]
 
 
@@ -150,9 +158,7 @@ def host_of(url: str) -> str:
 
 
 def _address(url: str) -> np.uint64:
-    """Return the hash of a URL. Fragments and the order of parameters make no difference."""
-    with contextlib.suppress(ValueError):
-        url = canonicalize_url(url)
-    data = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=HASH.itemsize).digest()
+    """Return the hash of a URL without its fragment."""
+    data = blake2b(url.partition("#")[0].encode("utf-8", "surrogatepass"), digest_size=HASH.itemsize).digest()
     address: np.uint64 = np.frombuffer(data, dtype=HASH)[0]
     return address

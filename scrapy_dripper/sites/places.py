@@ -35,17 +35,17 @@ def places(page: Page) -> Hashes:
     names: dict[int, bytes] = {}
     found = []
     for text, node in zip(page.blocks.text, page.blocks.context.tolist(), strict=True):
-        about = blake2b(digest_size=HASH.itemsize)
+        parts = []
         for _ in range(AROUND):
             if node < 0:
                 break
             signature = signatures[node]
             if signature not in names:
                 names[signature] = _name(tree.nodes[node].tag, tree.nodes[node].get("class") or "")
-            about.update(names[signature])
+            parts.append(names[signature])
             node = parents[node]
-        about.update(b"\0" + " ".join(text.split()).encode("utf-8", "surrogatepass"))
-        found.append(about.digest())
+        parts.append(b"\0" + text.encode("utf-8", "surrogatepass"))
+        found.append(blake2b(b"".join(parts), digest_size=HASH.itemsize).digest())
     return np.frombuffer(b"".join(found), dtype=HASH)
 
 
@@ -59,9 +59,10 @@ def digest(found: Hashes, main: Bools) -> bytes:
 
     Both arrays have shape (n,). Every hash is in it once.
     """
-    kept = np.unique(found[main])[:MOST_PLACES]
-    others = np.setdiff1d(found, kept)[: MOST_PLACES - len(kept)]
-    return np.concatenate([np.array([len(kept)], dtype=HASH), kept, others]).astype(HASH).tobytes()
+    own = set(found[main].tolist())  # a few hundred, for which sets are faster than arrays
+    kept = sorted(own)[:MOST_PLACES]
+    others = sorted(set(found.tolist()) - own)[: MOST_PLACES - len(kept)]
+    return np.array([len(kept), *kept, *others], dtype=HASH).tobytes()
 
 
 def hashes(data: bytes) -> Hashes:
