@@ -27,8 +27,7 @@ EXAMPLES = """\
 examples:
   scrapy-dripper doctor        in the folder of a Scrapy project, it also checks its settings and those of its spiders
 
-The command changes nothing and needs no network. With DRIPPER_ENGINE = 'qwen3' or 'encoder' in the project, it loads
-that model.
+The command changes nothing and needs no network. It loads the model that DRIPPER_ENGINE names in the project.
 
 exit codes: 0 ready, 1 something is wrong (each line that begins with "wrong" says what to do), 2 wrong usage,
 130 Ctrl-C

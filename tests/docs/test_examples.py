@@ -1,7 +1,7 @@
 """The examples of the documents: with the bundled model, what they show is what comes out.
 
 Spiders and stats are tested in :mod:`tests.crawl.test_docs`, the example project's table in
-:mod:`tests.test_example_project`.
+:mod:`tests.example_project.test_example_project`.
 """
 
 from __future__ import annotations

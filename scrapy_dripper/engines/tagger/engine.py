@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
-from scrapy_dripper.engines.tagger.decode import Decoding, decode, without_holes
+from scrapy_dripper.engines.tagger.decision import DecisionRule, decide, without_holes
 from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.influence import CORRECTIONS, influences
 from scrapy_dripper.engines.tagger.learnt import Learnt
@@ -29,7 +29,7 @@ def choose(
     page: Page,
     probabilities: npt.NDArray[np.float32],
     size: npt.NDArray[np.float32],
-    decoding: Decoding,
+    rule: DecisionRule,
     types: npt.NDArray[np.float32],
 ) -> npt.NDArray[np.bool_]:
     """Return which of a page's n blocks are main: by expected F1, and then by the rules of this package.
@@ -37,8 +37,8 @@ def choose(
     ``types`` are the probabilities of the page types, of shape (types,). All other arrays have shape (n,); ``size`` is
     in words. Twins are removed last, so that no other rule adds them again.
     """
-    recall_weight = decoding.recall_of(types, page.wishes.favor)
-    main = without_holes(probabilities, decode(probabilities, size, recall_weight, decoding.min_words))
+    recall_weight = rule.recall_of(types, page.wishes.favor)
+    main = without_holes(probabilities, decide(probabilities, size, recall_weight, rule.min_words))
     main = with_little(page, probabilities, main)
     main = with_alike(page, probabilities, with_whole(page, probabilities, main))
     main = with_headings(page, probabilities, main)
@@ -75,11 +75,11 @@ class Tagger:
         if self._learnt:
             corrected = self._learnt.corrected(pages, answer.probabilities, batch.edges)
             answer = replace(answer, probabilities=corrected)
-        decoding = self._model.manifest.decoding
+        rule = self._model.manifest.decoding
         edges = zip(batch.edges[:-1].tolist(), batch.edges[1:].tolist(), strict=True)
         parts = [(answer.probabilities[a:b], batch.size[a:b]) for a, b in edges]
         mains = [
-            choose(page, p, size, decoding, types)
+            choose(page, p, size, rule, types)
             for page, (p, size), types in zip(pages, parts, answer.types, strict=True)
         ]
         quality = self._model.quality(batch, answer, np.concatenate(mains))
