@@ -8,9 +8,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from shards import HTML, document, record, structured, write
 
 from scrapy_dripper.cli import main
+from tests.corpus.shards import HTML, document, record, structured, write
 
 pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra [corpus]")
 pytest.importorskip("datatrove", reason="needs the extra [corpus]")
