@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -122,6 +124,45 @@ def test_what_was_killed_goes_on_where_it_was(tmp_path: Path, victim: str) -> No
     assert all(row["text"] for row in table(tmp_path / "out"))
     assert done.read_text() == "x"
     assert "12 pages, 12 with content" in said
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
+def test_whatever_is_killed_and_whenever_all_pages_are_there(tmp_path: Path) -> None:
+    """With kill -9 of the command, a task, or one of its workers, at any moment, and several times."""
+    chance = random.Random()
+    pages = structured(48)
+    shards(tmp_path / "in", pages, 4)
+    arguments = (tmp_path / "in", "-o", tmp_path / "out", "--workers", 2, "--processes", 1)
+    killed = []
+    for _ in range(3):
+        process = command(*arguments)
+        time.sleep(chance.uniform(0.5, 8))
+        victim = chance.choice([process.pid, *descendants(process.pid)])
+        killed.append("command" if victim == process.pid else "task or worker")
+        with suppress(ProcessLookupError):
+            os.kill(victim, signal.SIGKILL)
+        if victim == process.pid:
+            process.communicate(timeout=PATIENCE)
+        else:
+            assert result(process)[0] == 0, killed
+
+    code, said = result(command(*arguments))
+
+    assert code == 0, said
+    rows = table(tmp_path / "out")
+    assert Counter(row["url"] for row in rows) == Counter(url for url, _ in pages), killed
+    assert all(row["text"] and row["source"] == "tagger" for row in rows), killed
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes that a process has started, and those that they have."""
+    try:
+        children = [
+            int(one) for file in Path(f"/proc/{pid}/task").glob("*/children") for one in file.read_text().split()
+        ]
+    except OSError:
+        return []
+    return [*children, *(other for one in children for other in descendants(one))]
 
 
 def test_a_task_that_always_dies_is_named_and_the_others_are_done(tmp_path: Path) -> None:
