@@ -192,10 +192,10 @@ def test_backpressure() -> None:
         waiting = asyncio.ensure_future(one.batcher.wait_for_capacity())
         await asyncio.sleep(0)
         one.settle(one.lane.jobs[0])
-        await asyncio.wait_for(waiting, 1)
-
-        assert one.observer.held == 2
         assert not await waits(one.batcher.wait_for_capacity())
+
+        assert waiting.done()
+        assert one.observer.held == 2
 
     run(crawl())
 

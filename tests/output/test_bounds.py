@@ -20,8 +20,9 @@ from scrapy_dripper.output.items import Cell, Paragraph, Table, Text
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.tables.linear import linear
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.testing import FakeEngine
 from tests.output.test_markdown_properties import pages
-from tests.security.checks import AllMain, Silent
+from tests.security.checks import Silent
 
 URL = "https://example.org/" + "path/" * 300
 FACTOR = Config().max_output
@@ -57,7 +58,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 @cache
 def extractor(way: str) -> Extractor:
-    engine = Silent() if way in ("html", "trafilatura") else AllMain()
+    engine = Silent() if way in ("html", "trafilatura") else FakeEngine()
     return Extractor(Config(sandbox="never", **WAYS[way]), engine=engine)
 
 
@@ -93,7 +94,7 @@ def test_no_form_is_longer_than_its_bound(name: str, way: str) -> None:
 def test_what_is_over_says_which_setting_it_is_over() -> None:
     """Before a fallback, which is cut for the same reason, as its meta says."""
     page = PAGES["formats around paragraphs"]
-    (found,) = Extractor(Config(fallback="html"), engine=AllMain()).extract([page])
+    (found,) = Extractor(Config(fallback="html"), engine=FakeEngine()).extract([page])
 
     assert found.fallback_reason is FallbackReason.OVERSIZE
     assert found.error == (
@@ -106,7 +107,7 @@ def test_what_is_over_says_which_setting_it_is_over() -> None:
 
 def test_what_is_over_can_be_cut() -> None:
     page = PAGES["formats around paragraphs"]
-    (found,) = Extractor(Config(oversize="truncate"), engine=AllMain()).extract([page])
+    (found,) = Extractor(Config(oversize="truncate"), engine=FakeEngine()).extract([page])
 
     assert found.fallback_reason is None
     assert found.truncated
@@ -117,7 +118,9 @@ def test_what_is_over_can_be_cut() -> None:
 def test_what_cannot_be_cut_comes_out_empty() -> None:
     """With the reason; one text is its own first part."""
     page = f"<table><tr><th rowspan=2>a<th>b<tr><td>{'$' * 5_000}</table>"
-    (found,) = Extractor(Config(oversize="truncate", max_output=1, fallback="empty"), engine=AllMain()).extract([page])
+    (found,) = Extractor(Config(oversize="truncate", max_output=1, fallback="empty"), engine=FakeEngine()).extract(
+        [page]
+    )
 
     assert (found.main_html, found.markdown, found.text) == ("", "", "")
     assert found.fallback_reason is FallbackReason.OVERSIZE
@@ -127,7 +130,7 @@ def test_what_cannot_be_cut_comes_out_empty() -> None:
 def test_a_request_may_have_a_bound_of_its_own() -> None:
     page = PAGES["formats around paragraphs"]
     config = Config(fallback="empty")
-    engine = Extractor(config, engine=AllMain())
+    engine = Extractor(config, engine=FakeEngine())
     two = engine.extract([Document(page), Document(page, config=config.override({"max_output": 1_000}))])
 
     assert [one.fallback_reason for one in two] == [FallbackReason.OVERSIZE, None]
@@ -135,7 +138,7 @@ def test_a_request_may_have_a_bound_of_its_own() -> None:
 
 def test_few_words_have_room() -> None:
     """A page of a few characters counts as one of a thousand."""
-    (found,) = Extractor(engine=AllMain()).extract([Document("<p>a <a href=x>b</a>", URL)])
+    (found,) = Extractor(engine=FakeEngine()).extract([Document("<p>a <a href=x>b</a>", URL)])
 
     assert found.fallback_reason is None
     assert found.markdown == f"a [b]({URL}x)"
@@ -144,7 +147,7 @@ def test_few_words_have_room() -> None:
 
 def test_links_stay_as_they_are_where_they_would_multiply() -> None:
     """The first are absolute, and all are there."""
-    (found,) = Extractor(engine=AllMain()).extract([Document("<p><a href=page>words</a>" * 2_000, URL)])
+    (found,) = Extractor(engine=FakeEngine()).extract([Document("<p><a href=page>words</a>" * 2_000, URL)])
     markdown = found.markdown or ""
 
     assert markdown.startswith(f"[words]({URL}page)\n")
