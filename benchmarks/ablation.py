@@ -34,7 +34,7 @@ from scrapy_dripper.dataset.neutral import neutral_prf
 from scrapy_dripper.dataset.pages import Sample
 from scrapy_dripper.dataset.sets import SetChoice, load_sets
 from scrapy_dripper.engines.tagger import engine
-from scrapy_dripper.engines.tagger.decode import Decoding, decode
+from scrapy_dripper.engines.tagger.decision import DecisionRule, decide
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.training import fit, stack
@@ -160,12 +160,12 @@ class Lab:
 
     def score(self, p: Probabilities, types: Probabilities | None) -> Scores:
         """Return word F1 by page, block by block. Without types, all pages have the weight of recall of articles."""
-        decoding, found = Decoding(), {}
+        rule, found = DecisionRule(), {}
         for name, own in self.calibrated(p).items():
             if name in self.samples:
                 one = self.examples[name]
-                weight = decoding.recall_weights["article"] if types is None else decoding.recall_of(types[name][0])
-                main = decode(own, one.features.size, weight, decoding.min_words)
+                weight = rule.recall_weights["article"] if types is None else rule.recall_of(types[name][0])
+                main = decide(own, one.features.size, weight, rule.min_words)
                 found[name] = _f1(self.samples[name], one.texts, main)
         return found
 
@@ -211,7 +211,7 @@ def _without_each(task: tuple[Sample, npt.NDArray[np.float32], npt.NDArray[np.fl
             engine, what, lambda *arguments: arguments[-1]
         )  # every rule takes the labels as its last argument
         with left_out if what else contextlib.nullcontext():
-            main = engine.choose(page, p, size, Decoding(), types)
+            main = engine.choose(page, p, size, DecisionRule(), types)
         found[what] = _f1(sample, page.blocks.text, main)
     return found
 

@@ -34,7 +34,7 @@ from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.blocks import cut
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
 
@@ -68,7 +68,7 @@ class Steps:
         self.milliseconds = dict.fromkeys(STEPS, 0.0)
         self.page = None
         self._last = time.process_time()
-        decoded = self._took("decode", decode(html))
+        decoded = self._took("decode", decode_html(html))
         tree = self._took("parse", parse(decoded))
         page = self._took("blocks", cut(tree, ""))
         if len(page.blocks) == 0:
@@ -76,8 +76,8 @@ class Steps:
         self.page = page
         batch = self._took("features", features([page]))
         answer = self._took("model", self.model(batch))
-        p, decoding = answer.probabilities, self.model.manifest.decoding
-        chosen = choose(page, p, batch.size, decoding, answer.types[0])
+        p, rule = answer.probabilities, self.model.manifest.decoding
+        chosen = choose(page, p, batch.size, rule, answer.types[0])
         self.model.quality(batch, answer, chosen)
         labels = self._took("labels", with_headline(page, p, chosen, "keep"))
         if not labels.any():

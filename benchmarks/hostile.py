@@ -145,7 +145,7 @@ def limits(folder: Path) -> str:
     """Return the maximum among real pages of everything that is limited, and the share that goes through the worker."""
     from scrapy_dripper.config import Config
     from scrapy_dripper.page.blocks import cut
-    from scrapy_dripper.page.decode import decode
+    from scrapy_dripper.page.charset import decode_html
     from scrapy_dripper.page.limits import count
     from scrapy_dripper.page.parse import parse
     from scrapy_dripper.workers.danger import is_dangerous
@@ -159,7 +159,7 @@ def limits(folder: Path) -> str:
         start = time.process_time()
         dangerous += is_dangerous(data)
         seconds.append(time.process_time() - start)
-        root = parse(decode(data))
+        root = parse(decode_html(data))
         found = [len(data), *count(root), max(len(node.attrib) for node in root.iter())]
         page = cut(root)
         found += [int(page.tree.depth.max()) + 1, len(page.blocks)]

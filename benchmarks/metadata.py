@@ -27,7 +27,7 @@ from trafilatura.metadata import extract_metadata
 from trafilatura.utils import load_html
 
 from scrapy_dripper.page import metadata_of
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 
 OURS, PEER, FAST = "scrapy-dripper", "Trafilatura", "Trafilatura, fast"
@@ -66,7 +66,7 @@ def peer(extensive: bool) -> Callable[[HtmlElement, str], Found]:
 
 
 CONTESTANTS: dict[str, tuple[Callable[[bytes], Any], Callable[[Any, str], Found]]] = {
-    OURS: (lambda html: parse(decode(html, None)), ours),
+    OURS: (lambda html: parse(decode_html(html, None)), ours),
     PEER: (load_html, peer(True)),
     FAST: (load_html, peer(False)),
 }

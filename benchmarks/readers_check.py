@@ -25,7 +25,7 @@ from scrapy_dripper.dataset.neutral import neutral_prf, page_title
 from scrapy_dripper.dataset.pages import DataError, Sample
 from scrapy_dripper.dataset.sets import SetChoice, load_set
 from scrapy_dripper.page.blocks import cut
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.parse import parse
 
@@ -83,7 +83,7 @@ def listing(html: bytes, url: str, texts: Mapping[str, str]) -> str:
     A lower-case initial means that the output may have another block with the same words instead. The tag of a block
     that is hidden without a script is followed by ``h``.
     """
-    page = cut(parse(decode(html, None)), url)
+    page = cut(parse(decode_html(html, None)), url)
     found = {name[0]: align(page.blocks.text, text) for name, text in texts.items()}
     lines = []
     for i, (text, leaf) in enumerate(zip(page.blocks.text, page.blocks.leaf.tolist(), strict=True)):

@@ -31,7 +31,7 @@ from scrapy_dripper.extraction import Document
 from scrapy_dripper.output import write
 from scrapy_dripper.output.code.language import normalised
 from scrapy_dripper.page import Page, read
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.page import Flag
 
 ROOT = Path(__file__).parents[1]
@@ -255,7 +255,7 @@ class Benchmark:
         """Count the elements that come back from a page."""
         document = Document(data, page["url"])
         cut = read(document, self.config)
-        source = decode(data)
+        source = decode_html(data)
         gold = gold_of(page, source)
         found = {
             TAGGER: self._labels(cut),

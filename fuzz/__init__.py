@@ -1,1 +1,1 @@
-"""Fuzzing of the whole way of a page: random damage to real pages, and what must be true of every extraction."""
+"""Fuzz complete extractions: random damage to real pages, and checks that every extraction must pass."""

@@ -19,13 +19,13 @@ from fuzz.seeds import ROOT, write_seeds
 from fuzz.state import Shared, State, cpu_seconds, resident
 
 MOST_MEMORY = 2_500_000_000
-"""Bytes that the fuzzing process may have; what takes more is a finding, and the process begins again."""
+"""Memory limit of the fuzzing process, in bytes. Inputs that take more are findings, and the process is restarted."""
 
 _coverage = re.compile(rb"\bcov: (\d+) ft: (\d+) corp: (\d+)").search
 
 
 class Watch:
-    """Start the fuzzing process, show how far it is, and start it again after an input that stops it."""
+    """Starts the fuzzing process, shows its progress, and restarts it after an input that stops it."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder = folder
@@ -36,7 +36,7 @@ class Watch:
         self.process: subprocess.Popen[bytes] | None = None
 
     def run(self, seconds: float) -> None:
-        """Fuzz for so long."""
+        """Fuzz for a number of seconds."""
         start = shown = time.monotonic()
         before = self.shared.read().inputs
         terminal = sys.stderr.isatty()
@@ -73,7 +73,7 @@ class Watch:
         threading.Thread(target=self._listen, args=(self.process,), daemon=True).start()
 
     def _listen(self, process: subprocess.Popen[bytes]) -> None:
-        """Read what libFuzzer says of coverage; keep the rest for those who look for why a process ended."""
+        """Read the coverage that libFuzzer reports. Keep its other output, which shows why a process ended."""
         assert process.stdout is not None
         with (self.folder / "log").open("ab") as log:
             for line in process.stdout:
@@ -87,7 +87,7 @@ class Watch:
                         self.first_coverage = self.first_coverage or self.coverage
 
     def _check_present(self) -> None:
-        """End the process if its present input takes too long or too much."""
+        """End the process if its current input takes too much time or memory."""
         process = self.process
         state = self.shared.read()
         if process is None or process.poll() is not None:
@@ -109,7 +109,7 @@ class Watch:
         self._stop()
 
     def _died(self) -> None:
-        """Keep the input that the process ended with, if it ended within one."""
+        """Keep the input during which the process ended, if there is one."""
         state = self.shared.read()
         if self.process is not None and state.started:
             self._save(f"died{self.process.returncode}", f"the process ended with {self.process.returncode}")
@@ -133,7 +133,7 @@ class Watch:
 
 
 def main() -> int:
-    """Fuzz, then make what was found small; return 1 if there is anything."""
+    """Fuzz, and then minimise the findings. Return 1 if there are any."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description="Fuzz the extraction of main content.")
     parser.add_argument("--minutes", type=float, default=10.0, help="how long (default: %(default)s)")
     parser.add_argument(

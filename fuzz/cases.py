@@ -1,4 +1,4 @@
-"""A case: one document with the options, the engine and the labels that it is tried with, and its form as bytes."""
+"""A case: one document with its options, engine and labels, and the encoding of a case as bytes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 from scrapy_dripper.config import CONTENT_TYPES, Config
 
 HEADER = 12
-"""Bytes before the document: one for each choice, so that a fuzzer can change it alone."""
+"""Number of bytes before the document: one for each choice, so that a fuzzer can change a single choice."""
 
 MAX_CHARS = 400_000
-"""Length to which a piece of a document is repeated at most."""
+"""Maximum length of a document with a repeated piece, in characters."""
 
 CHARSETS = (None, "utf-8", "iso-8859-1", "shift_jis", "gb18030", "utf-16", "utf-16-le", "utf-32", "iso-2022-jp",
             "windows-1251", "euc-kr", "big5", "utf-7", "x-user-defined", "no-such-charset", "\0;'")  # fmt: skip
@@ -37,7 +37,7 @@ _plain = Config(fallback="html", sandbox="never")  # what is looked for would di
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One try."""
+    """One test case."""
 
     html: str | bytes
     charset: str | None = None
@@ -45,7 +45,7 @@ class Case:
     engine: str = "random"
     """``random`` and ``v1.0`` draw labels, one on each profile; ``tagger`` is the bundled model; ``failing`` fails."""
     seed: int = 0
-    """Of the labels."""
+    """Seed of the labels."""
     config: Config = field(default=_plain)
 
 
@@ -55,7 +55,7 @@ def config(**options: Any) -> Config:
 
 
 def decode(data: bytes) -> Case:
-    """Return the case that a fuzzer's bytes stand for. Every string of bytes is one."""
+    """Decode a case from a fuzzer's bytes. Every byte string is a valid case."""
     header, body = data[:HEADER].ljust(HEADER, b"\0"), data[HEADER:]
     form, charset, url, engine, seed, fallback, output, limits, types, repeat, start, times = header
     if repeat > 253:
@@ -63,7 +63,7 @@ def decode(data: bytes) -> Case:
     html = (
         body,
         body.decode("utf-8", "replace"),
-        body.decode("utf-8", "surrogateescape"),  # bytes that are no UTF-8 become lone surrogates
+        body.decode("utf-8", "surrogateescape"),  # bytes that are not UTF-8 become lone surrogates
         body.decode("latin-1"),
     )[form % 4]
     options = dict(_LIMITS[limits % len(_LIMITS)])
@@ -87,12 +87,12 @@ def decode(data: bytes) -> Case:
 
 
 def not_repeated(header: bytes) -> bytes:
-    """Return the choices of an input with no piece of its document repeated."""
+    """Return the choices of an input, changed so that no piece of its document is repeated."""
     return header[:9] + bytes([min(header[9], 253)]) + header[10:]
 
 
 def repeated(body: bytes, start: int, times: int) -> bytes:
-    """Return a document with a piece of it many times over: what is not linear shows."""
+    """Return a document in which a piece is repeated many times, which reveals code that is not linear."""
     begin = len(body) * start // 256
     piece = body[begin : begin + 1 + 4 * (times % 16)]
     n = min(4 << (times // 16), MAX_CHARS // max(1, len(piece)))

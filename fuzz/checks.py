@@ -25,7 +25,7 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_json import from_json, to_json
 from scrapy_dripper.output.hidden import hidden_nodes
 from scrapy_dripper.page import Page, PageError
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.profiles import PROFILES, carry, native_copy
 from scrapy_dripper.page.simplify import simplify
@@ -35,12 +35,12 @@ EXPECTED = {
     FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML, FallbackReason.OVERSIZE, FallbackReason.TRUNCATED_PARSE,
     FallbackReason.NO_BLOCKS, FallbackReason.NO_MAIN, FallbackReason.JS_SHELL,
 }  # fmt: skip
-"""Reasons that a document itself can be the cause of. All others are defects, unless the engine was made to fail."""
+"""Reasons that a document itself can cause. All others are defects, unless the engine was made to fail."""
 
 RENDERED_CHARS = 20_000
-"""Length of the Markdown that is rendered to look for tags in it."""
+"""Maximum length of Markdown that is rendered to search it for tags."""
 SCHEMA_CHARS = 20_000
-"""Length of the content list, as JSON, that is held against the schema, which takes far longer than extracting it."""
+"""Maximum length of a content list, as JSON, that is validated, which takes much longer than extracting it."""
 
 _not_word = re.compile(r"\W+")
 _not_text = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]").search
@@ -49,7 +49,7 @@ _escaped = re.compile(r"(?<!\\)(?:\\\\)*\\u00[01]").search
 
 
 class BrokenError(AssertionError):
-    """A promise is broken; the first argument names it, the second shows how."""
+    """A promise is broken. The first argument names it, and the second gives the details."""
 
     @property
     def kind(self) -> str:
@@ -58,14 +58,14 @@ class BrokenError(AssertionError):
 
 
 class _Swallowed(logging.Handler):
-    """Collect the exceptions that the package logs and survives."""
+    """Collects the exceptions that the package catches and logs."""
 
     def __init__(self) -> None:
         super().__init__()
         self.errors: list[BaseException] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep the exception of a record."""
+        """Keep the exception of a log record."""
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
             self.errors.append(error)
@@ -91,9 +91,9 @@ def run(case: Case) -> Extraction:
 
 
 def check(case: Case, found: Extraction, *, thorough: bool = True) -> None:
-    """Check the extraction of a case, and that it comes out again. Raise :exc:`BrokenError` for a broken promise.
+    """Check the extraction of a case, and that it is reproducible. Raise :exc:`BrokenError` for a broken promise.
 
-    ``thorough`` adds the checks that cost as much as the extraction itself: both profiles, the rendered Markdown.
+    ``thorough`` adds the checks that cost as much as the extraction itself: both profiles and the rendered Markdown.
     """
     _same(found, run(case))
     page: Page | None = _extractor(case.engine).engine.page  # type: ignore[attr-defined]
@@ -111,7 +111,7 @@ def check(case: Case, found: Extraction, *, thorough: bool = True) -> None:
 
 
 def where(error: BaseException) -> str:
-    """Return what identifies an exception: its type, and the innermost functions on its way that tell it apart."""
+    """Return a text that identifies an exception: its type, and the innermost functions of its traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "/scrapy_dripper/" in frame.filename] or frames
     last = f"{ours[-1].filename.rpartition('/scrapy_dripper/')[2]}:{ours[-1].name}" if ours else "?"
@@ -122,7 +122,7 @@ def where(error: BaseException) -> str:
 
 
 def load_engines() -> None:
-    """Load what takes time, so that no input has to wait for it."""
+    """Load the engines in advance, so that no input has to wait for it."""
     _extractor("tagger")
 
 
@@ -152,7 +152,7 @@ def _document(case: Case) -> Document:
 
 
 def _errors(case: Case, found: Extraction) -> None:
-    """An exception that was caught on the way is a defect all the same."""
+    """Check that no exception was raised, not even one that was caught."""
     for error in _swallowed.errors:
         if not isinstance(error, PageError):
             raise BrokenError("swallows", where(error)) from error
@@ -224,7 +224,7 @@ def _schema() -> Any:
     schema = json.loads(files("scrapy_dripper.output").joinpath("content_list.schema.json").read_text("utf-8"))
     try:
         from jsonschema_rs import Draft202012Validator  # type: ignore[import-not-found, unused-ignore]
-    except ImportError:  # a hundred times slower, which is enough for tests
+    except ImportError:  # a hundred times slower, but fast enough for tests
         from jsonschema import Draft202012Validator  # type: ignore[import-untyped, unused-ignore]
     return Draft202012Validator(schema)
 
@@ -238,10 +238,11 @@ def _safe(found: Extraction) -> None:
 
 # ------------------------------------------------------------------------------------------------------------- subtree
 def _subtree(case: Case, found: Extraction, page: Page) -> None:
-    """Main-HTML is made of the page's text, in order, and is read back as it was written.
+    """Check that Main-HTML consists of the page's text, in order, and is unchanged when it is parsed again.
 
-    Compared are the word characters: white space is collapsed, and symbols between two main blocks stay with them. Of a
-    page with hidden text, Main-HTML may lack any. A streamed page has its parts in another order than its source.
+    Only word characters are compared, because white space is collapsed and symbols between two main blocks stay with
+    them. If a page has hidden text, any of it may be missing. The parts of a streamed page are in another order than in
+    its source.
     """
     assert found.main_html is not None
     document = _as_text(case)
@@ -261,7 +262,7 @@ def _subtree(case: Case, found: Extraction, page: Page) -> None:
         if not (is_part(again, expected) if hides else again == expected):
             raise BrokenError("parses again", _first_difference(again, expected))
         return
-    tree = _words("".join(page.tree.nodes[0].itertext()))  # its blocks leave out what is shown elsewhere already
+    tree = _words("".join(page.tree.nodes[0].itertext()))  # its blocks leave out text that is shown elsewhere
     if not is_part(again, tree):
         raise BrokenError("parses again", _difference(again, tree))
     for text in compress(texts, found.labels):
@@ -270,12 +271,12 @@ def _subtree(case: Case, found: Extraction, page: Page) -> None:
 
 
 def page_is_native(page: Page) -> bool:
-    """Return True for a page of the profile ``native``, of which each block is a text of its own."""
+    """Return True for a page of the profile ``native``, in which each block has its own text."""
     return type(page) is Page
 
 
 def is_part(part: str, whole: str) -> bool:
-    """Return True if the characters of a text are in the other one in the same order."""
+    """Return True if the characters of a text occur in another one in the same order."""
     rest = iter(whole)
     return all(character in rest for character in part)
 
@@ -285,7 +286,7 @@ def _words(text: str) -> str:
 
 
 class _Text:
-    """Parser target: the text of a document as it stands in its source, scripts included."""
+    """A parser target that collects the text of a document in the order of its source, including scripts."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
@@ -307,17 +308,17 @@ class _Text:
 
 def _as_text(case: Case) -> str:
     html = case.html[: case.config.max_bytes]
-    return html if isinstance(html, str) else decode(html, case.charset)
+    return html if isinstance(html, str) else decode_html(html, case.charset)
 
 
 def source_text(text: str) -> str:
-    """Return all text of a document in the order of its source, by another way than the page's tree."""
+    """Return all text of a document in the order of its source, without using the page's tree."""
     data = text.encode("utf-8", "replace").replace(b"\0", b"")
     target = _Text()
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True, target=target)  # type: ignore[arg-type]
     for start in range(0, len(data), 65_536):
         parser.feed(data[start : start + 65_536])
-    with suppress(etree.LxmlError):  # a document of comments
+    with suppress(etree.LxmlError):  # a document that only has comments
         parser.close()
     return target.close()
 
@@ -352,8 +353,8 @@ def _same(first: Extraction, second: Extraction) -> None:
 
 
 def _profiles(case: Case) -> None:
-    """Both profiles cut the document, and one's labels reach the other."""
-    text = case.html if isinstance(case.html, str) else decode(case.html, case.charset)
+    """Check that both profiles cut the document, and that labels are carried from one to the other."""
+    text = case.html if isinstance(case.html, str) else decode_html(case.html, case.charset)
     for profile in PROFILES.values():
         try:
             page = profile.cut(profile.parse(text), case.url)
@@ -375,7 +376,7 @@ def _profiles(case: Case) -> None:
 
 
 def _rendered(found: Extraction) -> None:
-    """Nothing in the Markdown becomes a script when a program renders it."""
+    """Check that nothing in the Markdown becomes a script when it is rendered."""
     markdown = found.markdown
     if not markdown or len(markdown) > RENDERED_CHARS:
         return
@@ -389,6 +390,6 @@ def _renderer() -> Any:
     from markdown_it import MarkdownIt
 
     renderer = MarkdownIt("commonmark", {"html": True}).enable("table")
-    # Its own check would hide what is tested.
+    # The renderer's own check would hide what is tested.
     renderer.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005
     return renderer

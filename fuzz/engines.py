@@ -1,4 +1,4 @@
-"""Engines for cases: labels by chance, the bundled model, and failures of every kind."""
+"""Engines for cases: random labels, the bundled model, and all kinds of failures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrapy_dripper.page import Page
 
 
 class Drawn:
-    """Draw labels: one decision for each of a few stretches of blocks, as real labels come, or one for each block."""
+    """Draws random labels: either one for each of a few runs of blocks, like real labels, or one for each block."""
 
     name = "drawn"
     limits = Limits()
@@ -24,7 +24,7 @@ class Drawn:
         """The last page that was labelled."""
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return labels that depend on ``seed`` and the number of blocks only."""
+        """Return labels that only depend on ``seed`` and the number of blocks."""
         return [self._labels(page) for page in pages]
 
     def close(self) -> None:
@@ -62,15 +62,15 @@ class Tagger:
         return self._engine.label(pages)
 
     def close(self) -> None:
-        """Give back the model."""
+        """Release the model."""
         self._engine.close()
 
 
 class Failing(Drawn):
-    """Fail in the way that ``seed`` says."""
+    """Fails in a way that ``seed`` selects."""
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return or raise one of the things that an engine should not."""
+        """Return or raise something that an engine should not."""
         n = len(pages[0].blocks)
         answers: dict[int, list[Labels | EngineError]] = {
             0: [OversizeError("too long")],

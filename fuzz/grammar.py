@@ -1,7 +1,7 @@
-"""Markup that programs look at with patterns, and that nearly matches: sizes, names of files, TeX, footnotes, tables.
+"""Markup that programs read with patterns, or that nearly matches these: sizes, file names, TeX, footnotes, tables.
 
-A rule has alternatives. ``«name»`` stands for one of the rule of that name, ``«name*»`` for many copies of one: a
-pattern that is not linear shows on long runs of what it repeats, with an end that it does not expect.
+A rule has alternatives. ``«name»`` stands for one alternative of the rule with that name, ``«name*»`` for many copies
+of one. A pattern that is not linear is revealed by long runs of what it repeats, with an end that it does not expect.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import re
 from random import Random
 
 MOST = 8_000
-"""Characters of a piece."""
+"""Maximum length of a piece, in characters."""
 DEEPEST = 7
-"""Depth of rules in rules; below it the shortest alternative is taken."""
+"""Maximum depth of nested rules. Below it, the shortest alternative is used."""
 TIMES = (1, 1, 2, 2, 3, 3, 8, 8, 30, 30, 200, 1_000, 5_000)
 
 RULES: dict[str, tuple[str, ...]] = {
@@ -112,7 +112,7 @@ _reference = re.compile(r"«(\w+)(\*?)»").sub
 
 
 def piece(chance: Random, rule: str = "piece") -> bytes:
-    """Return something that a rule stands for, sometimes with its end broken off or one more character behind it."""
+    """Return a random text of a rule, sometimes with its end cut off or an additional character after it."""
     made = _made(rule, "", chance, 0)
     end = chance.random()
     if end < 0.15:

@@ -18,27 +18,27 @@ from fuzz.state import Peak
 from fuzz.trial import attempt, finding_name
 
 SECONDS = 90.0
-"""Wall-clock time for making one finding small."""
+"""Wall-clock seconds for minimising one finding."""
 MEMORY = 8_000_000_000
-"""Bytes of address space of a try."""
+"""Limit of the address space of a trial, in bytes."""
 
 _tokens = re.compile(rb"<[^<>]*>|[^<\s]+|\s+|<").findall
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a try came to: the name of a finding, and how it shows."""
+    """The result of a trial: the name of a finding, and its details."""
 
     name: str
     detail: str
 
     def is_like(self, other: Outcome) -> bool:
-        """Return True for the same finding; what is slow, wherever, and what hangs are one."""
+        """Return True for the same finding. All slow inputs, and inputs that hang, count as the same."""
         return self.name == other.name or all(name.startswith(("slow", "hang")) for name in (self.name, other.name))
 
 
 def outcome(data: bytes) -> Outcome | None:
-    """Try an input in a process of its own, which it cannot outlive or bring down; return what was found."""
+    """Try an input in a separate process, with limits on time and memory, and return the outcome."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -57,7 +57,7 @@ def outcome(data: bytes) -> Outcome | None:
 
 
 def minimise(data: bytes, target: Outcome, seconds: float = SECONDS) -> bytes:
-    """Return an input as small as it gets in the given time that comes to the same outcome."""
+    """Return the smallest input with the same outcome that is found in the given time."""
     end = time.monotonic() + seconds
 
     def holds(made: bytes) -> bool:
@@ -82,7 +82,7 @@ def minimise(data: bytes, target: Outcome, seconds: float = SECONDS) -> bytes:
 
 
 def review(folder: Path) -> list[tuple[Path, Outcome]]:
-    """Try the findings in a folder again and make them small; return those that still happen, with their files."""
+    """Try the findings in a folder again and minimise them. Return those that still occur, with their files."""
     found = []
     for path in sorted(folder.glob("*.input")):
         data = path.read_bytes()
@@ -100,7 +100,7 @@ def review(folder: Path) -> list[tuple[Path, Outcome]]:
 
 
 def _smaller(pieces: Sequence[bytes], holds: Callable[[Sequence[bytes]], bool]) -> Sequence[bytes]:
-    """Leave out pieces as long as the rest holds: Zeller and Hildebrandt, Simplifying failure-inducing input, 2002."""
+    """Leave out pieces while ``holds`` is True (Zeller and Hildebrandt, Simplifying failure-inducing input, 2002)."""
     width = max(1, len(pieces) // 2)
     while True:
         start, shorter = 0, False
@@ -116,7 +116,7 @@ def _smaller(pieces: Sequence[bytes], holds: Callable[[Sequence[bytes]], bool]) 
 
 
 def _try(data: bytes, write: int) -> None:
-    """Try an input, write what it came to, and end the process."""
+    """Try an input, write the outcome, and end the process."""
     said = b""
     try:
         most = _most_seconds(data)

@@ -1,4 +1,4 @@
-"""Structure-aware damage to HTML: what broken templates, bad encodings and hostile authors do to a page."""
+"""Structure-aware mutations of HTML, like those by broken templates, bad encodings and hostile authors."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ Tokens = list[bytes]
 
 
 def mutate(html: bytes, chance: Random, other: bytes = b"") -> bytes:
-    """Return a document with one to eight changes, most of them to its tags. ``other`` is one to take pieces from."""
+    """Return a document with one to eight changes, mostly to its tags. Pieces are also taken from ``other``."""
     tokens: Tokens = _token(html) or [b""]
     for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 4, 8))):
         tokens = chance.choice(_CHANGES)(tokens, chance, other) or [b""]
@@ -97,7 +97,7 @@ def mutate(html: bytes, chance: Random, other: bytes = b"") -> bytes:
 
 
 def soup(chance: Random) -> bytes:
-    """Return a document of tags, snippets and numbered words in no order at all."""
+    """Return a document of tags, snippets and numbered words in random order."""
     tags = chance.sample(TAGS, chance.choice((3, 6, 12)))
     made = []
     for i in range(chance.choice((4, 8, 15, 30, 60))):

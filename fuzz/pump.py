@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from itertools import islice
 
 SIZES = (25_000, 50_000, 100_000)
-"""Bytes of the documents that an input is made into."""
+"""Sizes to which an input is enlarged, in bytes."""
 RUNS = 3
-"""Runs of an input that are made longer, the longest first; each alone, and after them the document as a whole."""
+"""Number of runs of an input that are lengthened, the longest first, each by itself, before the whole document is."""
 
 _run = re.compile(rb"(.{1,64}?)\1{4,}", re.S).finditer
 
 
 def pumped(body: bytes, size: int) -> Iterator[bytes]:
-    """Yield the document with each of its longest runs made longer, and then repeated as a whole, to so many bytes."""
+    """Yield the document enlarged to ``size`` bytes: with each of its longest runs lengthened, and then repeated."""
     runs = sorted(_run(body), key=lambda run: run.start() - run.end())
     for run in islice(runs, RUNS):
         missing = max(0, size - len(body)) // len(run[1])

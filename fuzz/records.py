@@ -1,9 +1,9 @@
-"""What is kept beside inputs that reach new code: those that take more time, or make more output, for their size.
+"""Records of cost: inputs are also kept if they take more time, or make more output, for their size.
 
-As in PerfFuzz (Lemieux, Padhye, Sen and Song, ISSTA 2018) an input is kept if it has the most of something, and damaged
-again. There, that is how often each branch is run. Here it is CPU time and characters of each form of the output, by
-the character of the input and by class of size: most of the time of a bad regular expression passes within one call,
-where no branch of ours and no line of Python can be counted.
+As in PerfFuzz (Lemieux, Padhye, Sen and Song, ISSTA 2018), an input that sets a record is kept and mutated further.
+PerfFuzz counts how often each branch is run. Here, the measures are CPU time and characters of each form of the output,
+per character of the input and by class of size. A bad regular expression spends most of its time within one call, where
+no branches or lines of Python can be counted.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from math import log2
 FORMS = ("main_html", "markdown", "text", "content")
 MEASURES = ("seconds", *FORMS)
 LEAST = 1_000
-"""Characters that an input counts as if it has fewer: what every page costs must not make the smallest the slowest."""
+"""Minimum size that an input counts as. Otherwise, the constant cost of a page would make small inputs the slowest."""
 CLASSES = 10
-"""Classes of size: up to 2,000 characters, up to 4,000, and so on."""
+"""Number of classes of size: up to 2,000 characters, up to 4,000, and so on."""
 LEVELS = 40
-"""Levels of a measure, each 1.4 times the one before: less is noise, where it is time."""
+"""Number of levels of a measure. Each is 1.4 times the previous one, because smaller differences in time are noise."""
 _LOWEST = {"seconds": 1e-6, **dict.fromkeys(FORMS, 0.25)}
 NUMBERS = len(MEASURES) * CLASSES * LEVELS
-"""How many records there can be: one for each level of each measure in each class."""
+"""Maximum number of records: one for each level of each measure in each class."""
 
 
 @dataclass(slots=True)
 class Cost:
-    """What the extraction of a case took, and what it made."""
+    """The cost of extracting a case, and the size of its output."""
 
     seconds: float = 0.0
     """CPU seconds."""
@@ -37,7 +37,7 @@ class Cost:
     """Characters of each form."""
 
     def rate(self, measure: str, size: int) -> float:
-        """Return seconds, or characters of a form, by the character of an input of so many."""
+        """Return seconds, or characters of a form, per character of an input of ``size`` characters."""
         return (self.seconds if measure == "seconds" else self.output.get(measure, 0)) / max(size, LEAST)
 
 
@@ -48,9 +48,9 @@ class Records:
         self._highest: dict[tuple[str, int], int] = {}
 
     def broken(self, size: int, cost: Cost, again: Callable[[], float]) -> dict[str, int]:
-        """Return the measures of which an input has more than any before, each with the number of its new record.
+        """Return the measures in which an input exceeds all earlier ones, each with the number of its new record.
 
-        ``again`` measures the seconds once more, if they would be a record: the lower of the two counts, since other
+        ``again`` measures the seconds once more if they would be a record. The lower value counts, because other
         programs can only make a page slower.
         """
         if "seconds" in self._higher(size, cost):

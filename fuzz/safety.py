@@ -14,9 +14,9 @@ URLS = frozenset(
     "href src action formaction data poster cite background longdesc xlink:href manifest codebase classid dynsrc "
     "lowsrc ping".split()
 )
-"""Attributes that a browser, or a script that loads what is lazy, takes for a URL."""
+"""Attributes that browsers, or scripts for lazy loading, treat as URLs."""
 
-# What the URL standard strips before it looks for the scheme.
+# Characters that the URL standard strips before it parses the scheme.
 _stripped = re.compile(r"^[\x00-\x20]+|[\t\n\r]+")
 _runs = re.compile(r"(?:javascript|vbscript|livescript|mocha):|data:(?!image/(?!svg))", re.I).match
 
@@ -31,13 +31,13 @@ def runs(url: str) -> bool:
 
 
 def unsafe_html(text: str) -> str | None:
-    """Return what could run in a document, as an HTML5 browser reads it; None for nothing."""
-    if not _suspicious(_stripped.sub("", unescape(text))):  # parsing takes longer than all else
+    """Return the part of a document that could run in an HTML5 browser, or None."""
+    if not _suspicious(_stripped.sub("", unescape(text))):  # parsing takes longer than everything else
         return None
     document = HTMLTree.parse(text).document
     if document is None:
         return None
-    for element in document:  # each of a collection of elements takes as long as the whole document
+    for element in document:  # accessing one element of a collection takes as long as traversing the whole document
         if element.type != NodeType.ELEMENT:
             continue
         tag = (element.tag or "").lower()

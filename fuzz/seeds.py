@@ -17,17 +17,17 @@ GOLDEN = (ROOT / "tests" / "structured", ROOT / "tests" / "fuzz" / "regressions"
 DEVELOPMENT = ROOT / ".cache" / "wcxb-dev" / "html"
 
 PIECE = 3_000
-"""Bytes of a piece of a page: small inputs are tried faster, and hold one or two of the things that can go wrong."""
+"""Size of a piece of a page in bytes. Small inputs are tried faster, and have one or two features that can go wrong."""
 PIECES = 1
-"""Pieces of each development page."""
+"""Number of pieces of each development page."""
 PIECES_OF_A_RULE = 4
-"""Pieces that each rule of the grammar makes."""
+"""Number of pieces from each rule of the grammar."""
 
 _tag = re.compile(rb"<[a-zA-Z/]").search
 
 
 def write_seeds(corpus: Path, chance: Random) -> int:
-    """Write the seeds into a folder; return how many there are."""
+    """Write the seeds into a folder, and return their number."""
     corpus.mkdir(parents=True, exist_ok=True)
     written = 0
     for page in (*_golden(chance), *_grammar(chance), *_development(chance)):
@@ -57,7 +57,7 @@ def _development(chance: Random) -> Iterator[bytes]:
 
 
 def _pieces(data: bytes, chance: Random, n: int) -> Iterator[bytes]:
-    """Yield stretches of a page that begin with a tag."""
+    """Yield pieces of a page that begin with a tag."""
     for start in islice(iter(lambda: chance.randrange(len(data) + 1), None), n):
         tag = _tag(data, start)
         begin = tag.start() if tag else 0

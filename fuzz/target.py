@@ -1,6 +1,6 @@
-"""The fuzzing process: atheris draws inputs that reach new code, each is tried, and what breaks is written down.
+"""The fuzzing process: atheris draws inputs that reach new code, and each is tried and checked.
 
-A finding does not end the process: there may be others behind it. ``python -m fuzz`` starts and watches it.
+A finding does not end the process, because there may be others after it. ``python -m fuzz`` starts and watches it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from random import Random
 import atheris  # type: ignore[import-untyped, unused-ignore]
 
 with atheris.instrument_imports(include=["scrapy_dripper"], enable_loader_override=False):
-    # Imported late by the package itself, when nobody would take note of its lines any more.
+    # The package imports these late, when they would no longer be instrumented.
     import scrapy_dripper.fallback.trafilatura_output  # noqa: F401
     from fuzz import cases, checks, limits
     from fuzz.cases import Case
@@ -31,17 +31,17 @@ with atheris.instrument_imports(include=["scrapy_dripper"], enable_loader_overri
     from fuzz.trial import attempt, finding_name, measured
 
 MAX_LEN = 12_000
-"""Bytes of an input, before a piece of it is repeated."""
+"""Maximum size of an input in bytes, before a piece of it is repeated."""
 
 INHERITED = 0.005
-"""Share of inputs that repeat a piece of the document because the one that they are made from did."""
+"""Share of inputs that inherit a repeated piece from the input that they are made from."""
 
 THOROUGH = 3
-"""One input in so many goes through all checks."""
+"""One input in this number goes through all checks."""
 
 
 class Target:
-    """Try inputs, one after the other."""
+    """Tries inputs, one after the other."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -50,15 +50,15 @@ class Target:
         self.peak = Peak()
         self.seen = {path.stem: 0.0 for path in (folder / "findings").glob("*.input")}
         self.records = Records()
-        # What the corpus holds sets the first records, one after the other; none of it is pumped once more.
+        # The corpus sets the first records. Its inputs are not pumped again.
         self.first = self.state.inputs + sum(1 for _ in (folder / "corpus").iterdir())
-        # To libFuzzer, a record is a branch of its own that was reached.
+        # To libFuzzer, a record is a separate branch that was reached.
         self.counters = [atheris._reserve_counter() for _ in range(NUMBERS)]
         self.pool: list[bytes] = []
         self.chance = Random(self.state.inputs)
 
     def try_one(self, data: bytes) -> None:
-        """Try an input: what atheris calls."""
+        """Try an input. Called by atheris."""
         state = self.state
         state.inputs += 1
         self.shared.write_input(data)
@@ -78,7 +78,7 @@ class Target:
             self._remember(data)
 
     def _judge(self, data: bytes, case: Case, cost: Cost) -> None:
-        """Have an input kept that costs more for its size than any before, and try it at a larger size."""
+        """Keep an input that costs more for its size than any before, and try it at a larger size."""
         state, size = self.state, len(case.html)
         broken = self.records.broken(size, cost, lambda: measured(case, self.peak, limits.INSTRUMENTED)[1].seconds)
         for number in broken.values():
@@ -91,7 +91,7 @@ class Target:
             self._pump(data)
 
     def _pump(self, data: bytes) -> None:
-        """Try an input with its runs longer and longer, as long as it takes more than its share of time."""
+        """Try an input with longer and longer runs, as long as it takes more than its share of time."""
         header, body = cases.not_repeated(data[: cases.HEADER].ljust(cases.HEADER, b"\0")), data[cases.HEADER :]
         grown = [list(pumped(body, size)) for size in SIZES]
         for documents in zip(*grown, strict=True):
@@ -105,19 +105,19 @@ class Target:
                 except BrokenError as broken:
                     self._found(made, broken)
                     break
-                # Were it quadratic, would the largest be over the limit?
+                # With quadratic growth, would the largest size exceed the limit?
                 at_most = cost.seconds * (SIZES[-1] / len(document)) ** 2
                 if at_most < limits.INSTRUMENTED * limits.seconds(SIZES[-1]):
                     break
 
     def mutate(self, data: bytes, max_size: int, seed: int) -> bytes:
-        """Return another input: a damaged document, a new one, other choices, or the fuzzer's own idea of another."""
+        """Return another input: a damaged document, a new one, other choices, or the fuzzer's own mutation."""
         chance = Random(seed)
         header, body = data[: cases.HEADER].ljust(cases.HEADER, b"\0"), data[cases.HEADER :]
         kind = chance.random()
         if kind < 0.05:
             return bytes(atheris.Mutate(data, max_size))[:max_size]
-        if chance.random() > INHERITED:  # long documents reach more, and would become most of what is tried
+        if chance.random() > INHERITED:  # long documents reach more code, and would dominate the inputs
             header = cases.not_repeated(header)
         if kind < 0.3:
             header = _other_choices(header, chance)
@@ -140,7 +140,7 @@ class Target:
             self.pool[self.chance.randrange(500)] = body
 
     def _found(self, data: bytes, broken: BrokenError) -> None:
-        """Write a finding down, if none like it was, or none half as bad: what is slow here may not be elsewhere."""
+        """Write a finding, unless a similar one was written that is at least half as bad."""
         name, times = finding_name(broken), float(broken.args[2]) if len(broken.args) > 2 else 0.0
         if name in self.seen and times <= 2 * self.seen[name]:
             return
@@ -158,18 +158,18 @@ def _other_choices(header: bytes, chance: Random) -> bytes:
 
 
 def main() -> None:
-    """Fuzz until killed, or for so many runs."""
+    """Fuzz until killed, or for a number of runs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    # The stack of an input that hangs, on request: also while native code runs.
+    # Prints the stack of an input that hangs on request, even while native code runs.
     stacks = (arguments.folder / "stacks").open("w")
     faulthandler.register(signal.SIGUSR1, stacks)
     warnings.simplefilter("error", RuntimeWarning)
     target = Target(arguments.folder)
     checks.load_engines()
-    # Time and memory are watched by others, who can tell what is much for an input of that size.
+    # Time and memory are limited elsewhere, in proportion to the size of the input.
     options = [
         *("-timeout=100000", "-rss_limit_mb=0", "-len_control=0", "-reload=0", "-detect_leaks=0"),
         *(f"-max_len={MAX_LEN}", f"-seed={arguments.seed + target.state.inputs}"),

@@ -27,10 +27,10 @@ _active = re.compile(r"Main-HTML|Markdown|content|<[\w:-]+(?: [\w:-]+)?")
 
 
 class Places:
-    """Where CPU time goes while this is entered: the functions of the package that it is spent in.
+    """Records the functions of the package in which CPU time is spent, as a context manager.
 
-    A timer asks where the interpreter is. It has no answer before a call into a regular expression or a parser returns,
-    so what has passed since the last answer counts for the function that made the call.
+    A timer samples the position of the interpreter. It gets no sample before a call of a regular expression or a parser
+    returns, so the time since the last sample counts for the function that made the call.
     """
 
     SECONDS = 0.02
@@ -50,7 +50,7 @@ class Places:
         signal.signal(signal.SIGPROF, self._handler)
 
     def most(self) -> str:
-        """Return the function that took most, as ``module.function``."""
+        """Return the function that took the most time, as ``module.function``."""
         return max(self._spent, key=lambda place: self._spent[place], default="nowhere")
 
     def _ask(self, _signal: int, frame: FrameType | None) -> None:
@@ -76,7 +76,7 @@ def attempt(case: Case, peak: Peak, *, slower: float = 1.0, thorough: bool = Tru
 def measured(case: Case, peak: Peak, slower: float = 1.0) -> tuple[Extraction, Cost]:
     """Return the extraction of a case and its cost. Raise :exc:`~fuzz.checks.BrokenError` if it costs too much.
 
-    The third argument of the error is how many times too much.
+    The third argument of the error is the factor by which the limit was exceeded.
     """
     size = len(case.html)
     with Places() as places:
@@ -98,7 +98,7 @@ def measured(case: Case, peak: Peak, slower: float = 1.0) -> tuple[Extraction, C
 
 
 def finding_name(broken: BrokenError) -> str:
-    """Return a file name that is the same for findings that look the same."""
+    """Return a file name that similar findings share."""
     kind, detail = broken.kind, str(broken.args[1])
     if kind in ("raises", "swallows", "profile"):
         kind += "-" + hashlib.sha1(_passing.sub("", detail).encode()).hexdigest()[:8]
@@ -114,6 +114,6 @@ def _output(found: Extraction) -> dict[str, int]:
     forms: dict[str, Any] = {form: getattr(found, form) or "" for form in FORMS}
     try:
         forms["content"] = json.dumps(to_json(found.content or ()), ensure_ascii=False, separators=(",", ":"))
-    except (TypeError, ValueError, AttributeError):  # no content list: the checks say so
+    except (TypeError, ValueError, AttributeError):  # no content list, which the checks report
         forms["content"] = ""
     return {form: len(text) for form, text in forms.items()}

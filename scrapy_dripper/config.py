@@ -107,6 +107,12 @@ class Config:
         "content. A dict, or a TOML or JSON file.",
         per_request=True,
     )
+    site_memory: str = _option(
+        "off",
+        checks.one_of("off", "on"),
+        "Whether a page is decided with what other pages of its host have shown: text that stands in the same place on "
+        "many of them is furniture ('on').",
+    )
     oversize: str = _option(
         "fallback",
         checks.one_of("fallback", "truncate", "window"),

@@ -75,6 +75,9 @@ class Document:
     url: str = ""
     charset: str | None = None
     config: Config | None = None
+    known: bytes | None = None
+    """What a site memory knows of the host (:meth:`~scrapy_dripper.sites.SiteMemory.known`). By default, the memory of
+    the extractor is asked, if it has one."""
 
     def __post_init__(self) -> None:
         # Workers get plain data. A wrong type is rejected here, where it is known which document has it.
@@ -235,6 +238,10 @@ class Extraction:
     the page, and for fallbacks."""
     work: Mapping[str, int] = field(default_factory=dict)
     """The engine's own counters for this page; see ``docs/reference/stats.md``."""
+    repeated: int = 0
+    """Number of main blocks that were left out because other pages of the site have them (``DRIPPER_SITE_MEMORY``)."""
+    digest: bytes = field(default=b"", repr=False)
+    """What a site memory learns from the page (:meth:`~scrapy_dripper.sites.SiteMemory.learn`); empty without one."""
     milliseconds: float = 0.0
     """Processing time of this page, including its share of the batch's model call."""
 

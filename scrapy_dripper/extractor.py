@@ -22,6 +22,7 @@ from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, f
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.retrieval import check_tokenizer, with_front_matter, with_retrieval
+from scrapy_dripper.sites import SiteMemory, digest, furniture, hashes, places
 from scrapy_dripper.workers.sandbox import isolation
 
 logger = logging.getLogger(__name__)
@@ -72,6 +73,8 @@ class Extractor:
         if self.config.guess_language:
             _check_guess()
         check_tokenizer(self.config)
+        self.memory = SiteMemory() if self.config.site_memory == "on" else None
+        """What earlier documents have shown of their hosts; None with ``DRIPPER_SITE_MEMORY = "off"``."""
         self._isolation = isolation(self.config, local_engine=engine is not None)
         try:
             self.engine = engine or load_engine(self.config)
@@ -118,6 +121,8 @@ class Extractor:
                 known = one.found.metadata if isinstance(one.found, Page) else None
                 extraction = self._describe(one.document, one.config, self._from_labels(one, labels, n), known)
                 seconds += per_block * n
+            if self.memory is not None and one.document.known is None and extraction.digest:
+                self.memory.learn(one.document.url, extraction.digest)
             seconds += time.perf_counter() - start
             extractions.append(replace(extraction, milliseconds=seconds * 1000))
         return extractions
@@ -188,6 +193,12 @@ class Extractor:
         finally:
             self._isolation.close()
 
+    def _known(self, document: Document) -> bytes | None:
+        """Return what is known of the site of a document; None without a site memory."""
+        if document.known is None and self.memory is not None:
+            return self.memory.known(document.url)
+        return document.known
+
     def _begin(self, document: Document | None) -> None:
         if self.watch is not None:
             self.watch(document)
@@ -195,7 +206,7 @@ class Extractor:
     def _read(self, document: Document, config: Config) -> Page | PageError | Extraction:
         """Return the page of a document, the error that prevented it, or the extraction made by a worker process."""
         self._begin(document)
-        from_sandbox = self._isolation.extract(document, config)
+        from_sandbox = self._isolation.extract(replace(document, known=self._known(document)), config)
         if from_sandbox is not None:
             return from_sandbox
         try:
@@ -237,9 +248,13 @@ class Extractor:
             if quality is not None and least is not None and quality < least and not ruled.whole:
                 error = f"expected word F1 of {quality:.3f}, under DRIPPER_MIN_QUALITY = {least:g}"
                 return PageError(FallbackReason.LOW_QUALITY, error)
-            main = _decided(page, answer, ruled, config)
+            known = self._known(document) if config.site_memory == "on" else None
+            taken, learnt = _compared(page, answer.main, known)
+            main = _decided(page, replace(answer, main=answer.main & ~taken), ruled, config)
             extraction = self._compose(document, config, page, answer, main)
-            return with_retrieval(replace(extraction, rules=ruled.blocks), document, config)
+            repeated = int((taken & ~main).sum())
+            extraction = replace(extraction, rules=ruled.blocks, repeated=repeated, digest=learnt)
+            return with_retrieval(extraction, document, config)
         except PageError as error:
             return PageError(error.reason, str(error))  # the caught one keeps the tree in memory
         except MemoryError:
@@ -292,6 +307,14 @@ def _decided(page: Page, answer: Labels, ruled: Marks, config: Config) -> npt.ND
     if not ruled.whole or config.title == "drop":
         main = with_headline(page, answer.probabilities, main, config.title)
     return ruled.on_result(said, main)
+
+
+def _compared(page: Page, main: npt.NDArray[np.bool_], known: bytes | None) -> tuple[npt.NDArray[np.bool_], bytes]:
+    """Return which main blocks are furniture, given what is known of the site, and the digest of the page."""
+    if known is None:
+        return np.zeros_like(main), b""
+    found = places(page)
+    return furniture(page, main, found, hashes(known)), digest(found, main)
 
 
 _NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))

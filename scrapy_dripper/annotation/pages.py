@@ -10,7 +10,7 @@ from scrapy_dripper.annotation.listing import one_line
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import Page, read
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 
 PROFILE = "native"
@@ -48,7 +48,7 @@ class Sheet:
         data = self.document.html
         if isinstance(data, str):
             return _BOM + data.encode("utf-8", "replace")
-        text = decode(data, self.document.charset)
+        text = decode_html(data, self.document.charset)
         return data if data.removeprefix(_BOM) == text.encode() else _BOM + text.encode("utf-8", "replace")
 
 
@@ -72,7 +72,7 @@ def sheet(document: Document, name: str, stem: str) -> Sheet:
 
 def _address(document: Document) -> str:
     """Return the URL that a document declares as its own, or an empty string. Training needs it to separate hosts."""
-    html = document.html if isinstance(document.html, str) else decode(document.html, document.charset)
+    html = document.html if isinstance(document.html, str) else decode_html(document.html, document.charset)
     root = parse(html)
     links = (n.get("href", "") for n in root.iter("link") if "canonical" in (n.get("rel") or "").lower().split())
     metas = (n.get("content", "") for n in root.iter("meta") if n.get("property") == "og:url")

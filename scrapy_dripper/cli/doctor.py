@@ -27,8 +27,7 @@ EXAMPLES = """\
 examples:
   scrapy-dripper doctor        in the folder of a Scrapy project, it also checks its settings and those of its spiders
 
-The command changes nothing and needs no network. With DRIPPER_ENGINE = 'qwen3' or 'encoder' in the project, it loads
-that model.
+The command changes nothing and needs no network. It loads the model that DRIPPER_ENGINE names in the project.
 
 exit codes: 0 ready, 1 something is wrong (each line that begins with "wrong" says what to do), 2 wrong usage,
 130 Ctrl-C
@@ -303,6 +302,18 @@ def _figures(report: _Report, config: Config) -> None:
         report.say(f"word F1 on pages of unseen sites: {', '.join(figures)}")
     if isinstance(manifest.get("pages"), int):
         report.say(f"trained on {manifest['pages']:,} pages")
+    if isinstance(learnt := manifest.get("learnt"), dict):
+        report.say(_corrections(learnt))
+
+
+def _corrections(learnt: Mapping[str, Any]) -> str:
+    """Return what the notes of a manifest say of a user's corrections; nothing has checked them."""
+    sites, held = learnt.get("sites"), learnt.get("held_word_f1")
+    count = len(sites) if isinstance(sites, list) else 0
+    line = f"and from corrections of {'1 site' if count == 1 else f'{count} sites'}, pages of others are as without"
+    if isinstance(held, list) and len(held) == 2 and all(isinstance(value, float) for value in held):
+        line += f"; word F1 on corrected pages held out: {held[0]:.3f} before, {held[1]:.3f} after"
+    return line
 
 
 def _workers(report: _Report, config: Config, document: Any) -> None:

@@ -25,6 +25,7 @@ COMMANDS = {
     "inspect": "scrapy_dripper.cli.inspect",
     "evaluate": "scrapy_dripper.cli.evaluate",
     "annotate": "scrapy_dripper.cli.annotate",
+    "learn": "scrapy_dripper.cli.learn",
     "export": "scrapy_dripper.cli.export",
     "corpus": "scrapy_dripper.cli.corpus",
     "rules": "scrapy_dripper.cli.rules",

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from scrapy_dripper.corpus.reader import MOST_BYTES
 from scrapy_dripper.corpus.records import pages
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.workers.danger import is_dangerous
 
 PER_DECADE = 4
@@ -139,7 +139,7 @@ def _again(archive: str, wanted: set[str]) -> Iterator[tuple[str, str, str]]:
         for page in pages(stream, MOST_BYTES, lambda _: None, archive):
             if page.id in wanted:
                 wanted.remove(page.id)
-                yield page.id, decode(page.body, page.charset), page.url
+                yield page.id, decode_html(page.body, page.charset), page.url
                 if not wanted:
                     return
 

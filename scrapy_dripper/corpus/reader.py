@@ -9,7 +9,7 @@ from datatrove.data import Document
 from datatrove.pipeline.readers.base import BaseDiskReader
 
 from scrapy_dripper.corpus.records import Recorded, Skip, pages
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 
 MOST_BYTES = 100_000_000
 """Size limit of a record in bytes, before and after decompression: ten times ``DRIPPER_MAX_BYTES``."""
@@ -18,7 +18,7 @@ MOST_BYTES = 100_000_000
 class FastWarcReader(BaseDiskReader):  # type: ignore[misc]
     """Read the HTML pages of WARC files, uncompressed or compressed with gzip, zstd or lz4, with FastWARC.
 
-    The text of a document is the page's HTML, decoded as in a crawl (:mod:`scrapy_dripper.page.decode`). Its metadata
+    The text of a document is the page's HTML, decoded as in a crawl (:mod:`scrapy_dripper.page.charset`). Its metadata
     are ``url``, ``date``, ``digest`` (SHA-1 of the body as it was sent), ``truncated`` (why the archive only holds a
     part of the page; None if it is complete) and ``file_path``. Its id is that of the record.
 
@@ -62,7 +62,7 @@ class FastWarcReader(BaseDiskReader):  # type: ignore[misc]
         if not page.is_intact:
             self.stat_update("wrong_digest")
         data = {
-            "text": decode(page.body, page.charset),
+            "text": decode_html(page.body, page.charset),
             "url": page.url,
             "date": page.date,
             "digest": page.digest,

@@ -18,6 +18,7 @@ from scrapy_dripper.checks import short
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.crawl.log import say_errors_in_one_sentence
+from scrapy_dripper.crawl.site_memory import CrawlMemory
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.crawl.story import Story
 from scrapy_dripper.extraction import Document, Extraction
@@ -51,6 +52,7 @@ class Dripper:
         self._configs: WeakKeyDictionary[Response, Config] = WeakKeyDictionary()
         self._futures: WeakKeyDictionary[Response, asyncio.Future[Extraction] | None] = WeakKeyDictionary()
         self._batcher: Batcher | None = None
+        self._memory = CrawlMemory.of(self.config, crawler.settings, self.stats)
         if not self.config.enabled:
             return
         if not is_asyncio_available():
@@ -108,7 +110,7 @@ class Dripper:
         """Return the main content of a document that has no response, or None if it is not HTML."""
         if self._batcher is None or not self._takes(document.html, self.config):
             return None
-        return await _result(self._batcher.submit(document))
+        return await _result(self._extract(document))
 
     async def wait_for_capacity(self, response: Response, request: Request) -> None:
         """Apply backpressure: wait while the engine has too many pages queued.
@@ -180,13 +182,21 @@ class Dripper:
         content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
         # A response may carry an explicit encoding. Decoding can be slow, so the worker does it.
         charset = getattr(response, "_encoding", None) or http_content_type_encoding(content_type)
-        source = Document(response.body, response.url, charset, None if config is self.config else config)
+        return self._extract(Document(response.body, response.url, charset, None if config is self.config else config))
+
+    def _extract(self, document: Document) -> asyncio.Future[Extraction]:
         assert self._batcher is not None
-        return self._batcher.submit(source)
+        if self._memory is None:
+            return self._batcher.submit(document)
+        future = self._batcher.submit(self._memory.informed(document))
+        future.add_done_callback(self._memory.learn)
+        return future
 
     def _spider_closed(self, spider: Spider) -> None:
         if self._batcher is not None:
             self._batcher.stop()
+            if self._memory is not None:
+                self._memory.close()
             self._story.tell(spider.name)
         self.stats.close()
 

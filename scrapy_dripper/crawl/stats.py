@@ -45,6 +45,11 @@ STATS = {
     "rules/pages": "pages on which rules of `DRIPPER_RULES` took something",
     "rules/missed": "pages for which there are rules, none of which found anything: their site may have changed",
     "rules/{kind}": "blocks that rules took: `whole`, `keep`, `drop`",
+    "site_memory/pages": "pages that `DRIPPER_SITE_MEMORY` has learnt from",
+    "site_memory/copies": "pages that it has not learnt from: it saw them before, at this or another address",
+    "site_memory/changed": "pages of which main blocks were left out because other pages of the site have them",
+    "site_memory/blocks": "such blocks",
+    "site_memory/hosts": "hosts in the memory",
     "cancelled": "pages that were not extracted because the crawl ended",
     "cascade/threshold": "the value of `DRIPPER_CASCADE`, if it is set",
     "cascade/share": "share of the labelled pages, 0 to 1, that kept the tagger's labels in the cascade",
@@ -155,6 +160,14 @@ class CrawlStats:
             share = self._decided[CASCADE] / self._decided.total()
             self._write("set_value", "cascade/threshold", self._cascade)
             self._write("set_value", "cascade/share", round(share, 4))
+
+    def remembered(self, *, learnt: bool, hosts: int, blocks: int) -> None:
+        """Count a page that the site memory was told of, and the blocks that it took out of it."""
+        self._count("site_memory/pages" if learnt else "site_memory/copies")
+        self._write("set_value", "site_memory/hosts", hosts)
+        if blocks:
+            self._count("site_memory/changed")
+            self._count("site_memory/blocks", blocks)
 
     def close(self) -> None:
         """Log what concerns the crawl as a whole and was not logged before. Call it at the end of the crawl."""

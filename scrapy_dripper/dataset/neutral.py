@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from html import unescape
 
 from scrapy_dripper.dataset.prf import PRF, bag_prf
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 
 TITLE_LINES = 3
 """Number of lines at the beginning of a text in which to search for the title."""
@@ -59,5 +59,5 @@ def is_title(have: Counter[str], want: Counter[str], share: float = TITLE_SHARE)
 
 def page_title(html: bytes) -> str:
     """Return the text of the ``title`` element of a page, or an empty string."""
-    match = _title(decode(html, None))
+    match = _title(decode_html(html, None))
     return " ".join(unescape(match[1]).split()) if match else ""

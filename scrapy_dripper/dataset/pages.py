@@ -56,6 +56,8 @@ class Sample:
     """Id of the original if this is a changed copy; empty for a real page."""
     title_apart: bool = False
     """True if the truth leaves out the headline by convention, so that a headline is neither right nor wrong."""
+    annotation: Any = None
+    """The labels that the truth was made of, as ``annotate`` writes them; None if there are none."""
 
     def read_html(self) -> str:
         """Return the page decoded as UTF-8. Invalid bytes become U+FFFD."""
@@ -196,6 +198,7 @@ def _sample(root: Path, path: Path) -> Sample:
             page_type=page_type_of(document),
             title=truth.get("title") or "",
             sure=float(document.get("sure", 1.0)),
+            annotation=document.get("annotation"),
         )
     except (ValueError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is not an annotation: {error}") from None

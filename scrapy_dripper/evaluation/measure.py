@@ -98,11 +98,11 @@ class Measurer:
             self._extractor.close()
 
     def _complexity(self, html: bytes) -> Complexity:
-        from scrapy_dripper.page.decode import decode
+        from scrapy_dripper.page.charset import decode_html
         from scrapy_dripper.page.parse import parse
 
         try:
-            return complexity(parse(decode(html, None)))
+            return complexity(parse(decode_html(html, None)))
         except PageError:
             return Complexity(0.0, 0.0, 0.0, 0.0)
 

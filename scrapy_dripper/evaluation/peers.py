@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module, metadata, util
 from types import ModuleType
 
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 
 
 class PeerError(Exception):
@@ -48,7 +48,7 @@ def _html2text(module: ModuleType, html: bytes) -> str:
 
 
 def _text(html: bytes) -> str:
-    return decode(html)
+    return decode_html(html)
 
 
 PEERS: dict[str, Peer] = {

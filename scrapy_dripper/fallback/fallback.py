@@ -17,7 +17,7 @@ from scrapy_dripper.fallback.trees import first_part
 from scrapy_dripper.fallback.whole_page import whole_page
 from scrapy_dripper.output import write_html
 from scrapy_dripper.output.content_json import clean
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.retrieval import wants_content, with_retrieval
 
 logger = logging.getLogger(__name__)
@@ -148,7 +148,7 @@ def _run_within_memory(document: Document, config: Config) -> Extraction:
 def _run(document: Document, config: Config) -> Extraction:
     size = len(document.html)
     html = document.html[: config.max_bytes]
-    text = html if isinstance(html, str) else decode(html, document.charset)
+    text = html if isinstance(html, str) else decode_html(html, document.charset)
     built_in = BUILT_IN.get(config.fallback) if isinstance(config.fallback, str) else None
     if built_in is not None and built_in.run is not None:
         found = built_in.run(text, document.url, config, size)

@@ -6,14 +6,14 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Metadata
 from scrapy_dripper.fallback.trees import limited_tree
 from scrapy_dripper.page import PageError, metadata_of
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 
 
 def metadata(document: Document, config: Config) -> Metadata:
     """Return the metadata of a document, or of its first part. Values that cannot be read are None."""
     html = document.html[: config.max_bytes]
     try:
-        root, _ = limited_tree(html if isinstance(html, str) else decode(html, document.charset))
+        root, _ = limited_tree(html if isinstance(html, str) else decode_html(html, document.charset))
     except (PageError, MemoryError):
         return Metadata()
     return metadata_of(root, document.url)

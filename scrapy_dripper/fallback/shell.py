@@ -23,7 +23,7 @@ from scrapy_dripper.fallback.flight import flight
 from scrapy_dripper.fallback.nothing import nothing
 from scrapy_dripper.fallback.trees import limited_tree, title_of
 from scrapy_dripper.fallback.whole_page import whole_page
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -86,7 +86,7 @@ def fill_shell(document: Document, config: Config) -> Extraction | None:
     Its reason is ``js_shell``. Its source is :data:`SOURCE` if the page's data hold the article. Otherwise it is empty.
     """
     html = document.html[: config.max_bytes]
-    text = html if isinstance(html, str) else decode(html, document.charset)
+    text = html if isinstance(html, str) else decode_html(html, document.charset)
     root, truncated = limited_tree(text)
     scripts = list(root.iter("script"))
     title = title_of(root)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from scrapy_dripper.engines.tagger.engine import Tagger
-from scrapy_dripper.engines.tagger.influence import GROUPS
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.inspection.compare import kept
@@ -122,7 +121,7 @@ def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = 
         styles=tuple(style_sheets(document, config)) if page is not None else (),
         blocks=tuple(_blocks(page, extraction, other.text or "", influences)) if page is not None else (),
         flags=FLAGS,
-        groups=GROUPS if influences else (),
+        groups=tuple(influences),
         forms=_forms(page, extraction, other),
         markdown_html=rendered(extraction.markdown or ""),
         timings=tuple(clock.timings),
@@ -190,7 +189,7 @@ def _blocks(page: Page, extraction: Extraction, other: str, influences: dict[str
     labelled = len(extraction.labels) == n
     theirs = kept(page.blocks.text, other)
     flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
-    changes = np.array([influences[group] for group in GROUPS]).T if influences else np.zeros((n, 0))
+    changes = np.array(list(influences.values())).T if influences else np.zeros((n, 0))
     return [
         BlockView(
             probability=round(extraction.probabilities[k], 4) if labelled else None,

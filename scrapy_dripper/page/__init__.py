@@ -1,4 +1,4 @@
-"""Bytes to a page: decode, parse, cut into blocks."""
+"""Bytes to a page: find the charset, parse, cut into blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, FallbackReason, Metadata
 from scrapy_dripper.metadata import read_metadata
 from scrapy_dripper.page.blocks import MAX_NODES
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.limits import enforce
 from scrapy_dripper.page.page import Page, Wishes
@@ -31,7 +31,7 @@ def plant(document: Document, config: Config, profile: str = "native", flat: boo
     With ``flat``, what is nested deep comes out side by side. Raise :exc:`PageError` where there is no such tree.
     """
     html = document.html
-    text = html if isinstance(html, str) else decode(html, document.charset)
+    text = html if isinstance(html, str) else decode_html(html, document.charset)
     root = parse(text, flat=True) if flat else PROFILES[profile].parse(text)
     return root, enforce(root, text, config)
 

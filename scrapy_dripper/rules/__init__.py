@@ -4,7 +4,7 @@ Rules are read from a file or a dict, checked before the first page, and looked 
 """
 
 from scrapy_dripper.rules.read import KINDS, RuleError, read_rules
-from scrapy_dripper.rules.ruleset import Rule, Rules
+from scrapy_dripper.rules.ruleset import Rule, Rules, hosts_of
 from scrapy_dripper.rules.selectors import find
 
-__all__ = ["KINDS", "Rule", "RuleError", "Rules", "find", "read_rules"]
+__all__ = ["KINDS", "Rule", "RuleError", "Rules", "find", "hosts_of", "read_rules"]

@@ -30,9 +30,7 @@ class Rules(tuple[Rule, ...]):
     def of(self, url: str) -> list[Rule]:
         """Return the rules of a page, in the order in which they were written."""
         host, path = _parts(url)
-        labels = host.split(".")
-        hosts = [".".join(labels[i:]) for i in range(len(labels))] if host else []
-        found = [entry for name in (EVERY, *hosts) for entry in self._by_host.get(name, ())]
+        found = [entry for name in (EVERY, *_upwards(host)) for entry in self._by_host.get(name, ())]
         return [rule for _, rule in sorted(found) if _has_path(rule.pattern, path)]
 
     @cached_property
@@ -49,6 +47,11 @@ def host_of(pattern: str) -> str:
     return pattern.partition("/")[0]
 
 
+def hosts_of(url: str) -> list[str]:
+    """Return the host of a URL, without ``www.``, and the domains above it, upwards; none if the URL has no host."""
+    return _upwards(_parts(url)[0])
+
+
 def same_host(host: str) -> str:
     """Return a host as in the URLs of requests: in IDNA, without ``www.``, a final dot or the brackets of IPv6."""
     if not host.isascii():
@@ -60,6 +63,11 @@ def same_host(host: str) -> str:
 def same_path(path: str) -> str:
     """Return a path and query as in the URLs of requests: non-ASCII characters are percent-encoded UTF-8."""
     return path if path.isascii() else quote(path, safe=_ASCII, errors="replace")
+
+
+def _upwards(host: str) -> list[str]:
+    labels = host.split(".")
+    return [".".join(labels[i:]) for i in range(len(labels))] if host else []
 
 
 def _parts(url: str) -> tuple[str, str]:

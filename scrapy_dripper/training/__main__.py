@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import json
 import platform
 import sys
 import time
@@ -13,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from scrapy_dripper.dataset.pages import DataError, page_hash
 from scrapy_dripper.dataset.sets import TRAINING_PAGES, SetChoice, load_sets
-from scrapy_dripper.engines.tagger.decode import Decoding
+from scrapy_dripper.engines.tagger.decision import DecisionRule
 from scrapy_dripper.training.augment import KINDS, make_copies
 
 NETWORKS = 3
@@ -74,6 +75,12 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--jobs", type=int, default=2, help="number of processes (default: %(default)s)")
     top.add_argument(
         "--predictions", type=Path, metavar="FILE", help="write the held-out texts here, as JSON Lines for 'evaluate'"
+    )
+    top.add_argument(
+        "--fold-models",
+        type=Path,
+        metavar="DIR",
+        help="write the model of each fold there too, DIR/0 and so on, and DIR/folds.json: the fold of each page",
     )
     return top
 
@@ -138,6 +145,12 @@ def train(arguments: argparse.Namespace) -> None:
             arguments.predictions.write_text("\n".join(measured.lines) + "\n", encoding="utf-8")
         print(measured.report(arguments.folds))
 
+    if arguments.fold_models:
+        for k, (split, fitted) in enumerate(zip(folds, stack.folds, strict=True)):
+            export(fitted, names, arguments.fold_models / str(k), DecisionRule(), examples[split.seen[0]])
+        fold_of = {name: k for k, split in enumerate(folds) for name in split.measured}
+        (arguments.fold_models / "folds.json").write_text(json.dumps(fold_of) + "\n", encoding="utf-8")
+
     libraries = (*LIBRARIES, "torch") if arguments.networks else LIBRARIES
     notes = {
         "features": len(names),
@@ -155,7 +168,7 @@ def train(arguments: argparse.Namespace) -> None:
         "libraries": {name: importlib.metadata.version(name) for name in libraries},
         TRAINING_PAGES: {one.name: sorted(page_hash(s.path) for s in one.learnt) for one in sets if one.learnt},
     }
-    export(stack.whole, names, arguments.out, Decoding(), probe, **notes)
+    export(stack.whole, names, arguments.out, DecisionRule(), probe, **notes)
     (arguments.out / "README.md").write_text(card(sets, measured, notes), encoding="utf-8")
     print(f"wrote {arguments.out} in {time.monotonic() - started:.0f} s")
 

@@ -16,7 +16,7 @@ from tqdm import tqdm
 from scrapy_dripper.config import Config
 from scrapy_dripper.dataset.pages import DataError, Sample, grouped_folds, related_hosts
 from scrapy_dripper.dataset.sets import PageSet
-from scrapy_dripper.engines.tagger.decode import Decoding
+from scrapy_dripper.engines.tagger.decision import DecisionRule
 from scrapy_dripper.evaluation.peers import PEERS, quiet
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
@@ -69,7 +69,7 @@ def out_of_fold(
     for split, fitted in zip(folds, stack.folds, strict=True):
         probe = examples[split.seen[0]]
         with TemporaryDirectory() as folder:
-            export(fitted, probe.features.names, Path(folder), Decoding(), probe)
+            export(fitted, probe.features.names, Path(folder), DecisionRule(), probe)
             extractor = Extractor(Config(model=folder))
             waiting = (samples[name] for name in split.measured)
             while batch := list(islice(waiting, BATCH)):

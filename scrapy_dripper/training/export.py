@@ -10,7 +10,7 @@ import numpy as np
 
 from scrapy_dripper.engines.files import hashes
 from scrapy_dripper.engines.tagger.context import context
-from scrapy_dripper.engines.tagger.decode import Decoding
+from scrapy_dripper.engines.tagger.decision import DecisionRule
 from scrapy_dripper.engines.tagger.model import (
     BLOCKS,
     CONTEXT,
@@ -31,7 +31,7 @@ TOLERANCE = 0.02
 
 
 def export(
-    fitted: Fitted, names: Sequence[str], folder: Path, decoding: Decoding, probe: Example, **notes: Any
+    fitted: Fitted, names: Sequence[str], folder: Path, rule: DecisionRule, probe: Example, **notes: Any
 ) -> None:
     """Write a tagger as a model folder, and check on a page that the ONNX model agrees with the trained one.
 
@@ -54,7 +54,7 @@ def export(
         engine="tagger",
         feature_schema=schema_of(probe.features),
         weights_sha256=hashes(folder, weights),
-        decoding=decoding,
+        decoding=rule,
         cut=CUT,
     )
     manifest.write(folder, **notes)

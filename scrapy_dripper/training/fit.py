@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.dataset.neutral import neutral_prf
 from scrapy_dripper.engines.tagger.context import context
-from scrapy_dripper.engines.tagger.decode import Decoding, decode
+from scrapy_dripper.engines.tagger.decision import DecisionRule, decide
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES, page_features, quality_features
 from scrapy_dripper.training.calibrate import Calibration, calibrate
 from scrapy_dripper.training.prepare import Example
@@ -163,12 +163,12 @@ def fit_quality(
 
     The probabilities are calibrated. Copies are left out, because they are not real pages.
     """
-    decoding, rows, f1 = Decoding(), [], []
+    rule, rows, f1 = DecisionRule(), [], []
     for e in examples:
         if e.copy:
             continue
         p = probabilities[e.id].astype(np.float32)
-        main = decode(p, e.features.size, decoding.recall_of(types[e.id][0]), decoding.min_words)
+        main = decide(p, e.features.size, rule.recall_of(types[e.id][0]), rule.min_words)
         text = "\n".join(block for block, chosen in zip(e.texts, main, strict=True) if chosen)
         rows.append(quality_features(e.features, p, types[e.id], main).matrix)
         f1.append(neutral_prf(text, e.truth, [e.title]).f1)

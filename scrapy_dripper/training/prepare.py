@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -14,17 +13,14 @@ from tqdm import tqdm
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.dataset.alignment import align, tokens
-from scrapy_dripper.dataset.neutral import TITLE_SHARE, is_title
+from scrapy_dripper.dataset.headlines import headlines
 from scrapy_dripper.dataset.pages import Sample
 from scrapy_dripper.engines.tagger.features import Features, features
 from scrapy_dripper.extraction import Document
-from scrapy_dripper.page import Page, PageError, read
-from scrapy_dripper.page.page import Flag
+from scrapy_dripper.page import PageError, read
 
 HEAVIEST = 2.0
 """Maximum weight of a block for its words, in units of its page's main content."""
-SITE_TITLE_SHARE = 1 / 3
-"""A heading with at least this share of ``<title>`` is the headline. The rest is the name of the site."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,21 +80,6 @@ def example(sample: Sample) -> Example | None:
         truth=sample.truth,
         title=sample.title,
     )
-
-
-def headlines(page: Page, title: str) -> list[int]:
-    """Return the blocks that are headings with the words of the title.
-
-    If the title is unknown, ``<title>`` is used, which may have other words in addition to the headline.
-    """
-    want = Counter(tokens(title or page.title or ""))
-    found = []
-    for i, text in enumerate(page.blocks.text):
-        if page.tree.flags[page.blocks.context[i]] & Flag.HEADING:
-            have = Counter(tokens(text))
-            if is_title(have, want, TITLE_SHARE if title else SITE_TITLE_SHARE):
-                found.append(i)
-    return found
 
 
 def prepare(samples: Sequence[Sample], jobs: int) -> dict[str, Example]:

@@ -17,7 +17,7 @@ from fastwarc.warc import WarcRecordType
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 from tests.corpus.shards import HTML, record
 
 pytest.importorskip("scrapy_dripper.corpus.records", reason="needs FastWARC 2", exc_type=ImportError)
@@ -206,7 +206,7 @@ def test_the_charset_is_found_as_in_a_crawl(head: bytes, text: str, encoding: st
     """By the header, by the page, and UTF-8 against a wrong label."""
     (page,), _ = read(record(URL, text.encode(encoding), head))
 
-    assert decode(page.body, page.charset) == text
+    assert decode_html(page.body, page.charset) == text
 
 
 @pytest.mark.parametrize("writer", [None, GzipWriter, ZstdWriter, Lz4Writer])

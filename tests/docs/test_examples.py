@@ -1,7 +1,7 @@
 """The examples of the documents: with the bundled model, what they show is what comes out.
 
 Spiders and stats are tested in :mod:`tests.crawl.test_docs`, the example project's table in
-:mod:`tests.test_example_project`.
+:mod:`tests.example_project.test_example_project`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TOWER = (
 )
 """A page whose Markdown the README shows."""
 is_command = re.compile(
-    r"(?:scrapy-dripper (?:extract|evaluate|annotate|export|rules|doctor)|python (?:-m |\w+/)|make )"
+    r"(?:scrapy-dripper (?:extract|evaluate|annotate|learn|export|rules|doctor)|python (?:-m |\w+/)|make )"
 ).match
 
 
@@ -101,7 +101,7 @@ def test_the_snippets_without_a_spider_run(extractor: Extractor) -> None:
             last, _, shown = code.rpartition("  # [")
             if last:
                 assert eval(last.splitlines()[-1], given) == ast.literal_eval(f"[{shown}")
-    assert ran == 8
+    assert ran == 9
 
 
 def settings() -> list[Any]:

@@ -16,7 +16,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines import runtime
 from scrapy_dripper.engines.base import Labels, ModelError
 from scrapy_dripper.engines.tagger import Tagger, model
-from scrapy_dripper.engines.tagger.decode import Decoding, decode, without_holes
+from scrapy_dripper.engines.tagger.decision import DecisionRule, decide, without_holes
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
@@ -128,7 +128,7 @@ def test_the_tagger_does_not_pretend_to_use_a_gpu() -> None:
         Tagger.load(Config(device="cuda"))
 
 
-RECALL, WORDS = 0.8, Decoding().min_words
+RECALL, WORDS = 0.8, DecisionRule().min_words
 EVEN = np.full(len(PAGE_TYPES), 1 / len(PAGE_TYPES), dtype=np.float32)
 
 
@@ -144,14 +144,14 @@ EVEN = np.full(len(PAGE_TYPES), 1 / len(PAGE_TYPES), dtype=np.float32)
 def test_decoding(probabilities: list[float], sizes: list[float], main: list[bool]) -> None:
     p, size = np.array(probabilities, dtype=np.float32), np.array(sizes, dtype=np.float32)
 
-    assert decode(p, size, RECALL, WORDS).tolist() == main
+    assert decide(p, size, RECALL, WORDS).tolist() == main
 
 
 @given(st.lists(st.tuples(st.floats(0, 1, width=32), st.integers(1, 300)), min_size=1, max_size=40))
 def test_decoding_maximises_the_expected_f1(blocks: list[tuple[float, int]]) -> None:
     """No other cut of the ranking has a higher expected F1, and the cut respects the ranking."""
     p, size = (np.array(column, dtype=np.float32) for column in zip(*blocks, strict=True))
-    main = decode(p, size, RECALL, WORDS)
+    main = decide(p, size, RECALL, WORDS)
     w, q = size.astype(np.float64), p.astype(np.float64)
     total = float(q @ w)
 
@@ -170,7 +170,7 @@ def test_what_is_favored_decides_how_much_is_main(blocks: list[tuple[float, int]
     """Precision takes out of what is main, recall adds to it; neither swaps blocks."""
     p, size = (np.array(column, dtype=np.float32) for column in zip(*blocks, strict=True))
     precise, balanced, complete = (
-        decode(p, size, Decoding().recall_of(EVEN, favor), WORDS) for favor in ("precision", "balanced", "recall")
+        decide(p, size, DecisionRule().recall_of(EVEN, favor), WORDS) for favor in ("precision", "balanced", "recall")
     )
 
     assert (precise <= balanced).all()

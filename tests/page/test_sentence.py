@@ -64,6 +64,7 @@ def test_a_sentence_is_one_block(html: str, blocks: list[str], written: str) -> 
         ("<div>Loose text <x-card><p>Text.</p></x-card></div>", ["Loose text", "Text."]),
         ("<p>Before.</p><x-note>A note.</x-note><p>After.</p>", ["Before.", "A note.", "After."]),
         ("<x-tab>One</x-tab> | <x-tab>Two</x-tab>", ["One", "Two"]),
+        ("<div>Text <x-a>a</x-a><x-button>b</x-button></div>", ["Text a", "b"]),
         ("<div>Loose text<br><x-card>Text.</x-card></div>", ["Loose text", "Text."]),
         ("<div>Loose text <x-card>One<br>two</x-card></div>", ["Loose text", "One\ntwo"]),
         ("<p>text <code><x-a>code</x-a></code> more</p>", ["text", "code", "more"]),

@@ -18,6 +18,7 @@ import trafilatura
 from scrapy_dripper.config import Config
 from scrapy_dripper.dataset.pages import data_hash, page_hash
 from scrapy_dripper.dataset.sets import SetChoice, load_set
+from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.model import GRAPHS
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.training import export
@@ -62,7 +63,7 @@ def test_training_makes_a_model_that_works(tmp_path: Path, monkeypatch: pytest.M
     truth = write_page(tmp_path / "new", "new", "unseen.example", 99)
 
     arguments = ["pages", "--out", "model", "--folds", "2", "--jobs", "1", "--networks", "0"]
-    assert main([*arguments, "--predictions", "held-out.jsonl"]) == 0
+    assert main([*arguments, "--predictions", "held-out.jsonl", "--fold-models", "folds"]) == 0
 
     (found,) = Extractor(Config(model="model")).extract([(tmp_path / "new/html/new.html").read_bytes()])
     assert found.text is not None
@@ -72,6 +73,11 @@ def test_training_makes_a_model_that_works(tmp_path: Path, monkeypatch: pytest.M
     assert manifest["word_f1"] > 0.95
     assert manifest["pages"] == 30
     assert len((tmp_path / "held-out.jsonl").read_text().splitlines()) == 30
+    fold_of = json.loads((tmp_path / "folds/folds.json").read_text())
+    assert len(fold_of) == 30
+    assert set(fold_of.values()) == {0, 1}
+    for k in (0, 1):
+        Tagger.load(Config(model=f"folds/{k}")).close()
     card = (tmp_path / "model/README.md").read_text()
     assert "30 pages of the folder `pages`" in card
     assert "CC-BY-4.0" not in card  # these are no pages of WCXB

@@ -162,7 +162,7 @@ def test_the_field_of_a_content_list_needs_no_items(content: kinds.Items) -> Non
 
 def test_a_content_list_that_is_none_is_no_value_of_a_field() -> None:
     values, parts = pack_extraction(Extraction("u", None, "", "", "", "all", content=()))
-    parts[-6] = b'{"type": "rule"}'
+    parts[-7] = b'{"type": "rule"}'
     with pytest.raises(ValueError, match="expected a content list"):
         VALUES["content_field"](unpack_extraction("u", values, parts))
 
@@ -319,7 +319,7 @@ def test_no_more_of_a_document_than_can_be_used() -> None:
     """And one byte, by which the worker knows that there was more."""
     config = Config(max_bytes=10)
     _, bodies = pack_tasks([Task(Document("x" * 100), config), Task(Document(b"x" * 100), config)])
-    assert [len(body) for body in bodies] == [11, 11]
+    assert [len(body) for body in bodies] == [11, 0, 11, 0]
 
 
 def named(html: str, url: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy.typing as npt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
-from scrapy_dripper.engines.tagger.decode import Decoding, decode, without_holes
+from scrapy_dripper.engines.tagger.decision import DecisionRule, decide, without_holes
 from scrapy_dripper.engines.tagger.features import features
-from scrapy_dripper.engines.tagger.influence import influences
+from scrapy_dripper.engines.tagger.influence import CORRECTIONS, influences
+from scrapy_dripper.engines.tagger.learnt import Learnt
 from scrapy_dripper.engines.tagger.little import SURE, with_little
 from scrapy_dripper.engines.tagger.model import Model, bundled, schema_of
 from scrapy_dripper.engines.tagger.notes import with_notes
@@ -27,7 +29,7 @@ def choose(
     page: Page,
     probabilities: npt.NDArray[np.float32],
     size: npt.NDArray[np.float32],
-    decoding: Decoding,
+    rule: DecisionRule,
     types: npt.NDArray[np.float32],
 ) -> npt.NDArray[np.bool_]:
     """Return which of a page's n blocks are main: by expected F1, and then by the rules of this package.
@@ -35,8 +37,8 @@ def choose(
     ``types`` are the probabilities of the page types, of shape (types,). All other arrays have shape (n,); ``size`` is
     in words. Twins are removed last, so that no other rule adds them again.
     """
-    recall_weight = decoding.recall_of(types, page.wishes.favor)
-    main = without_holes(probabilities, decode(probabilities, size, recall_weight, decoding.min_words))
+    recall_weight = rule.recall_of(types, page.wishes.favor)
+    main = without_holes(probabilities, decide(probabilities, size, recall_weight, rule.min_words))
     main = with_little(page, probabilities, main)
     main = with_alike(page, probabilities, with_whole(page, probabilities, main))
     main = with_headings(page, probabilities, main)
@@ -53,8 +55,10 @@ class Tagger:
     profile = "native"
     limits = Limits()
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, learnt: Learnt | None = None) -> None:
+        """``learnt`` takes the place of what the model's folder holds of corrections."""
         self._model = model
+        self._learnt = model.learnt if learnt is None else learnt
 
     @classmethod
     def load(cls, config: Config) -> Tagger:
@@ -68,11 +72,14 @@ class Tagger:
         """Return the labels, page type and quality of each page."""
         batch = features(pages)
         answer = self._model(batch)
-        decoding = self._model.manifest.decoding
+        if self._learnt:
+            corrected = self._learnt.corrected(pages, answer.probabilities, batch.edges)
+            answer = replace(answer, probabilities=corrected)
+        rule = self._model.manifest.decoding
         edges = zip(batch.edges[:-1].tolist(), batch.edges[1:].tolist(), strict=True)
         parts = [(answer.probabilities[a:b], batch.size[a:b]) for a, b in edges]
         mains = [
-            choose(page, p, size, decoding, types)
+            choose(page, p, size, rule, types)
             for page, (p, size), types in zip(pages, parts, answer.types, strict=True)
         ]
         quality = self._model.quality(batch, answer, np.concatenate(mains))
@@ -92,7 +99,12 @@ class Tagger:
 
     def influences(self, page: Page) -> dict[str, npt.NDArray[np.float32]]:
         """Return which groups of features speak for and against each block of a page, as :mod:`.influence` has it."""
-        return influences(self._model, features([page]))
+        batch = features([page])
+        found = influences(self._model, batch)
+        if self._learnt and self._learnt.site_of(page.url):
+            said = self._model(batch).probabilities
+            found[CORRECTIONS] = self._learnt.corrected([page], said, batch.edges) - said
+        return found
 
     def close(self) -> None:
         """Release the model. Further calls have no effect."""

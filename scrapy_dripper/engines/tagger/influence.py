@@ -41,6 +41,8 @@ TEXT = "length and characters"
 """The group of all other features."""
 GROUPS = (TEXT, *(group for group, _ in _GROUPS if group != SAME_FOR_ALL))
 """The groups that can have an influence."""
+CORRECTIONS = "your corrections"
+"""The group of what was learnt from a user's corrections of the site."""
 
 
 def group_of(feature: str) -> str:

@@ -17,8 +17,9 @@ from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.external_data import check_external_data
 from scrapy_dripper.engines.runtime import check_runtime, shared_session
 from scrapy_dripper.engines.tagger.context import context
-from scrapy_dripper.engines.tagger.decode import Decoding
+from scrapy_dripper.engines.tagger.decision import DecisionRule
 from scrapy_dripper.engines.tagger.features import Features, schema_hash
+from scrapy_dripper.engines.tagger.learnt import LEARNT, Learnt
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES, page_features, quality_features
 from scrapy_dripper.page.blocks import CUT
 
@@ -68,8 +69,8 @@ class Manifest:
     engine: str
     feature_schema: str
     weights_sha256: dict[str, str]
-    """The hash of each graph, by file name."""
-    decoding: Decoding
+    """The hash of each graph, and of learnt corrections if there are any, by file name."""
+    decoding: DecisionRule
     cut: int = 1
     """Version of the rules by which the blocks that the model was trained on were cut."""
 
@@ -101,8 +102,10 @@ class Manifest:
                     f"{CUT}: train the model again with 'make train', or use the bundled one"
                 )
             known = {f.name: values[f.name] for f in fields(cls)}
-            known["weights_sha256"] = {name: str(known["weights_sha256"][name]) for name in GRAPHS}
-            known["decoding"] = Decoding.read(known["decoding"])
+            listed = known["weights_sha256"]
+            optional = (LEARNT,) if LEARNT in listed else ()
+            known["weights_sha256"] = {name: str(listed[name]) for name in (*GRAPHS, *optional)}
+            known["decoding"] = DecisionRule.read(known["decoding"])
             return cls(**known)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(f"{path} is damaged ({type(error).__name__}: {error}): {_RESTORE}") from None
@@ -134,6 +137,7 @@ class Model:
         self._blocks, self._pages, self._context, self._quality = (
             _session(_weights(folder / name), digests[name], device, threads) for name in GRAPHS
         )
+        self.learnt = Learnt.read(folder) if LEARNT in digests else None
 
     def __call__(self, batch: Features) -> Answer:
         """Run the model on the blocks and pages of a batch."""

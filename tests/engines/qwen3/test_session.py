@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import shutil
 import sys
@@ -11,9 +12,12 @@ from typing import Any
 
 import onnxruntime
 import pytest
+from fakes import FakeTagger
 
 from scrapy_dripper.engines import cuda, session
 from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.qwen3 import decoder
+from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.engines.qwen3.session import open_session, tokens_that_fit
 from scrapy_dripper.engines.runtime import GPU_EXTRA
@@ -74,6 +78,42 @@ def test_why_cuda_does_not_start(driver: int | None, wheel: str, message: str, m
 
     with pytest.raises(ModelError, match=message):
         raise cuda.not_started()
+
+
+def test_the_sentences_of_the_guide(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What docs/guides/gpu.md says is printed where something is missing, to the letter."""
+    guide = (ROOT / "docs" / "guides" / "gpu.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| (.*?) \| `(.*?)`", guide.partition("## When something fails")[2], re.M))
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
+    monkeypatch.setattr(cuda, "free_memory", lambda: 3 << 29)
+    said: dict[str, str] = {}
+
+    def note(what: str, function: Any, *arguments: Any) -> None:
+        with pytest.raises(ModelError) as error:
+            function(*arguments)
+        said[what] = str(error.value)
+
+    def starts(driver: tuple[int, int] | None, wheel: str) -> None:
+        monkeypatch.setattr(cuda, "driver_version", lambda: driver)
+        monkeypatch.setattr(onnxruntime, "cuda_version", wheel, raising=False)
+        raise cuda.not_started()
+
+    note("the right wheel", cuda.check_provider)
+    note("a driver", starts, None, "13.0")
+    note("a CUDA library", starts, (13, 0), "13.0")
+    note("a newer onnxruntime", session._check_version, replace(prepared, runtime="1.28"), "1.25.1")
+    monkeypatch.setattr(onnxruntime, "__version__", "1.31.1")
+    note("a newer driver", starts, (12, 4), "13.0")
+    monkeypatch.setattr("scrapy_dripper.engines.runtime._installed", lambda _: True)
+    note("one of the two wheels too many", open_session, prepared, "auto", 1)
+    said["memory for the model"] = str(session.no_room(replace(prepared, device="cuda"), MemoryError("...")))
+    monkeypatch.undo()
+    monkeypatch.setattr(decoder, "tokens_that_fit", lambda _: 310)
+    note("memory for pages", Qwen3Engine, replace(prepared, prompt="word " * 400 + "{html}"), FakeTagger())
+
+    assert {*rows} == {*said}
+    for what, sentence in rows.items():
+        assert sentence.removesuffix(" ...") in said[what]
 
 
 @pytest.mark.parametrize(("platform", "library"), [("win32", "nvcuda.dll"), ("linux", "libcuda.so.1")])

@@ -1,4 +1,4 @@
-"""Decoding: each step in the order of encodings."""
+"""Charsets: each step in the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.page.decode import decode
+from scrapy_dripper.page.charset import decode_html
 
 SAMPLES = {
     "ja": "これは日本語の文章です。テストのために書かれています。",
@@ -64,7 +64,7 @@ def test_label(codec: str, lang: str, label: str, where: str) -> None:
     text = page(lang, declaration)
     if where == "xml":
         text = f'<?xml version="1.0" encoding="{label}"?>' + text
-    assert decode(text.encode(codec), label if where == "header" else None) == text
+    assert decode_html(text.encode(codec), label if where == "header" else None) == text
 
 
 @pytest.mark.parametrize(("codec", "lang"), DETECTABLE)
@@ -72,14 +72,14 @@ def test_label(codec: str, lang: str, label: str, where: str) -> None:
 def test_missing_or_false_label(codec: str, lang: str, charset: str | None) -> None:
     """A page without a label, or with one that its bytes contradict, is recognised by its bytes."""
     text = page(lang, '<meta charset="utf-8">' if charset == "utf-8" else "")
-    assert decode(text.encode(codec), charset) == text
+    assert decode_html(text.encode(codec), charset) == text
 
 
 @pytest.mark.parametrize("label", ["iso-8859-1", "windows-1251", "shift_jis", "utf-16"])
 def test_utf8_wins_over_a_false_label(label: str) -> None:
     """Valid UTF-8 is UTF-8 whatever the server says."""
     text = page("fr", f'<meta charset="{label}">')
-    assert decode(text.encode(), label) == text
+    assert decode_html(text.encode(), label) == text
 
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32"])
@@ -87,7 +87,7 @@ def test_utf8_wins_over_a_false_label(label: str) -> None:
 def test_byte_order_mark(codec: str, charset: str | None) -> None:
     """A byte order mark wins over the header and is not part of the text."""
     text = page("ja")
-    assert decode(text.encode(codec), charset) == text
+    assert decode_html(text.encode(codec), charset) == text
 
 
 @pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
@@ -95,26 +95,26 @@ def test_byte_order_mark(codec: str, charset: str | None) -> None:
 def test_wide_without_byte_order_mark(codec: str, charset: str | None) -> None:
     """UTF-16 and UTF-32 show in the zero bytes of the markup."""
     text = page("fr")
-    assert decode(text.encode(codec), charset) == text
+    assert decode_html(text.encode(codec), charset) == text
 
 
 def test_big_endian_mark_of_utf16() -> None:
     text = page("ru")
-    assert decode(codecs.BOM_UTF16_BE + text.encode("utf-16-be")) == text
+    assert decode_html(codecs.BOM_UTF16_BE + text.encode("utf-16-be")) == text
 
 
 @pytest.mark.parametrize("charset", [None, "iso-8859-1", "utf-8"])
 def test_one_broken_byte_does_not_change_the_encoding(charset: str | None) -> None:
     """A UTF-8 page with one broken character stays UTF-8, and only that character is lost."""
     text = page("fr")
-    assert decode(text.encode() + b"\xff", charset) == text + "\ufffd"
+    assert decode_html(text.encode() + b"\xff", charset) == text + "\ufffd"
 
 
 def test_cut_within_a_character() -> None:
     """A body that was cut, as by DOWNLOAD_MAXSIZE, loses the character it was cut in, no other."""
     body = page("ja").encode()
     end = body.rindex("。".encode())
-    assert decode(body[: end + 2]) == body[:end].decode()
+    assert decode_html(body[: end + 2]) == body[:end].decode()
 
 
 NO_ENCODINGS = [
@@ -136,18 +136,18 @@ NO_ENCODINGS = [
 def test_charset_that_is_none(charset: str) -> None:
     """Labels that name no encoding of text, or one that Python has and browsers do not, count as missing."""
     text = page("fr") + r"\u0041 +ADw-b+AD4-"
-    assert decode(text.encode("cp1252"), charset) == text
+    assert decode_html(text.encode("cp1252"), charset) == text
 
 
 @pytest.mark.parametrize("charset", ["x-user-defined", None])
 def test_nuls_stay_for_the_parser(charset: str | None) -> None:
     """A few NULs do not make a page UTF-16."""
-    assert decode(b"<p>a\0b</p>" + b"<p>text</p>" * 20, charset) == "<p>a\0b</p>" + "<p>text</p>" * 20
+    assert decode_html(b"<p>a\0b</p>" + b"<p>text</p>" * 20, charset) == "<p>a\0b</p>" + "<p>text</p>" * 20
 
 
 @pytest.mark.parametrize("body", [b"", b"\xef\xbb\xbf", b"\xff\xfe"])
 def test_nothing(body: bytes) -> None:
-    assert decode(body) == ""
+    assert decode_html(body) == ""
 
 
 @given(st.text())
@@ -155,9 +155,9 @@ def test_round_trip(text: str) -> None:
     """Any text with a name for its encoding comes back from UTF-8, but for a byte order mark at its start."""
     text = text.encode("utf-8", "replace").decode()
     if "\0" not in text and "\x1b" not in text:
-        assert decode(text.encode()) == text.removeprefix("\ufeff")
+        assert decode_html(text.encode()) == text.removeprefix("\ufeff")
 
 
 @given(st.binary(), st.none() | st.text() | st.sampled_from([label for _, _, label in ENCODINGS]))
 def test_never_raises(body: bytes, charset: str | None) -> None:
-    assert isinstance(decode(body, charset), str)
+    assert isinstance(decode_html(body, charset), str)

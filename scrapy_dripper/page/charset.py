@@ -1,4 +1,4 @@
-"""Decode documents. Crawls use this as well, because Scrapy would decode ``response.text`` in the crawl's process.
+"""The text of documents, by charset. Crawls use this as well: Scrapy would decode ``response.text`` in their process.
 
 Encodings are tried in this order: byte order mark, strict UTF-8, UTF-8 with a few broken characters, the charset of the
 header, the one of a ``<meta>`` or XML declaration, a statistical detector. UTF-8 comes before the declared charsets:
@@ -24,7 +24,7 @@ _NOT_FOR_TEXT = frozenset({"undefined", "unicode-escape", "raw-unicode-escape", 
 _c1 = re.compile("[\x80-\x9f]").findall
 
 
-def decode(body: bytes, charset: str | None = None) -> str:
+def decode_html(body: bytes, charset: str | None = None) -> str:
     """Return the text of a document. Never raises.
 
     ``charset`` is the charset of its Content-Type header, if any. Bytes that cannot be decoded become U+FFFD.

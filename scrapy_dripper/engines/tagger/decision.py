@@ -28,13 +28,14 @@ RECALL_WEIGHTS: Mapping[str, float] = {
     "product": 0.4,
     "service": 1.0,
 }
-"""The recall weight for :func:`decode` by page type. Content around an article is rarely part of it; content around the
+"""The recall weight for :func:`decide` by page type. Content around an article is rarely part of it; content around the
 text of a service page often is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Decoding:
-    """The parameters for choosing labels. They are tuned on held-out folds and stored in the model's manifest."""
+class DecisionRule:
+    """The parameters for choosing labels. They are tuned on held-out folds and stored in the model's manifest, under
+    ``decoding``."""
 
     recall_weights: Mapping[str, float] = field(default_factory=lambda: dict(RECALL_WEIGHTS))
     """The weight of the expected main words in the denominator of the expected F1, by page type. A higher weight keeps
@@ -47,7 +48,7 @@ class Decoding:
     """If fewer words than this are expected to be main, no block is."""
 
     @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Decoding:
+    def read(cls, values: Mapping[str, Any]) -> DecisionRule:
         """Read the parameters from a manifest. Raise KeyError, TypeError or ValueError if it is damaged."""
         weights = values["recall_weights"]
         return cls(
@@ -64,7 +65,7 @@ class Decoding:
         return factor * float(types @ np.array([self.recall_weights[name] for name in PAGE_TYPES]))
 
 
-def decode(
+def decide(
     probabilities: npt.NDArray[np.float32], size: npt.NDArray[np.float32], recall_weight: float, min_words: float
 ) -> Bools:
     """Return which blocks of a page are main: those that maximise the expected word F1.

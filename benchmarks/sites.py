@@ -1,0 +1,293 @@
+"""What the site memory gives and takes: pages of a host, decided without and with what other pages of it have shown.
+
+Each page is measured after 1, 3, 10 and all other pages of its host, which are drawn in a fixed random order, so the
+same pages are compared. Pages without ground truth (indexes, archives) are among the others that are seen. The engine
+labels each page once; memory changes its labels afterwards, as it does in a crawl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from report import heading, publish, table
+from tqdm import tqdm
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.dataset.bootstrap import paired_interval
+from scrapy_dripper.dataset.neutral import words
+from scrapy_dripper.dataset.pages import DataError, Sample, related_hosts
+from scrapy_dripper.dataset.prf import PRF
+from scrapy_dripper.dataset.sets import PAGES, SetChoice, load_sets
+from scrapy_dripper.engines.base import EngineError, Labels, Limits
+from scrapy_dripper.engines.tagger import Tagger
+from scrapy_dripper.engines.tagger.model import bundled
+from scrapy_dripper.evaluation.measure import scored
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.page import Page
+from scrapy_dripper.sites import SiteMemory, hashes, parts_of
+
+SEEN = (1, 3, 10, 0)
+"""Numbers of other pages; 0 for all."""
+DATA = Path(__file__).parents[1] / ".cache"
+SETS = [str(DATA / name) for name in ("sites", "elsewhere", "wcxb-dev")]
+OUTPUT = Path(__file__).parent / "results" / "sites.txt"
+SEED = 20261123
+
+
+class Once:
+    """Labels each page with a tagger, or gives an answer that it has given before."""
+
+    name, profile, limits = Tagger.name, Tagger.profile, Limits()
+
+    def __init__(self, model: Path) -> None:
+        self._tagger = Tagger.load(Config(model=str(model)))
+        self.answer: Labels | EngineError | None = None
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Return the labels of the one page of a call."""
+        if self.answer is None:
+            (self.answer,) = self._tagger.label(pages)
+        return [self.answer]
+
+    def close(self) -> None:
+        """Release the model."""
+        self._tagger.close()
+
+
+@dataclass(frozen=True, slots=True)
+class One:
+    """A page, what the engine has said of it, and its score without memory."""
+
+    sample: Sample
+    answer: Labels | EngineError | None
+    digest: bytes
+    alone: Score | None
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How near a text is to the truth, and how many of its words are not in it."""
+
+    prf: PRF
+    junk: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A page without and with memory, after so many others of its host."""
+
+    part: str
+    seen: int
+    before: Score
+    after: Score
+
+
+def hosts(samples: Sequence[Sample]) -> Iterator[list[Sample]]:
+    """Yield the pages of each host that has more than one, in a fixed random order."""
+    groups: dict[tuple[str, str], list[Sample]] = defaultdict(list)
+    for sample in samples:
+        if sample.host:
+            groups[sample.part, sample.host].append(sample)
+    for (_, name), pages in sorted(groups.items()):
+        if len(pages) > 1:
+            pages.sort(key=lambda sample: sample.id)
+            random.Random(f"{SEED} {name}").shuffle(pages)
+            yield pages
+
+
+def loaded(choices: Sequence[str]) -> list[Sample]:
+    """Return the pages of sets, with those that have no ground truth and are only seen."""
+    samples = []
+    for one in load_sets(map(SetChoice.parse, choices)):
+        samples += [replace(sample, part=one.name) for sample in one.samples if sample.measure]
+        listed = one.folder / PAGES
+        if listed.is_file():
+            with listed.open(encoding="utf-8") as lines:
+                records = [json.loads(line) for line in lines if line.strip()]
+            of_id = {record["id"]: record for record in records if "site" in record}
+            samples = [replace(s, host=of_id[s.id]["site"]) if s.id in of_id else s for s in samples]
+            sites = {s.host: s for s in samples if s.part == one.name}
+            for record in records:
+                if record.get("kind") == "other" and record.get("site") in sites:
+                    path = one.folder / "html" / f"{record['id']}.html"
+                    like = sites[record["site"]]
+                    samples.append(replace(like, id=record["id"], url=record["url"], path=path, measure=False))
+    return samples
+
+
+def models(folds: Path | None, model: Path, samples: Sequence[Sample]) -> Mapping[str, Path]:
+    """Return the model for each page, by its id: one that was not trained on its host."""
+    if folds is None:
+        return dict.fromkeys((sample.id for sample in samples), model)
+    of_page: dict[str, int] = json.loads((folds / "folds.json").read_text(encoding="utf-8"))
+    names = dict(zip((s.id for s in samples), related_hosts([s.host for s in samples]), strict=True))
+    of_host = {names[sample.id]: of_page[sample.id] for sample in samples if sample.id in of_page}
+    return {name: folds / str(of_page.get(name, of_host.get(host, 0))) for name, host in names.items()}
+
+
+def measured(pages: Sequence[Sample], engine: Once, extractor: Extractor) -> Iterator[Row]:
+    """Yield the scores of the pages of a host."""
+    ones = []
+    for sample in tqdm(pages, desc=pages[0].host[:30], unit="page", leave=False, disable=None):
+        engine.answer = None
+        ones.append(_extracted(sample, engine, extractor, b""))
+    for one in ones:
+        if one.alone is None or not one.digest:
+            continue
+        others = [other for other in ones if other is not one and other.digest]
+        for seen in SEEN:
+            if len(others) < max(seen, 1):
+                continue
+            memory = SiteMemory()
+            for other in others[: seen or len(others)]:
+                memory.learn(other.sample.url, other.digest)
+            known = memory.known(one.sample.url)
+            after = one.alone
+            if np.isin(parts_of(one.digest)[0], hashes(known)).any():  # else it changes nothing
+                engine.answer = one.answer
+                after = _extracted(one.sample, engine, extractor, known).alone or one.alone
+            yield Row(one.sample.part, seen, one.alone, after)
+
+
+def _extracted(sample: Sample, engine: Once, extractor: Extractor, known: bytes) -> One:
+    html = sample.path.read_bytes()
+    (found,) = extractor.extract([Document(html, sample.url, known=known)])
+    score = None
+    if sample.measure:
+        text = found.text or ""
+        junk = (Counter(words(text)) - Counter(words(sample.truth))).total()
+        score = Score(scored(sample, text, html).neutral, junk)
+    return One(sample, engine.answer, found.digest, score)
+
+
+def report(rows: Sequence[Row]) -> str:
+    """Return a table of all sets."""
+    head = [
+        "pages",
+        "seen",
+        "n",
+        "F1 without",
+        "with",
+        "difference",
+        "95 %",
+        "P",
+        "R",
+        "junk",
+        "with",
+        "changed",
+    ]
+    lines = []
+    for part in dict.fromkeys(row.part for row in rows):
+        for seen in SEEN:
+            some = [row for row in rows if row.part == part and row.seen == seen]
+            if not some:
+                continue
+            deltas = [[b - a for a, b in zip(row.before.prf, row.after.prf, strict=True)] for row in some]
+            precision, recall, f1 = (paired_interval(column) for column in zip(*deltas, strict=True))
+            lines.append(
+                [
+                    part,
+                    str(seen or "all"),
+                    str(len(some)),
+                    f"{_mean([row.before.prf.f1 for row in some]):.4f}",
+                    f"{_mean([row.after.prf.f1 for row in some]):.4f}",
+                    f"{f1.mean:+.4f}",
+                    f"{f1.low:+.4f} to {f1.high:+.4f}",
+                    f"{precision.mean:+.4f}",
+                    f"{recall.mean:+.4f}",
+                    f"{_mean([row.before.junk for row in some]):.1f}",
+                    f"{_mean([row.after.junk for row in some]):.1f}",
+                    f"+{sum(delta[2] > 0.002 for delta in deltas)} -{sum(delta[2] < -0.002 for delta in deltas)}",
+                ]
+            )
+    return table(head, lines)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def cost(pages: Sequence[Sample], model: Path) -> str:
+    """Return the CPU time of pages of one host, without and with memory in turns, in this process."""
+    taken = {"off": 0.0, "on": 0.0}
+    extractors = {name: Extractor(Config(model=str(model), site_memory=name, sandbox="never")) for name in taken}
+    for i, sample in enumerate(tqdm(pages, desc="CPU time", unit="page", disable=None)):
+        # Under an address of its own each page counts as a new one, so the memory fills up.
+        document = Document(sample.path.read_bytes(), f"https://example.org/{i}")
+        for name in taken if i % 2 else reversed(taken):
+            start = time.process_time()
+            extractors[name].extract([document])
+            taken[name] += time.process_time() - start
+    off, on = (1_000 * seconds / len(pages) for seconds in taken.values())
+    memory = extractors["on"].memory
+    assert memory is not None
+    texts = sum(len(host.texts) for _, host in memory)
+    return (
+        f"CPU ms a page, means over {len(pages)} pages, each as one more of a host with up to {texts:,} texts:\n"
+        f"off {off:.1f}, on {on:.1f}, ratio of pages/s {off / on:.3f}"
+    )
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", metavar="[NAME=]FOLDER", default=SETS, help="annotated pages")
+    parser.add_argument("--model", type=Path, default=bundled(), help="folder of a tagger (the bundled one)")
+    parser.add_argument(
+        "--folds",
+        type=Path,
+        metavar="FOLDER",
+        help="taggers of a cross-validation in folders 0, 1, ..., and folds.json, which says by the id of a page which "
+        "of them was not trained on its host; then none is measured on a host that it knows",
+    )
+    parser.add_argument("--hosts", type=int, default=0, metavar="N", help="the first hosts only, 0 for all")
+    parser.add_argument("--cost", type=int, metavar="N", help="measure the CPU time of N random pages instead")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="the report (%(default)s)")
+    options = parser.parse_args()
+    try:
+        samples = loaded(options.sets)
+        model_of = models(options.folds, options.model, samples)
+    except (DataError, OSError, ValueError) as error:
+        parser.error(str(error))
+    head = heading("sites.py", ["scrapy-dripper", "lxml", "numpy", "onnxruntime"])
+    if options.cost:
+        drawn = random.Random(SEED).sample(samples, min(options.cost, len(samples)))
+        publish(f"{head}\n\n{cost(drawn, options.model)}", options.output)
+        return
+    groups = list(hosts(samples))
+    groups = sorted(groups[: options.hosts or len(groups)], key=lambda pages: str(model_of[pages[0].id]))
+    rows: list[Row] = []
+    bar = tqdm(total=sum(map(len, groups)), unit="page", disable=None)
+    engine, extractor, last = None, None, None
+    for pages in groups:
+        if model_of[pages[0].id] != last:
+            last = model_of[pages[0].id]
+            engine = Once(last)
+            extractor = Extractor(Config(site_memory="on", sandbox="never"), engine)
+        assert engine is not None
+        assert extractor is not None
+        rows += measured(pages, engine, extractor)
+        bar.update(len(pages))
+    bar.close()
+    order = list(dict.fromkeys(sample.part for sample in samples))
+    rows.sort(key=lambda row: order.index(row.part))
+    note = (
+        "seen: so many other pages of the host, in a fixed random order, before this one.\n"
+        "Words as in scrapy_dripper/dataset/neutral.py; means over pages of hosts that have as many others.\n"
+        "junk: words of the text that are not in the truth, per page. changed: pages whose F1 rises and falls by more "
+        "than .002."
+    )
+    publish(f"{head}\n\n{note}\n\n{report(rows)}", options.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""What was learnt from a user's corrections: for some sites, a sum of weights that is added to a block's log-odds.
+
+The graphs of the model stay what they are. On pages of other sites nothing is added, so that these keep, to the bit,
+the probabilities of the model that was learnt upon.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.engines import files
+from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.tagger.places import PLACES, Doubles, Places, Vocabulary
+from scrapy_dripper.page.page import Page
+from scrapy_dripper.rules import hosts_of
+
+LEARNT = "learnt.json"
+"""The file of a model folder that holds it."""
+FORMAT = 1
+DIGITS = 3
+"""Decimals of a weight: what is too small for them is not kept."""
+EDGE = 1e-5
+"""Probabilities of the model are first clipped to this distance from 0 and 1."""
+TRUST = 0.6
+"""Share of the model's log-odds that counts on a site that was corrected: there, it is too sure of itself."""
+_RESTORE = "restore the model folder, or learn again"
+
+Floats = npt.NDArray[np.float32]
+
+
+def trusted(probabilities: Floats) -> Doubles:
+    """Return what counts of the model's probabilities on a site that was corrected, as log-odds."""
+    p = np.clip(probabilities.astype(np.float64), EDGE, 1 - EDGE)
+    odds: Doubles = TRUST * np.log(p / (1 - p))
+    return odds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """What was learnt about the pages of a site."""
+
+    vocabulary: Vocabulary
+    weights: Doubles
+    """As :class:`~scrapy_dripper.engines.tagger.places.Places` has them."""
+
+    @classmethod
+    def of(cls, value: Any) -> Site:
+        """Return what is written of a site. Raise KeyError, TypeError, ValueError or AttributeError if damaged."""
+        names = value["names"]
+        rows = [[files.finite(weight) for weight in row] for row in names.values()]
+        if any(len(row) != len(PLACES) for row in rows):
+            raise ValueError(f"expected {len(PLACES)} weights of each name")
+        columns = np.array(rows, dtype=np.float64).reshape(len(rows), len(PLACES)).T
+        weights = np.append(columns.ravel(), files.finite(value["all"]))
+        return cls({name: i for i, name in enumerate(names)}, weights)
+
+    def written(self) -> dict[str, Any]:
+        """Return the site as a JSON value. Names whose weights are too small to matter are left out."""
+        rounded = np.round(self.weights, DIGITS) + 0.0  # no negative zero
+        rows = rounded[:-1].reshape(len(PLACES), -1).T
+        return {
+            "all": rounded[-1],
+            "names": {name: rows[i].tolist() for name, i in sorted(self.vocabulary.items()) if rows[i].any()},
+        }
+
+    def corrected(self, page: Page, probabilities: Floats) -> Floats:
+        """Return the probabilities of the n blocks of a page with what was learnt, of shape (n,)."""
+        odds = trusted(probabilities) + Places.of(page, self.vocabulary).odds(self.weights)
+        corrected: Floats = np.reciprocal(1 + np.exp(-np.clip(odds, -500, 500))).astype(np.float32)
+        return corrected
+
+
+class Learnt:
+    """What was learnt about sites, by their hosts. A host stands for its subdomains too."""
+
+    def __init__(self, sites: Mapping[str, Site]) -> None:
+        self.sites = dict(sites)
+
+    @classmethod
+    def read(cls, folder: Path) -> Learnt:
+        """Read the file of a model folder. Raise ModelError if it is damaged or has another format."""
+        value = files.read_json(folder, LEARNT, _RESTORE)
+        try:
+            if value["format"] != FORMAT:
+                raise ValueError(f"expected format {FORMAT} (got {value['format']!r})")
+            return cls({str(host): Site.of(site) for host, site in value["sites"].items()})
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            path = folder / LEARNT
+            raise ModelError(f"{path} is damaged ({type(error).__name__}: {error}): {_RESTORE}") from None
+
+    def write(self, folder: Path) -> None:
+        """Write the file of a model folder. The same weights give the same bytes."""
+        sites = {host: site.written() for host, site in sorted(self.sites.items())}
+        text = json.dumps({"format": FORMAT, "places": PLACES, "sites": sites}, separators=(",", ":"))
+        (folder / LEARNT).write_text(text + "\n", encoding="ascii")
+
+    def site_of(self, url: str) -> Site | None:
+        """Return what was learnt about the site of a URL, if anything was."""
+        return next((site for host in hosts_of(url) if (site := self.sites.get(host))), None)
+
+    def corrected(self, pages: Sequence[Page], probabilities: Floats, edges: npt.NDArray[np.int64]) -> Floats:
+        """Return the probabilities of the blocks of a batch with what was learnt, of shape (n,).
+
+        ``edges`` are the first block of each page, followed by n.
+        """
+        found = [self.site_of(page.url) for page in pages]
+        if not any(found):
+            return probabilities
+        result: Floats = probabilities.copy()
+        for page, site, (a, b) in zip(pages, found, pairwise(edges.tolist()), strict=True):
+            if site is not None:
+                result[a:b] = site.corrected(page, probabilities[a:b])
+        return result

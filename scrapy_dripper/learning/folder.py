@@ -1,0 +1,136 @@
+"""Write a model folder: that of the base, with what was learnt beside its graphs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from scrapy_dripper.dataset.bootstrap import Interval, paired_interval
+from scrapy_dripper.dataset.sets import TRAINING_PAGES
+from scrapy_dripper.dataset.text_table import markdown_table
+from scrapy_dripper.engines.files import hashes, sha256
+from scrapy_dripper.engines.tagger.learnt import LEARNT, Learnt, Site
+from scrapy_dripper.engines.tagger.model import GRAPHS, MANIFEST, Model
+from scrapy_dripper.learning.corrections import Correction
+from scrapy_dripper.learning.learn import LEAST, Gain
+
+NOTES = "learnt"
+"""Key of the manifest: what was learnt, from how many pages, and what it gained."""
+CORRECTIONS = "corrections"
+"""Name of the corrected pages among the sets of pages that a model has learnt from."""
+CARD = "README.md"
+_BEGIN, _END = "<!-- learnt -->\n", "<!-- end of learnt -->\n"
+
+_CARD = """\
+# Model card: tagger, with a user's corrections
+
+The model that is described below, and for {count} a sum of weights on top of its log-odds, which `scrapy-dripper learn`
+fitted to {pages} corrected pages. Pages of other sites have the same probabilities as without. Of the elements around a
+block it knows their tags, classes and ids; it holds no text of pages.
+
+Word F1 on pages that were held out: by the model as it was, and by weights that were fitted to the other pages of the
+site. Sites that are left as they were did not gain, or have a single page. Of those that are unsure, the held pages did
+not gain, but may by chance.
+
+{table}
+
+"""
+
+
+def total(gains: Sequence[Gain]) -> tuple[float, float, Interval] | None:
+    """Return the word F1 before and after over all held pages, and the difference with its 95 % interval.
+
+    A site that is not learnt stays as it was. None if no page was held out.
+    """
+    pairs = [
+        (old, new if gain.learnt else old)
+        for gain in gains
+        if gain.after
+        for old, new in zip(gain.before, gain.after, strict=True)
+    ]
+    if not pairs:
+        return None
+    before, after = (sum(column) / len(pairs) for column in zip(*pairs, strict=True))
+    return before, after, paired_interval([new - old for old, new in pairs])
+
+
+def rows(gains: Sequence[Gain]) -> tuple[list[str], list[list[str]]]:
+    """Return the head and the lines of the table of gains."""
+    head = ["site", "pages", "before", "after", "gain", ""]
+    body = []
+    for gain in gains:
+        before = f"{sum(gain.before) / len(gain.before):.3f}"
+        after = f"{sum(gain.after) / len(gain.after):.3f}" if gain.after else "-"
+        sure = gain.mean >= LEAST
+        said = ("learnt" if sure else "learnt, unsure") if gain.learnt else "left as it was"
+        body.append([gain.site, str(len(gain.before)), before, after, f"{gain.mean:+.3f}" if gain.after else "-", said])
+    return head, body
+
+
+def write(
+    folder: Path, base: Path, sites: Mapping[str, Site], gains: Sequence[Gain], corrections: Sequence[Correction]
+) -> None:
+    """Write the folder of a model that has learnt about sites; what the base knows of other sites stays.
+
+    The same base and corrections give the same bytes. Raise OSError if a file cannot be written.
+    """
+    manifest = _manifest(base)
+    known = Model(base).learnt
+    learnt = Learnt({**(known.sites if known else {}), **sites})
+    about = (base / CARD).read_text(encoding="utf-8") if (base / CARD).is_file() else ""
+    about = about.partition(_END)[2] or about  # the card of a base that has learnt too
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in GRAPHS:
+        if not (folder / name).exists() or not (folder / name).samefile(base / name):
+            shutil.copyfile(base / name, folder / name)
+    learnt.write(folder)
+    figures = total(gains)
+    notes = {
+        "sites": sorted(sites),
+        "pages": len(corrections),
+        "held_word_f1": [round(value, 4) for value in figures[:2]] if figures else None,
+        "base": sha256(base / MANIFEST),
+    }
+    seen = dict(manifest.get(TRAINING_PAGES) or {})
+    seen[CORRECTIONS] = sorted({*seen.get(CORRECTIONS, ()), *(one.sha256 for one in corrections)})
+    values = {
+        **manifest,
+        "weights_sha256": hashes(folder, (*GRAPHS, LEARNT)),
+        NOTES: notes,
+        TRAINING_PAGES: seen,
+    }
+    text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+    (folder / MANIFEST).write_text(text, encoding="utf-8", errors="replace")
+    count = "1 site" if len(sites) == 1 else f"{len(sites)} sites"
+    table = markdown_table(*rows(gains))
+    (folder / CARD).write_text(
+        _BEGIN + _CARD.format(count=count, pages=len(corrections), table=table) + _END + about,
+        encoding="utf-8",
+        errors="replace",
+    )
+
+
+def trained_on(base: Path) -> set[str]:
+    """Return the SHA-256 of the pages that the graphs of a model were trained on, as its manifest lists them.
+
+    Corrections of the base are not among them: they are not in its graphs.
+    """
+    sets = _manifest(base).get(TRAINING_PAGES)
+    lists = [pages for name, pages in sets.items() if name != CORRECTIONS] if isinstance(sets, dict) else []
+    return {digest for pages in lists if isinstance(pages, list) for digest in pages}
+
+
+def is_ours(folder: Path) -> bool:
+    """Return True if a folder is the work of :func:`write`, which may be written again."""
+    return (folder / MANIFEST).is_file() and isinstance(_manifest(folder).get(NOTES), dict)
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,79 @@
+"""Hashes of the texts of a page with their places, by which pages of a site are compared."""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.tags import LONGEST_CLASS
+
+Bools = npt.NDArray[np.bool_]
+Hashes = npt.NDArray[np.uint64]
+
+HASH = np.dtype("<u8")
+"""The data type of a hash, in the memory, in its file and on the way to a worker process."""
+AROUND = 3
+"""Number of elements that make a place: that of the block and those around it."""
+MOST_PLACES = 1_000
+"""Maximum number of different texts of a page that a digest has. A page has a few hundred of them."""
+
+_digit = re.compile(r"\d").search
+
+
+def places(page: Page) -> Hashes:
+    """Return a hash for each of a page's n blocks, shape (n,): of its text, and of the place where it stands.
+
+    The place is the tags and classes of the block's element and of the two around it. Class names with digits are left
+    out, because many of them number the page. So a headline is not in the same place as the link to it in a list.
+    """
+    tree = page.tree
+    parents, signatures = tree.parent.tolist(), tree.signature.tolist()
+    names: dict[int, bytes] = {}
+    found = []
+    for text, node in zip(page.blocks.text, page.blocks.context.tolist(), strict=True):
+        parts = []
+        for _ in range(AROUND):
+            if node < 0:
+                break
+            signature = signatures[node]
+            if signature not in names:
+                names[signature] = _name(tree.nodes[node].tag, tree.nodes[node].get("class") or "")
+            parts.append(names[signature])
+            node = parents[node]
+        parts.append(b"\0" + text.encode("utf-8", "surrogatepass"))
+        found.append(blake2b(b"".join(parts), digest_size=HASH.itemsize).digest())
+    return np.frombuffer(b"".join(found), dtype=HASH)
+
+
+def _name(tag: object, classes: str) -> bytes:
+    own = (name for name in classes[:LONGEST_CLASS].split() if not _digit(name))
+    return f"{tag} {' '.join(own)}\n".encode("utf-8", "surrogatepass")
+
+
+def digest(found: Hashes, main: Bools) -> bytes:
+    """Return what :meth:`SiteMemory.learn` needs of a page: the number of its main hashes, these, and the others.
+
+    Both arrays have shape (n,). Every hash is in it once.
+    """
+    own = set(found[main].tolist())  # a few hundred, for which sets are faster than arrays
+    kept = sorted(own)[:MOST_PLACES]
+    others = sorted(set(found.tolist()) - own)[: MOST_PLACES - len(kept)]
+    return np.array([len(kept), *kept, *others], dtype=HASH).tobytes()
+
+
+def hashes(data: bytes) -> Hashes:
+    """Return the hashes in bytes. Raise ValueError if they are none."""
+    return np.frombuffer(data, dtype=HASH)
+
+
+def parts_of(data: bytes) -> tuple[Hashes, Hashes]:
+    """Return the main hashes of a digest, and the others. Raise ValueError if it is none."""
+    values = hashes(data)
+    if not len(values) or not int(values[0]) < len(values) <= MOST_PLACES + 1:
+        raise ValueError(f"expected the digest of a page (got {len(data):,} bytes)")
+    main = int(values[0])
+    return values[1 : 1 + main], values[1 + main :]

@@ -1,0 +1,154 @@
+"""What of a page is furniture, by what other pages of the site have, and what never is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from scrapy_dripper import Config, Document, Extractor
+from scrapy_dripper.sites import furniture, places
+from scrapy_dripper.testing import FakeEngine, page
+from tests.html_strategies import documents
+
+OWN = "".join(f"<p>Sentence {i} of this page says what no other page of the site has ever said.</p>" for i in range(8))
+TEAM = "<section class=team><h3>The team</h3><p>Ann writes about the sea.</p><p>Ben takes the pictures.</p></section>"
+
+
+def site(*bodies: str) -> list[Document]:
+    """Return pages of one host, with text of their own in place of a star."""
+    return [
+        Document(
+            f"<body><article>{body.replace('*', OWN.replace('of this page', f'number {i}'))}</article></body>", url
+        )
+        for i, body in enumerate(bodies)
+        for url in [f"https://e.org/{i}"]
+    ]
+
+
+class All(FakeEngine):
+    """Takes every block for main content."""
+
+    def probability(self, text: str) -> float:
+        return 0.9
+
+
+def extracted(documents: list[Document]) -> list[str]:
+    """Return the texts of documents, one after the other."""
+    extractor = Extractor(Config(site_memory="on", sandbox="never"), All())
+    return [found.text or "" for document in documents for found in extractor.extract([document])]
+
+
+def test_a_box_on_every_page_is_left_out_from_the_fourth_on() -> None:
+    texts = extracted(site(*["*" + TEAM] * 8))
+
+    assert ["The team" in text for text in texts] == [True] * 3 + [False] * 5
+    assert ["Ann writes" in text for text in texts] == [True] * 3 + [False] * 5
+    assert all(text.count("Sentence") == 8 for text in texts)
+
+
+def test_pages_of_one_call_know_of_those_before() -> None:
+    extractor = Extractor(Config(site_memory="on", sandbox="never"), All())
+    found = extractor.extract(site(*["*" + TEAM] * 8))
+
+    assert [one.repeated for one in found] == [0] * 3 + [3] * 5
+
+
+def test_off_nothing_is_left_out() -> None:
+    found = Extractor(Config(sandbox="never"), All()).extract(site(*["*" + TEAM] * 8))
+
+    assert all("The team" in (one.text or "") for one in found)
+    assert {(one.repeated, one.digest) for one in found} == {(0, b"")}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<h2>Parameters</h2>*<h2>Returns</h2>",
+        "<p>This post is part of a series on the sea, see the first part.</p>*",
+        "*<p>Thanks for reading, and until next week. Ann</p>",
+        "<div><h2>Usage</h2>*</div>",
+    ],
+)
+def test_what_an_author_repeats_stays(body: str) -> None:
+    """Headings, introductions and signatures stand among text of the page itself."""
+    texts = extracted(site(*[body] * 8))
+    plain = Extractor(Config(sandbox="never"), All()).extract(site(*[body] * 8))
+
+    assert texts == [one.text for one in plain]
+
+
+def test_a_headline_that_lists_repeat_stays() -> None:
+    """It is in another place there."""
+    lists = ["*<ul class=recent><li><a href=/7>The rise and fall of the sea at the coast</a></li></ul>"] * 7
+    texts = extracted(site(*lists, "<h1>The rise and fall of the sea at the coast</h1>*"))
+
+    assert "rise and fall" in texts[-1]
+
+
+COMMENTS = OWN.replace("of this page", "of a reader")
+
+
+@pytest.mark.parametrize("comments", ["", COMMENTS, COMMENTS + COMMENTS.replace("has ever said", "will say") * 4])
+def test_an_article_that_lists_show_in_full_stays(comments: str) -> None:
+    """Whatever readers have written below it: front page, category, month and author have had it before."""
+    article = f"<div class=post>{OWN.replace('of this page', 'of the article')}</div>"
+    lists = [
+        f"<div class=post>*</div>{article}<div class=post><p>Another post, number {i}.</p></div>" for i in range(5)
+    ]
+    texts = extracted(site(*lists, article + comments))
+
+    assert texts[-1].count("of the article") == 8
+
+
+def test_a_page_seen_at_many_addresses_stays() -> None:
+    """Print versions, parameters, and the same one once more."""
+    html = f"<body><article>{OWN}{TEAM}</article></body>"
+    documents = [Document(html, f"https://e.org/a?from={i // 2}") for i in range(12)]
+
+    assert {text.count("Sentence") for text in extracted(documents)} == {8}
+
+
+def test_parts_of_an_article_keep_their_text() -> None:
+    """Each part has the headline and the introduction of the whole."""
+    head = (
+        "<header><h1>The sea, in nine parts</h1><p>All that we know of it, told by those who were there.</p></header>"
+    )
+    texts = extracted(site(*[f"{head}<div>*</div><p class=next>Part {i} of 9</p>" for i in range(9)]))
+
+    assert all(text.count("Sentence") == 8 for text in texts)
+
+
+def test_a_site_of_short_pages_keeps_them() -> None:
+    """Where little would be left, pages are copies of each other, and nothing is furniture."""
+    texts = extracted(site(*[f"<p>Chapter {i}</p>{TEAM}" for i in range(8)]))
+
+    assert all("Ann writes" in text for text in texts)
+
+
+def test_class_names_that_number_a_page_make_no_difference() -> None:
+    texts = extracted(
+        site(
+            *[
+                f"*<div class='box post-{i}'><p>Subscribe to our letter.</p><p>It costs nothing.</p></div>"
+                for i in range(8)
+            ]
+        )
+    )
+
+    assert "Subscribe" not in texts[-1]
+
+
+@given(documents())
+def test_no_page_is_furniture_as_a_whole(html: str) -> None:
+    """Only main blocks are, and only if main content is left."""
+    one = page(f"<body>{html}<p>text</p></body>")
+    n = len(one.blocks)
+    main = np.arange(n) % 3 > 0
+    found = places(one)
+
+    taken = furniture(one, main, found, np.unique(found[::2]))
+
+    assert found.shape == (n,)
+    assert not (taken & ~main).any()
+    assert not main.any() or (main & ~taken).any()

@@ -1,0 +1,161 @@
+"""How often the texts of a host are seen, on which pages, and in how much space."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_dripper.sites import SiteMemory, digest, hashes, memory, parts_of
+
+PAGE = st.sets(st.integers(0, 40), max_size=12)
+
+
+def page(main: set[int], others: set[int] = frozenset()) -> bytes:  # type: ignore[assignment]
+    """Return the digest of a page whose blocks have these hashes."""
+    found = np.array([*sorted(main), *sorted(others)], dtype=np.uint64)
+    return digest(found, np.arange(len(found)) < len(main))
+
+
+def known(site: SiteMemory, url: str = "https://e.org/new") -> set[int]:
+    return set(hashes(site.known(url)).tolist())
+
+
+@given(st.lists(PAGE, max_size=12))
+def test_what_stands_on_three_pages_and_a_fifth_of_all_is_repeated(pages: list[set[int]]) -> None:
+    """Each page counts once, however often a text is on it."""
+    site = SiteMemory()
+    for number, others in enumerate(pages):
+        site.learn(f"https://e.org/{number}", page({1000 + number}, others))
+
+    times = {text: sum(text in others for others in pages) for others in pages for text in others}
+    assert known(site) == {text for text, n in times.items() if n >= max(3, len(pages) / 5)}
+
+
+@given(st.lists(PAGE, max_size=10), st.randoms(use_true_random=False))
+def test_the_order_of_pages_makes_no_difference(pages: list[set[int]], random: object) -> None:
+    """As long as there is room for all of them."""
+    numbered = list(enumerate(pages))
+    first, second = SiteMemory(), SiteMemory()
+    for number, others in numbered:
+        first.learn(f"https://e.org/{number}", page({1000 + number}, others))
+    random.shuffle(numbered)  # type: ignore[attr-defined]
+    for number, others in numbered:
+        second.learn(f"https://e.org/{number}", page({1000 + number}, others))
+
+    assert known(first) == known(second)
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 10**6)), max_size=60))
+def test_it_never_grows_over_its_bounds(visits: list[tuple[int, int]]) -> None:
+    """Whatever pages come: 3 hosts here, and in each at most so many texts and pages."""
+    site = SiteMemory(most_hosts=3)
+    for host, start in visits:
+        site.learn(f"https://{host}.org/{start}", page(set(range(start, start + 900))))
+
+    assert len(site) <= 3
+    for _, one in site:
+        arrays = (one.texts, one.counts, one.last, one.seen)
+        assert sum(array.nbytes for array in arrays) <= memory.BYTES_PER_HOST
+        assert (np.diff(one.texts.astype(object)) > 0).all()  # sorted, each of them once
+
+
+def test_the_host_that_was_not_seen_for_longest_is_forgotten() -> None:
+    site = SiteMemory(most_hosts=2)
+    for url in ("https://a.org/", "https://b.org/", "https://a.org/2", "https://c.org/"):
+        site.learn(url, page({hash(url) % 999}))
+
+    assert [name for name, _ in site] == ["a.org", "c.org"]
+
+
+def test_texts_of_one_page_make_room_for_those_of_many() -> None:
+    """The furniture of a site survives any number of pages."""
+    site = SiteMemory()
+    for number in range(30):
+        own = set(range(1_000 * (number + 1), 1_000 * (number + 1) + 600))
+        site.learn(f"https://e.org/{number}", page(own, set(range(50))))
+
+    assert known(site) == set(range(50))
+
+
+@pytest.mark.parametrize(
+    ("urls", "pages"),
+    [
+        (["https://e.org/a"] * 9, 1),
+        (["https://e.org/a", "https://e.org/a#top", "https://www.e.org/a?"], 1),
+        ([f"https://e.org/a?utm_source={i}" for i in range(9)], 1),
+    ],
+)
+def test_a_page_that_comes_again_is_counted_once(urls: list[str], pages: int) -> None:
+    """Fetched again, or under other addresses: its content does not become furniture."""
+    site = SiteMemory()
+    for i, url in enumerate(urls):
+        site.learn(url, page(set(range(20)), {100 + i}))
+
+    assert [host.pages for _, host in site] == [pages]
+    assert known(site) == set()
+
+
+def test_a_page_that_changes_is_not_counted_again() -> None:
+    """A news ticker that is fetched every hour."""
+    site = SiteMemory()
+    learnt = [site.learn("https://e.org/live", page(set(range(i, i + 20)))) for i in range(0, 200, 10)]
+
+    assert learnt == [True] + 19 * [False]
+
+
+def test_a_page_is_not_one_of_its_own_others() -> None:
+    """Two other pages are not enough when the page itself was seen before."""
+    site = SiteMemory()
+    for i in range(3):
+        site.learn(f"https://e.org/{i}", page({10 + i}, {1}))
+
+    assert known(site, "https://e.org/0") == set()
+    assert known(site, "https://e.org/new") == {1}
+
+
+def test_hosts_know_nothing_of_each_other() -> None:
+    site = SiteMemory()
+    for i in range(5):
+        site.learn(f"https://a.org/{i}", page({10 + i}, {1}))
+
+    assert known(site, "https://www.a.org/new") == {1}
+    assert known(site, "https://b.org/new") == set()
+    assert known(site, "") == set()
+
+
+@pytest.mark.parametrize(
+    "url", ["", "no url", "https:///x", "https://[broken", "data:text/html,x", f"http://{'a' * 300}/"]
+)
+def test_pages_without_a_host_are_not_learnt_from(url: str) -> None:
+    site = SiteMemory()
+    assert not site.learn(url, page({1}))
+    assert len(site) == 0
+
+
+def test_old_pages_count_less() -> None:
+    """After a new design, the texts of the old one are forgotten, and those of the new one known."""
+    site = SiteMemory()
+    for number in range(1_500):
+        site.learn(f"https://e.org/{number}", page({10_000 + number}, {1}))
+    for number in range(1_500, 4_500):
+        site.learn(f"https://e.org/{number}", page({10_000 + number}, {2}))
+
+    assert known(site) == {2}
+
+
+@pytest.mark.parametrize("data", [b"", b"1234", b"\xff" * 8, (9).to_bytes(8, "little") * 3])
+def test_what_is_no_digest(data: bytes) -> None:
+    with pytest.raises(ValueError, match=r"expected|buffer size"):
+        parts_of(data)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.booleans()), max_size=30))
+def test_a_digest_has_each_hash_once(blocks: list[tuple[int, bool]]) -> None:
+    """And a text that is both main and not counts as main."""
+    found = np.array([text for text, _ in blocks], dtype=np.uint64)
+    main, others = parts_of(digest(found, np.array([label for _, label in blocks], dtype=np.bool_)))
+
+    assert main.tolist() == sorted({text for text, label in blocks if label})
+    assert others.tolist() == sorted({text for text, _ in blocks} - set(main.tolist()))
