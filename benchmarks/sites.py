@@ -246,8 +246,8 @@ def main() -> None:
         "--folds",
         type=Path,
         metavar="FOLDER",
-        help="taggers of a cross-validation in folders 0, 1, ..., and folds.json, which says by the id of a page which "
-        "of them was not trained on its host; then none is measured on a host that it knows",
+        help="what --fold-models of the training has written: each page is measured by the model that was not trained "
+        "on its host",
     )
     parser.add_argument("--hosts", type=int, default=0, metavar="N", help="the first hosts only, 0 for all")
     parser.add_argument("--cost", type=int, metavar="N", help="measure the CPU time of N random pages instead")

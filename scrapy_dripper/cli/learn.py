@@ -103,6 +103,9 @@ class _Job:
         corrections = self._corrections()
         if not corrections:
             raise UsageError("there is no corrected page to learn from")
+        known = folder.trained_on(base)
+        if seen := sum(one.sha256 in known for one in corrections):
+            say(f"the base was trained on {seen} of these pages, so that it looks better on them than it is")
         model = Model(base)
         with self._bar(len(corrections), "learn") as bar:
             sites, gains = learn(

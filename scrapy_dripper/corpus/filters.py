@@ -26,7 +26,7 @@ MOST_WORDS = 10
 MOST_SEGMENTS = 16
 """Number of segments of a path by which an address is looked up."""
 
-_heading_marks = re.compile("(?m)^#{1,6} ").sub
+_heading_marks = re.compile(r"(?m)^([ >*+.\d-]*)#{1,6} ").sub
 
 
 @lru_cache(1)
@@ -108,7 +108,7 @@ class Quality(BaseFilter):  # type: ignore[misc]
         """Return True if all rules hold, otherwise False with the rule."""
         language = document.metadata.get("language")
         rules = self.english if language == "en" else self.unspaced if language in UNSPACED else self.spaced
-        verdict: Verdict = rules.filter(Document(_heading_marks("", document.text), document.id))
+        verdict: Verdict = rules.filter(Document(_heading_marks(r"\1", document.text), document.id))
         return verdict
 
 

@@ -19,6 +19,8 @@ from scrapy_dripper.learning.learn import LEAST, Gain
 
 NOTES = "learnt"
 """Key of the manifest: what was learnt, from how many pages, and what it gained."""
+CORRECTIONS = "corrections"
+"""Name of the corrected pages among the sets of pages that a model has learnt from."""
 CARD = "README.md"
 _BEGIN, _END = "<!-- learnt -->\n", "<!-- end of learnt -->\n"
 
@@ -93,7 +95,7 @@ def write(
         "base": sha256(base / MANIFEST),
     }
     seen = dict(manifest.get(TRAINING_PAGES) or {})
-    seen["corrections"] = sorted({*seen.get("corrections", ()), *(one.sha256 for one in corrections)})
+    seen[CORRECTIONS] = sorted({*seen.get(CORRECTIONS, ()), *(one.sha256 for one in corrections)})
     values = {
         **manifest,
         "weights_sha256": hashes(folder, (*GRAPHS, LEARNT)),
@@ -109,6 +111,16 @@ def write(
         encoding="utf-8",
         errors="replace",
     )
+
+
+def trained_on(base: Path) -> set[str]:
+    """Return the SHA-256 of the pages that the graphs of a model were trained on, as its manifest lists them.
+
+    Corrections of the base are not among them: they are not in its graphs.
+    """
+    sets = _manifest(base).get(TRAINING_PAGES)
+    lists = [pages for name, pages in sets.items() if name != CORRECTIONS] if isinstance(sets, dict) else []
+    return {digest for pages in lists if isinstance(pages, list) for digest in pages}
 
 
 def is_ours(folder: Path) -> bool:

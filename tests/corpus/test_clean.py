@@ -313,7 +313,7 @@ def test_tables_and_lists_are_no_clutter() -> None:
     """The signs of Markdown count neither for nor against a text."""
     rows = [f"| {name.title()} | [the {name} of it](https://example.org/{name}) | with 5 % |" for name in VOCABULARY]
     assert judged(Quality(), "\n".join(rows[:60]), language="en") is True
-    headings = [f"#### {name} of it\n\nAnd the {name}." for name in VOCABULARY[:40]]
+    headings = [f"- #### {name} of it\n\n  And the {name}." for name in VOCABULARY[:40]]
     assert judged(Quality(), "\n\n".join(headings), language="en") is True
     assert judged(Quality(), " #".join(headings), language="en") == (False, "gopher_too_many_hashes")
     assert judged(Quality(), "12 345 6789 0.5 " * 60, language="de") == (False, "gopher_below_alpha_threshold")

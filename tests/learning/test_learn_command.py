@@ -291,6 +291,23 @@ def test_a_base_that_is_no_model(corrections: Path, tmp_path: Path, capsys: pyte
     assert "expected a whole number of at least 2 (got '1')" in capsys.readouterr().err
 
 
+def test_a_base_that_was_trained_on_the_pages_is_named(
+    corrections: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it has learnt of them before, as a correction, does not count: it is not in its graphs."""
+    said = "the base was trained on 6 of these pages"
+    assert learn(corrections, "-o", tmp_path / "first") == 0
+    assert learn(corrections, "--base", tmp_path / "first", "-o", tmp_path / "second") == 0
+    assert said not in capsys.readouterr().err
+
+    path = tmp_path / "first" / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest[TRAINING_PAGES]["sites"] = manifest[TRAINING_PAGES].pop("corrections")
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    assert learn(corrections, "--base", tmp_path / "first", "-o", tmp_path / "third") == 0
+    assert said in capsys.readouterr().err
+
+
 def test_the_same_page_in_two_folders_counts_once(
     corrections: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

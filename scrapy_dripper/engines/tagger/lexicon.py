@@ -75,19 +75,27 @@ _groups = [re.compile(pattern.replace(r"|^top\b", "")).search for pattern in KEY
 _HEADER = 1 << list(KEYWORDS).index("header")
 
 
-def _beginnings() -> dict[str, int]:
-    """Map the first two or three characters of all keywords to the bit set of their groups."""
-    found: dict[str, int] = {}
+_is_literal = re.compile(r"[\w-]+").fullmatch
+
+
+def _beginnings() -> dict[str, tuple[tuple[str, int, int], ...]]:
+    """Map the first two or three characters of all keywords to the literals that begin with them.
+
+    Beside each literal are two bit sets: the groups of which it is a keyword, and those of which it only begins one.
+    """
+    found: dict[str, dict[str, tuple[int, int]]] = {}
     for bit, pattern in enumerate(KEYWORDS.values()):
-        for keyword in re.sub(r"\(.*?\)", "", pattern).split("|"):
+        for keyword in re.findall(r"(?:\(.*?\)|[^|(])+", pattern):
             fixed = re.match(r"(?:\\b|\^)?((?:[\w-](?!\?))+)", keyword)
             assert fixed is not None
-            found[fixed[1][:3]] = found.get(fixed[1][:3], 0) | 1 << bit
-    return found
+            literals = found.setdefault(fixed[1][:3], {})
+            whole, begun = literals.get(fixed[1], (0, 0))
+            literals[fixed[1]] = (whole | 1 << bit, begun) if _is_literal(keyword) else (whole, begun | 1 << bit)
+    return {beginning: tuple((text, *bits) for text, bits in some.items()) for beginning, some in found.items()}
 
 
-_trigrams = {beginning: bits for beginning, bits in _beginnings().items() if len(beginning) == 3}
-_shorter = [(beginning, bits) for beginning, bits in _beginnings().items() if len(beginning) < 3]
+_trigrams = {beginning: literals for beginning, literals in _beginnings().items() if len(beginning) == 3}
+_shorter = [literal for beginning, literals in _beginnings().items() if len(beginning) < 3 for literal in literals]
 
 
 @lru_cache(maxsize=1 << 14)
@@ -108,24 +116,29 @@ def keywords(names: str) -> int:
 def _name_keywords(name: str) -> int:
     """Return the bit set of a single class or id. Sites combine the same names in different ways."""
     text = _normal(name)
-    # Only search for groups that have a keyword whose first characters occur in the name.
-    possible = 0
+    # Most keywords are literals. The regular expressions are only searched for groups with a keyword that begins here.
+    bits = begun = 0
     for i in range(len(text) - 2):
-        possible |= _trigrams.get(text[i : i + 3], 0)
-    for beginning, groups in _shorter:
-        if beginning in text:
-            possible |= groups
-    bits = 0
-    while possible:
-        bit = possible & -possible
-        possible ^= bit
+        for literal, whole, first in _trigrams.get(text[i : i + 3], ()):
+            if text.startswith(literal, i):
+                bits |= whole
+                begun |= first
+    for literal, whole, first in _shorter:
+        if literal in text:
+            bits |= whole
+            begun |= first
+    begun &= ~bits
+    while begun:
+        bit = begun & -begun
+        begun ^= bit
         if _groups[bit.bit_length() - 1](text):
             bits |= bit
     return bits
 
 
 def _normal(names: str) -> str:
-    return _camel.sub("-", names).lower().replace("_", "-")
+    lower = names if names.islower() else _camel.sub("-", names).lower()
+    return lower.replace("_", "-")
 
 
 WORDS: dict[str, str] = {
