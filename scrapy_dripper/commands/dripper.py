@@ -82,6 +82,7 @@ class Command(ScrapyCommand):
         if form == "json":
             names = ("main_blocks", "confidence", "limit", "content_hash", "simhash")
             values = asdict(extraction) | {name: getattr(extraction, name) for name in names}
+            del values["digest"]  # bytes, for the site memory
             text = json.dumps(values, ensure_ascii=False)
         else:
             texts = {"markdown": extraction.markdown, "html": extraction.main_html, "text": extraction.text}

@@ -122,7 +122,7 @@ def test_training_on_several_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert re.search(rf"^{name} +\d+ ", printed, re.M)
         assert f"| {name} | " in card
     assert "12 pages of the folder `others`" in card
-    assert "Learnt from: 6. Measured: 12." in card
+    assert "Used for training: 6. Measured: 12." in card
 
 
 def test_training_is_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
