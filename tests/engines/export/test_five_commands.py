@@ -43,7 +43,7 @@ class News(scrapy.Spider):
 def commands() -> list[str]:
     """Return the commands of the guide, one a line, without comments."""
     text = (ROOT / "docs" / "guides" / "gpu.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"these are the steps\..*?```\n(.*?)```", text, re.S)
+    (block,) = re.findall(r"These are the steps.*?```\n(.*?)```", text, re.S)
     return [line.partition("  #")[0].strip() for line in block.splitlines()]
 
 
