@@ -101,7 +101,7 @@ def test_without_a_gpu_each_says_so(machine: Path) -> None:
     done = run(machine, export)
     assert done.returncode == 0, done.stderr
     assert "asked raw, it answers in the format json" in done.stderr
-    assert "not compared yet: where it will run, run 'scrapy-dripper export --check" in done.stderr
+    assert "not compared yet: on the target machine, run 'scrapy-dripper export --check" in done.stderr
     prepared = load_prepared(machine / "for-gpu")
     assert (prepared.name, prepared.device, prepared.dtype) == ("MinerU-HTML", "cuda", "float16")
     assert (prepared.prompt, prepared.answer, prepared.profile) == (TEMPLATE, "json", "v1.0")
