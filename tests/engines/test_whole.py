@@ -1,6 +1,4 @@
-"""One structure gets one answer: what is written as one thing is kept or left out as one, and what sets out a page is
-not.
-"""
+"""All blocks of a structure get the same label. Structures used for layout are labelled block by block."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ def page(body: str) -> Page:
 
 
 def labelled(body: str, chances: dict[str, float], main: set[str], rule: str = "whole") -> list[str]:
-    """The texts that are main of a page whose paragraphs are, by the probabilities of the other texts."""
+    """Return which of the other texts are main on a page with main paragraphs, given their probabilities."""
     cut = page(body)
     p = np.array([chances.get(text, 0.95) for text in cut.blocks.text], dtype=np.float32)
     before = np.array([text in main or text not in chances for text in cut.blocks.text], dtype=np.bool_)
@@ -195,7 +193,7 @@ def test_an_unlikely_block_does_not() -> None:
 
 
 def test_the_last_card_of_a_listing_follows_the_others() -> None:
-    """Each in an element of its own, and nothing is main behind it."""
+    """Each card has its own element, and nothing after the last one is main."""
     cards = "".join(f"<li><div class=card><h3>Title {i}</h3><p>Text {i}</p></div></li>" for i in range(4))
     texts = [f"{what} {i}" for i in range(4) for what in ("Title", "Text")]
     assert labelled(f"<ul>{cards}</ul>", {"Title 3": 0.35, "Text 3": 0.45}, set(), "alike") == texts
@@ -255,7 +253,7 @@ NOUNS = "warp reed loom shuttle beam heddle treadle weft yarn bobbin spindle sel
 
 @st.composite
 def written(draw: st.DrawFn) -> tuple[str, list[str]]:
-    """A structure as generators write it, and the words in it, each of its own."""
+    """A structure as generators write it, and its words, which are all distinct."""
     words: list[str] = []
 
     def line() -> str:

@@ -83,7 +83,7 @@ def test_a_process_that_says_that_it_is_lost_is_ended(clock: list[float]) -> Non
 
     assert one.label({}, []) == LOST
     assert processes.ended == 1
-    assert "does not run any more" in one.label({}, [])[0]["lost"]
+    assert "the model no longer runs" in one.label({}, [])[0]["lost"]
     clock[0] += model.RETRY_SECONDS
     assert one.label({}, []) == LABELS
     assert processes.kept == 1

@@ -63,7 +63,7 @@ class Decoder:
 
     @property
     def is_lost(self) -> bool:
-        """True if the model does not run any more, and prompts get :exc:`EngineLostError`."""
+        """True if the model no longer runs, so that prompts get :exc:`EngineLostError`."""
         return bool(self.loss.why)
 
     def decode(self, tasks: Sequence[Task]) -> list[Decoded | EngineError]:

@@ -56,7 +56,7 @@ class Tagger:
     limits = Limits()
 
     def __init__(self, model: Model, learnt: Learnt | None = None) -> None:
-        """``learnt`` takes the place of what the model's folder holds of corrections."""
+        """``learnt`` replaces the learnt corrections in the model's folder."""
         self._model = model
         self._learnt = model.learnt if learnt is None else learnt
 
@@ -98,7 +98,7 @@ class Tagger:
         ]
 
     def influences(self, page: Page) -> dict[str, npt.NDArray[np.float32]]:
-        """Return which groups of features speak for and against each block of a page, as :mod:`.influence` has it."""
+        """Return the influence of each group of features on each block of a page (see :mod:`.influence`)."""
         batch = features([page])
         found = influences(self._model, batch)
         if self._learnt and self._learnt.site_of(page.url):

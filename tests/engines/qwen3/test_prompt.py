@@ -1,4 +1,4 @@
-"""Prompts: what is shared, what is counted, and blocks that are numbered anew."""
+"""Prompts share a prefix, tokens are counted, and blocks are renumbered."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_prefix_is_what_prompts_share(tokenizer: Tokenizer) -> None:
 
 @given(text=st.text(max_size=20))
 def test_a_page_that_changes_the_last_tokens_of_the_prefix_is_seen(tokenizer: Tokenizer, text: str) -> None:
-    """Tokens are those of the whole prompt, always; only whether the prefix can be used differs."""
+    """The tokens are always those of the whole prompt. Only the use of the prefix differs."""
     prompt = Prompt(tokenizer, "Read {html}")
     (ids,) = prompt.encode([text])
 
@@ -49,7 +49,7 @@ def test_a_template_has_one_place(tokenizer: Tokenizer, template: str) -> None:
 
 
 def test_windows_are_numbered_from_one() -> None:
-    """Only the number of the block itself changes: not those that its text or attributes talk about."""
+    """Only the number of the block itself changes, and no number in its text or attributes."""
     blocks = [f'<p class="_item_id=&quot;{k}&quot;" _item_id="{k}">the _item_id="{k}" of {k}</p>' for k in range(1, 13)]
 
     window = window_html(blocks, 9, 11)
