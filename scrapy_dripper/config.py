@@ -425,6 +425,8 @@ def _checked(option: Field[Any], value: Any) -> Any:
     """Return a value as the option's type. Raise :exc:`ConfigError` if it is invalid."""
     try:
         return option.metadata["check"](value)
+    except RuleError as error:  # says itself which of the rules is wrong, and what it has
+        raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error}") from None
     except ValueError as error:
         meant = did_you_mean(value, re.findall(r"'(\w+)'", str(error)))
         raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error} (got {short(value)}{meant})") from None

@@ -19,6 +19,7 @@ from scrapy_dripper.checks import did_you_mean, short
 from scrapy_dripper.cli.console import PROGRAM
 from scrapy_dripper.config import PREFIX, Config, ConfigError
 from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.machine import cores, free_memory
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -110,8 +111,9 @@ def run(arguments: argparse.Namespace) -> int:  # noqa: ARG001 (there are no opt
 
 def _versions(report: _Report) -> None:
     print(f"{PROGRAM} {version(PROGRAM)}, Python {platform.python_version()}, {platform.platform()}")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    print(f"{cores} cores, {sys.executable}")
+    free = free_memory()
+    memory = "" if free is None else f", {_gib(free)} of memory free"
+    print(f"{cores()} {'core' if cores() == 1 else 'cores'}{memory}, {sys.executable}")
     report.part("packages")
     report.say(", ".join(f"{name} {_version(name) or 'missing'}" for name in PACKAGES))
     for extra, names in EXTRAS.items():
@@ -121,6 +123,10 @@ def _versions(report: _Report) -> None:
         else:
             report.say(f"[{extra}] is not installed: pip install '{PROGRAM}[{extra}]'")
     _runtime(report)
+
+
+def _gib(size: int) -> str:
+    return f"{size / (1 << 30):.1f} GiB"
 
 
 def _runtime(report: _Report) -> None:
@@ -323,6 +329,13 @@ def _workers(report: _Report, config: Config, document: Any) -> None:
     if not processes(config):
         report.say("a crawl extracts in a thread (DRIPPER_PROCESSES = 0): a single page can block it", "note")
         return
+    most, free = processes(config) * config.worker_memory << 20, free_memory()
+    if free is not None and most > free:
+        report.say(
+            f"{processes(config)} worker processes may take {_gib(most)} of memory (DRIPPER_PROCESSES, "
+            f"DRIPPER_WORKER_MEMORY), and {_gib(free)} are free: pages that need it all at once would end the crawl",
+            "note",
+        )
     try:
         shared = shared_pool(replace(config, processes=1))
         try:

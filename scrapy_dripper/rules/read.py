@@ -47,11 +47,11 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
     elif isinstance(value, (list, tuple)) and all(isinstance(one, (list, tuple)) and len(one) == 3 for one in value):
         triples = iter(value)
     else:
-        raise RuleError(WANTED)
+        raise RuleError(f"{WANTED} (got {_shown(value)})")
     rules: list[Rule] = []
     for pattern, kind, selector in triples:
         if len(rules) >= (MOST_OUTSIDE if outside else MOST):
-            raise RuleError(f"rules, at most {MOST_OUTSIDE if outside else MOST:,} of them")
+            raise RuleError(f"rules, at most {MOST_OUTSIDE if outside else MOST:,} of them (got more)")
         rules.append(_rule(pattern, kind, selector, outside))
         if outside and sum(len(rule.selector) for rule in rules) > LONGEST_OUTSIDE:
             raise RuleError(f"rules with selectors of at most {LONGEST_OUTSIDE:,} characters in all")
@@ -136,8 +136,8 @@ def _pattern(pattern: Any) -> str:
         if same == EVERY or _name(same) or _ipv6(host):
             return same + slash + same_path(path)
     raise RuleError(
-        f"rules for hosts ('example.com'), for paths of one ('example.com/news/*') or for all pages ('*'); got "
-        f"{_shown(pattern)}"
+        f"rules for hosts ('example.com'), for paths of one ('example.com/news/*') or for all pages ('*') (got "
+        f"{_shown(pattern)})"
     )
 
 

@@ -14,6 +14,7 @@ import onnxruntime
 import pytest
 from fakes import FakeTagger
 
+from scrapy_dripper import machine
 from scrapy_dripper.engines import cuda, session
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3 import decoder
@@ -263,7 +264,7 @@ def test_room_on_a_gpu_is_the_gpus(for_cuda: Prepared, monkeypatch: pytest.Monke
 
 
 def test_free_memory_is_known_or_not() -> None:
-    free: Any = session.free_memory()
+    free = machine.free_memory()
 
     assert free is None or free > 1 << 20
     assert cuda.free_memory() is None or cuda.free_memory()
