@@ -69,8 +69,8 @@ class Config:
     fallback: str | Callable[..., Any] = _option(
         "trafilatura",
         checks.fallback,
-        "What extracts a page that the model cannot process: 'trafilatura', 'html' (the whole cleaned page), 'empty', "
-        "'none' (the item is not changed) or a dotted path to a callable.",
+        "What extracts a page that the model cannot process: 'trafilatura', 'html' (the whole cleaned page), 'r4' (by "
+        "ratios of elements), 'empty', 'none' (the item is not changed) or a dotted path to a callable.",
         per_request=True,
     )
     favor: str = _option(

@@ -73,7 +73,7 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         ("timeout", 10**400, "DRIPPER_TIMEOUT must be a number of seconds above 0"),
         ("timeout", float("inf"), "DRIPPER_TIMEOUT must be a number of seconds above 0 (got inf)"),
         ("oversize", "split", "DRIPPER_OVERSIZE must be one of 'fallback', 'truncate', 'window' (got 'split')"),
-        ("fallback", "readability", "DRIPPER_FALLBACK must be one of 'trafilatura', 'html', 'empty', 'none', a dotted"),
+        ("fallback", "perhaps", "DRIPPER_FALLBACK must be one of 'trafilatura', 'html', 'r4',"),
         ("cascade", 1.5, "DRIPPER_CASCADE must be a number from 0 to 1 (got 1.5)"),
         ("favor", "both", "DRIPPER_FAVOR must be one of 'balanced', 'precision', 'recall' (got 'both')"),
         ("comments", False, "DRIPPER_COMMENTS must be one of 'auto', 'keep', 'drop' (got False)"),

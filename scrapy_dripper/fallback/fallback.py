@@ -13,6 +13,7 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback.by_path import Fallback, load
 from scrapy_dripper.fallback.nothing import nothing
+from scrapy_dripper.fallback.r4 import by_r4
 from scrapy_dripper.fallback.trees import first_part
 from scrapy_dripper.fallback.whole_page import whole_page
 from scrapy_dripper.output import write_html
@@ -45,6 +46,7 @@ def _trafilatura(text: str, url: str, config: Config, size: int) -> Extraction:
 BUILT_IN = {
     "trafilatura": BuiltIn(_trafilatura, parses=True),
     "html": BuiltIn(whole_page, parses=True),
+    "r4": BuiltIn(by_r4, parses=True),
     "empty": BuiltIn(),
     "none": BuiltIn(),
 }

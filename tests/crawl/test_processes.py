@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import scrapy
 
+from scrapy_dripper.config import FALLBACKS
 from tests.crawl.crawling import PATIENCE, Site, page
 
 ROOT = Path(__file__).parents[2]
@@ -165,7 +166,7 @@ def test_p05_ctrl_c_once_finishes_what_waits_and_says_how_much(start: Start, sit
         (
             {"DRIPPER_FALLBACK": "nothing"},
             "good",
-            "ConfigError: DRIPPER_FALLBACK must be one of 'trafilatura', 'html', 'empty', 'none', a dotted path to a "
+            f"ConfigError: DRIPPER_FALLBACK must be one of {', '.join(map(repr, FALLBACKS))}, a dotted path to a "
             "callable or a callable (got 'nothing')",
         ),
         ({"DRIPPER_BACH_SIZE": 5}, "good", "ConfigError: DRIPPER_BACH_SIZE is not a setting of scrapy-dripper"),

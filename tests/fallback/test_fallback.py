@@ -361,7 +361,7 @@ HARD = {
 
 
 @pytest.mark.parametrize("name", HARD)
-@pytest.mark.parametrize("fallback", ["trafilatura", "html"])
+@pytest.mark.parametrize("fallback", ["trafilatura", "html", "r4"])
 def test_hard_pages(name: str, fallback: str) -> None:
     """Pages that break extractors come through the same parser as all others."""
     html, word = HARD[name]
