@@ -49,7 +49,7 @@ EXTRAS = {
     "zyte": ("zyte-common-items",),
     "playwright": ("scrapy-playwright",),
     "corpus": ("datatrove", "fastwarc", "pyarrow"),
-    "evaluate": ("jieba", "apted", "rapidfuzz"),
+    "evaluate": ("jieba", "apted", "beautifulsoup4", "rapidfuzz"),
     "guess": ("magika",),
     "inspect": ("markdown-it-py",),
     "completion": ("argcomplete",),

@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy_dripper.cli import evaluate_webmainbench
 from scrapy_dripper.cli.console import PROGRAM, UsageError, say
 from scrapy_dripper.cli.options import add_options, configured, count
 
@@ -34,8 +35,10 @@ examples:
   scrapy-dripper evaluate pages/ --peers trafilatura,readability      beside other extractors
   scrapy-dripper evaluate pages/ --predictions held-out.jsonl --report report.html
   scrapy-dripper evaluate pages/ --cache run.jsonl --jobs 4           can be stopped and resumed
+  scrapy-dripper evaluate WebMainBench_545.jsonl                      with the metrics of its toolkit
 
-exit codes: 0 measured, whatever the figures are, 2 wrong usage or data of another shape (one sentence), 130 Ctrl-C
+exit codes: 0 measured, whatever the figures are, 1 --check found differences, 2 wrong usage or data of another
+shape (one sentence), 130 Ctrl-C
 """
 
 
@@ -54,7 +57,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "data",
         nargs="+",
         metavar="DATA",
-        help="[NAME=]FOLDER with html/ID.html and ground-truth/ID.json, or with pages.jsonl; any number of them",
+        help="[NAME=]FOLDER with html/ID.html and ground-truth/ID.json, or with pages.jsonl; any number of them; "
+        "or one FILE.jsonl of WebMainBench",
     )
     parser.add_argument(
         "--predictions",
@@ -72,6 +76,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "resiliparse, justext, boilerpy3, html2text",
     )
     parser.add_argument("--rouge", action="store_true", help="also measure ROUGE-5; needs the extra [evaluate]")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="for a file of WebMainBench with results of its toolkit: compute its scores again, and compare them",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write one self-contained HTML report there")
     parser.add_argument(
@@ -118,6 +127,10 @@ def _run(arguments: argparse.Namespace) -> int:
     for path in (arguments.json, arguments.report, arguments.cache):
         if path is not None and path.is_dir():  # Checked before the work begins.
             raise UsageError(f"{path} is a folder: name a file in it")
+    if evaluate_webmainbench.is_bench(arguments.data):
+        return evaluate_webmainbench.run(arguments, config)
+    if arguments.check:
+        raise UsageError("--check is for a .jsonl file of WebMainBench, and not for folders of pages")
     peers = check_peers(arguments.peers)
     if arguments.rouge:
         try:
