@@ -1,4 +1,4 @@
-"""Rules that correct a model: which elements of a site's pages are main content, and which are not.
+"""Rules that correct a model: they name elements of a site's pages that are main content, or that are not.
 
 Rules are read from a file or a dict, checked before the first page, and looked up by the URL of a page.
 """

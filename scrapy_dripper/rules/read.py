@@ -1,4 +1,4 @@
-"""Rules from a dict, or a file of TOML or JSON, checked one by one."""
+"""Read rules from a dict, or from a TOML or JSON file, and check them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS = ("whole", "keep", "drop")
 MOST = 10_000
 """Maximum number of rules."""
 MOST_OUTSIDE, LONGEST_OUTSIDE = 20, 1_000
-"""Maximum number of rules of a request, which may come from outside, and of characters of all their selectors."""
+"""Maximum number of rules in a request, and of characters of all their selectors. They may come from outside."""
 LARGEST = 4_000_000
 """Maximum size of a file, in bytes."""
 
@@ -35,8 +35,8 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
     """Return rules in the order in which they are written. Raise :exc:`RuleError` if one of them is wrong.
 
     ``value`` is a dict that maps patterns to the selectors of each kind, the path of a file with such a dict, or rules
-    as triples. With ``outside``, they come with a request: they must be few and short, and in CSS, which takes linear
-    time.
+    as triples. With ``outside``, they come from a request. They must then be few and short, and in CSS, which takes
+    linear time.
     """
     if type(value) is Rules:
         return value
@@ -75,11 +75,11 @@ def _loaded(path: Path) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON. Raise ValueError if it has a key twice, because Python would drop one silently."""
+    """Return a JSON object. Raise ValueError for a duplicate key, because Python would silently drop a value."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"the key {_shown(key)} is there twice")
+            raise ValueError(f"the key {_shown(key)} occurs twice")
         found[key] = value
     return found
 
@@ -136,7 +136,7 @@ def _pattern(pattern: Any) -> str:
         if same == EVERY or _name(same) or _ipv6(host):
             return same + slash + same_path(path)
     raise RuleError(
-        f"rules for hosts ('example.com'), for paths of one ('example.com/news/*') or for all pages ('*') (got "
+        f"rules for hosts ('example.com'), for paths on a host ('example.com/news/*') or for all pages ('*') (got "
         f"{_shown(pattern)})"
     )
 

@@ -1,4 +1,4 @@
-"""``scrapy parse URL``: items as they come out of the add-on."""
+"""``scrapy parse URL`` shows items as the add-on fills them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Pages(scrapy.Spider):
 
 
 def parse(folder: Path, *args: str, **settings: object) -> subprocess.CompletedProcess[str]:
-    """Run the command in a project of one spider; the fallback takes the engine's place."""
+    """Run the command in a project with one spider. The fallback replaces the engine."""
     (folder / "spiders.py").write_text(SPIDER, encoding="utf-8")
     (folder / "project.py").write_text("", encoding="utf-8")
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = project\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Every way in which a program runs crawls, on asyncio's own event loop and on uvloop's, two crawls at once."""
+"""All ways in which a program can run crawls, on asyncio's event loop and on uvloop's, with two crawls at once."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PARAGRAPH = (
 
 
 def article(n: object) -> bytes:
-    """Return a page that the bundled tagger knows the main content of."""
+    """Return a page whose main content the bundled tagger recognises."""
     body = f"<h1>Harbour {n}</h1>" + "".join(f"<p>{PARAGRAPH.format(n=n)}Entry {i} of {n}.</p>" for i in range(5))
     links = "".join(f"<li><a href='/{word.lower()}'>{word}</a></li>" for word in ("Home", "Products", "Contact"))
     return (
@@ -52,7 +52,7 @@ def article(n: object) -> bytes:
 
 
 def run(kind: str, crawls: list[list[str]], **settings: Any) -> dict[str, Any]:
-    """Run crawls at once and return what the process says at its end."""
+    """Run crawls at the same time and return the output of the process."""
     job = {"kind": kind, "crawls": crawls, "settings": {**KINDS[kind], **settings}}
     done = subprocess.run(
         [sys.executable, "-m", "tests.crawl.runners", json.dumps(job)],
@@ -68,7 +68,7 @@ def run(kind: str, crawls: list[list[str]], **settings: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("kind", "loop"), [*((kind, None) for kind in KINDS), *WITH_UVLOOP])
 def test_two_crawls_at_once_share_the_model(site: Site, kind: str, loop: str | None) -> None:
-    """It is loaded once, no page gets into the other crawl, and the last to end gives it back."""
+    """The model is loaded once, no page gets into the other crawl, and the last crawl frees the model."""
     paths = [[f"/page/{crawl}-{n}" for n in range(11)] for crawl in "ab"]
     for path in chain(*paths):
         site.routes[path] = ("text/html", article(path[6:]))
@@ -89,7 +89,7 @@ def test_two_crawls_at_once_share_the_model(site: Site, kind: str, loop: str | N
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_crawls_at_once_share_a_worker(site: Site, kind: str) -> None:
-    """One process for both, none of the model in the crawl's own, and nothing is left of it."""
+    """Both use one process, the crawl's process has no model, and the worker ends with them."""
     paths = [[f"/page/{crawl}-{n}" for n in range(6)] for crawl in "ab"]
     for path in chain(*paths):
         site.routes[path] = ("text/html", article(path[6:]))
@@ -108,7 +108,7 @@ def test_two_crawls_at_once_share_a_worker(site: Site, kind: str) -> None:
 
 
 def test_a_runner_on_another_reactor_says_what_to_set(site: Site) -> None:
-    """The reactor is the program's choice there, so the error reaches the program; nothing is fetched."""
+    """The program chooses the reactor, so it gets the error. Nothing is downloaded."""
     said = run("CrawlerRunner", [[site.url("/page/1")]], TWISTED_REACTOR="twisted.internet.selectreactor.SelectReactor")
 
     (error,) = said["errors"]

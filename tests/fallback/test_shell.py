@@ -1,4 +1,4 @@
-"""Pages that a script would fill: they are recognised, and the article in their data is read."""
+"""Pages that a script would fill are detected, and the article in their data is read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def linked(value: Any) -> str:
 
 
 def pushed(*pieces: str) -> str:
-    """Return a script of Next.js's app router with some of its stream."""
+    """Return a script of Next.js's app router with a part of its stream."""
     text = json.dumps("".join(pieces)).replace("</", "<" + chr(92) + "/")
     return f"<script>self.__next_f.push([1,{text}])</script>"
 
@@ -176,7 +176,7 @@ BAD = {
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
 @pytest.mark.parametrize("kind", ['id="__NEXT_DATA__"', 'id="__NUXT_DATA__"', 'type="application/ld+json"'])
 def test_data_of_any_kind_make_no_trouble(extractor: Extractor, kind: str, text: str) -> None:
-    """They are read or passed over, and the texts that are looked at are bounded."""
+    """They are read or skipped, and the number of texts is bounded."""
     found = run(extractor, shell(f"<script {kind}>{text}</script>".replace("</p", "<\\/p")))
     assert found.fallback_reason is FallbackReason.JS_SHELL
     if found.markdown:

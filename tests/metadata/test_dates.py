@@ -1,4 +1,4 @@
-"""Dates as machines and people write them."""
+"""Dates for machines and written dates."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_dates_in_urls(path: str, expected: str | None) -> None:
 
 @given(st.datetimes(dt.datetime(1990, 1, 1), dt.datetime(2026, 1, 1)), st.integers(-12 * 60, 14 * 60))
 def test_every_moment_comes_back(moment: dt.datetime, minutes: int) -> None:
-    """Whatever its zone."""
+    """This holds for any time zone."""
     moment = moment.replace(microsecond=0, tzinfo=dt.timezone(dt.timedelta(minutes=minutes)))
     found = iso_date(moment.isoformat())
     assert found is not None

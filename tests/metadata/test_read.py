@@ -1,4 +1,4 @@
-"""Metadata from each of the places where pages write it."""
+"""Metadata from each of its sources."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ld(*values: Any) -> str:
 
 # ---------------------------------------------------------------------- the way of a page
 def test_a_page_has_its_metadata_if_it_is_asked_for() -> None:
-    """Its head and its scripts are gone from the tree by then."""
+    """It is read before the head and the scripts are removed from the tree."""
     document = Document("<title>Tides</title><script type=application/ld+json>{}</script><h1>Tides</h1><p>Text.", URL)
     found = read(document, Config(metadata=True)).metadata
     assert found is not None
@@ -125,7 +125,7 @@ def test_the_date_in_the_url_is_the_last_resort() -> None:
 
 @pytest.mark.parametrize(("modified", "published"), [("2024-05-01", "2024-05-06"), ("2019-05-01", "2019-05-01")])
 def test_a_page_that_was_published_anew(modified: str, published: str) -> None:
-    """Drafts are changed before they are published, but not years before."""
+    """Drafts are changed before their publication, but not years before."""
     head = ld({"@type": "Article", "datePublished": "2024-05-06", "dateModified": modified})
     assert about(head).date_published == published
 
