@@ -155,6 +155,7 @@ def test_the_core_imports_nothing_of_an_extra() -> None:
     assert {file for file in optional if not file.startswith(apart)} <= {
         "scrapy_dripper/providers.py",
         "scrapy_dripper/crawl/article.py",
+        "scrapy_dripper/fallback/readability_output.py",
     }
 
 
