@@ -12,7 +12,7 @@ ENGINES = ("tagger", "qwen3", "encoder")
 """The engines that settings name without a path."""
 OUT_OF_PROCESS = ("qwen3", "encoder")
 """Those whose model runs in one process, which all workers of a crawl ask."""
-FALLBACKS = ("trafilatura", "html", "r4", "empty", "none")
+FALLBACKS = ("trafilatura", "html", "r4", "readability", "justext", "title_paragraphs", "empty", "none")
 """The built-in fallbacks."""
 CONTENT_TYPES = (
     *("title", "paragraph", "code", "formula", "table", "list", "image", "video", "audio", "quote", "rule"),

@@ -70,7 +70,8 @@ class Config:
         "trafilatura",
         checks.fallback,
         "What extracts a page that the model cannot process: 'trafilatura', 'html' (the whole cleaned page), 'r4' (by "
-        "ratios of elements), 'empty', 'none' (the item is not changed) or a dotted path to a callable.",
+        "ratios of elements), 'readability', 'justext', 'title_paragraphs', 'empty', 'none' (the item is not changed) "
+        "or a dotted path to a callable.",
         per_request=True,
     )
     favor: str = _option(

@@ -157,6 +157,7 @@ def test_the_core_imports_nothing_of_an_extra() -> None:
     } <= {
         "scrapy_dripper/providers.py",
         "scrapy_dripper/crawl/article.py",
+        "scrapy_dripper/fallback/readability_output.py",
     }
 
 
