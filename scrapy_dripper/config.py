@@ -87,6 +87,13 @@ class Config:
         "How to treat readers' comments: the model decides ('auto'), they are kept ('keep') or left out ('drop').",
         per_request=True,
     )
+    captions: str = _option(
+        "auto",
+        checks.one_of("auto", "keep", "drop"),
+        "How to treat the captions of images: the model decides ('auto'), those in the main content are kept ('keep') "
+        "or left out ('drop').",
+        per_request=True,
+    )
     min_quality: float | None = _option(
         None,
         checks.optional(checks.share),

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import Labels
+from scrapy_dripper.engines.captions import with_captions
 from scrapy_dripper.engines.comments import with_comments
 from scrapy_dripper.engines.headline import with_headline
 from scrapy_dripper.engines.rules import Marks
@@ -29,9 +30,9 @@ HEADLINES = {
 
 
 def after_engine(page: Page, answer: Labels, ruled: Marks, config: Config) -> Iterator[Stage]:
-    """Yield the labels of an engine, then after the user's rules, and the options for comments and headline.
+    """Yield the labels of an engine, then after the user's rules, and the options for comments, headline and captions.
 
-    Main content selected by a ``whole`` rule is not changed, unless comments or the headline are to be dropped.
+    Main content selected by a ``whole`` rule is not changed, unless one of these is to be dropped.
     """
     yield MODEL, answer.main
     main = said = ruled.on(answer.main)
@@ -42,6 +43,9 @@ def after_engine(page: Page, answer: Labels, ruled: Marks, config: Config) -> It
     if not ruled.whole or config.title == "drop":
         main = with_headline(page, answer.probabilities, main, config.title)
         yield HEADLINES[config.title], main
+    if not ruled.whole or config.captions == "drop":
+        main = with_captions(page, main, config.captions)
+        yield f"DRIPPER_CAPTIONS is {config.captions!r}", main
     yield RULED, ruled.on_result(said, main)
 
 
