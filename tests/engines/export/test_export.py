@@ -232,7 +232,7 @@ def test_what_is_there_stays(checkpoint: Path, tmp_path: Path, capsys: pytest.Ca
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").write_text("mine")
     assert export(checkpoint, tmp_path / "out") == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert (tmp_path / "out" / "mine").read_text() == "mine"
 
 
