@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper import checks
 from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, OUT_OF_PROCESS, Check, did_you_mean, short
-from scrapy_dripper.rules import RuleError, Rules, read_rules
+from scrapy_dripper.rules import WANTED, RuleError, Rules, read_rules
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -433,8 +433,9 @@ def _checked(option: Field[Any], value: Any) -> Any:
     """Return a value as the option's type. Raise :exc:`ConfigError` if it is invalid."""
     try:
         return option.metadata["check"](value)
-    except RuleError as error:  # says itself which of the rules is wrong, and what it has
-        raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error}") from None
     except ValueError as error:
         meant = did_you_mean(value, re.findall(r"'(\w+)'", str(error)))
-        raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error} (got {short(value)}{meant})") from None
+        came = f" (got {short(value)}{meant})"
+        if isinstance(error, RuleError) and str(error) != WANTED:  # says itself which rule is wrong, and what it has
+            came = ""
+        raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error}{came}") from None

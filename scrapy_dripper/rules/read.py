@@ -25,6 +25,7 @@ _name = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*").fullmatch
 _ipv6 = re.compile(r"\[[0-9a-f:.]+\]", re.I).fullmatch
 _port = re.compile(r":\d*$").sub
 WANTED = 'a dict, or a TOML or JSON file, such as {"example.com": {"drop": [".related"]}}'
+"""What rules may be given as. It is the whole message about a value that is neither."""
 
 
 class RuleError(ValueError):
@@ -47,7 +48,7 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
     elif isinstance(value, (list, tuple)) and all(isinstance(one, (list, tuple)) and len(one) == 3 for one in value):
         triples = iter(value)
     else:
-        raise RuleError(f"{WANTED} (got {_shown(value)})")
+        raise RuleError(WANTED)
     rules: list[Rule] = []
     for pattern, kind, selector in triples:
         if len(rules) >= (MOST_OUTSIDE if outside else MOST):
