@@ -73,13 +73,22 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default=[],
         metavar="NAMES",
         help="other extractors to measure, separated by commas: trafilatura, trafilatura-no-comments, readability, "
-        "resiliparse, justext, boilerpy3, html2text",
+        "resiliparse, justext, boilerpy3, html2text, r4, title_paragraphs",
     )
     parser.add_argument("--rouge", action="store_true", help="also measure ROUGE-5; needs the extra [evaluate]")
     parser.add_argument(
         "--check",
         action="store_true",
         help="for a file of WebMainBench with results of its toolkit: compute its scores again, and compare them",
+    )
+    parser.add_argument(
+        "--nodes", action="store_true", help="also measure retrieved DOM nodes (Alarte and Silva); labels are inferred"
+    )
+    parser.add_argument(
+        "--study",
+        action="store_true",
+        help="also measure ROUGE-1, 2 and L, content-noise ratio, coherence, completeness and CPU time (Yadav); needs "
+        "the extra [evaluate]",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write one self-contained HTML report there")
@@ -116,6 +125,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     from scrapy_dripper.dataset.sets import SetChoice, load_sets
+    from scrapy_dripper.evaluation import study
     from scrapy_dripper.evaluation.figures import evaluate
     from scrapy_dripper.evaluation.measure import OURS, PAGE, Setup
     from scrapy_dripper.evaluation.peers import check_peers
@@ -132,11 +142,13 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.check:
         raise UsageError("--check is for a .jsonl file of WebMainBench, and not for folders of pages")
     peers = check_peers(arguments.peers)
-    if arguments.rouge:
-        try:
+    try:
+        if arguments.rouge:
             load_cut()
-        except ImportError as error:
-            raise UsageError(str(error)) from None
+        if arguments.study:
+            study.check()
+    except ImportError as error:
+        raise UsageError(str(error)) from None
     try:
         sets = load_sets(map(SetChoice.parse, arguments.data))
     except ValueError as error:
@@ -151,7 +163,9 @@ def _run(arguments: argparse.Namespace) -> int:
         ours = _model(config, sets)
     for note in ours.notes:
         say(note)
-    setup = Setup(config, model=not arguments.predictions, rouge=arguments.rouge)
+    setup = Setup(
+        config, model=not arguments.predictions, rouge=arguments.rouge, nodes=arguments.nodes, study=arguments.study
+    )
     cache = Cache(arguments.cache, digest, versions_of(setup, peers, ours.version))
     found = run(samples, stored, setup, cache, [PAGE, OURS, *peers], arguments.jobs)
     labels = {OURS: ours.label} | {name: f"{name} {number}" for name, number in peers.items()}
