@@ -14,7 +14,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from scrapy_dripper.cli import corpus_clean, corpus_report
+from scrapy_dripper.cli import corpus_clean, corpus_report, corpus_sample, corpus_tokens
 from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.cli.corpus_folder import claim, missing
 from scrapy_dripper.cli.options import OPTIONS, add_options, configured, count
@@ -75,6 +75,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_options(extract, [name for name in OPTIONS if not name.startswith(("chunk_", "front_"))])
     corpus_clean.add_parser(parts)
     corpus_report.add_parser(parts)
+    corpus_sample.add_parser(parts)
+    corpus_tokens.add_parser(parts)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -50,6 +50,7 @@ EXTRAS = {
     "playwright": ("scrapy-playwright",),
     "corpus": ("datatrove", "fastwarc", "pyarrow"),
     "evaluate": ("jieba", "apted", "beautifulsoup4", "rapidfuzz"),
+    "sample": ("scikit-learn", "py3langid"),
     "guess": ("magika",),
     "inspect": ("markdown-it-py",),
     "completion": ("argcomplete",),
