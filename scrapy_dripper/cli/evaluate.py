@@ -125,11 +125,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     from scrapy_dripper.dataset.sets import SetChoice, load_sets
-    from scrapy_dripper.evaluation import study
     from scrapy_dripper.evaluation.figures import evaluate
     from scrapy_dripper.evaluation.measure import OURS, PAGE, Setup
     from scrapy_dripper.evaluation.peers import check_peers
-    from scrapy_dripper.evaluation.rouge import load_cut
     from scrapy_dripper.evaluation.run import Cache, read_stored, run, versions_of
     from scrapy_dripper.evaluation.terminal import text
 
@@ -142,13 +140,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.check:
         raise UsageError("--check is for a .jsonl file of WebMainBench, and not for folders of pages")
     peers = check_peers(arguments.peers)
-    try:
-        if arguments.rouge:
-            load_cut()
-        if arguments.study:
-            study.check()
-    except ImportError as error:
-        raise UsageError(str(error)) from None
+    _check_extra(arguments)
     try:
         sets = load_sets(map(SetChoice.parse, arguments.data))
     except ValueError as error:
@@ -180,6 +172,20 @@ def _run(arguments: argparse.Namespace) -> int:
 
         _write(arguments.report, report(evaluation, config, arguments.worst))
     return 0
+
+
+def _check_extra(arguments: argparse.Namespace) -> None:
+    """Raise UsageError if a measure needs a library that is not installed."""
+    from scrapy_dripper.evaluation import study
+    from scrapy_dripper.evaluation.rouge import load_cut
+
+    try:
+        if arguments.rouge:
+            load_cut()
+        if arguments.study:
+            study.check()
+    except ImportError as error:
+        raise UsageError(str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)

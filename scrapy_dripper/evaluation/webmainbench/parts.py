@@ -15,15 +15,20 @@ from bs4 import BeautifulSoup, Tag
 _fences = re.compile(r"```[\s\S]*?```").findall
 _without_fences = re.compile(r"```[\s\S]*?```").sub
 _without_inline_code = re.compile(r"`[^`]*`").sub
-_no_code = re.compile(r"[-•*]\s|\d+\.\s").match
+_no_code = re.compile(r"[-•*]\s|\d{1,20}\.\s").match
 _sums = re.compile(r"\$[\d,]|\b(?:million|billion|thousand)\b", re.IGNORECASE).search
 _rule_cell = re.compile(r":?-{3,}:?").fullmatch
 _rule_row = re.compile(r"[\s|:-]+").fullmatch
 
-_DELIMITERS = [
-    (re.compile(rf"(?<!\\){opening}"), re.compile(rf"(?<!\\){closing}"))
-    for opening, closing in ((r"\$\$", r"\$\$"), (r"\\\[", r"\\\]"), (r"\$", r"\$"), (r"\\\(", r"\\\)"))
-]
+_two_dollars, _dollar = re.compile(r"(?<!\\)\$\$"), re.compile(r"(?<!\\)\$")
+_opens_block, _closes_block = re.compile(r"(?<!\\)\\\["), re.compile(r"(?<!\\)\\\]")
+_opens_inline, _closes_inline = re.compile(r"(?<!\\)\\\("), re.compile(r"(?<!\\)\\\)")
+_DELIMITERS = (
+    (_two_dollars, _two_dollars),
+    (_opens_block, _closes_block),
+    (_dollar, _dollar),
+    (_opens_inline, _closes_inline),
+)
 """Opening and closing marks of formulas, in the order in which they are looked for. A formula in ``$$`` is found once,
 because a single ``$`` finds two empty formulas there."""
 
