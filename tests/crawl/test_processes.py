@@ -128,10 +128,9 @@ def test_p03_ctrl_c_while_a_batch_waits_for_more_pages(start: Start, site: Site,
     assert all(item["markdown"] for item in process.items)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_p04_ctrl_c_twice_does_not_wait_for_the_engine(start: Start, site: Site, kind: str) -> None:
-    """The process is gone though the engine would not answer for ever."""
-    process = start(kind, {"DRIPPER_TIMEOUT": 3600}, urls=site.pages(3), engine="hung")
+def test_p04_ctrl_c_twice_does_not_wait_for_the_engine(start: Start, site: Site) -> None:
+    """The process is gone though the engine would not answer for ever. ``tests/faults`` stops the other kinds so."""
+    process = start("AsyncCrawlerProcess", {"DRIPPER_TIMEOUT": 3600}, urls=site.pages(3), engine="hung")
     process.wait_for("labelling")
     process.interrupt()
     process.wait_for("shutting down gracefully")
@@ -302,10 +301,9 @@ def test_stopped_while_a_worker_is_stuck(start: Start, site: Site, kind: str, se
 
 
 @needs_proc
-@pytest.mark.parametrize("kind", KINDS)
-def test_ctrl_c_twice_does_not_wait_for_a_stuck_worker(start: Start, site: Site, kind: str) -> None:
-    """Both are gone, though the page would take for ever."""
-    process, pids = with_a_stuck_worker(start, site, kind, 3_600)
+def test_ctrl_c_twice_does_not_wait_for_a_stuck_worker(start: Start, site: Site) -> None:
+    """Both are gone, though the page would take for ever. ``tests/faults`` stops the other kinds so."""
+    process, pids = with_a_stuck_worker(start, site, "AsyncCrawlerProcess", 3_600)
     process.interrupt()
     process.wait_for("shutting down gracefully")
 
@@ -313,18 +311,6 @@ def test_ctrl_c_twice_does_not_wait_for_a_stuck_worker(start: Start, site: Site,
 
     process.end(20)
     assert any("forcing unclean shutdown" in line for line in process.logged)
-    assert pids
-    assert all_gone(pids)
-
-
-@needs_proc
-def test_kill_9_leaves_no_worker(start: Start, site: Site) -> None:
-    """Nobody is there to end it, and it is stuck where no code of Python's runs."""
-    process, pids = with_a_stuck_worker(start, site, "AsyncCrawlerProcess", 3_600)
-
-    process.popen.kill()
-
-    process.end()
     assert pids
     assert all_gone(pids)
 
