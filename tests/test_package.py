@@ -123,6 +123,13 @@ def test_the_extras_that_messages_name_exist() -> None:
     assert {"cpu", "gpu", "poet", "zyte", "playwright", "train", "evaluate", "corpus", "dev"} <= provided
 
 
+def test_every_folder_of_tests_is_a_package() -> None:
+    """Otherwise two test modules of the same name clash, and helpers have no import path."""
+    folders = {path.parent for path in (ROOT / "tests").rglob("*.py") if "node_modules" not in path.parts}
+
+    assert not [str(folder) for folder in folders if not (folder / "__init__.py").exists()]
+
+
 def test_what_is_imported_is_required() -> None:
     """What the package imports anywhere is asked for by it, an extra, or a package that it is a part of or wraps."""
     asked = set().union(

@@ -129,10 +129,9 @@ def test_p03_ctrl_c_while_a_batch_waits_for_more_pages(start: Start, site: Site,
     assert all(item["markdown"] for item in process.items)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_p04_ctrl_c_twice_does_not_wait_for_the_engine(start: Start, site: Site, kind: str) -> None:
-    """The process ends although the engine would never answer."""
-    process = start(kind, {"DRIPPER_TIMEOUT": 3600}, urls=site.pages(3), engine="hung")
+def test_p04_ctrl_c_twice_does_not_wait_for_the_engine(start: Start, site: Site) -> None:
+    """The process ends although the engine would never answer. ``tests/faults`` covers the other kinds."""
+    process = start("AsyncCrawlerProcess", {"DRIPPER_TIMEOUT": 3600}, urls=site.pages(3), engine="hung")
     process.wait_for("labelling")
     process.interrupt()
     process.wait_for("shutting down gracefully")
@@ -303,10 +302,9 @@ def test_stopped_while_a_worker_is_stuck(start: Start, site: Site, kind: str, se
 
 
 @needs_proc
-@pytest.mark.parametrize("kind", KINDS)
-def test_ctrl_c_twice_does_not_wait_for_a_stuck_worker(start: Start, site: Site, kind: str) -> None:
-    """Both processes end, although the page would take forever."""
-    process, pids = with_a_stuck_worker(start, site, kind, 3_600)
+def test_ctrl_c_twice_does_not_wait_for_a_stuck_worker(start: Start, site: Site) -> None:
+    """Both processes end, although the page would take forever. ``tests/faults`` covers the other kinds."""
+    process, pids = with_a_stuck_worker(start, site, "AsyncCrawlerProcess", 3_600)
     process.interrupt()
     process.wait_for("shutting down gracefully")
 
@@ -314,18 +312,6 @@ def test_ctrl_c_twice_does_not_wait_for_a_stuck_worker(start: Start, site: Site,
 
     process.end(20)
     assert any("forcing unclean shutdown" in line for line in process.logged)
-    assert pids
-    assert all_gone(pids)
-
-
-@needs_proc
-def test_kill_9_leaves_no_worker(start: Start, site: Site) -> None:
-    """The crawl cannot end its worker, which is stuck where it runs no Python code."""
-    process, pids = with_a_stuck_worker(start, site, "AsyncCrawlerProcess", 3_600)
-
-    process.popen.kill()
-
-    process.end()
     assert pids
     assert all_gone(pids)
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import onnxruntime
 import pytest
-from fakes import FakeTagger
 
 from scrapy_dripper import machine
 from scrapy_dripper.engines import cuda, session
@@ -22,6 +21,7 @@ from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.engines.qwen3.session import open_session, tokens_that_fit
 from scrapy_dripper.engines.runtime import GPU_EXTRA
+from tests.engines.qwen3.fakes import FakeTagger
 
 ROOT = Path(__file__).parents[3]
 CUDA = "CUDAExecutionProvider"
