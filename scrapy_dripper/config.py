@@ -6,13 +6,12 @@ The same :class:`Config` is read from Scrapy settings (``DRIPPER_BATCH_SIZE``), 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper import checks
-from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, OUT_OF_PROCESS, Check, did_you_mean, short
+from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, OUT_OF_PROCESS, Check, came, did_you_mean, short
 from scrapy_dripper.rules import WANTED, RuleError, Rules, read_rules
 
 if TYPE_CHECKING:
@@ -434,8 +433,6 @@ def _checked(option: Field[Any], value: Any) -> Any:
     try:
         return option.metadata["check"](value)
     except ValueError as error:
-        meant = did_you_mean(value, re.findall(r"'(\w+)'", str(error)))
-        came = f" (got {short(value)}{meant})"
-        if isinstance(error, RuleError) and str(error) != WANTED:  # says itself which rule is wrong, and what it has
-            came = ""
-        raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error}{came}") from None
+        of_a_rule = isinstance(error, RuleError) and str(error) != WANTED  # says itself what came
+        end = "" if of_a_rule else f" {came(value, error)}"
+        raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error}{end}") from None
