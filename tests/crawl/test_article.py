@@ -129,7 +129,7 @@ def test_a_page_that_was_started_without_metadata(crawl: Crawls, site: Site, eng
     assert article.datePublished == "2024-05-01T10:00:00Z"
 
 
-def test_what_is_not_html_is_no_article(crawl: Crawls, site: Site) -> None:
+def test_other_files_give_no_article(crawl: Crawls, site: Site) -> None:
     site.routes["/file"] = ("application/pdf", b"%PDF-1.4")
 
     def parse(self: scrapy.Spider, response: DummyResponse, article: Article) -> Any:

@@ -172,7 +172,7 @@ def test_a_crawl_that_is_stopped_meanwhile_extracts_what_was_held_back(
     assert result.stat("cancelled") == 0
 
 
-def test_the_log_counts_what_is_held_back(
+def test_the_log_counts_held_back_responses(
     crawl: Crawls, site: Site, engine: EngineLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     """When a crawl is stopped, the log has the number of all pages that will still be extracted."""
@@ -217,7 +217,7 @@ def test_a_stuck_engine_does_not_hold_the_crawl_for_ever(crawl: Crawls, site: Si
     assert result.stat("held_back") > 0
 
 
-def test_an_error_of_ours_costs_no_response(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_the_plugin_loses_no_response(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """The responses are passed on, and a stat counts the bug."""
 
     def bug(self: Any, *_: Any) -> Any:

@@ -142,7 +142,7 @@ def test_loading_has_the_time_of_a_page_at_least() -> None:
     run(crawl())
 
 
-def test_answers_that_nobody_waits_for() -> None:
+def test_unused_answers() -> None:
     """A second answer is ignored. An answer for a cancelled future is counted."""
 
     async def crawl() -> None:
@@ -389,7 +389,7 @@ def no_workers(config: Config) -> Any:
     raise StartError("no memory")
 
 
-def test_workers_that_are_asked_for_and_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_required_workers_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "shared_pool", no_workers)
     with pytest.raises(ConfigError) as raised:
         Batcher(Config(processes=2), FakeExtractor, Observer())  # type: ignore[arg-type]
@@ -400,9 +400,7 @@ def test_workers_that_are_asked_for_and_cannot_be_started(monkeypatch: pytest.Mo
     )
 
 
-def test_workers_that_are_not_asked_for_can_be_done_without(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_thread_replaces_optional_workers(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """A thread replaces them, with a warning."""
     monkeypatch.setattr(module, "shared_pool", no_workers)
 
@@ -420,6 +418,6 @@ def test_workers_that_are_not_asked_for_can_be_done_without(
     ]
 
 
-def test_a_thread_that_is_asked_for_starts_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_configured_thread_starts_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "shared_pool", no_workers)
     Batcher(THREAD, FakeExtractor, Observer())  # type: ignore[arg-type]

@@ -53,7 +53,7 @@ def test_a_callback_can_wait_for_the_main_content(crawl: Crawls, site: Site) -> 
     ],
     ids=["no html", "empty", "pdf", "off", "meta"],
 )
-def test_what_is_not_to_be_extracted_is_none(
+def test_responses_that_are_not_extracted_give_none(
     crawl: Crawls, site: Site, engine: EngineLog, make: Any, settings: dict[str, Any], meta: dict[str, Any]
 ) -> None:
     """It is not an error, because a spider can meet a PDF."""
@@ -87,7 +87,7 @@ def test_a_response_of_the_users_own_is_extracted(crawl: Crawls, site: Site) -> 
     assert [extraction.markdown.strip() for extraction in got] == [MAIN]
 
 
-def test_whoever_asks_for_the_same_response_gets_the_same_result(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+def test_all_callers_share_the_result_of_a_response(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """The downloader middleware, several tasks of a callback and the spider middleware share one extraction."""
     got = []
 
@@ -123,7 +123,7 @@ def test_a_response_that_was_replaced_is_another_one(crawl: Crawls, site: Site) 
     assert got == [MAIN, MAIN.replace("page 1", "page 2")]
 
 
-def test_a_task_that_is_cancelled_takes_nobody_with_it(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+def test_a_cancelled_task_does_not_affect_others(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """Other tasks that wait for the same response still get the result."""
     got: list[Any] = []
 

@@ -38,7 +38,7 @@ def test_extraction_begins_before_the_callback(crawl: Crawls, site: Site, engine
     assert result.items == []
 
 
-def test_results_that_nobody_fetches_are_silent(
+def test_unused_results_are_not_logged(
     crawl: Crawls, site: Site, engine: EngineLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neither a late result nor one that is cancelled at the end of the crawl is logged."""
@@ -93,7 +93,7 @@ def test_downloads_for_scrapys_own_use_do_not_begin_early(crawl: Crawls, site: S
     assert engine.batches == [[site.url("/page/7")]]
 
 
-def test_an_error_of_ours_costs_no_response(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_the_plugin_loses_no_response(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """The response is passed on."""
 
     def bug(*args: Any) -> Any:

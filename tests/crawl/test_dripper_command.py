@@ -63,7 +63,7 @@ def test_it_says_why_there_is_nothing(site: Site) -> None:
     assert len(refused.stderr.splitlines()) == 1
 
 
-def test_a_reader_who_has_seen_enough_is_no_error(site: Site) -> None:
+def test_a_closed_pipe_is_not_an_error(site: Site) -> None:
     """With ``| head -1``, there is no complaint, although the page is larger than the pipe's buffer."""
     paragraphs = "".join(f"<p>Paragraph {number} has a sentence to say.</p>" for number in range(10_000))
     site.routes["/long"] = ("text/html", f"<html><body>{paragraphs}</body></html>".encode())

@@ -86,7 +86,7 @@ def test_a_crawl_that_is_to_stop_stops_once(caplog: pytest.LogCaptureFixture) ->
     assert "The engine is lost, so the crawl stops: CUDA failure 719" in caplog.messages
 
 
-def test_pages_that_fail_alone_are_no_loss(caplog: pytest.LogCaptureFixture) -> None:
+def test_single_failures_do_not_count_as_a_loss(caplog: pytest.LogCaptureFixture) -> None:
     """Each of them has its own reason and stat."""
     seen(Crawler(), True, GOOD, FAILED, FAILED)
 

@@ -23,7 +23,7 @@ class Yes:
 
 
 @pytest.mark.parametrize("option", ["fallback", "title", "links", "comments", "favor", "oversize"])
-def test_what_is_only_equal_to_a_value_is_none(option: str) -> None:
+def test_objects_that_are_equal_to_a_value_are_rejected(option: str) -> None:
     config, wrong, *_ = Config().overridden({option: Yes()})
     assert wrong == 1
     assert config == Config()

@@ -71,7 +71,7 @@ def test_one_dict_among_items_and_requests_is_filled(crawl: Crawls, site: Site) 
     assert sorted(item["markdown"] for item in result.items) == [MAIN] * 3
 
 
-def test_dicts_of_an_api_are_nobodys_page(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
+def test_dicts_of_an_api_are_not_filled(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
     """JSON has no main content, whatever is yielded."""
     site.routes["/api"] = ("application/json", b"[1, 2]")
 
@@ -110,7 +110,7 @@ def test_items_that_are_named_are_filled_and_no_others(
     assert bool(engine.batches) == bool(filled)
 
 
-def test_a_class_that_is_not_named_is_said_once(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_class_that_is_not_named_is_logged_once(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
     """The name may be a mistake."""
     caplog.set_level(logging.INFO, "scrapy_dripper")
 

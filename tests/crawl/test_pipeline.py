@@ -119,7 +119,7 @@ def test_many_items_share_batches_and_none_is_lost(crawl: Crawls, engine: Engine
     assert result.stat("batches") < 21
 
 
-def test_an_error_of_ours_drops_no_item(crawl: Crawls, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_the_plugin_drops_no_item(crawl: Crawls, monkeypatch: pytest.MonkeyPatch) -> None:
     """The item is passed on unchanged."""
 
     def bug(*args: Any) -> Any:
@@ -156,7 +156,7 @@ def test_it_can_be_switched_off(crawl: Crawls, engine: EngineLog) -> None:
 
 
 @pytest.mark.parametrize("html", [["<p>x</p>"], {"p": 1}, 5, object()])
-def test_html_that_is_no_text_is_said_once_and_counted(
+def test_html_of_another_type_is_warned_about_once_and_counted(
     crawl: Crawls, caplog: pytest.LogCaptureFixture, html: object
 ) -> None:
     """An ItemLoader without ``TakeFirst()`` creates lists."""

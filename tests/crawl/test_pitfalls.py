@@ -324,7 +324,7 @@ NOT_HTML = [
 
 
 @pytest.mark.parametrize(("content_type", "body"), NOT_HTML)
-def test_p14_what_is_not_html_is_left_alone(
+def test_p14_other_files_are_left_alone(
     crawl: Crawls, site: Site, engine: EngineLog, content_type: str, body: bytes
 ) -> None:
     """Its items are passed on unchanged, and a stat has the reason."""
@@ -361,7 +361,7 @@ def test_p14_an_empty_page_is_left_alone(crawl: Crawls, site: Site, body: bytes)
     ],
     ids=["NUL", "no type", "xhtml", "xml declaration", "wap", "mark", "utf-16"],
 )
-def test_p14_what_is_html_is_extracted(crawl: Crawls, site: Site, content_type: str | None, body: bytes) -> None:
+def test_p14_html_is_extracted(crawl: Crawls, site: Site, content_type: str | None, body: bytes) -> None:
     """XHTML, pages without a Content-Type and pages with a NUL are HTML."""
     site.routes["/file"] = (content_type, body)
 

@@ -71,7 +71,7 @@ def test_p02_a_batch_larger_than_the_download_slots_leaves(crawl: Crawls, site: 
     [({}, {}, b"%PDF-1.4"), ({}, {"dripper": False}, b"<p>MAIN</p>"), ({"DRIPPER_ENABLED": False}, {}, b"<p>MAIN</p>")],
     ids=["pdf", "meta", "off"],
 )
-def test_where_there_is_none_its_texts_are_none(
+def test_without_main_content_all_texts_are_none(
     crawl: Crawls, site: Site, settings: dict[str, Any], meta: dict[str, Any], body: bytes
 ) -> None:
     """The callback still runs, because it may use the response in another way."""

@@ -94,7 +94,7 @@ def test_a_page_that_stays_a_shell_is_sent_back_once(
         (ON, {"dripper": False}),
     ],
 )
-def test_only_where_it_is_asked_for(
+def test_shells_are_only_retried_on_request(
     crawl: Crawls, site: Site, engine: EngineLog, shell: str, settings: dict[str, Any], meta: dict[str, Any]
 ) -> None:
     result = crawl(spider(shell, **meta), settings)
@@ -116,7 +116,7 @@ def test_an_error_page_is_not_asked_for_again(crawl: Crawls, site: Site, engine:
     assert [item["rendered"] for item in result.items] == [False]
 
 
-def test_a_shell_from_the_cache_is_downloaded_anew(
+def test_a_cached_shell_is_downloaded_again(
     crawl: Crawls, site: Site, engine: EngineLog, shell: str, tmp_path: Any
 ) -> None:
     """Scrapy's cache has the same key for both requests."""

@@ -55,7 +55,7 @@ def test_a_crawl_and_the_next_of_its_job(crawl: Crawls, pages: list[str], tmp_pa
     assert second.stat("site_memory/changed") == 10
 
 
-def test_pages_that_come_again(crawl: Crawls, site: Site, pages: list[str], tmp_path: Path) -> None:
+def test_repeated_downloads_of_a_page(crawl: Crawls, site: Site, pages: list[str], tmp_path: Path) -> None:
     """They are not counted again, and lose no text."""
     site.routes |= {f"/page/0?utm_source={i}": site.routes["/page/0"] for i in range(12)}
     urls = [f"{pages[0]}?utm_source={i}" for i in range(12)]

@@ -159,7 +159,7 @@ def test_items_before_an_error_in_the_callback_are_kept(crawl: Crawls, site: Sit
     assert result.stats["spider_exceptions/ZeroDivisionError"] == 1
 
 
-def test_items_of_a_callback_that_goes_on_do_not_wait_for_its_end(crawl: Crawls, site: Site) -> None:
+def test_items_do_not_wait_for_the_end_of_their_callback(crawl: Crawls, site: Site) -> None:
     """Otherwise, a callback that waits for its own first item would run forever."""
     scraped: list[Any] = []
 
@@ -180,7 +180,7 @@ def test_items_of_a_callback_that_goes_on_do_not_wait_for_its_end(crawl: Crawls,
 
 
 @pytest.mark.parametrize("broken", ["start", "extract"])
-def test_an_error_of_ours_costs_no_item(
+def test_a_bug_in_the_plugin_loses_no_item(
     crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, broken: str
 ) -> None:
     """All items and requests are passed on unchanged, with one error in the log."""
@@ -214,7 +214,7 @@ def test_a_value_that_cannot_be_made_costs_no_item(
     assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1
 
 
-def test_objects_that_are_no_items_go_through(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+def test_objects_that_are_not_items_are_passed_on(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """All that Scrapy passes to pipelines is passed on."""
 
     def parse(self: scrapy.Spider, response: Any) -> Any:
@@ -315,7 +315,9 @@ def test_objects_in_meta_that_raise_cost_no_item(crawl: Crawls, site: Site, opti
     assert result.stat("bugs") == 0
 
 
-def test_a_second_mistake_in_meta_is_said_too(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
+def test_each_kind_of_mistake_in_meta_is_warned_about(
+    crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
     """It can be in the same request or another one. Similar names are suggested, and the number of warnings is
     limited."""
 
@@ -357,7 +359,7 @@ def test_a_spiders_own_settings_count(crawl: Crawls, site: Site, engine: EngineL
     assert result.items == [{"url": site.url("/page/0"), "main_html": "", "text": ""}]
 
 
-def test_the_meta_field_says_who_decided(crawl: Crawls, site: Site) -> None:
+def test_the_meta_field_has_the_source(crawl: Crawls, site: Site) -> None:
     """It is a small dict of plain values, which feeds can export."""
     result = crawl(spider(site.pages(1)), {"DRIPPER_META_FIELD": "dripper"})
 
@@ -497,7 +499,7 @@ def test_pages_are_decoded(crawl: Crawls, site: Site, name: str) -> None:
         ("charset=\x00\xff", b"<p>x"),
     ],
 )
-def test_odd_bodies_never_fail(crawl: Crawls, site: Site, parameter: str, body: bytes) -> None:
+def test_unusual_bodies_never_fail(crawl: Crawls, site: Site, parameter: str, body: bytes) -> None:
     """For any body and any declared type, the item is passed on, and nothing is an error."""
     site.routes["/file"] = ("text/html; " + parameter, body)
 

@@ -93,7 +93,7 @@ def test_an_older_report_stays_if_the_new_one_cannot_be_made(tmp_path: Path, mon
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_is_no_report(tmp_path: Path) -> None:
+def test_a_report_cannot_be_a_folder(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"DRIPPER_REPORT must be the path of a file \(got the folder"):
         Story(Config(report=str(tmp_path)))
 

@@ -80,7 +80,7 @@ def test_a_page_whose_fallback_hangs_too_is_left_as_it_is(
     assert sum("Replacing the thread of the fallback" in line for line in messages(caplog, logging.WARNING)) == 1
 
 
-def test_everything_may_hang(
+def test_engine_and_fallback_may_both_hang(
     crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Engine and fallback are both given up, and items are passed on unchanged."""

@@ -131,7 +131,7 @@ def test_a_page_of_posts_keeps_them(page_type: str | None) -> None:
     assert extracted(engine, "drop").text == extracted(engine, "auto").text != ""
 
 
-def test_posts_of_a_forum_are_no_comments() -> None:
+def test_posts_of_a_forum_are_not_comments() -> None:
     """This holds even if the first post is longer than all answers."""
     answers = [extracted(Reader("mill", "MAYBE", page_type=kind), "drop").text or "" for kind in ("forum", "article")]
     assert ["MAYBE" in answer for answer in answers] == [True, False]

@@ -108,7 +108,7 @@ def test_what_some_features_say() -> None:
     assert x["up1_blocks"][1] == np.float32(np.log1p(4))
 
 
-def test_what_the_head_says_is_the_same_for_all_blocks() -> None:
+def test_features_of_the_head_are_equal_for_all_blocks() -> None:
     found = page(
         """<head><script type="application/ld+json">{"@type": "Product", "offers": {"@type": "Offer"}}</script>"""
         """<meta property="og:type" content="product.item"></head><p>One</p><p>Two</p>"""

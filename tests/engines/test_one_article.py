@@ -46,7 +46,7 @@ def test_unsure_text_outside_of_the_article_is_dropped() -> None:
     ],
     ids=["sure", "no article", "headline above the article", "an article of a few words", "inside"],
 )
-def test_otherwise_nothing_changes(body: str, outside: float) -> None:
+def test_labels_do_not_change_in_other_cases(body: str, outside: float) -> None:
     """The article must hold the headline and the text."""
     assert len(SENTENCE.split()) * 9 >= BODY
     assert all(labels(body, outside))

@@ -95,7 +95,7 @@ def test_a_damaged_model_is_one_sentence_at_load(folder: Path, damage: Any, mess
         Extractor(Config(model=str(folder)))
 
 
-def test_weights_that_are_no_graph(folder: Path) -> None:
+def test_weights_that_are_not_a_graph(folder: Path) -> None:
     """The hash cannot reveal this damage, because the manifest was made for it."""
     import hashlib
 
@@ -166,7 +166,7 @@ def test_decoding_maximises_the_expected_f1(blocks: list[tuple[float, int]]) -> 
 
 
 @given(st.lists(st.tuples(st.floats(0, 1, width=32), st.integers(1, 300)), min_size=1, max_size=40))
-def test_what_is_favored_decides_how_much_is_main(blocks: list[tuple[float, int]]) -> None:
+def test_favor_changes_the_number_of_main_blocks(blocks: list[tuple[float, int]]) -> None:
     """Precision only removes main blocks, and recall only adds them."""
     p, size = (np.array(column, dtype=np.float32) for column in zip(*blocks, strict=True))
     precise, balanced, complete = (
@@ -189,7 +189,7 @@ def test_what_is_favored_decides_how_much_is_main(blocks: list[tuple[float, int]
         ([0.6, 0.6], [], []),
     ],
 )
-def test_what_is_likely_between_main_blocks_is_main(
+def test_likely_blocks_between_main_blocks_become_main(
     probabilities: list[float], main: list[int], labels: list[int]
 ) -> None:
     chosen = np.zeros(len(probabilities), dtype=np.bool_)

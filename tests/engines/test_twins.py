@@ -52,7 +52,7 @@ def kept(body: str, p: list[float] | None = None) -> list[str]:
         f"<div><div class=image><a href=/ferry>{LINE}</a></div><h3>{LINE}</h3></div>",
     ],
 )
-def test_what_a_person_sees_once_is_kept_once(body: str) -> None:
+def test_texts_that_a_reader_sees_once_are_kept_once(body: str) -> None:
     assert kept(body).count(LINE) == 1
 
 
@@ -74,11 +74,11 @@ def test_what_a_person_sees_once_is_kept_once(body: str) -> None:
         f"<div><p><a href=/ferry>{LINE}</a></p><p><a href=/ferry>{LINE}</a></p></div>",
     ],
 )
-def test_what_stands_twice_on_purpose_is_kept(body: str) -> None:
+def test_deliberate_repetitions_are_kept(body: str) -> None:
     assert kept(body) == page(body).blocks.text
 
 
-def test_a_whole_section_that_is_there_once_more_is_kept_once() -> None:
+def test_a_repeated_section_is_kept_once() -> None:
     body = f"<div><article>{SECTION}</article></div><p>Between.</p><aside><div>{SECTION}</div></aside>"
 
     assert kept(body) == ["The harbour", *LONG, "Between."]

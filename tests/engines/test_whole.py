@@ -71,13 +71,13 @@ SPLIT = {
 
 
 @pytest.mark.parametrize("structure", SPLIT.values(), ids=SPLIT)
-def test_one_that_is_labelled_apart_in_running_text_becomes_main(structure: str) -> None:
+def test_a_structure_in_running_text_becomes_main_as_a_whole(structure: str) -> None:
     found = labelled(between(structure), {"first one": 0.45, "second one": 0.55}, {"second one"})
     assert {"first one", "second one"} <= set(found)
 
 
 @pytest.mark.parametrize("structure", SPLIT.values(), ids=SPLIT)
-def test_one_elsewhere_gets_the_label_of_most_of_it(structure: str) -> None:
+def test_a_structure_elsewhere_gets_its_majority_label(structure: str) -> None:
     body = f"<div>{structure}</div><div><p>{PARAGRAPHS[0]}</p></div>"
     other = {"third": 0.1, "4": 0.1, "5": 0.1}
 
@@ -97,7 +97,7 @@ def test_one_elsewhere_gets_the_label_of_most_of_it(structure: str) -> None:
     ],
     ids=["thread", "cards", "table", "links"],
 )
-def test_what_sets_out_a_page_is_labelled_block_by_block(layout: str) -> None:
+def test_layout_is_labelled_block_by_block(layout: str) -> None:
     post = "A post of many words that the model is sure of."
     assert labelled(between(layout), {"Jo, 12 posts": 0.25, post: 0.9}, {post}) == [post]
 
@@ -161,7 +161,7 @@ def test_the_label_of_a_box_of_code_does_not_vote() -> None:
         "<h2>参考资料</h2><ul><li><a href='/a'>first one</a></ul>",
     ],
 )
-def test_what_closes_a_text_stays_with_it(closing: str) -> None:
+def test_structures_that_end_a_text_stay_with_it(closing: str) -> None:
     assert "first one" in labelled(last(closing), {"first one": 0.35}, set())
 
 
@@ -174,7 +174,7 @@ def test_what_closes_a_text_stays_with_it(closing: str) -> None:
         "<div class='author'>first one</div>",
     ],
 )
-def test_what_a_page_puts_behind_each_text_does_not(closing: str) -> None:
+def test_common_endings_of_pages_do_not_stay(closing: str) -> None:
     assert "first one" not in labelled(last(closing), {"first one": 0.35}, set())
 
 

@@ -160,7 +160,7 @@ def test_whole_page_has_its_images_at_both_ends() -> None:
 
 @pytest.mark.parametrize("url", [URL, "http://[x", "https://[your-domain]/", "::", "http://x:port/", ""])
 @pytest.mark.parametrize("fallback", ["trafilatura", "html"])
-def test_urls_that_are_none(url: str, fallback: str) -> None:
+def test_invalid_urls(url: str, fallback: str) -> None:
     """An invalid URL of the page, or in it, has no other effect."""
     html = f"<base href='http://[y'><p>{SENTENCE * 3}<a href='//[z'>link</a><img src='//[q'></p>"
     result = fall_back(Document(html, url), Config(fallback=fallback), REASON)

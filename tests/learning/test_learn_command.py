@@ -283,7 +283,7 @@ def test_a_folder_of_something_else_is_not_written_to(
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["letter.txt"]
 
 
-def test_a_base_that_is_no_model(corrections: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_base_that_is_not_a_model(corrections: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert learn(corrections, "--base", tmp_path, "-o", tmp_path / "my-model") == 2
     assert "No tagger model in" in capsys.readouterr().err
     with pytest.raises(SystemExit):

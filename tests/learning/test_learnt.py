@@ -72,7 +72,7 @@ def test_a_file_that_is_not_in_the_manifest_or_was_changed_is_not_used(model: Pa
         {"format": 1, "sites": {"a.example": {"all": 0, "names": []}}},
     ],
 )
-def test_what_is_damaged_is_said_before_the_crawl(model: Path, damaged: Any) -> None:
+def test_damage_is_reported_before_the_crawl(model: Path, damaged: Any) -> None:
     (model / LEARNT).write_text(json.dumps(damaged), encoding="utf-8")
     sign(model)
 

@@ -91,7 +91,7 @@ def test_no_form_is_longer_than_its_bound(name: str, way: str) -> None:
     assert peak < 20_000_000 + 1_500 * len(page)
 
 
-def test_what_is_over_says_which_setting_it_is_over() -> None:
+def test_the_error_names_the_setting_that_is_exceeded() -> None:
     """The error comes first. The fallback's output is then cut for the same reason, as its meta field says."""
     page = PAGES["formats around paragraphs"]
     (found,) = Extractor(Config(fallback="html"), engine=FakeEngine()).extract([page])
@@ -105,7 +105,7 @@ def test_what_is_over_says_which_setting_it_is_over() -> None:
     assert found.markdown
 
 
-def test_what_is_over_can_be_cut() -> None:
+def test_oversize_output_can_be_cut() -> None:
     page = PAGES["formats around paragraphs"]
     (found,) = Extractor(Config(oversize="truncate"), engine=FakeEngine()).extract([page])
 
@@ -115,7 +115,7 @@ def test_what_is_over_can_be_cut() -> None:
     assert (found.main_html or "").count("<p>") == (found.text or "").count("a")  # all forms are of the same part
 
 
-def test_what_cannot_be_cut_comes_out_empty() -> None:
+def test_output_that_cannot_be_cut_is_empty() -> None:
     """The extraction has the reason. A single text cannot be divided further."""
     page = f"<table><tr><th rowspan=2>a<th>b<tr><td>{'$' * 5_000}</table>"
     (found,) = Extractor(Config(oversize="truncate", max_output=1, fallback="empty"), engine=FakeEngine()).extract(

@@ -142,7 +142,7 @@ def test_small_sections_share_a_chunk_up_to_the_size() -> None:
     ]
 
 
-def test_a_section_that_goes_on_is_not_mixed_with_the_next() -> None:
+def test_a_section_that_continues_is_not_mixed_with_the_next() -> None:
     """The rest of a section is only identified by its path."""
     found = chunks(numbered("2pppp2p"), size=220)
     assert [(_numbered(chunk.markdown), chunk.headings) for chunk in found] == [
@@ -208,7 +208,7 @@ def test_a_table_has_its_header_again() -> None:
         assert part.count("row ") == part.count("and ") == part.count('rowspan="2"')
 
 
-def test_a_list_goes_on_counting() -> None:
+def test_a_list_continues_its_numbers() -> None:
     """Each part begins with the number of its first entry. An entry that is too long is cut itself."""
     items = tuple(ListItem((Paragraph((Text(f"Item number {i}."),)),)) for i in range(3, 9))
     found = rows(List("ordered", items, 3), 60)
@@ -269,7 +269,7 @@ def test_tokens_of_a_tokenizer() -> None:
     assert counter(str(TOKENIZER.parent))("one two") == count("one two")
 
 
-def test_a_tokenizer_that_is_none(tmp_path: Path) -> None:
+def test_an_invalid_tokenizer(tmp_path: Path) -> None:
     """The error is one sentence that names the setting and its valid values."""
     (tmp_path / "tokenizer.json").write_text("{}")
     for path in (tmp_path, tmp_path / "nothing.json"):
@@ -313,7 +313,7 @@ def test_no_more_than_the_page_allows() -> None:
     ],
     ids=["sentences", "one word", "code", "list", "table"],
 )
-def test_long_things(item: Item) -> None:
+def test_long_items_take_n_log_n_time(item: Item) -> None:
     """With these lengths, anything slower than n log n would exceed the time of a test run."""
     found = chunks((item,), size=200, overlap=50)
     assert len(found) > 500

@@ -153,11 +153,11 @@ def test_urls(href: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("href", ["", "#", "javascript:x()", " java\tscript:x()", "data:text/html,x"])
-def test_links_that_are_none(href: str) -> None:
+def test_invalid_links(href: str) -> None:
     assert runs(f"<p><a href='{href}'>x</a></p>") == (Text("x"),)
 
 
-def test_url_of_the_page_that_is_none() -> None:
+def test_invalid_url_of_the_page() -> None:
     (item,) = items("<p><a href='/x'>x</a></p>", "http://[x")
     assert item == Paragraph((Link("/x", (Text("x"),)),))
 
@@ -386,7 +386,7 @@ def test_notes_without_a_mark_are_in_the_list_too() -> None:
         "<p>a<sup><a href=#top>the long way up</a></sup></p><p id=top>text</p>",
     ],
 )
-def test_links_within_the_page_that_are_no_footnotes(html: str) -> None:
+def test_links_within_the_page_that_are_not_footnotes(html: str) -> None:
     """They lead to no footnote, or their text is not a mark."""
     found = items(html)
     assert not any(isinstance(item, Footnotes) for item in found)
@@ -424,7 +424,7 @@ def test_nesting_is_bounded(html: str) -> None:
     assert most < 200
 
 
-def test_a_tree_that_is_no_html() -> None:
+def test_a_tree_that_is_not_html() -> None:
     """Comments, processing instructions and unknown tags cause no errors."""
     tree = etree.fromstring("<x>a<!-- b --><?c d?><y-z>e</y-z><o:p xmlns:o='o'>f</o:p></x>")
     assert content_list(tree) == (paragraph("aef"),)

@@ -81,7 +81,7 @@ def test_what_can_be_seen_is_written(body: str) -> None:
     assert "The shuttle flies." in outputs("<p>Seen.</p>" + body.format(text="The shuttle flies."))
 
 
-def test_most_of_a_page_is_no_hidden_text() -> None:
+def test_most_of_a_page_does_not_count_as_hidden() -> None:
     """If a script shows the page as a whole, its content counts as visible, whatever the class of its container is."""
     rows = "".join(f"<p>Sentence {i} of the page.</p>" for i in range(40))
     assert "Sentence 39" in outputs(f"<p>Seen.</p><div style='width:0;height:0;overflow:hidden'>{rows}</div>")

@@ -92,7 +92,7 @@ def test_a_renderer_finds_no_html(html: str) -> None:
 
 @pytest.mark.parametrize("url", ["https://[your-domain]/", "http://[x", "//[x"])
 @pytest.mark.parametrize("base", ["http://example.org/", "http://[x", ""])
-def test_urls_that_are_none(url: str, base: str) -> None:
+def test_invalid_urls(url: str, base: str) -> None:
     """URLs that cannot be resolved are kept, and html2text escapes their brackets."""
     written = url.replace("[", "\\[").replace("]", "\\]")
     assert markdown(f"<p><a href='{url}'>link</a> <img src='{url}' alt='a'></p>", base) == (
@@ -101,7 +101,7 @@ def test_urls_that_are_none(url: str, base: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "x", "9" * 4_300])
-def test_start_of_a_list_that_is_none(value: str) -> None:
+def test_invalid_start_of_a_list(value: str) -> None:
     assert markdown(f"<ol start='{value}'><li>a</li><li>b</li></ol>") == "1. a\n  2. b"
 
 

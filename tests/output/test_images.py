@@ -284,7 +284,7 @@ def test_caption_of(html: str, caption: str | None) -> None:
     assert (None if found is None else found.tag) == caption
 
 
-def test_common_elements_are_no_figures() -> None:
+def test_common_elements_are_not_figures() -> None:
     """Class names are compared as a whole."""
     assert not is_figure(element("<div class='thumbs wp-caption-text'></div>"))
     assert not is_figure(element("<p></p>"))

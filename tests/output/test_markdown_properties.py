@@ -190,7 +190,7 @@ def test_the_schema_looks_at_each_item_once() -> None:
         None,
     ],
 )
-def test_json_that_is_no_content_list(values: Sequence[Any]) -> None:
+def test_json_that_is_not_a_content_list(values: Sequence[Any]) -> None:
     with pytest.raises(ContentError):
         from_json(values)
     with pytest.raises(Exception, match=r"."):

@@ -93,7 +93,7 @@ def test_content_types(value: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("value", ["chart", ["title", "chart"], [], 3])
-def test_content_types_that_are_none(value: Any) -> None:
+def test_invalid_content_types(value: Any) -> None:
     with pytest.raises(ConfigError, match="DRIPPER_CONTENT_TYPES must be a list of some of 'title', 'paragraph'"):
         Config(content_types=value)
 
@@ -173,7 +173,7 @@ def test_language(html: str) -> None:
 
 
 # ---------------------------------------------------------------------- items
-def test_what_goes_onto_items() -> None:
+def test_values_of_items() -> None:
     """Values are plain, so that feeds can export them. None leaves a field unchanged."""
     from scrapy_dripper.crawl.fields import VALUES
 

@@ -114,6 +114,6 @@ def test_a_cell_that_spans_very_many_is_not_repeated_for_ever() -> None:
         ),
     ],
 )
-def test_footnotes_with_odd_marks(html: str, expected: str) -> None:
+def test_footnotes_with_unusual_marks(html: str, expected: str) -> None:
     """Marks that are stars or duplicates get new numbers. Marks without a footnote become text."""
     assert markdown(html).startswith(expected)

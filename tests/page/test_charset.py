@@ -133,7 +133,7 @@ NO_ENCODINGS = [
 
 
 @pytest.mark.parametrize("charset", NO_ENCODINGS)
-def test_charset_that_is_none(charset: str) -> None:
+def test_invalid_charset(charset: str) -> None:
     """Labels for no text encoding, or for one that only Python has, count as missing."""
     text = page("fr") + r"\u0041 +ADw-b+AD4-"
     assert decode_html(text.encode("cp1252"), charset) == text

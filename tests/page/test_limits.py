@@ -73,7 +73,7 @@ def test_one_long_text_is_shortened(html: str) -> None:
     assert 3 <= sum(len(text) for text in cut.blocks.text) <= 50
 
 
-def test_what_is_no_text_does_not_count_as_such() -> None:
+def test_scripts_do_not_count_as_text() -> None:
     html = (
         "<p>x</p><script>"
         + "y = 1; " * 1_000

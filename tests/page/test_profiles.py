@@ -145,7 +145,7 @@ def test_carry_wants_the_nodes_of_the_pages() -> None:
         carry(np.array([1.0]), copy, found)
 
 
-def test_a_native_copy_is_asked_for_the_same() -> None:
+def test_a_native_copy_has_the_same_wishes() -> None:
     """The tagger drafts labels on a native copy, so the copy has the page's wishes."""
     page = read(Document("<p>text"), Config(favor="recall", comments="drop", min_quality=0.5), "v1.0")
 

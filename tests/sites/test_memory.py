@@ -23,7 +23,7 @@ def known(site: SiteMemory, url: str = "https://e.org/new") -> set[int]:
 
 
 @given(st.lists(PAGE, max_size=12))
-def test_what_stands_on_three_pages_and_a_fifth_of_all_is_repeated(pages: list[set[int]]) -> None:
+def test_texts_on_three_pages_and_a_fifth_of_all_are_repeated(pages: list[set[int]]) -> None:
     """Each page counts once, however often it has a text."""
     site = SiteMemory()
     for number, others in enumerate(pages):
@@ -105,7 +105,7 @@ def test_a_page_that_changes_is_not_counted_again() -> None:
     assert learnt == [True] + 19 * [False]
 
 
-def test_a_page_is_not_one_of_its_own_others() -> None:
+def test_a_page_does_not_count_as_another_page_of_its_site() -> None:
     """If the page itself was seen before, two other pages are not enough."""
     site = SiteMemory()
     for i in range(3):
@@ -146,7 +146,7 @@ def test_old_pages_count_less() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"1234", b"\xff" * 8, (9).to_bytes(8, "little") * 3])
-def test_what_is_no_digest(data: bytes) -> None:
+def test_invalid_digests(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"expected|buffer size"):
         parts_of(data)
 

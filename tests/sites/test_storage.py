@@ -32,7 +32,9 @@ def told(site: SiteMemory) -> list[object]:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(VISITS, VISITS)
-def test_it_goes_on_where_it_was(tmp_path: Path, before: list[tuple[str, int, set[int]]], after: list[object]) -> None:
+def test_a_restored_memory_continues_to_learn(
+    tmp_path: Path, before: list[tuple[str, int, set[int]]], after: list[object]
+) -> None:
     """A restored memory continues to learn as the original would."""
     path = tmp_path / "sites"
     site = filled(before)

@@ -102,7 +102,7 @@ def test_only_the_page_that_did_it_falls_back(pools: Pools, what: str, reason: F
     assert seen.deaths == {reason.value: 2 if reason is TIMEOUT else 3}  # in the batch, alone, and once more for dead
 
 
-def test_a_worker_that_somebody_kills_costs_nothing(pools: Pools, tmp_path: Any) -> None:
+def test_a_killed_worker_costs_nothing(pools: Pools, tmp_path: Any) -> None:
     """The system may kill it for lack of memory. The page is retried and extracted."""
     flag = tmp_path / "died"
     seen = through(pools(), [f"DIE-ONCE {flag} "], own(batch_size=1))
@@ -111,7 +111,7 @@ def test_a_worker_that_somebody_kills_costs_nothing(pools: Pools, tmp_path: Any)
     assert flag.exists()
 
 
-def test_a_fallback_that_somebody_kills_costs_nothing_either(pools: Pools, tmp_path: Any) -> None:
+def test_a_killed_fallback_costs_nothing(pools: Pools, tmp_path: Any) -> None:
     flag = tmp_path / "died"
     seen = through(pools(), [f"RAISE THEN DIE-ONCE {flag} "], own(batch_size=1))
     assert reasons(seen) == [FallbackReason.ENGINE_ERROR]
@@ -129,7 +129,9 @@ def test_a_fallback_that_somebody_kills_costs_nothing_either(pools: Pools, tmp_p
         ("DIE THEN EXIT", DEAD, {"worker_error": 4}),
     ],
 )
-def test_there_is_no_third_way(pools: Pools, text: str, reason: FallbackReason, deaths: dict[str, int]) -> None:
+def test_a_fallback_that_stops_its_worker_gives_nothing(
+    pools: Pools, text: str, reason: FallbackReason, deaths: dict[str, int]
+) -> None:
     """If the fallback also stops its worker, items are not changed, after a known number of workers."""
     config = own(batch_size=1, timeout=1.5)
     seen = through(pools(config=config), [text, "good"], config)
@@ -197,7 +199,7 @@ def test_without_threads(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
     assert reasons(through(pools(), ["a", "b", "c"], BATCH)) == [None] * 3
 
 
-def test_a_mistake_of_ours_loses_no_page(
+def test_a_bug_in_the_plugin_loses_no_page(
     pools: Pools, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     pool = pools()
@@ -226,7 +228,7 @@ def test_a_page_that_cannot_be_sent_costs_no_other_one_anything() -> None:
     assert [page.source for page in seen.pages] == ["engine", "engine", "fallback:none", "engine"]
 
 
-def test_a_page_for_which_there_is_no_task_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_without_a_task_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the queue and the worker, no other code would settle it."""
     task = ProcessLane._task
 
@@ -240,7 +242,7 @@ def test_a_page_for_which_there_is_no_task_holds_nobody(monkeypatch: pytest.Monk
     assert reasons(seen) == [None, None, DEAD, None, None]
 
 
-def test_who_stops_workers_is_named(pools: Pools, caplog: pytest.LogCaptureFixture) -> None:
+def test_hosts_that_stop_workers_are_named(pools: Pools, caplog: pytest.LogCaptureFixture) -> None:
     """The warning comes once per host, and says what happens to its next pages."""
     config = own(batch_size=1)
     through(pools(config=config), ["DIE THEN", "DIE THEN", "DIE THEN"], config, host="hostile.example")
@@ -318,7 +320,7 @@ PAGES = st.lists(st.builds(Page, st.integers(-1, 3), st.integers(-1, 3), st.bool
 
 @settings(max_examples=60)
 @given(PAGES, st.integers(1, 5))
-def test_whatever_pages_do_each_gets_what_is_its_own(pages: list[Page], size: int) -> None:
+def test_property_each_page_only_affects_itself(pages: list[Page], size: int) -> None:
     """No page affects another one of its batch, each is settled once, and the number of retries is bounded.
 
     A page that kills one worker while it is labelled with others, where nobody knows which it was, is the one case in

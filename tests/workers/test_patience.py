@@ -23,9 +23,7 @@ def after(events: list[tuple[str, bool]], seconds: float = 30.0) -> Patience:
 
 
 @given(EVENTS, SECONDS)
-def test_a_limit_is_never_over_what_is_configured_nor_under_what_a_page_needs(
-    events: list[tuple[str, bool]], seconds: float
-) -> None:
+def test_property_limits_stay_within_their_bounds(events: list[tuple[str, bool]], seconds: float) -> None:
     patience = after(events, seconds)
     for host in HOSTS:
         assert min(seconds, LEAST_SECONDS) <= patience.seconds(host) <= seconds

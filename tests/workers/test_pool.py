@@ -36,7 +36,7 @@ def begin() -> Iterator[Begin]:
         yield lambda pool, text, **how: threads.submit(lambda: pool.extract([task(text)], **how)[0])
 
 
-def test_a_first_worker_that_somebody_kills_is_started_again(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_first_worker_that_is_killed_is_started_again(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
     """An accident at the start does not leave a crawl without workers."""
     wait, turns = process.Process.wait_until_ready, iter(range(2))
 
@@ -79,7 +79,7 @@ def test_another_one_starts_while_pages_wait(pools: Pools, begin: Begin, monkeyp
     assert len(found) == len(pool.pids) == 3
 
 
-def test_a_short_wait_is_no_reason_for_another_one(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_wait_starts_no_other_worker(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "GROW_SECONDS", 3_600)
     pool = pools(3)
     answers = [begin(pool, "one") for _ in range(16)]

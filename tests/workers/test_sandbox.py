@@ -195,7 +195,7 @@ def test_always_cannot_have_an_engine_that_no_worker_has() -> None:
         Extractor(Config(sandbox="always"), AllMain(None))
 
 
-def test_with_an_engine_of_ones_own_pages_are_read_here(extractor: Make) -> None:
+def test_pages_of_an_engine_object_stay_in_this_process(extractor: Make) -> None:
     """Their fallbacks run in the sandbox if they are dangerous."""
     one = Extractor(Config(timeout=SECONDS, max_blocks=1), AllMain(None))
     assert one.extract([SMALL])[0].fallback_reason is FallbackReason.OVERSIZE
@@ -206,7 +206,7 @@ def test_with_an_engine_of_ones_own_pages_are_read_here(extractor: Make) -> None
 
 
 @pytest.mark.parametrize("trouble", ["no interpreter", "no file", "no model"])
-def test_auto_goes_on_without(
+def test_auto_continues_without_a_worker(
     trouble: str,
     extractor: Make,
     monkeypatch: pytest.MonkeyPatch,
@@ -229,7 +229,7 @@ def test_auto_goes_on_without(
     assert words == ["The worker process for dangerous pages cannot be started"]
 
 
-def test_an_extractor_that_nobody_closes() -> None:
+def test_an_extractor_that_is_never_closed() -> None:
     """Its worker ends with it."""
     one = Extractor(Config(sandbox="always", engine="tests.workers.engines.AllMain"))
     pid = pid_of(one)
@@ -238,7 +238,7 @@ def test_an_extractor_that_nobody_closes() -> None:
     assert comes_true(lambda: gone(pid))
 
 
-def test_the_front_door_opens_all_the_same() -> None:
+def test_the_package_imports_its_names_on_access() -> None:
     """The names of the package are imported on access, and there are no others."""
     code = (
         "import scrapy_dripper as front\n"

@@ -127,7 +127,7 @@ def test_any_extraction_arrives_as_it_was(extraction: Extraction) -> None:
 
 
 @given(ITEMS)
-def test_a_content_list_that_is_not_unpacked_yet_is_no_other(content: kinds.Items) -> None:
+def test_a_packed_content_list_behaves_like_any_other(content: kinds.Items) -> None:
     """It behaves the same when it is first compared, copied, pickled or iterated."""
     extraction = Extraction("u", None, "", "", "", "all", content=content)
     values, parts = pack_extraction(extraction)
@@ -160,7 +160,7 @@ def test_the_field_of_a_content_list_needs_no_items(content: kinds.Items) -> Non
     assert VALUES["content_field"](found) == values
 
 
-def test_a_content_list_that_is_none_is_no_value_of_a_field() -> None:
+def test_an_invalid_content_list_is_not_a_field_value() -> None:
     values, parts = pack_extraction(Extraction("u", None, "", "", "", "all", content=()))
     parts[-7] = b'{"type": "rule"}'
     with pytest.raises(ValueError, match="expected a content list"):
@@ -208,7 +208,7 @@ GOOD = Extraction("u", "t", "h", "m", "x", "all", labels=(True, False), probabil
         {"fallback_reason": "because"},
     ],
 )
-def test_what_is_no_extraction_is_found_where_it_is_made(wrong: dict[str, Any]) -> None:
+def test_invalid_extractions_are_detected_in_the_worker(wrong: dict[str, Any]) -> None:
     """The worker detects it and reports a reason, so the crawl need not kill the worker."""
     extraction = replace(GOOD, **wrong)
     with pytest.raises((TypeError, ValueError, AttributeError)):
@@ -247,7 +247,7 @@ def test_what_rules_took_comes_along(rules: dict[str, int] | None) -> None:
 
 
 @pytest.mark.parametrize("number", range(21))
-def test_answers_that_are_none(number: int) -> None:
+def test_invalid_answers(number: int) -> None:
     """Each raises an exception that the crawl handles."""
     values, parts = list(broken())[number]
     with pytest.raises((TypeError, ValueError, KeyError, AttributeError)):

@@ -112,7 +112,7 @@ def test_an_exception_of_the_engine_costs_no_worker(pools: Pools) -> None:
     assert worker_of(one) == worker_of(two)
 
 
-def test_what_is_logged_in_a_worker_is_logged_here(pools: Pools, caplog: pytest.LogCaptureFixture) -> None:
+def test_logs_of_a_worker_are_forwarded(pools: Pools, caplog: pytest.LogCaptureFixture) -> None:
     """This includes the loading of the engine. A record that cannot be formatted affects no page."""
     pool = pools(config=own(engine="tests.workers.engines.talkative"))
     with caplog.at_level(logging.INFO):
@@ -295,7 +295,7 @@ def test_an_engine_that_cannot_be_loaded_again(pools: Pools, tmp_path: Path) -> 
     assert all((one.text or "").startswith("fallback of") for one in found)
 
 
-def test_it_comes_back(pools: Pools, tmp_path: Path) -> None:
+def test_a_worker_loads_its_engine_again(pools: Pools, tmp_path: Path) -> None:
     """A worker without an engine retries after a while."""
     flag = tmp_path / "loaded"
     config = own(engine="tests.workers.engines.LoadedOnce", model=str(flag), fallback="tests.workers.engines.impatient")
@@ -358,7 +358,7 @@ def test_nothing_is_left_of_it(pools: Pools) -> None:
     assert comes_true(lambda: threading.active_count() <= before[0] and files() <= before[1], 20)
 
 
-def test_a_pool_that_nobody_closes() -> None:
+def test_a_pool_that_is_never_closed() -> None:
     """Its workers end with it."""
     pool = Pool(OWN, 1)
     pool.start()

@@ -167,7 +167,7 @@ def test_the_second_class_may_be_other(prepared: Encoder) -> None:
 
 
 # ---------------------------------------------------------------------- failures
-def test_numbers_that_are_none(engine: EncoderEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logits_that_are_not_finite(engine: EncoderEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page with logits that are not finite falls back alone, with the reason for that."""
     model = EncoderModel(load_encoder(PREPARED))
     model.prepared = replace(model.prepared, dtype="float16")
@@ -277,7 +277,7 @@ def test_a_damaged_manifest(tmp_path: Path, changes: dict[str, Any], message: st
         load_encoder(folder)
 
 
-def test_a_folder_that_is_none(tmp_path: Path) -> None:
+def test_an_invalid_folder(tmp_path: Path) -> None:
     """The folder is missing, or has a language model, another graph or a damaged tokenizer."""
     with pytest.raises(ModelError, match=r"No prepared encoder in .*: manifest\.json is missing"):
         load_encoder(tmp_path)

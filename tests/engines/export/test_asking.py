@@ -103,7 +103,7 @@ def test_a_model_that_writes_something_else(tokenizer: Tokenizer) -> None:
 
 
 @pytest.mark.parametrize("kind", ["only two labels", "another prefix each time", "not what it finds likely"])
-def test_answers_that_are_none(tokenizer: Tokenizer, kind: str) -> None:
+def test_invalid_answers(tokenizer: Tokenizer, kind: str) -> None:
     """A beginning that occurs by chance, or that cannot be part of a prompt, is not a format."""
 
     def say(_: str, n: int) -> str:

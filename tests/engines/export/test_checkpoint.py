@@ -66,7 +66,7 @@ def test_the_published_dimensions(tmp_path: Path) -> None:
     assert open_checkpoint(str(write(tmp_path / "own", tie_word_embeddings=False)), print).parameters == 751_632_384
 
 
-def test_a_prepared_folder_is_no_checkpoint(tmp_path: Path) -> None:
+def test_a_prepared_folder_is_not_a_checkpoint(tmp_path: Path) -> None:
     """A checkpoint is no prepared folder either. Each message says what to do with it."""
     (tmp_path / "manifest.json").write_text("{}")
     with pytest.raises(ExportError, match="it is a prepared folder already: use it as DRIPPER_MODEL"):

@@ -227,7 +227,9 @@ def test_errors(
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_there_stays(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_existing_folder_is_not_overwritten(
+    checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The export does not write to a folder that is not empty."""
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").write_text("mine")

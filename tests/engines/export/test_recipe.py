@@ -37,7 +37,7 @@ def install(folder: Path, package: str, module: str, code: str) -> None:
         ({"profile": "v1.0", "prompt": "{html}", "answer": "json_space"}, Recipe("v1.0", 64, "{html}", "json_space")),
     ],
 )
-def test_what_is_given_comes_before_what_is_stored(tmp_path: Path, given: dict[str, Any], expected: Recipe) -> None:
+def test_given_values_override_stored_ones(tmp_path: Path, given: dict[str, Any], expected: Recipe) -> None:
     """A checkpoint that was trained here stores its recipe. Flags override single values."""
     OWN.write(tmp_path)
     assert find_recipe(tmp_path, given) == expected

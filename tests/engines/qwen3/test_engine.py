@@ -136,7 +136,7 @@ def test_prompts_with_and_without_words_around_the_page(either: Prepared, templa
     engine.close()
 
 
-def test_a_page_that_cannot_be_tagged_is_labelled_all_the_same(engine: Qwen3Engine) -> None:
+def test_a_page_that_cannot_be_tagged_is_still_labelled(engine: Qwen3Engine) -> None:
     """Without a draft, the labels are the same after a few more passes."""
     tree = document_fromstring(html(9).replace("quiet", "untaggable"))
     answer = good(engine.label([PROFILES["native"].cut(tree, "")])[0])
@@ -329,7 +329,7 @@ def test_a_model_is_never_loaded_twice(engine: Qwen3Engine, monkeypatch: pytest.
     assert good(answer).main.tolist() == expected
 
 
-def test_pages_that_fail_in_a_row_are_no_loss(engine: Qwen3Engine) -> None:
+def test_failing_pages_in_a_row_do_not_count_as_a_loss(engine: Qwen3Engine) -> None:
     """If the engine can still label two blocks, the pages are the problem."""
 
     def fail(lengths: Sequence[int]) -> None:
@@ -342,7 +342,7 @@ def test_pages_that_fail_in_a_row_are_no_loss(engine: Qwen3Engine) -> None:
     assert [type(answer) for answer in answers] == [EngineError] * 7 + [Labels]
 
 
-def test_logits_that_are_no_numbers_are_an_error(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logits_that_are_not_finite_are_an_error(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         type(engine.decoder.passes), "forward", lambda self, chunks: [np.full((len(c.rows), 2), np.nan) for c in chunks]
     )
@@ -438,7 +438,7 @@ def extract(engine: Any, config: Config, *documents: Document | str) -> list[Any
     return Extractor(config, engine).extract(documents)
 
 
-def test_extractions_say_who_decided_and_at_what_cost(prepared: Prepared) -> None:
+def test_extractions_have_their_source_and_work(prepared: Prepared) -> None:
     tagger = FakeTagger(confidence=0.99)
     both = Qwen3Engine(prepared, tagger, cascade=0.9)
     tagger.confidence, confident = 0.5, extract(both, Config(), html(6))[0]

@@ -124,7 +124,7 @@ def test_without_a_draft_each_block_is_a_pass() -> None:
     assert (found.passes, found.positions) == (30, len(one))
 
 
-def test_what_is_read_already_is_not_read_again() -> None:
+def test_cached_tokens_are_not_read_again() -> None:
     model = FakeModel()
     one = task([5, 6, 7, 8], [True] * 4)
     model.forward([Chunk(0, 0, np.array([5, 6]), np.array([1]))])
@@ -159,7 +159,7 @@ def test_a_page_without_blocks_needs_no_pass() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_logits_that_are_no_numbers(bad: float) -> None:
+def test_logits_that_are_not_finite(bad: float) -> None:
     """Half precision can overflow. Such logits give no label."""
 
     class Broken(FakeModel):

@@ -31,7 +31,7 @@ def test_what_a_call_returns_and_raises() -> None:
     assert not own.is_alive()
 
 
-def test_who_comes_after_the_end_is_told() -> None:
+def test_calls_after_the_end_raise() -> None:
     """A crawl that ends while a thread labels pages must not leave the thread waiting forever."""
     thread, begun, go = OneThread(), threading.Event(), threading.Event()
     found: list[object] = []

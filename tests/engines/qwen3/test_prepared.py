@@ -81,7 +81,7 @@ def test_a_wrong_manifest(folder: Path, edit: Callable[[Manifest], Any], problem
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '"x"', "null"])
-def test_a_manifest_that_is_none(folder: Path, text: str) -> None:
+def test_an_invalid_manifest(folder: Path, text: str) -> None:
     (folder / "manifest.json").write_text(text, encoding="utf-8")
 
     with pytest.raises(ModelError, match="is damaged"):
@@ -96,7 +96,7 @@ def test_a_file_that_was_changed(folder: Path) -> None:
         load_prepared(folder)
 
 
-def test_a_tokenizer_that_is_none(folder: Path) -> None:
+def test_an_invalid_tokenizer(folder: Path) -> None:
     (folder / "tokenizer.json").write_text("{}", encoding="utf-8")
     change(folder, lambda m: m["files"].update({"tokenizer.json": hashlib.sha256(b"{}").hexdigest()}))
 

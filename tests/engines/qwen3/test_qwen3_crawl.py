@@ -44,7 +44,7 @@ def test_no_memory_for_one_page(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "fail"), [("gqa", 1), ("plain", 3)])
-def test_memory_that_comes_back(kind: str, fail: int) -> None:
+def test_memory_that_becomes_free_again(kind: str, fail: int) -> None:
     """The last try succeeds, and the page has its usual labels."""
     found, whole = crawl(kind, fail), crawl(kind, 0)
 
