@@ -20,9 +20,12 @@ _sums = re.compile(r"\$[\d,]|\b(?:million|billion|thousand)\b", re.IGNORECASE).s
 _rule_cell = re.compile(r":?-{3,}:?").fullmatch
 _rule_row = re.compile(r"[\s|:-]+").fullmatch
 
-_two_dollars, _dollar = re.compile(r"(?<!\\)\$\$"), re.compile(r"(?<!\\)\$")
-_opens_block, _closes_block = re.compile(r"(?<!\\)\\\["), re.compile(r"(?<!\\)\\\]")
-_opens_inline, _closes_inline = re.compile(r"(?<!\\)\\\("), re.compile(r"(?<!\\)\\\)")
+_two_dollars = re.compile(r"(?<!\\)\$\$")
+_dollar = re.compile(r"(?<!\\)\$")
+_opens_block = re.compile(r"(?<!\\)\\\[")
+_closes_block = re.compile(r"(?<!\\)\\\]")
+_opens_inline = re.compile(r"(?<!\\)\\\(")
+_closes_inline = re.compile(r"(?<!\\)\\\)")
 _DELIMITERS = (
     (_two_dollars, _two_dollars),
     (_opens_block, _closes_block),
