@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -238,6 +239,13 @@ class TestSample:
             code = error.code  # type: ignore[assignment]
         assert code == 2
         assert message in capsys.readouterr().err
+
+    def test_a_missing_extra_is_named(
+        self, pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "scrapy_dripper.corpus.layouts", None)
+        assert main(["corpus", "sample", str(pages), "-o", str(tmp_path / "out")]) == 2
+        assert "pip install 'scrapy-dripper[sample]'" in capsys.readouterr().err
 
     def test_a_folder_with_files_is_not_touched(self, pages: Path, capsys: Any) -> None:
         assert main(["corpus", "sample", str(pages), "-o", str(pages)]) == 2

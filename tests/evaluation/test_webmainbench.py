@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -286,6 +287,14 @@ def test_a_missing_file_and_a_check_of_folders(tmp_path: Path, capsys: Any) -> N
     assert "is not there" in capsys.readouterr().err
     assert main(["evaluate", str(tmp_path), "--check"]) == 2
     assert "--check is for a .jsonl file" in capsys.readouterr().err
+
+
+def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setitem(sys.modules, "bs4", None)
+    for name in [name for name in sys.modules if name.startswith("scrapy_dripper.evaluation.webmainbench")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert main(["evaluate", str(write(tmp_path / "bench.jsonl", PAGE))]) == 2
+    assert "pip install scrapy-dripper[evaluate]" in capsys.readouterr().err
 
 
 def test_stored_scores_are_checked(tmp_path: Path, capsys: Any) -> None:
