@@ -49,6 +49,7 @@ EXTRAS = {
     "playwright": ("scrapy-playwright",),
     "corpus": ("datatrove", "fastwarc", "pyarrow"),
     "evaluate": ("jieba", "apted", "rapidfuzz"),
+    "fallbacks": ("justext", "readability-lxml"),
     "guess": ("magika",),
     "inspect": ("markdown-it-py",),
     "completion": ("argcomplete",),
