@@ -3,40 +3,44 @@
 from __future__ import annotations
 
 from scrapy.settings import BaseSettings, get_settings_priority
+from scrapy.utils.misc import load_object
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.batcher import most_waiting
 from scrapy_dripper.crawl.log import DripperLogFormatter, say_errors_in_one_sentence
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware, DripperShellMiddleware, has_browser
+from scrapy_dripper.exporters import ParquetItemExporter, check_feeds
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
 
 PAGE_BYTES = 500_000
-"""Size of a large page, which is assumed for every page that waits for its batch."""
+"""Size of a large page in bytes. The limit on waiting responses assumes this size for every page."""
 ITEMS = 32
-"""Lowest value that the add-on gives to ``CONCURRENT_ITEMS``."""
+"""Minimum of the value that the add-on sets for ``CONCURRENT_ITEMS``."""
 
 
 class Addon:
-    """Install the spider middleware, backpressure, and what archives, scrapy-poet and scrapy-playwright need.
+    """Install the spider middleware, backpressure, and the components for archives, feeds, scrapy-poet and Playwright.
 
-    ``DRIPPER_WARC`` and ``DRIPPER_REPLAY`` also work with ``DRIPPER_ENABLED = False``.
+    ``DRIPPER_WARC``, ``DRIPPER_REPLAY`` and Parquet feeds also work with ``DRIPPER_ENABLED = False``.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Add the components that the user has not placed or switched off, and adapt Scrapy's settings.
 
-        Responses wait for their batch, so Scrapy gets room for as many as may wait, and makes fewer tasks for each. The
-        log shows long values of items shortened. Raise :exc:`~scrapy_dripper.config.ConfigError` for a wrong setting.
+        Responses wait for their batch, so Scrapy's limit on waiting responses is raised, and Scrapy creates fewer tasks
+        for each response. The log shortens long values of items. Raise :exc:`~scrapy_dripper.config.ConfigError` for an
+        invalid setting.
         """
         say_errors_in_one_sentence()
         config = Config.from_settings(settings)
         settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", DripperSpiderMiddleware, 25)
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", DripperBackpressureMiddleware, 20)
         if config.retry_shells or has_browser(settings):
-            # After retries and redirects, and before the gate, which is for pages that a callback gets.
+            # After retries and redirects, but before the backpressure, which is only for pages that a callback gets.
             settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", DripperShellMiddleware, 30)
         _provide(settings)
         _archive(settings, config)
+        _feed(settings)
         if not config.enabled:
             return
         _suggest(settings, "LOG_FORMATTER", DripperLogFormatter)
@@ -58,7 +62,7 @@ def _suggest(settings: BaseSettings, name: str, value: object) -> None:
 
 
 def _archive(settings: BaseSettings, config: Config) -> None:
-    """Install the components that write responses into an archive, or answer requests from one."""
+    """Install the components that write responses to an archive, or answer requests from one."""
     if config.warc is None and config.replay is None:
         return
     try:
@@ -68,12 +72,20 @@ def _archive(settings: BaseSettings, config: Config) -> None:
         raise ConfigError(
             f"DRIPPER_WARC and DRIPPER_REPLAY need FastWARC ({error}): pip install 'scrapy-dripper[corpus]'"
         ) from None
-    if config.warc is not None:  # closest to the downloader, closer than Scrapy's cache: responses as they arrived
+    if config.warc is not None:  # closer to the downloader than Scrapy's cache, to get responses as they arrived
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", WarcMiddleware, 950)
     if config.replay is not None:
         archives(settings)
         for scheme in ("http", "https"):
             settings["DOWNLOAD_HANDLERS"][scheme] = ReplayHandler
+
+
+def _feed(settings: BaseSettings) -> None:
+    """Install the exporter for Parquet, unless the user has another one."""
+    exporter = settings.getwithbase("FEED_EXPORTERS").get("parquet", ParquetItemExporter)
+    if exporter is not None and load_object(exporter) is ParquetItemExporter:
+        settings["FEED_EXPORTERS"]["parquet"] = ParquetItemExporter
+        check_feeds(settings)
 
 
 def _provide(settings: BaseSettings) -> None:

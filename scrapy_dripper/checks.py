@@ -51,6 +51,15 @@ def did_you_mean(value: object, names: Iterable[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
+def came(value: object, error: object) -> str:
+    """Return the end of a message about a wrong value: what came, and which of the expected names may be meant.
+
+    ``error`` says what was expected, with names in single quotation marks.
+    """
+    names = re.findall(r"'(\w+)'", str(error))
+    return f"(got {short(value)}{did_you_mean(value, names)})"
+
+
 def boolean(value: Any) -> bool:
     """Accept True, False, 1, 0 and their usual names."""
     if isinstance(value, str) and len(value) <= LONGEST:

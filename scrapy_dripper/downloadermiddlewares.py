@@ -1,5 +1,5 @@
-"""The downloader middlewares: one holds responses back while the engine is busy, one starts extractions early, and one
-sends pages that need a browser back."""
+"""The downloader middlewares: hold responses back while the engine is busy, start extractions early, and download pages
+that need a browser again."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ BROWSER = "playwright"
 
 
 def has_browser(settings: BaseSettings) -> bool:
-    """Return True if scrapy-playwright downloads the requests that ask for a browser."""
+    """Return True if scrapy-playwright is the download handler for http or https."""
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
     return any(BROWSER in f"{handlers[scheme]}".lower() for scheme in ("http", "https") if scheme in handlers)
 
 
 class DripperBackpressureMiddleware:
-    """Hold responses back while enough pages wait, and so, through ``CONCURRENT_REQUESTS``, further downloads.
+    """Hold responses back while enough pages wait. Through ``CONCURRENT_REQUESTS``, this also pauses downloads.
 
     Enough is one batch for each worker, and one more batch. Without this limit, a crawl that is faster than its workers
-    would have as many responses in callbacks as fit into 8 MB, which are hundreds if pages are small. Scrapy makes
-    ``CONCURRENT_ITEMS`` tasks for each, and Python's garbage collector scans all of these tasks again and again. Raise
+    would have as many responses in callbacks as fit into 8 MB, which are hundreds if pages are small. Scrapy creates
+    ``CONCURRENT_ITEMS`` tasks for each, and Python's garbage collector scans all these tasks repeatedly. Raise
     :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False, or ``CONCURRENT_REQUESTS`` is 0.
     """
 
@@ -37,7 +37,7 @@ class DripperBackpressureMiddleware:
         if not Config.from_settings(crawler.settings).enabled:
             raise NotConfigured("DRIPPER_ENABLED is False")
         if not crawler.settings.getint("CONCURRENT_REQUESTS"):
-            # Downloads would go on, and responses held back do not count against SCRAPER_SLOT_MAX_ACTIVE_SIZE.
+            # Downloads would continue, and responses held back do not count against SCRAPER_SLOT_MAX_ACTIVE_SIZE.
             raise NotConfigured("CONCURRENT_REQUESTS is 0, so responses that are held back would not pause downloads")
         self._crawler = crawler
 
@@ -49,7 +49,7 @@ class DripperBackpressureMiddleware:
     async def process_response(self, request: Request, response: Response) -> Response:
         """Return the response when there is room for it."""
         dripper = Dripper.of(self._crawler)
-        if dripper is not None and request.callback is not NO_CALLBACK:  # robots.txt and media do not go to the engine.
+        if dripper is not None and request.callback is not NO_CALLBACK:  # robots.txt and media do not go to the engine
             try:
                 await dripper.wait_for_capacity(response, request)
             except Exception:
@@ -61,7 +61,7 @@ class DripperDownloaderMiddleware:
     """Start extracting responses as soon as they arrive, without waiting for the result.
 
     Every component that later asks for the same response gets that result. This is useful in crawls in which nearly
-    every page ends in an item. In other crawls, it extracts pages that nobody asks for. Raise
+    every page yields an item. In other crawls, it extracts pages that nobody asks for. Raise
     :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False.
     """
 
@@ -87,11 +87,12 @@ class DripperDownloaderMiddleware:
 
 
 class DripperShellMiddleware:
-    """Send a page that shows nothing until a script fills it back, to be downloaded once more in a browser.
+    """Download a page again in a browser if it is a shell, which is empty until a script fills it.
 
-    Only for requests with ``DRIPPER_RETRY_SHELLS``. Each of their pages waits here for its extraction, which its item
-    gets later, and holds its place among ``CONCURRENT_REQUESTS`` meanwhile. A callback never sees the shell, and a page
-    is sent back once. Scrapy's HTTP cache is passed over, because it does not tell the two requests apart.
+    This applies to requests with ``DRIPPER_RETRY_SHELLS``. Their responses wait here for their extraction, and count
+    against ``CONCURRENT_REQUESTS`` in the meantime. The item later gets the same extraction. A callback never gets the
+    shell, and a page is downloaded again at most once. Scrapy's HTTP cache is bypassed, because it does not distinguish
+    the two requests.
     """
 
     def __init__(self, crawler: Crawler) -> None:

@@ -21,9 +21,9 @@ class DripperSpiderMiddleware:
     """Fill ``main_html`` and ``markdown`` of the items that a callback yields.
 
     Requests are passed on at once. Items wait until their response has been extracted. A response is extracted once for
-    all of its items, and not at all if no item has a field to fill. A dict is only filled if it is the only one of its
-    response, because otherwise it is not known which dict stands for the page, or if ``DRIPPER_ITEMS`` names dicts.
-    Raise :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False.
+    all of its items, and not at all if no item has a field to fill. If a response yields several dicts, they are only
+    filled if ``DRIPPER_ITEMS`` names dicts, because it is unknown which dict stands for the page. Raise
+    :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -58,7 +58,7 @@ class DripperSpiderMiddleware:
                     yield entry
                 else:
                     waiting.append((entry, options))
-                if future is not None and future.done():  # The callback may run for much longer, even for ever.
+                if future is not None and future.done():  # the callback may run for much longer, even forever
                     for item in await self._filled(response, config, waiting):
                         yield item
         except Exception as raised:  # Items that were yielded before it are not lost.
@@ -70,7 +70,7 @@ class DripperSpiderMiddleware:
             raise error
 
     def _options(self, entry: Any, config: Config) -> list[str]:
-        """Return the options whose fields are to be filled; none for a request."""
+        """Return the options whose fields are to be filled. There are none for a request."""
         return [] if entry is None or isinstance(entry, Request) else self._fields.open(entry, config)
 
     def _let_go(self, waiting: list[tuple[Any, list[str]]], response: Response) -> list[Any]:

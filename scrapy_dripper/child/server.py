@@ -34,8 +34,8 @@ RETRY_SECONDS = 30.0
 TIRED = 0.5
 """Share of the memory limit above which a worker is replaced, because libraries do not release all memory."""
 SCRIPT = (
-    "DRIPPER_FALLBACK or DRIPPER_ENGINE leads to the script that crawls, which worker processes must not run again: "
-    "move what it names to a module of its own"
+    "DRIPPER_FALLBACK or DRIPPER_ENGINE names something in the script that crawls, which worker processes must not run "
+    "again: move it to a module of its own"
 )
 _MOST_WORDS = 10_000
 _GRACE = 2.0
@@ -197,7 +197,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, startup: dict[str, Any], ready:
 
 
 def _refuse(port: Port) -> None:
-    """Report an error and end this process, which has imported the script of the crawl and would crawl itself."""
+    """Report an error and end this process. It has imported the script of the crawl, and would start a crawl itself."""
     port.say({"failed": "ConfigError", "message": SCRIPT})
     os._exit(1)
 
@@ -211,7 +211,7 @@ def _engine(config: Config, port: Port) -> Engine | None:
 
 
 def _remote(config: Config) -> ModuleType:
-    """Return the module of an engine whose model has a process of its own: both of its halves."""
+    """Return the module of an engine whose model has its own process. It holds the code of both sides."""
     return import_module(f"scrapy_dripper.engines.{config.engine}.remote")
 
 

@@ -15,7 +15,7 @@ PROGRAM = "scrapy-dripper"
 
 
 class UsageError(Exception):
-    """The command cannot start; the message is one sentence that says what to do."""
+    """The command cannot start. The message is one sentence that says what to do."""
 
 
 def say(message: str) -> None:

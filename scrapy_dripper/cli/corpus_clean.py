@@ -16,7 +16,7 @@ from scrapy_dripper.cli.corpus_folder import claim, extracted, missing
 from scrapy_dripper.cli.options import count
 
 CLEAN = "clean"
-"""The folder of what is clean, below that of the extraction."""
+"""Name of the folder for the cleaned documents, inside that of the extraction."""
 STATS = "stats.json"
 
 EXAMPLES = """\
@@ -25,8 +25,8 @@ examples:
   scrapy-dripper corpus clean pages/ --language en --language de --urls hosts.txt --words words.txt
 
 The steps are exact duplicates, language, the quality and repetition rules of Gopher, the lists, and near duplicates
-(MinHash). What is left is in DIR/clean/*.parquet, and what each step dropped in DIR/clean/stats.json. The same command
-again goes on after an interruption.
+(MinHash). The remaining documents are in DIR/clean/*.parquet, and the counts of each step in DIR/clean/stats.json.
+After an interruption, repeat the command to resume.
 
 exit codes: 0 all done, 1 a task failed, 2 wrong usage or an output that cannot be written, 130 Ctrl-C
 """
@@ -58,7 +58,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Clean the corpus and return the exit code."""
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports its client; nothing here asks for it.
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports the hub's client, which is not used here
     try:
         import py3langid  # noqa: F401
 
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise missing(error) from None
     from loguru import logger
 
-    logger.remove()  # What a task has to say is in its log.
+    logger.remove()  # each task has its own log
     note, files = extracted(Path(arguments.folder))
     folder = Path(arguments.folder) / CLEAN
     lists = {name: getattr(arguments, name) for name in ("urls", "words") if getattr(arguments, name)}
@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             cleaning.run(stages, finished)
         except RanksFailedError as error:
-            say(f"{error}; the same command goes on with them")
+            say(f"{error}; repeat the command to try them again")
             return 1
     steps = cleaning.account(folder)
     (folder / STATS).write_text(json.dumps([step._asdict() for step in steps], indent=1), encoding="utf-8")

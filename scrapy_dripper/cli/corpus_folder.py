@@ -1,4 +1,4 @@
-"""The folder that a corpus command writes into, and what its notes say."""
+"""The output folder of a corpus command, and the notes in it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from scrapy_dripper.cli.console import UsageError
 
 NOTE = "run.json"
-"""What a command was begun with."""
+"""Name of the file with the inputs and options of a command."""
 
 
 def missing(error: ImportError) -> UsageError:
@@ -20,7 +20,7 @@ def missing(error: ImportError) -> UsageError:
 
 
 def claim(folder: Path, values: dict[str, Any]) -> None:
-    """Note what is extracted into a folder. Raise :exc:`UsageError` if it was begun with something else."""
+    """Write the inputs and options to a folder. Raise :exc:`UsageError` if it was begun with others."""
     note = folder / NOTE
     values = json.loads(json.dumps(values))
     try:
@@ -48,10 +48,12 @@ def extracted(folder: Path, *, texts: bool = True) -> tuple[dict[str, Any], list
         note: dict[str, Any] = json.loads((folder / NOTE).read_text(encoding="utf-8"))
         tasks, options = note["tasks"], note["options"]
     except (OSError, ValueError, KeyError):
-        raise UsageError(f"{folder} is no folder that `scrapy-dripper corpus extract` wrote: it lacks {NOTE}") from None
+        raise UsageError(f"{folder} was not written by `scrapy-dripper corpus extract`: it has no {NOTE}") from None
     done = sum(1 for _ in (folder / "logs" / "completions").glob("*"))
     if done < tasks:
-        raise UsageError(f"{done} of {tasks} tasks of {folder} are done: end its `scrapy-dripper corpus extract` first")
+        raise UsageError(
+            f"{done} of {tasks} tasks of {folder} are done: finish `scrapy-dripper corpus extract` for it first"
+        )
     if texts and options["text"] == "main_html":
         raise UsageError(f"{folder} has Main-HTML as its text: extract with --text markdown or text for this")
     files = sorted(map(str, folder.glob("*.parquet")))

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 OURS, KEPT = "#0b62a4", "#2a8a57"
 MOST_BARS = 25
-"""Bars of a plot; the rest is one bar."""
+"""Maximum number of bars of a plot. All further values share one bar."""
 _WIDTH, _LEFT, _RIGHT = 960.0, 190.0, 190.0
 
 
 @dataclass
 class Corpus:
-    """What a report is about: the counts of the tasks, the texts before and after cleaning, and what its steps did."""
+    """The content of a report: the counts of the tasks, the texts before and after cleaning, and the cleaning steps."""
 
     name: str
     files: int
@@ -45,9 +45,9 @@ def page(corpus: Corpus) -> str:
         tag("h1", "What is in the corpus"),
         tag("p", _sentence(corpus), class_="soft"),
         _section("Documents in and out of each step", "", _steps(corpus, sum(skipped.values()))),
-        _section("Records that are no pages", "Records of the archives, by the reason.", bars(skipped)),
+        _section("Records that are not pages", "Records of the archives, by reason.", bars(skipped)),
         _section("Who decided", "Documents by the engine or fallback that extracted them.", bars(counts["source"])),
-        _section("Why the model did not decide", "Documents of a fallback, by the reason.", bars(counts["reason"])),
+        _section("Why the model did not decide", "Documents of a fallback, by reason.", bars(counts["reason"])),
         _section("Page types", "Documents before cleaning.", bars(counts["page_type"])),
         _section("Languages", "Documents after cleaning.", bars(kept.counts["language"])) if kept else "",
         _section("Length", "Characters of a text; the scale is logarithmic.", histogram(lengths, _length)),
@@ -66,7 +66,7 @@ def page(corpus: Corpus) -> str:
 
 
 def bars(values: Mapping[str, int], notes: Mapping[str, str] | None = None, *, ordered: bool = False) -> Markup:
-    """Return a plot with a bar for each value, the greatest first or in the order given, with its share of all."""
+    """Return a plot with a bar for each value and its share, the greatest first or in the given order."""
     if not any(values.values()):
         return tag("p", "None.")
     shown = list(values.items()) if ordered else sorted(values.items(), key=lambda item: (-item[1], item[0]))
@@ -88,7 +88,7 @@ def bars(values: Mapping[str, int], notes: Mapping[str, str] | None = None, *, o
 
 
 def histogram(series: Sequence[tuple[str, Sequence[int], str]], name: Any) -> Markup:
-    """Return a histogram for each series, one below the other, with as many labels as ``name`` gives to bins."""
+    """Return a histogram for each series, one below the other. ``name`` returns the labels of bins."""
     parts: list[Markup] = []
     height, gap = 90.0, 42.0
     for at, (title, counts, colour) in enumerate(series):
@@ -145,11 +145,11 @@ def _ratios(ratios: Ratios) -> Markup:
         counts[min(int((value + 1) * 10), 19)] += 1
     said = (
         "The difference between the lengths of our text and Trafilatura's, divided by the greater one: right of zero, "
-        f"ours is longer (AICC, arXiv:2511.16397, figure 3). {len(ratios.values):,} documents were drawn, by ids; "
-        f"{ratios.left_out:,} more were not compared, nor those without any text. All our texts "
-        f"together have {ratios.ours:,} characters, those of Trafilatura {ratios.theirs:,}"
+        f"ours is longer (AICC, arXiv:2511.16397, figure 3). The sample has {len(ratios.values):,} documents; "
+        f"{ratios.left_out:,} more could not be compared. Documents without any text are left out. Our texts have "
+        f"{ratios.ours:,} characters in total, and those of Trafilatura {ratios.theirs:,}"
         + (f": ours are {ratios.ours / ratios.theirs:.2f} times as long." if ratios.theirs else ".")
-        + " Longer is not better: it is main content that is missing there, or clutter that is too much here."
+        + " Longer is not better: Trafilatura may have missed main content, or our texts may have too much clutter."
     )
     plot = histogram([("documents", counts, OURS)], lambda at: f"{at / 10 - 1:+.1f}" if at % 2 == 0 else "")
     return _section("Length beside Trafilatura", said, plot)

@@ -1,4 +1,4 @@
-"""``scrapy-dripper corpus report DIR``: what an extraction and its cleaning came to, as one HTML page."""
+"""``scrapy-dripper corpus report DIR``: write one HTML page about an extraction and its cleaning."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ examples:
   scrapy-dripper corpus report pages/
   scrapy-dripper corpus report pages/ -o report.html --trafilatura 1000
 
-The page has plots of the documents in and out of each step, their lengths, languages, page types and quality, and who
-decided about them. It is one file, without scripts. Texts and addresses of pages are not in it.
+The page has plots of the documents in and out of each step, and of their lengths, languages, page types, quality and
+sources. It is one file without scripts, and holds no texts or URLs of pages.
 
 exit codes: 0 written, 2 wrong usage or an output that cannot be written, 130 Ctrl-C
 """
@@ -31,7 +31,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     report = commands.add_parser(
         "report",
-        help="plot what an extraction and its cleaning came to",
+        help="plot the results of an extraction and its cleaning",
         description="Write an HTML page about what `corpus extract` and `corpus clean` have written.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -50,7 +50,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the report and return the exit code."""
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports its client; nothing here asks for it.
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports the hub's client, which is not used here
     try:
         from scrapy_dripper.corpus import figures
     except ImportError as error:

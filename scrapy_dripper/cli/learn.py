@@ -27,13 +27,13 @@ examples:
   scrapy-dripper learn corrections/ --base my-model -o my-model        more sites, or more pages of a site
   scrapy-dripper extract page.html --url https://example.com/page2 --model my-model
 
-CORRECTIONS is a folder with pages and, beside them, what the inspector exports for them (*.answer.json), tasks that
-people have done (*.task.txt) or labels of 'annotate' (*.jsonl); or a folder that 'annotate --export' writes; or one
+CORRECTIONS is a folder of pages with their corrections beside them: exports of the inspector (*.answer.json), completed
+tasks (*.task.txt) or labels of 'annotate' (*.jsonl). It can also be a folder written by 'annotate --export', or one
 with pages and their true texts, as for 'evaluate'.
 
-Parts of a site's pages (a site is a host) are held out and measured by what the others teach. A site is left as it was
-if it does not gain even with a standard error in its favour, and "unsure" if it gains by that error alone. Pages of
-other sites stay what they are. The URL of a page says which site it is of; of a file, --url says its URL.
+A site is a host. Parts of its pages are held out in turn, and measured with weights learnt from the others. A site is
+left as it was if it does not gain even with a standard error added, and is "unsure" if it only gains with that error.
+Results for other sites do not change. The site of a page follows from its URL, which --url gives for a file.
 
 exit codes: 0 the model was written and every page was used, 1 a page could not be used (standard error says why), or no
 site has gained and nothing was written, 2 wrong usage, 130 Ctrl-C
@@ -45,9 +45,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     parser = commands.add_parser(
         "learn",
-        help="learn from corrected pages: a model of your own",
-        description="Make a model that errs less on the sites of corrected pages, and say what that gains on pages "
-        "held out.",
+        help="make your own model from corrected pages",
+        description="Make a model that makes fewer mistakes on the sites of corrected pages, and measure the gain on "
+        "held-out pages.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -57,19 +57,19 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "-o", "--out", type=Path, required=True, metavar="DIR", help="the model folder, for --model and DRIPPER_MODEL"
     )
-    parser.add_argument("--base", type=Path, metavar="DIR", help="the model to learn upon (default: the bundled one)")
+    parser.add_argument("--base", type=Path, metavar="DIR", help="the model to start from (default: the bundled one)")
     parser.add_argument(
         "--folds", type=_folds, default=FOLDS, metavar="N", help="folds of a site's pages (default: %(default)s)"
     )
     parser.add_argument(
         "--every",
         action="store_true",
-        help="learn about sites that do not gain, too, and about those of a single page, where nobody can tell",
+        help="also learn about sites that do not gain, and about sites with a single page, whose gain is unknown",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Learn, print what was gained, write the model, and return the exit code."""
+    """Learn, print the gain, write the model, and return the exit code."""
     from scrapy_dripper.dataset.pages import DataError
 
     try:
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class _Job:
-    """One run: its corrections, and the counts of what became of them."""
+    """One run: its corrections, and the counts of their outcomes."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.arguments = arguments
@@ -87,7 +87,7 @@ class _Job:
         self.counts: dict[str, int] = {}
 
     def run(self) -> int:
-        """Do it all."""
+        """Run all steps and return the exit code."""
         from scrapy_dripper.config import Config
         from scrapy_dripper.engines.tagger import Tagger
         from scrapy_dripper.engines.tagger.model import Model, bundled
@@ -99,13 +99,13 @@ class _Job:
             raise UsageError(f"{out} is a file: name a folder for the model")
         if out.is_dir() and any(out.iterdir()) and not folder.is_ours(out):
             raise UsageError(f"{out} is not empty, and not a model that 'learn' has written: name another folder")
-        Tagger.load(Config(model=str(base))).close()  # one that does not work is an error before anything else happens
+        Tagger.load(Config(model=str(base))).close()  # report a base that does not work before anything else happens
         corrections = self._corrections()
         if not corrections:
             raise UsageError("there is no corrected page to learn from")
         known = folder.trained_on(base)
         if seen := sum(one.sha256 in known for one in corrections):
-            say(f"the base was trained on {seen} of these pages, so that it looks better on them than it is")
+            say(f"the base was trained on {seen} of these pages, so its figures on them are too good")
         model = Model(base)
         with self._bar(len(corrections), "learn") as bar:
             sites, gains = learn(
@@ -113,7 +113,7 @@ class _Job:
             )
         self._show(gains)
         if not sites:
-            say("no site has gained, so nothing was written; correct more pages of a site, or take the model as it is")
+            say("no site has gained, so nothing was written; correct more pages of a site, or use the model as it is")
             return 1
         folder.write(out, base, sites, gains, corrections)
         say(f"wrote {out}; use it with --model {out}, or with DRIPPER_MODEL = {str(out)!r}")
@@ -123,14 +123,14 @@ class _Job:
         from scrapy_dripper.dataset.text_table import aligned
         from scrapy_dripper.learning.folder import rows, total
 
-        print("word F1 on pages that were held out, by the model as it is and by one that learnt from the others\n")
+        print("word F1 on held-out pages, before and after learning from the other pages\n")
         print(aligned(*rows(gains)))
         if found := total(gains):
             before, after, change = found
-            print(f"\nall held pages: {before:.3f} before, {after:.3f} after, with what is left as it was")
+            print(f"\nall held-out pages: {before:.3f} before, {after:.3f} after; sites left as they were count too")
             print(f"difference: {change.mean:+.3f} (95 % interval {change.low:+.3f} to {change.high:+.3f})")
             if any(gain.learnt for gain in gains) and change.low <= 0:
-                what = "no gain on held pages" if change.mean <= 0 else "the gain may be chance"
+                what = "no gain on held-out pages" if change.mean <= 0 else "the gain may be due to chance"
                 say(f"{what}: the interval includes 0; correct more pages to be sure")
 
     # ------------------------------------------------------------------ corrections
@@ -213,7 +213,7 @@ class _Job:
                 self._fail("", str(answer))
             elif answer.record is None:
                 self._count("not done yet")
-            else:  # what a person said of a page goes before a file of labels
+            else:  # a completed task takes precedence over a file of labels
                 records[answer.record.sha256] = answer.record
         return records
 

@@ -1,7 +1,7 @@
 """Clean a corpus: the steps of AICC (arXiv:2511.16397, section 4.1.3) as stages of datatrove pipelines.
 
-Exact duplicates, language, quality, lists, near duplicates, in this order. Duplicates are found among all documents, so
-that the ranks of a stage have to wait for those of the one before.
+The steps are exact duplicates, language, quality, lists and near duplicates, in this order. Duplicates are searched
+among all documents, so the ranks of a stage have to wait for all ranks of the previous one.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from scrapy_dripper.corpus.ranks import RankProcesses
 from scrapy_dripper.corpus.table import Publish, RowReader, RowWriter, schema
 
 MOST_FINDERS = 64
-"""Ranks that look for exact duplicates: each has to open a file of every task."""
+"""Maximum number of ranks that search for exact duplicates. Each of them opens a file of every task."""
 HASH = HashConfig(precision=64, hash_fc="sha1")
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What to keep. Without ``languages``, all are kept; ``urls`` and ``words`` are files of what to drop."""
+    """The rules for documents to keep. ``urls`` and ``words`` are files of entries to drop. By default, keep all."""
 
     languages: tuple[str, ...] = ()
     least_score: float = 0.65
@@ -55,7 +55,7 @@ class Stage(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a step did: documents in and out, and those it dropped, by reason."""
+    """The numbers of documents in and out of a step, and of those that it dropped, by reason."""
 
     name: str
     before: int
@@ -64,7 +64,7 @@ class Step(NamedTuple):
 
 
 class NearPairs(MinhashDedupBuckets):  # type: ignore[misc]
-    """Find near duplicates, with any number of ranks: each takes several buckets, one after the other."""
+    """Find near duplicates with any number of ranks. Each rank processes several buckets."""
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
         """Write the pairs of the buckets of this rank."""
@@ -132,14 +132,14 @@ def stages(files: Sequence[str], folder: Path, columns: Iterable[str], rules: Ru
 def run(found: Sequence[Stage], finished: Callable[[str], None]) -> None:
     """Run the stages, and call ``finished`` with the name of its stage for each rank that is complete.
 
-    Raise :exc:`~scrapy_dripper.corpus.ranks.RanksFailedError` if ranks of a stage fail. The next run goes on with them.
+    Raise :exc:`~scrapy_dripper.corpus.ranks.RanksFailedError` if ranks of a stage fail. The next run resumes with them.
     """
     for name, executor in found:
         executor.run(lambda _, name=name: finished(name))  # type: ignore[misc]
 
 
 def account(folder: Path) -> list[Step]:
-    """Return what each step did, from the stats of all ranks."""
+    """Return the numbers of each step, from the stats of all ranks."""
     filters = totals(folder / "logs" / "filters" / "stats")
     last = totals(folder / "logs" / "write" / "stats")
     rows, empty = filters["rows"]["rows"], filters["rows"]["empty"]

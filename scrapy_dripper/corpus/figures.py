@@ -1,4 +1,4 @@
-"""Figures of an extracted corpus: what its tasks counted, and what its texts are like."""
+"""Figures of an extracted corpus, from the stats of its tasks and from its texts."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.workers.danger import is_dangerous
 
 PER_DECADE = 4
-"""Bins of text lengths for each power of ten."""
+"""Number of bins of text lengths for each power of ten."""
 MOST_DECADES = 7
 QUALITIES = 20
-"""Bins of the quality, between 0 and 1."""
+"""Number of bins of the quality, between 0 and 1."""
 
 
 @dataclass
@@ -34,17 +34,17 @@ class Texts:
     """Figures of the texts in some files."""
 
     lengths: list[int] = field(default_factory=lambda: [0] * (PER_DECADE * MOST_DECADES))
-    """Texts by the logarithm of their length in characters. Empty texts are not in it."""
+    """Number of texts in each bin of the logarithm of their length in characters. Empty texts are left out."""
     characters: int = 0
     qualities: list[int] = field(default_factory=lambda: [0] * QUALITIES)
     counts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    """Rows by the values of columns: ``source``, ``reason``, ``page_type``, ``language``."""
+    """Number of rows by value of each column: ``source``, ``reason``, ``page_type``, ``language``."""
     rows: int = 0
     empty: int = 0
 
 
 def texts(files: Iterable[str]) -> Texts:
-    """Read the figures of Parquet files, a batch at a time."""
+    """Return the figures of Parquet files, which are read batch by batch."""
     found = Texts()
     for file in files:
         with pq.ParquetFile(file) as table:
@@ -69,7 +69,7 @@ def texts(files: Iterable[str]) -> Texts:
 
 
 def totals(folder: Path) -> dict[str, Counter[str]]:
-    """Return the sums over tasks of what each step of a pipeline has counted, in the order of the steps."""
+    """Return the stats of each step of a pipeline, summed over all tasks, in the order of the steps."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for file in sorted(folder.glob("*.json")):
         for step in json.loads(file.read_text(encoding="utf-8")):
@@ -83,25 +83,25 @@ def totals(folder: Path) -> dict[str, Counter[str]]:
 
 @dataclass
 class Ratios:
-    """Lengths of texts beside those of Trafilatura, as in figure 3 of AICC (arXiv:2511.16397).
+    """Lengths of texts compared with those of Trafilatura, as in figure 3 of AICC (arXiv:2511.16397).
 
-    A ratio is the difference of the two lengths, divided by the greater one: 1 if only we have a text, -1 if only
-    Trafilatura has.
+    A ratio is the difference of the two lengths, divided by the greater one. It is 1 if only we have a text, and -1 if
+    only Trafilatura has one.
     """
 
     values: list[float] = field(default_factory=list)
     ours: int = 0
-    """Characters of all our texts together."""
+    """Total number of characters of our texts."""
     theirs: int = 0
     left_out: int = 0
-    """Documents that look dangerous to Trafilatura, on which it failed, or that were not found in their archive."""
+    """Number of documents that are dangerous for Trafilatura, on which it failed, or that are not in their archive."""
 
 
 def ratios(files: Sequence[str], number: int, markdown: bool, compared: Callable[[], None]) -> Ratios:
     """Compare a sample of documents with Trafilatura, in Markdown or as text, and call ``compared`` after each.
 
-    The sample only depends on the ids of the documents. Their archives are read again, from the places that the rows
-    name; raise OSError if one is not there.
+    The sample only depends on the ids of the documents. Their archives are read again from the paths in the rows. Raise
+    OSError if one is missing.
     """
     found = Ratios()
     by_archive: dict[str, dict[str, int]] = defaultdict(dict)
@@ -123,7 +123,7 @@ def ratios(files: Sequence[str], number: int, markdown: bool, compared: Callable
 
 
 def _hashed(files: Iterable[str]) -> Iterator[tuple[bytes, str, str, int]]:
-    """Yield a number for each row that is as good as random, with its id, its archive and the length of its text."""
+    """Yield for each row a pseudo-random number, its id, its archive and the length of its text."""
     for file in files:
         with pq.ParquetFile(file) as table:
             for batch in table.iter_batches(columns=["id", "file_path", "text"]):
@@ -134,7 +134,7 @@ def _hashed(files: Iterable[str]) -> Iterator[tuple[bytes, str, str, int]]:
 
 
 def _again(archive: str, wanted: set[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield id, HTML and URL of the pages of an archive that are wanted."""
+    """Yield the id, HTML and URL of the wanted pages of an archive."""
     with open(archive, "rb") as stream:
         for page in pages(stream, MOST_BYTES, lambda _: None, archive):
             if page.id in wanted:
@@ -145,13 +145,13 @@ def _again(archive: str, wanted: set[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _peer(html: str, url: str, markdown: bool) -> int | None:
-    """Return the length of what Trafilatura extracts, or None if it fails."""
+    """Return the length of Trafilatura's text, or None if it fails."""
     from trafilatura import extract
 
-    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # It warns of each page without text.
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it warns about each page without text
 
     options: dict[str, Any] = {"output_format": "markdown" if markdown else "txt"}
     try:
         return len(extract(html, url=url or None, **options) or "")
-    except Exception:  # Whatever a page makes of it is no failure of the report.
+    except Exception:  # a page on which Trafilatura fails must not stop the report
         return None

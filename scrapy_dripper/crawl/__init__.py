@@ -1,1 +1,1 @@
-"""What a crawl needs behind its doors: pages into batches, batches to workers or a thread, results onto items."""
+"""The core of a crawl: collect pages in batches, extract the batches in workers or a thread, and fill items."""

@@ -1,4 +1,4 @@
-"""Extractions as ``Article`` items of zyte-common-items, which has to be installed to import this module."""
+"""Convert extractions to ``Article`` items. Importing this module requires zyte-common-items."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Article", "to_article"]
 
 
 def to_article(found: Extraction) -> Article:
-    """Return an extraction as an article. What the page does not give is None.
+    """Return an extraction as an article. Values that the page does not provide are None.
 
-    The headline is the page's title if the extraction has no metadata. As zyte-common-items asks for, the date of
-    publication is that of the last change if only that is known.
+    The headline is the page's title if the extraction has no metadata. If only the date of the last change is known, it
+    is also the date of publication, as zyte-common-items requires.
     """
     about = found.metadata or Metadata()
     media = list(_media(VALUES["content_field"](found)))
@@ -42,15 +42,15 @@ def to_article(found: Extraction) -> Article:
 
 
 def _moment(date: str | None) -> str | None:
-    """Return a date with a time, which zyte-common-items asks for: midnight, without a zone, if there is none."""
+    """Return a date with a time, as zyte-common-items requires. If there is none, it is midnight without a zone."""
     return f"{date}T00:00:00" if date and "T" not in date else date
 
 
 def _probability(found: Extraction) -> float:
-    """Return the probability that the page is an article: 1, as zyte-common-items has it, if no engine says its type.
+    """Return the probability that the page is an article. It is 1, the default of zyte-common-items, if it is unknown.
 
-    Of a page that is more likely of another type, only that one's probability is known. The probability of an article
-    is then no higher than this one, nor than what this one leaves.
+    If the page is more likely of another type, only the probability of that type is known. Then this returns an upper
+    bound: an article is at most as likely as that type, and both probabilities add up to at most 1.
     """
     if found.is_empty:
         return 0.0
@@ -61,7 +61,7 @@ def _probability(found: Extraction) -> float:
 
 
 def _media(content: Any) -> Iterator[tuple[str, str]]:
-    """Yield the type and the URL of the images, videos and sounds in a content list, each once, in order."""
+    """Yield the type and the URL of each distinct image, video and sound in a content list, in order."""
     seen = set()
     todo = [content]
     while todo:

@@ -39,7 +39,7 @@ class Observer(ProcessObserver, Protocol):
     """Receives the events of a batcher, on the event loop."""
 
     def waiting(self, pages: int) -> None:
-        """A page has been submitted; with it, so many pages are queued or being processed."""
+        """A page has been submitted. ``pages`` is the number of pages that are now queued or being processed."""
 
     def held_back(self) -> None:
         """A response is waiting because of backpressure."""
@@ -193,7 +193,7 @@ class ModelLane(ThreadLane):
 
     work = "the engine"
     exempt_pages = 0
-    """Pages exempt from backpressure. There are none, because a thread has no stand-in."""
+    """Pages exempt from backpressure: none, because a thread has no stand-ins."""
 
     def __init__(
         self,

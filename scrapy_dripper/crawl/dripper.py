@@ -150,14 +150,14 @@ class Dripper:
             else:
                 problems = [f'meta["dripper"] must be True, False or a dict (got {short(values)})']
                 config, wrong = self.config, 1
-        except Exception as error:  # an object may raise whatever it is asked for, its class included
+        except Exception as error:  # any access to a custom object can raise, even to its class
             config, wrong, problems = self.config, 1, [f'meta["dripper"] cannot be read ({type(error).__name__})']
         if wrong:
             self.stats.meta_errors(problems, wrong)
         return config
 
     def _with_known_fallback(self, config: Config, wrong: int, problems: list[str]) -> tuple[Config, int, list[str]]:
-        """Return what came, with the crawl's fallback in place of one that needs an extra that is not installed."""
+        """Return the arguments, with the crawl's fallback in place of one whose extra is not installed."""
         try:
             if config.fallback != self.config.fallback:
                 check_fallback(config)
@@ -208,7 +208,7 @@ def _is_binary(html: str | bytes) -> bool:
     """Return True if a document starts like a PDF, an image or another binary file."""
     prefix = html[:1_024]
     if isinstance(prefix, bytes) and (b"<\0" in prefix or b"\0<" in prefix):
-        return False  # UTF-16, whose bytes look like control characters before decoding.
+        return False  # UTF-16, whose bytes look like control characters before decoding
     return looks_binary(prefix) is not None
 
 

@@ -1,4 +1,4 @@
-"""What a crawl does about an engine that labels no page any more: it says so, or stops."""
+"""Handle the loss of the engine: report it, or stop the crawl."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from scrapy_dripper.extraction import Extraction, FallbackReason
 logger = logging.getLogger(__name__)
 
 CASCADE = "tagger"
-"""Who labels pages that do not go to the engine; it is not lost."""
+"""The engine of the cascade that labels pages itself. It cannot be lost."""
 CLOSE_REASON = "dripper_engine_lost"
-"""Why the spider was closed, in Scrapy's stat ``finish_reason``."""
+"""Scrapy's stat ``finish_reason`` if the crawl was stopped because the engine was lost."""
 
 
 class EngineLoss:
-    """Looks at the extractions of a crawl. Belongs to the event loop."""
+    """Watches the extractions of a crawl. Call all methods on the event loop."""
 
     def __init__(self, crawler: Crawler, *, stop: bool) -> None:
         """With ``stop``, the crawl ends when the engine is lost."""
@@ -29,7 +29,7 @@ class EngineLoss:
         self._closing: asyncio.Task[None] | None = None
 
     def page(self, extraction: Extraction) -> None:
-        """Take note of what became of a page."""
+        """Process the extraction of a page."""
         if extraction.fallback_reason is FallbackReason.ENGINE_LOST:
             self._pages += 1
             if not self._lost:
@@ -39,7 +39,7 @@ class EngineLoss:
             logger.warning("The engine works again; %(pages)d pages fell back without it.", {"pages": self._pages})
 
     def closed(self) -> None:
-        """Say what it has cost, if the engine has not come back."""
+        """Log the number of affected pages if the engine has not recovered. Call it at the end of the crawl."""
         if self._lost:
             logger.error(
                 "The engine was lost until the end of the crawl: %(pages)d pages fell back without it.",
@@ -50,12 +50,12 @@ class EngineLoss:
         self._lost = True
         if not self._stop:
             logger.error(
-                "The engine is lost: %(error)s. Pages fall back until it works again, which is tried every half "
-                'minute; DRIPPER_ON_ENGINE_LOSS = "stop" ends the crawl instead.',
+                "The engine is lost: %(error)s. Pages fall back until it works again; it is retried every 30 seconds. "
+                'DRIPPER_ON_ENGINE_LOSS = "stop" ends the crawl instead.',
                 {"error": error},
             )
             return
-        logger.error("The engine is lost, and so the crawl stops: %(error)s", {"error": error})
+        logger.error("The engine is lost, so the crawl stops: %(error)s", {"error": error})
         crawler = self._crawler()
         if crawler is not None and crawler.engine is not None and not self._stopping:
             self._stopping = True

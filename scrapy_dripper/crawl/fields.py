@@ -1,4 +1,4 @@
-"""Extractions onto items of any type that itemadapter knows."""
+"""Fill items with extractions. Items can be of any type that itemadapter supports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scrapy_dripper.retrieval import plain_chunks
 
 
 def _content(extraction: Extraction) -> list[dict[str, Any]] | None:
-    values = packed_values(extraction)  # on the event loop: items made of them and back would block it for seconds
+    values = packed_values(extraction)  # converting them to items and back would block the event loop for seconds
     if values is None and extraction.content is not None:
         values = to_json(extraction.content)
     return values
@@ -33,23 +33,23 @@ VALUES: dict[str, Callable[[Extraction], Any]] = {
     "metadata_field": lambda extraction: None if extraction.metadata is None else extraction.metadata.as_dict(),
     "meta_field": lambda extraction: dict(extraction.meta()),
 }
-"""What goes into the field that an option names."""
+"""The value of the field that each option names."""
 CONTENT = ("html_field", "markdown_field", "text_field", "content_field", "chunks_field", "links_field")
-"""Options whose fields hold the main content, all of them that of one document."""
+"""Options whose fields hold main content. In an item, they always hold that of the same document."""
 
 
 class Fields:
     """Fills the fields of items.
 
-    A field that has a value already keeps it. An item that brings main content of its own, in whichever form, gets
-    none of another document beside it.
+    A field that already has a value keeps it. An item that already has main content in any form is not filled, so that
+    it does not mix the content of two documents.
     """
 
     def __init__(self, stats: CrawlStats) -> None:
         self._stats = stats
 
     def open(self, item: Any, config: Config) -> list[str]:
-        """Return the options whose field the item has and has nothing in. Never raises."""
+        """Return the options whose fields the item has and that are empty. Never raises."""
         try:
             if not ItemAdapter.is_item(item):
                 return []
@@ -66,7 +66,8 @@ class Fields:
             return []
 
     def fill(self, item: Any, options: list[str], config: Config, extraction: Extraction) -> None:
-        """Fill what :meth:`open` returned. A field that cannot be set is left out with a warning; never raises."""
+        """Fill the fields of the options that :meth:`open` returned. Warn about fields that cannot be set. Never
+        raises."""
         for option in options:
             field: str = getattr(config, option)
             try:
@@ -78,7 +79,7 @@ class Fields:
                 continue
             try:
                 ItemAdapter(item)[field] = value
-            except Exception as error:  # KeyError, AttributeError, ValidationError: each item type has its own.
+            except Exception as error:  # KeyError, AttributeError, ValidationError: each item type has its own
                 self._stats.field_error(type(item).__name__, field, f"{type(error).__name__}: {error}")
 
     def _is_open(self, adapter: ItemAdapter, field: str | None) -> bool:
@@ -86,7 +87,7 @@ class Fields:
             return False
         item = adapter.item
         if not isinstance(item, dict) and field not in adapter.field_names():
-            self._stats.field_error(type(item).__name__, field, "the class has no such field")
+            self._stats.field_error(type(item).__name__, field, f"the class has no such field; add {field} to it")
             return False
         return _is_empty(adapter.get(field))
 
@@ -96,7 +97,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _is_wanted(cls: type, names: tuple[str, ...] | None) -> bool:
-    """Return True if items of a class are filled: it, or a class that it is made from, has one of the names."""
+    """Return True if items of a class are filled, because the class or one of its bases has one of the names."""
     if names is None:
         return True
     return any(one.__name__ in names or f"{one.__module__}.{one.__qualname__}" in names for one in cls.__mro__)

@@ -1,4 +1,4 @@
-"""A page on its way through a batcher, and the contract of what takes it there."""
+"""A page that a batcher extracts, and the interface that sends it to workers."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class Lane(Protocol):
         """Pages exempt from backpressure."""
 
     def submit(self, job: Job) -> None:
-        """Queue a page. It is settled, now or later, whatever becomes of its worker."""
+        """Queue a page. It is always settled, now or later, even if its worker fails."""
 
     def check(self, now: float) -> None:
-        """Replace what is stuck at a time of the batcher's clock. Called periodically while pages are pending."""
+        """Replace stuck workers. Called periodically while pages are pending; ``now`` is the batcher's time."""
 
     def stop(self) -> None:
         """Send no more pages to workers, and ignore the answers to those in progress."""

@@ -1,4 +1,4 @@
-"""What the log of a crawl says: why it cannot start, in one sentence, and items without the text of their pages."""
+"""Keep the log of a crawl short: an error at its start takes one line, and items appear without their long values."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
 MOST = 200
-"""Characters of a value of an item that are logged."""
+"""Maximum length of an item's value in the log, in characters."""
 _LOGGERS = ("asyncio", "twisted")
-"""Who logs the exception that a crawl of CrawlerProcess or AsyncCrawlerProcess ended with at its start."""
+"""Loggers of the exception that stopped a crawl of CrawlerProcess or AsyncCrawlerProcess at its start."""
 
 
 class OneSentence(logging.Filter):
-    """Turns the traceback of an error that the user can mend into its message, which says all there is to say."""
+    """Replaces the traceback of an error that the user can fix by its message."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Change the record of such an error; keep all records."""
+        """Change the record of such an error. Keep all records."""
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
         if isinstance(error, (ConfigError, ModelError)):
             record.msg, record.args = "The crawl cannot start: %s: %s", (type(error).__name__, error)
@@ -40,16 +40,16 @@ _one_sentence = OneSentence()
 
 
 def say_errors_in_one_sentence() -> None:
-    """Let Scrapy's processes log a wrong setting, or a model that cannot be loaded, without a traceback.
+    """Make Scrapy's processes log an invalid setting, or a model that cannot be loaded, without a traceback.
 
-    What Twisted writes to standard error besides, about crawls of CrawlerProcess, is not logged and stays.
+    For crawls of CrawlerProcess, Twisted also writes to standard error without logging. This does not change that.
     """
     for name in _LOGGERS:
-        logging.getLogger(name).addFilter(_one_sentence)  # which adds it once
+        logging.getLogger(name).addFilter(_one_sentence)  # has no effect the second time
 
 
 class DripperLogFormatter(LogFormatter):
-    """Scrapy's messages, with the long values of items cut: at DEBUG, a log would hold all pages of the crawl."""
+    """Scrapy's messages, with long values of items cut. Otherwise, a DEBUG log would hold all pages of the crawl."""
 
     def scraped(self, item: Any, response: Response | Failure | None, spider: Spider) -> LogFormatterResult:
         """Return the message for an item that has been scraped."""
@@ -76,7 +76,7 @@ def _cut(message: LogFormatterResult) -> LogFormatterResult:
 
 
 class _Shown:
-    """An item as the log shows it, made when somebody reads the log."""
+    """An item as the log shows it. It is only formatted if the record is written."""
 
     def __init__(self, item: Any) -> None:
         self._item = item
@@ -85,7 +85,7 @@ class _Shown:
         try:
             values = ItemAdapter(self._item)
             inside = ", ".join(f"{name!r}: {_short.repr(values[name])}" for name in values)
-        except Exception:  # an item of the user's own kind; the log is no reason to lose it
+        except Exception:  # a custom item class can raise, and logging must not lose the item
             return object.__repr__(self._item)
         name = type(self._item).__name__
         return f"{{{inside}}}" if name == "dict" else f"{name}({{{inside}}})"

@@ -125,7 +125,7 @@ class ProcessLane:
     def _send(self, batch: Batch) -> None:
         try:
             tasks = [self._task(job) for job in batch.sent]
-        except Exception as error:  # the jobs are in no queue any more: nobody else would settle them
+        except Exception as error:  # the jobs are no longer in a queue, so nothing else would settle them
             self._batches.add(batch)
             self._loop.call_soon(self._failed, batch, error)
             return

@@ -1,4 +1,4 @@
-"""The site memory of a crawl: asked before a page is extracted, told afterwards, and kept in the crawl's ``JOBDIR``."""
+"""The site memory of a crawl. Each extraction uses and updates it, and the crawl's ``JOBDIR`` keeps it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ FILE = "dripper-sites"
 
 
 class CrawlMemory:
-    """What the pages of a crawl have shown of their hosts. Call all methods on the event loop.
+    """The texts that the pages of a crawl's hosts repeat. Call all methods on the event loop.
 
-    It is here, not in the worker processes, because the pages of a host go to any of them. What is known of a host goes
-    out with a document, and a digest of the page comes back: a few kilobytes each.
+    The memory is in the crawl's process and not in the workers, because any worker may get the pages of a host. The
+    hashes that are known for a host are sent with a document, and a digest of the page comes back. Each takes a few
+    kilobytes.
     """
 
     def __init__(self, settings: BaseSettings, stats: CrawlStats) -> None:
@@ -45,7 +46,7 @@ class CrawlMemory:
         return cls(settings, stats) if config.enabled and config.site_memory == "on" else None
 
     def informed(self, document: Document) -> Document:
-        """Return a document with what is known of its site."""
+        """Return a document with the hashes that are known for its site."""
         return replace(document, known=self._memory.known(document.url))
 
     def learn(self, future: asyncio.Future[Extraction]) -> None:
@@ -64,4 +65,4 @@ class CrawlMemory:
         try:
             write(self._memory, self._path)
         except OSError as error:
-            logger.warning("The site memory cannot be kept in JOBDIR: %(error)s", {"error": error})
+            logger.warning("The site memory cannot be saved in JOBDIR: %(error)s", {"error": error})

@@ -25,11 +25,11 @@ RENDER = (
 )
 PREFIX = "dripper/"
 MOST_MISTAKES = 10
-"""Mistakes in ``meta["dripper"]`` that are warned about; each request may bring another one."""
+"""Mistakes in ``meta["dripper"]`` to warn about, because each request can have a different one."""
 MOST_TYPES = 40
 """Page types that get a stat of their own. A custom engine might return a different one for each page."""
 MOST_FIELDS = 40
-"""Fields that get a stat and a warning of their own if they cannot be filled. A request can name one of its own."""
+"""Fields that get a stat and a warning of their own if they cannot be filled. Each request can name another one."""
 OTHER = "other"
 
 STATS = {
@@ -42,13 +42,13 @@ STATS = {
     "quality/mean": "mean quality of those pages; to combine several crawls, weight it by `dripper/quality/pages`",
     "skipped/{reason}": "responses that were not extracted although an item or a caller asked for it",
     "truncated": "oversize pages of which only the first part was used",
-    "rules/pages": "pages on which rules of `DRIPPER_RULES` took something",
-    "rules/missed": "pages for which there are rules, none of which found anything: their site may have changed",
-    "rules/{kind}": "blocks that rules took: `whole`, `keep`, `drop`",
+    "rules/pages": "pages on which rules of `DRIPPER_RULES` applied to at least one block",
+    "rules/missed": "pages for which there are rules but none applied; the site may have changed",
+    "rules/{kind}": "blocks that rules applied to, by kind of rule: `whole`, `keep`, `drop`",
     "site_memory/pages": "pages that `DRIPPER_SITE_MEMORY` has learnt from",
-    "site_memory/copies": "pages that it has not learnt from: it saw them before, at this or another address",
-    "site_memory/changed": "pages of which main blocks were left out because other pages of the site have them",
-    "site_memory/blocks": "such blocks",
+    "site_memory/copies": "pages that it did not learn from, because it had seen them at this or another URL",
+    "site_memory/changed": "pages from which main blocks were removed because other pages of the site repeat them",
+    "site_memory/blocks": "main blocks that were removed from these pages",
     "site_memory/hosts": "hosts in the memory",
     "cancelled": "pages that were not extracted because the crawl ended",
     "cascade/threshold": "the value of `DRIPPER_CASCADE`, if it is set",
@@ -57,7 +57,7 @@ STATS = {
     "batches": "batches that the model has processed",
     "batch_size/mean": "mean number of pages in a batch",
     "queue/max": "peak number of pages queued or being processed",
-    "retried_shells": "pages that showed nothing without a script and were downloaded once more, in a browser",
+    "retried_shells": "pages that were empty without scripts and were downloaded again in a browser",
     "held_back": "responses that had to wait because too many pages were queued",
     "workers/max": "peak number of worker processes",
     "workers/memory": "peak memory of a single worker process, in bytes; 0 if the system does not report it",
@@ -65,10 +65,11 @@ STATS = {
     "(`worker_error`)",
     "field_errors/{class}.{field}": "items whose field is missing or cannot be set; those of further fields count as "
     f"`other` after the first {MOST_FIELDS}",
-    "unfilled": "dicts that were passed on as they are, because their response yielded several: see `DRIPPER_ITEMS`",
+    "unfilled": "dicts that were passed on unchanged because their response yielded several; see `DRIPPER_ITEMS`",
     "meta_errors": 'options in `meta["dripper"]` that were ignored because they were invalid',
     "warc/records": "responses written to `DRIPPER_WARC`",
     "warc/errors": "responses that could not be written to `DRIPPER_WARC`",
+    "parquet/left_out": "values that the schema of a Parquet feed has no place for",
     "bugs": "exceptions in the plugin itself; the item is kept but has no content; please report them",
 }
 """The meaning of each stat. The reference page of the stats is generated from it."""
@@ -82,7 +83,7 @@ class CrawlStats:
     ) -> None:
         """``cascade`` is the threshold of ``DRIPPER_CASCADE``, or None without a cascade.
 
-        ``story`` receives batches and pages, too. With ``stop_on_loss``, the crawl ends when the engine labels no page.
+        ``story`` also receives batches and pages. With ``stop_on_loss``, the crawl ends when the engine is lost.
         """
         self._story = story
         self._loss = EngineLoss(crawler, stop=stop_on_loss)
@@ -107,7 +108,7 @@ class CrawlStats:
         self._count("held_back")
 
     def shell_retried(self) -> None:
-        """Count a page that is downloaded once more, in a browser."""
+        """Count a page that is downloaded again in a browser."""
         self._count("retried_shells")
 
     def batch(self, pages: int) -> None:
@@ -162,7 +163,7 @@ class CrawlStats:
             self._write("set_value", "cascade/share", round(share, 4))
 
     def remembered(self, *, learnt: bool, hosts: int, blocks: int) -> None:
-        """Count a page that the site memory was told of, and the blocks that it took out of it."""
+        """Count a page that the site memory has processed, and the blocks that it removed from the page."""
         self._count("site_memory/pages" if learnt else "site_memory/copies")
         self._write("set_value", "site_memory/hosts", hosts)
         if blocks:
@@ -170,7 +171,7 @@ class CrawlStats:
             self._count("site_memory/blocks", blocks)
 
     def close(self) -> None:
-        """Log what concerns the crawl as a whole and was not logged before. Call it at the end of the crawl."""
+        """Log warnings about the whole crawl that were not logged before. Call it at the end of the crawl."""
         self._undecided.close()
         self._loss.closed()
 
@@ -219,19 +220,19 @@ class CrawlStats:
         )
 
     def not_named(self, cls: str) -> None:
-        """Note that items of a class are left as they are because ``DRIPPER_ITEMS`` names others."""
+        """Log once that items of a class are not filled because ``DRIPPER_ITEMS`` names other classes."""
         if f"not named {cls}" not in self._warned:
             self._warned.add(f"not named {cls}")
             logger.info("Items of class %s are passed on as they are: DRIPPER_ITEMS names others", cls)
 
     def unfilled(self, dicts: int, url: str) -> None:
-        """Count dicts of a response that yielded several, none of which stands for the page."""
+        """Count dicts of a response that yielded several, so that it is unknown which one stands for the page."""
         self._count("unfilled", dicts)
         self._warn(
             "unfilled",
-            "%s yielded several dicts, which are passed on without its main content: a page of fifty entries would "
-            "be stored fifty times. To fill them all the same, set DRIPPER_ITEMS = ['dict'], or yield items of a class "
-            "that has the fields; DRIPPER_ITEMS = [] fills none, and says nothing.",
+            "%s yielded several dicts, which are passed on without its main content. Otherwise, a page with fifty "
+            "entries would be stored fifty times. To fill them anyway, set DRIPPER_ITEMS = ['dict'], or yield items of "
+            "a class that has the fields. DRIPPER_ITEMS = [] fills no items and silences this warning.",
             url,
         )
 
@@ -265,7 +266,7 @@ class CrawlStats:
             return
         try:
             getattr(crawler.stats, method)(PREFIX + name, value)
-        except Exception as error:  # A custom stats collector may fail; the pages must still be settled.
+        except Exception as error:  # a custom stats collector may fail, but the pages must still be settled
             self._warn("stats", "%s cannot be counted: %s: %s", PREFIX + name, type(error).__name__, error)
 
     def _warn(self, kind: str, message: str, *args: object) -> None:

@@ -1,4 +1,4 @@
-"""What a crawl tells when it ends: a summary in the log, and the file of ``DRIPPER_REPORT``."""
+"""Report on a crawl when it ends: a summary in the log, and the file of ``DRIPPER_REPORT``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ logger = logging.getLogger(__name__)
 
 
 class Story:
-    """Listens to a crawl. Of bounded memory: counts, and of the pages a sample of small rows."""
+    """Collects counts and a sample of the pages of a crawl, in bounded memory."""
 
     def __init__(self, config: Config) -> None:
-        """Raise :exc:`~scrapy_dripper.config.ConfigError` if the report is to be written where a folder is."""
+        """Raise :exc:`~scrapy_dripper.config.ConfigError` if the path of the report is a folder."""
         self._path = Path(config.report) if config.report is not None else None
         if self._path is not None and self._path.is_dir():
             raise ConfigError(f"DRIPPER_REPORT must be the path of a file (got the folder {str(self._path)!r})")
@@ -26,20 +26,20 @@ class Story:
         self._sample = Sample()
 
     def page(self, extraction: Extraction) -> None:
-        """Note a page that is done."""
+        """Record a page that has been extracted."""
         row = Row.of(extraction)
         self.summary.add(row)
         if self._path is not None:
             self._sample.add(row)
 
     def tell(self, name: str) -> None:
-        """Write the summary into the log, unless there were no pages, and the report if it is wanted. Never raises."""
+        """Log the summary if there were any pages, and write the report if it is configured. Never raises."""
         if self.summary.pages:
             logger.info("%s", self.summary.text())
         if self._path is not None:
             try:
                 self._write(self._path, name)
-            except Exception as error:  # It is the end of a crawl that went well: nobody loses it over a report.
+            except Exception as error:  # a missing report must not spoil the end of a successful crawl
                 logger.error("DRIPPER_REPORT: cannot write %s: %s", self._path, error)
             else:
                 logger.info("Report of the crawl: %s", self._path)

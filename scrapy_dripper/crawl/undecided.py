@@ -1,4 +1,4 @@
-"""Crawls without main content: one warning, with the most frequent reason and what to do about it."""
+"""Warn once about a crawl without main content, with the most frequent reason and advice."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from scrapy_dripper.extraction import Extraction, FallbackReason
 logger = logging.getLogger(__name__)
 
 EARLY = 20
-"""Pages without an answer of the model after which a crawl that has had none is warned about, before its end."""
+"""Number of pages after which the warning comes early, if the model has decided none of them."""
 SHARE = 0.9
-"""Share of a crawl's pages without an answer from which on it is warned about at its end."""
+"""Minimum share of undecided pages for the warning at the end of a crawl."""
 LONGEST = 300
-"""Characters of an error that are shown."""
+"""Maximum length of an error in the warning, in characters."""
 
 _SCRIPTS = (
-    "they may be filled by JavaScript, or be walls against bots: look at one with 'scrapy dripper URL'; a browser can "
-    "download such pages, see docs/guides/javascript.md"
+    "they may be filled by JavaScript, or be bot walls: look at one with 'scrapy dripper URL'; a browser can download "
+    "such pages, see docs/guides/javascript.md"
 )
-_REPORT = "this is a bug, of an engine or of scrapy-dripper: please report it with a page"
+_REPORT = "this is a bug in an engine or in scrapy-dripper: please report it with a page"
 ADVICE = {
-    FallbackReason.EMPTY_BODY: "the site sends empty pages: look at what it answers to your USER_AGENT",
-    FallbackReason.NOT_HTML: "the site sends other files than HTML; meta={'dripper': False} passes them by",
+    FallbackReason.EMPTY_BODY: "the site sends empty pages: check how it responds to your USER_AGENT",
+    FallbackReason.NOT_HTML: "the site sends files that are not HTML; meta={'dripper': False} skips them",
     FallbackReason.OVERSIZE: "raise the limit that the error names, or set DRIPPER_OVERSIZE = 'truncate'",
     FallbackReason.PARSE_ERROR: _REPORT,
     FallbackReason.TRUNCATED_PARSE: _REPORT,
     FallbackReason.NO_BLOCKS: _SCRIPTS,
     FallbackReason.NO_MAIN: _SCRIPTS,
     FallbackReason.JS_SHELL: "scripts fill these pages: let a browser download them, see docs/guides/javascript.md",
-    FallbackReason.ENGINE_ERROR: "the engine does not work: 'scrapy-dripper doctor' tries it on a page",
-    FallbackReason.ENGINE_LOST: "the engine was lost, such as by an error of the GPU: the log says when and why",
+    FallbackReason.ENGINE_ERROR: "the engine does not work: 'scrapy-dripper doctor' tests it on a page",
+    FallbackReason.ENGINE_LOST: "the engine was lost, for example by a GPU error: the log says when and why",
     FallbackReason.OVERFLOW: "numbers of the model are too large for half precision: export it in bf16 or fp32",
     FallbackReason.LOW_QUALITY: "lower DRIPPER_MIN_QUALITY, or leave it out",
     FallbackReason.OUTPUT_ERROR: _REPORT,
     FallbackReason.TIMEOUT: "raise DRIPPER_TIMEOUT, or lower DRIPPER_BATCH_SIZE or DRIPPER_PROCESSES on a busy machine",
-    FallbackReason.WORKER_ERROR: "something ends the worker processes: look for lack of memory, and at "
+    FallbackReason.WORKER_ERROR: "something kills the worker processes: check the free memory and "
     "DRIPPER_WORKER_MEMORY",
 }
 """What to do about each reason."""
 
 
 class Undecided:
-    """Counts the pages of a crawl that the model did not decide about, or found nothing on."""
+    """Counts the pages of a crawl that the model did not decide, or on which it found nothing."""
 
     def __init__(self) -> None:
         self._pages = 0
@@ -52,7 +52,7 @@ class Undecided:
         self._said = False
 
     def add(self, extraction: Extraction) -> None:
-        """Count a page; warn if it is one of many and none before it was any better."""
+        """Count a page. Warn early if all of the first :data:`EARLY` pages are undecided."""
         self._pages += 1
         reason = extraction.fallback_reason
         if reason is None:
@@ -64,7 +64,7 @@ class Undecided:
             self._say()
 
     def close(self) -> None:
-        """Warn at the end of a crawl, unless that has been done."""
+        """Warn at the end of a crawl if nearly all its pages are undecided, unless it has been done."""
         if self._pages and self._reasons.total() >= SHARE * self._pages:
             self._say()
 

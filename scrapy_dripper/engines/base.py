@@ -17,7 +17,7 @@ class EngineError(Exception):
     """The engine could not label a page. Other pages of the batch are not affected."""
 
     reason: ClassVar[FallbackReason] = FallbackReason.ENGINE_ERROR
-    """What the page falls back with."""
+    """The fallback reason of the page."""
 
 
 class OversizeError(EngineError):
@@ -33,7 +33,7 @@ class PrecisionError(EngineError):
 
 
 class EngineLostError(EngineError):
-    """The engine labels no page at all for now: its device is gone, say."""
+    """The engine currently cannot label any page, for example because its device is lost."""
 
     reason = FallbackReason.ENGINE_LOST
 
@@ -76,8 +76,8 @@ class Limits:
 class Engine(Protocol):
     """Labels the blocks of pages. An engine is used by one thread at a time.
 
-    It is made by a callable that takes the :class:`~scrapy_dripper.config.Config`: a class, or its method ``load``.
-    Over ``limits``, ``DRIPPER_OVERSIZE`` decides what becomes of a page.
+    It is created by a callable that takes the :class:`~scrapy_dripper.config.Config`, such as a class or its method
+    ``load``. ``DRIPPER_OVERSIZE`` determines what happens to pages that exceed ``limits``.
     """
 
     name: str

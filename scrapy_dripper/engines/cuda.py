@@ -1,4 +1,4 @@
-"""What the machine says of its NVIDIA driver and device, and why onnxruntime cannot use them."""
+"""Query the NVIDIA driver and its device, and find out why onnxruntime cannot use them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Version = tuple[int, int]
 
 
 def check_provider() -> None:
-    """Load the CUDA libraries that come as wheels. Raise ModelError if this onnxruntime knows no CUDA."""
+    """Load the CUDA libraries that come as wheels. Raise ModelError if this onnxruntime has no CUDA provider."""
     import onnxruntime
 
     if CUDA not in onnxruntime.get_available_providers():
@@ -23,33 +23,33 @@ def check_provider() -> None:
 
 
 def not_started() -> ModelError:
-    """Return the error of a session that is not on the device it was asked to be on, with the likeliest reason."""
+    """Return the error for a session that does not run on CUDA as requested, with the most likely reason."""
     import onnxruntime
 
     driver, wheel = driver_version(), _version(getattr(onnxruntime, "cuda_version", ""))
     if driver is None:
-        return no_cuda(f"there is no NVIDIA driver ({_library()} does not load), which nvidia-smi would show")
+        return no_cuda(f"there is no NVIDIA driver ({_library()} does not load; 'nvidia-smi' would show the driver)")
     if wheel is not None and driver[0] < wheel[0]:
         return ModelError(
-            f"{CUDA} was asked for, but the NVIDIA driver knows CUDA {driver[0]}.{driver[1]} and onnxruntime "
-            f"{onnxruntime.__version__} is made for {wheel[0]}.{wheel[1]}: update the driver, or run 'pip install "
+            f"{CUDA} was asked for, but the NVIDIA driver supports CUDA {driver[0]}.{driver[1]} and onnxruntime "
+            f"{onnxruntime.__version__} needs {wheel[0]}.{wheel[1]}: update the driver, or run 'pip install "
             "scrapy-dripper[gpu-cuda12]' and export the model again with '--cuda 12'"
         )
     return no_cuda("it could not be started")
 
 
 def no_cuda(why: str) -> ModelError:
-    """Return the error that there is no CUDA, and what to do about it."""
-    # onnxruntime itself would go on with the CPU, hundreds of times slower, without a word.
+    """Return the error for missing CUDA, with advice."""
+    # onnxruntime itself would silently continue on the CPU, hundreds of times slower.
     return ModelError(
         f"{CUDA} was asked for, but {why}: run 'pip uninstall onnxruntime onnxruntime-gpu', then 'pip install "
-        f"scrapy-dripper[{GPU_EXTRA}]', and see with 'python -c \"import onnxruntime; onnxruntime.preload_dlls()\"' "
-        "which CUDA library is missing"
+        f"scrapy-dripper[{GPU_EXTRA}]'; 'python -c \"import onnxruntime; onnxruntime.preload_dlls()\"' shows which "
+        "CUDA library is missing"
     )
 
 
 def driver_version() -> Version | None:
-    """Return the newest CUDA that the driver knows, None if there is no driver."""
+    """Return the newest version of CUDA that the driver supports, or None if there is no driver."""
     driver, version = _driver(), ctypes.c_int()
     if driver is None or driver.cuDriverGetVersion(ctypes.byref(version)):
         return None
@@ -57,9 +57,10 @@ def driver_version() -> Version | None:
 
 
 def free_memory() -> int | None:
-    """Return the free bytes of the first CUDA device, by the driver's account; None if it does not say.
+    """Return the free memory of the first CUDA device in bytes, or None if the driver does not report it.
 
-    The driver and not the management library is asked, for it numbers devices as onnxruntime does.
+    This asks the driver instead of the management library (NVML), because the driver numbers devices as onnxruntime
+    does.
     """
     driver = _driver()
     context, free, total = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()

@@ -1,7 +1,7 @@
 """Check the external files from which an ONNX graph loads weights.
 
 onnxruntime opens any file that the graph names; which locations it refuses depends on the release. So the names are
-read from the graph first. This only takes the wire format of protocol buffers
+read from the graph first. This only requires the wire format of protocol buffers
 (https://protobuf.dev/programming-guides/encoding/) and the numbers of some fields of ``onnx.proto``.
 """
 

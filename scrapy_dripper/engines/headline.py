@@ -123,7 +123,7 @@ def headline(page: Page, main: Bools) -> int | None:
     headline is the nearest heading above the first body text that shares its words with a name. An ``h1`` is preferred.
     An ``h1`` with exactly the words of a name may also follow the first lines. Without such a heading, the headline is
     a line above the text that is not a heading but has exactly the words of a name, or the ``h1`` above the text if
-    there is only one. The name of the site and hidden blocks never are the headline.
+    there is only one. The name of the site and hidden blocks are never the headline.
     """
     top, body = _beginning(page, main)
     flags = (page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]).tolist()
@@ -208,7 +208,7 @@ def _title(page: Page) -> str:
 
 
 def _last_part(page: Page, sites: frozenset[str]) -> frozenset[str]:
-    """Return the words of the last part of a title, which usually is the name of the site.
+    """Return the words of the last part of a title, which is usually the name of the site.
 
     Return nothing if it is longer than the first part, or if the first part is the name of the site.
     """

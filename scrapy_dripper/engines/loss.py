@@ -1,4 +1,4 @@
-"""Whether a model still runs at all: asked after some failures in a row, and again after a pause."""
+"""Detect that a model no longer runs at all, by a test after some failures in a row, and recover it after a pause."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from scrapy_dripper.engines.base import EngineError, EngineLostError
 logger = logging.getLogger(__name__)
 
 LOST_AFTER = 3
-"""Failures in a row before a model is tried with what it must be able to do."""
+"""Number of failures in a row after which the model is tested on a page that it must be able to process."""
 RETRY_SECONDS = 30.0
-"""Pause after which a model that was lost is loaded again."""
+"""Seconds after which a lost model is loaded again."""
 
 
 class Model(Protocol):
-    """What may be lost."""
+    """A model that may be lost."""
 
     def smoke(self) -> None:
-        """Run a small pass. Raise what goes wrong."""
+        """Run a small pass. Raise any exception if it fails."""
 
     def release(self) -> None:
-        """Give back memory that only passes need."""
+        """Release memory that only passes need."""
 
     def reload(self) -> None:
-        """Load the model again, after letting go of it. Raise what goes wrong."""
+        """Release the model and load it again. Raise any exception if that fails."""
 
 
 class Loss:
-    """Counts the failures of a model. Belongs to the thread that runs it."""
+    """Counts the failures of a model. Only the thread that runs the model may use it."""
 
     def __init__(self) -> None:
         self._failures, self.again = 0, 0.0
@@ -38,18 +38,18 @@ class Loss:
         """Why the model is lost; empty while it is not."""
 
     def worked(self) -> None:
-        """Take note of a pass that worked."""
+        """Record a successful pass."""
         self._failures = 0
 
     def failed(self, problem: str, model: Model) -> EngineError:
-        """Return the error of a page; after some in a row, find out whether it is the page's or the model's."""
+        """Return the error for a page that failed. After several in a row, test whether the model is lost."""
         self._failures += 1
         if self._failures < LOST_AFTER:
             return EngineError(problem)
         try:
             model.smoke()
         except Exception as error:
-            self.why = f"the model does not run any more ({type(error).__name__}: {error})"
+            self.why = f"the model no longer runs ({type(error).__name__}: {error})"
             self.again = time.monotonic() + RETRY_SECONDS
             model.release()
             return EngineLostError(self.why)
@@ -57,7 +57,7 @@ class Loss:
         return EngineError(problem)
 
     def is_over(self, model: Model) -> bool:
-        """Return True if the model is not lost. One that was lost long enough ago is loaded again for that."""
+        """Return True if the model is not lost. If it was lost long enough ago, try to load it again first."""
         if not self.why:
             return True
         if time.monotonic() < self.again:

@@ -1,4 +1,4 @@
-"""One thread for all passes of a session, whichever thread asks for them."""
+"""Run all passes of a session in the same thread, whichever thread calls."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 
 class OneThread:
-    """Calls functions in a thread of its own, which ends when this is closed or forgotten.
+    """Calls functions in a thread of its own, which ends when this object is closed or garbage-collected.
 
-    On a GPU, onnxruntime keeps its handles and the plans of cuDNN's attention for each thread that has run a session,
-    and makes them anew, a few tenths of a second each, for a thread that comes after it. The thread is a daemon: one
-    that is stuck in a pass does not keep the program from ending.
+    On a GPU, onnxruntime keeps its handles and the plans of cuDNN's attention separately for each thread that runs a
+    session. Creating them for a new thread takes a few tenths of a second. The thread is a daemon, so that a pass that
+    hangs does not keep the program from ending.
     """
 
     def __init__(self) -> None:
@@ -28,12 +28,12 @@ class OneThread:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """End the thread after the calls that it has; closing twice is no error."""
+        """End the thread after the pending calls. Further calls of this method have no effect."""
         with self._lock:
             self._close()
 
     def __call__(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what a function returns in the thread; raise what it raises, and RuntimeError if this is closed."""
+        """Call a function in the thread. Return its result or raise its exception; raise RuntimeError if closed."""
         future: Future[T] = Future()
 
         def call() -> None:
@@ -42,7 +42,7 @@ class OneThread:
             except BaseException as error:
                 future.set_exception(error)
 
-        with self._lock:  # behind the end, nobody would answer
+        with self._lock:  # a call after the end would never be answered
             if not self._close.alive:
                 raise RuntimeError("the model was closed")
             self._calls.put(call)
@@ -52,4 +52,4 @@ class OneThread:
 def _serve(calls: SimpleQueue[Callable[[], None] | None]) -> None:
     while (call := calls.get()) is not None:
         call()
-        del call  # a thread that waits keeps nothing alive
+        del call  # so that the waiting thread keeps no result alive

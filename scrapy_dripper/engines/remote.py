@@ -1,4 +1,4 @@
-"""What a worker and the process that has the model say to each other: numbers there, numbers or errors back."""
+"""Messages between a worker and the model's process: numbers in requests, numbers or errors in answers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from scrapy_dripper.engines.base import EngineError, EngineLostError, OversizeEr
 
 Message = tuple[dict[str, Any], list[bytes]]
 Ask = Callable[[dict[str, Any], list[bytes]], Message]
-"""Ask the model's process."""
+"""Sends a request to the model's process and returns the answer."""
 Say = Callable[[dict[str, Any], list[bytes]], None]
-"""Answer a worker."""
+"""Sends an answer to a worker."""
 _ERRORS = {str(kind.reason): kind for kind in (EngineError, OversizeError, EngineLostError, PrecisionError)}
 
 
 def asked(ask: Ask, parts: Sequence[bytes]) -> Message:
-    """Return what the model's process answers. Raise EngineError, or EngineLostError, if it does not."""
+    """Return the answer of the model's process. Raise EngineError, or EngineLostError, if it failed."""
     header, answered = ask({"say": "label"}, [*parts])
     if "lost" in header:
         raise EngineLostError(str(header["lost"]))
@@ -26,10 +26,10 @@ def asked(ask: Ask, parts: Sequence[bytes]) -> Message:
 
 
 def packed_error(error: EngineError) -> dict[str, Any]:
-    """Return an error as it is sent."""
+    """Return an error as part of a message."""
     return {"error": str(error), "reason": str(error.reason)}
 
 
 def unpacked_error(row: dict[str, Any]) -> EngineError | None:
-    """Return the error that was sent, None if it is none."""
+    """Return the error in a part of a message, or None if there is none."""
     return _ERRORS[row["reason"]](str(row["error"])) if "error" in row else None

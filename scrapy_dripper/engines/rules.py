@@ -1,4 +1,4 @@
-"""Rules of the user's, applied to labels: whatever a model says, these elements are main content, and those are not."""
+"""Apply the user's rules to labels: they decide which elements are main content, whatever the model says."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The elements that a rule selects on a page, as numbers of nodes, and the blocks that it takes."""
+    """The nodes that a rule selects on a page, by number, and the blocks that it applies to."""
 
     rule: Rule
     nodes: list[int]
@@ -25,30 +25,33 @@ class Found:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Marks:
-    """What the rules of a page say of its n blocks."""
+    """The labels that rules give to the n blocks of a page."""
 
     says: npt.NDArray[np.int8]
-    """Shape (n,): 1 where a block is main, -1 where it is not, 0 where no rule says."""
+    """Shape (n,): 1 for main, -1 for not main, 0 if no rule applies."""
     whole: bool = False
-    """True if a rule says what the whole main content is."""
+    """True if a rule selects the whole main content."""
     blocks: Mapping[str, int] | None = None
-    """Blocks that rules of each kind have taken; None if there are no rules for the page."""
+    """Number of blocks that rules of each kind apply to; None if there are no rules for the page."""
 
     def on(self, main: Bools) -> Bools:
-        """Return the labels of an engine with those of the rules in their place, where they say something."""
+        """Return an engine's labels, replaced by those of the rules where a rule applies."""
         labels: Bools = np.where(self.says == 0, main, self.says > 0)
         return labels
 
     def on_result(self, before: Bools, after: Bools) -> Bools:
-        """Return the labels at the end, of what was made of those of :meth:`on`: nothing is added to a whole."""
+        """Return the final labels, given the result of :meth:`on` before and after further processing.
+
+        If a rule selects the whole main content, no block is added to it.
+        """
         return before & after if self.whole else self.on(after)
 
 
 def found(page: Page, rules: Rules | None) -> list[Found]:
-    """Return what each rule of a page's URL selects on it.
+    """Return what each rule for the page's URL selects.
 
-    A rule takes the blocks inside of an element. To keep an element inside of a block is to keep the block; to drop one
-    takes nothing, because the block has other text.
+    A rule applies to the blocks inside an element. If the element is only a part of a block, keeping the element keeps
+    the block, but dropping the element has no effect, because the block has other text.
     """
     own = rules.of(page.url) if rules else []
     if not own:
@@ -61,8 +64,7 @@ def found(page: Page, rules: Rules | None) -> list[Found]:
 def marks(page: Page, rules: Rules | None) -> Marks:
     """Return the labels that rules give.
 
-    Where elements are inside of each other, the innermost one counts; where two rules have the same element, to drop it
-    counts.
+    Of nested elements, the innermost one counts. If rules both keep and drop the same element, it is dropped.
     """
     n = len(page.blocks)
     says = np.zeros(n, dtype=np.int8)
@@ -75,7 +77,7 @@ def marks(page: Page, rules: Rules | None) -> Marks:
         for one in wholes:
             says[one.blocks] = 1
     others = {(node, one.rule.kind == "drop") for one in taken if one.rule.kind != "whole" for node in one.nodes}
-    for node, drop in sorted(others):  # in document order, so that what is inside comes later
+    for node, drop in sorted(others):  # in document order, so that inner elements come later
         says[_inside(page, node, all_of_it=drop)] = -1 if drop else 1
     counts: dict[str, int] = {}
     for one in taken:
@@ -85,18 +87,18 @@ def marks(page: Page, rules: Rules | None) -> Marks:
 
 
 def _blocks(page: Page, nodes: Sequence[int], *, all_of_it: bool) -> list[int]:
-    """Return the blocks inside of any of some nodes, which are in document order."""
+    """Return the blocks inside any of the nodes, which are in document order."""
     taken: set[int] = set()
     done = 0
     for node in nodes:
-        if node >= done:  # it is not in the one before
+        if node >= done:  # not inside the previous one
             done = int(page.tree.end[node])
             taken.update(_inside(page, node, all_of_it=all_of_it).tolist())
     return sorted(taken)
 
 
 def _inside(page: Page, node: int, *, all_of_it: bool) -> npt.NDArray[np.int64]:
-    """Return the blocks of a node; with ``all_of_it``, those that have nothing outside of it."""
+    """Return the blocks of a node or, with ``all_of_it``, only the blocks that are entirely inside it."""
     tree, context = page.tree, page.blocks.context
     start, end = int(tree.block_start[node]), int(tree.block_end[node])
     blocks = np.arange(start, end)

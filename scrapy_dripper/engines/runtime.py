@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
 GPU_EXTRA = "gpu" if sys.version_info >= (3, 11) else "gpu-cuda12"
-"""The extra that has onnxruntime-gpu for this Python: pip installs nothing for the other one, and does not say so."""
+"""The extra with onnxruntime-gpu for this version of Python. For the other extra, pip silently installs nothing."""
 
 _sessions: WeakValueDictionary[Hashable, InferenceSession] = WeakValueDictionary()
 

@@ -1,4 +1,4 @@
-"""The onnxruntime session of a prepared graph: on the device that was asked for, or an error that says what to do."""
+"""Open the onnxruntime session of a prepared graph on the requested device."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 from scrapy_dripper.engines import cuda
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.runtime import check_runtime
+from scrapy_dripper.machine import free_memory
 
 if TYPE_CHECKING:
     import onnxruntime
 
 CPU = "CPUExecutionProvider"
 CUDA_SHARE, CPU_SHARE = 0.85, 0.5
-"""Shares of the free memory that an engine takes: a GPU is its own, the machine's memory is the crawl's too."""
-UNKNOWN_MEMORY = 2 << 30  # bytes, where the system does not say how much is free
+"""Shares of the free memory that an engine may use. It shares the machine's memory with the crawl, but not a GPU's."""
+UNKNOWN_MEMORY = 2 << 30
+"""Bytes that count as free if the system does not report its free memory."""
 _NO_MEMORY = ("allocate memory", "out of memory", "bad allocation", "bad_alloc", "ALLOC_FAILED")
 
 
@@ -24,27 +26,28 @@ class Graph(Protocol):
 
     @property
     def folder(self) -> Path:
-        """The folder."""
+        """The prepared folder."""
 
     @property
     def graph(self) -> Path:
-        """The file."""
+        """The file of the graph."""
 
     @property
     def device(self) -> str:
-        """What it was made for: ``cuda`` or ``cpu``."""
+        """The device that it was exported for: ``cuda`` or ``cpu``."""
 
     @property
     def runtime(self) -> str:
-        """The oldest onnxruntime that has what it is made of, as ``1.28``."""
+        """The oldest version of onnxruntime that supports all its operators, such as ``1.28``."""
 
 
 def open_graph(
     made: Graph, device: str, threads: int, who: str, settings: dict[str, str] | None = None
 ) -> onnxruntime.InferenceSession:
-    """Return a session on the device that was asked for: ``cpu``, ``cuda`` or ``auto``, the one of the folder.
+    """Return a session on a device: ``cpu``, ``cuda``, or ``auto`` for the device that the graph was exported for.
 
-    ``settings`` are options of the CUDA provider. Raise :exc:`ModelError` if it would run anywhere else, or not at all.
+    ``settings`` are options of the CUDA provider. Raise :exc:`ModelError` if the session would run on another device or
+    cannot be created.
     """
     check_runtime(who)
     import onnxruntime
@@ -59,15 +62,15 @@ def open_graph(
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.enable_mem_pattern = False  # nearly every pass has a shape of its own: a pattern would be kept for each
-    options.log_severity_level = 4  # what goes wrong in a pass is an exception, and some are expected
+    options.enable_mem_pattern = False  # a pattern would be kept for each shape, and nearly every pass has a new one
+    options.log_severity_level = 4  # failures also raise exceptions, and some are expected
     providers: list[Any] = [CPU]
     if device == "cuda":
         cuda.check_provider()
         providers = [(cuda.CUDA, {"arena_extend_strategy": "kSameAsRequested", **(settings or {})}), CPU]
     try:
         session = onnxruntime.InferenceSession(str(made.graph), options, providers=providers)
-    except Exception as error:  # onnxruntime raises types of its own for every kind of damage
+    except Exception as error:  # onnxruntime has its own exception types
         if is_no_memory(error):
             raise no_room(made, error) from None
         raise ModelError(
@@ -79,46 +82,33 @@ def open_graph(
 
 
 def is_no_memory(error: Exception) -> bool:
-    """Return True if an error of onnxruntime's says that there is no memory. It has no type for that."""
+    """Return True if an error means that there is not enough memory. onnxruntime has no exception type for that."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
 
 
 def no_room(made: Graph, error: Exception) -> ModelError:
-    """Return the error of a model that does not fit into the memory that is free."""
+    """Return the error for a model that does not fit into the free memory."""
     free = free_bytes(made.device)
     known = "" if free is None else f"; {free / (1 << 30):.1f} GiB are free now"
     return ModelError(
-        f"The model in {made.folder} does not fit into the memory of its device ({error}){known}: end what else uses "
-        "it ('nvidia-smi' shows that of a GPU), or take a larger device"
+        f"The model in {made.folder} does not fit into the memory of its device ({error}){known}: stop other programs "
+        "that use it ('nvidia-smi' lists those on a GPU), or use a larger device"
     )
 
 
 def usable_memory(device: str) -> float:
-    """Return the bytes of a device's memory that an engine may take."""
+    """Return how many bytes of a device's memory an engine may use."""
     free = free_bytes(device)
     return (CUDA_SHARE if device == "cuda" else CPU_SHARE) * (UNKNOWN_MEMORY if free is None else free)
 
 
 def free_bytes(device: str) -> int | None:
-    """Return the free bytes of a device's memory, None if that is not known."""
+    """Return how many bytes of a device's memory are free, or None if that is unknown."""
     return cuda.free_memory() if device == "cuda" else free_memory()
 
 
-def free_memory() -> int | None:
-    """Return the bytes of memory that this process can still have, as Linux says; None if that is not known."""
-    found = []
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        found += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
-        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-        found += [int(limit)] if limit != "max" else []
-    except (OSError, ValueError):
-        pass
-    return min(found, default=None)
-
-
 def _check_version(made: Graph, installed: str) -> None:
-    """Raise ModelError if this onnxruntime is older than the graph needs: its own message would not say so."""
+    """Raise ModelError if onnxruntime is too old for the graph. Its own message would not say so."""
     package = {"cuda": "onnxruntime-gpu", "cpu": "onnxruntime"}[made.device]
     if _numbers(installed) < _numbers(made.runtime):
         older = " or, if the driver is for CUDA 12, export the model again with '--cuda 12'"

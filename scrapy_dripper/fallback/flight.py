@@ -1,7 +1,7 @@
-"""Read the state of Next.js's app router: a stream of rows, cut into strings that scripts push (React's "Flight").
+"""Read the state of Next.js's app router: React's "Flight" stream of rows, which scripts push in pieces.
 
-A row is ``ID:JSON`` and a line feed, with a capital letter before the JSON if it is not plain data. A long text has a
-row of its own, ``ID:TLENGTH,TEXT``, with its length in bytes, and is referred to as ``"$ID"``. Source: React's
+A row is ``ID:JSON`` and a line feed. A capital letter before the JSON marks rows that are not plain data. A long text
+has its own row, ``ID:TLENGTH,TEXT``, with its length in bytes. Other rows refer to it as ``"$ID"``. Source: React's
 ``ReactFlightClient``, Next.js's ``app-render``.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 MOST_VALUES = 200_000
-"""Values of the rows that are looked at for references to texts."""
+"""Maximum number of values that are searched for references to texts."""
 MOST_ROWS = 20_000
 
 _push = re.compile(r"\s{0,99}(?:self|window)\.__next_f\.push\(").match
@@ -21,9 +21,9 @@ _row = re.compile(rb"([0-9a-f]{1,8}):(?:T([0-9a-f]{1,8}),)?").match
 
 
 def flight(scripts: Iterable[str]) -> list[Any]:
-    """Return the plain values of the rows that scripts push, with texts in place of references to them.
+    """Return the plain values of the rows that scripts push, with references replaced by their texts.
 
-    Scripts that push nothing, and rows that are not JSON, are passed over. Takes linear time.
+    Scripts that push nothing, and rows that are not JSON, are skipped. Takes linear time.
     """
     data = "".join(map(_pushed, scripts)).encode("utf-8", "replace")
     values: list[Any] = []
@@ -67,7 +67,7 @@ def _loaded(row: bytes) -> list[Any]:
 
 
 def _refer(values: list[Any], texts: dict[str, str]) -> None:
-    """Replace references by the texts that they mean, in place."""
+    """Replace references by their texts, in place."""
     todo: list[Any] = [values]
     left = MOST_VALUES
     while todo and left > 0:

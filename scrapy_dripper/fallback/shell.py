@@ -1,4 +1,4 @@
-"""Shells, which are pages that are almost empty until a script has filled them, and the articles in their data.
+"""Detect shells, which are pages that are almost empty until a script fills them, and read the articles in their data.
 
 An article is read from the document itself: from ``articleBody`` in its JSON-LD (schema.org), or from the state from
 which Next.js, Nuxt and Remix render. No script runs.

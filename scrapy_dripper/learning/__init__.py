@@ -1,1 +1,1 @@
-"""Learn from a user's corrections: from corrected pages to a model that errs less on the sites of these pages."""
+"""Learn from pages that a user has corrected, to improve the model on the sites of these pages."""

@@ -1,4 +1,4 @@
-"""Corrected pages: which blocks are main content, by the labels of a person or by the text that is."""
+"""Corrected pages, whose main blocks are known from a person's labels or from the true text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scrapy_dripper.output.text import text
 from scrapy_dripper.page import PageError
 from scrapy_dripper.rules import hosts_of
 
-NO_URL = "its URL is unknown, and so is its site: give it with --url when the page is inspected or annotated"
+NO_URL = "its URL is unknown, and so is its site: set it with --url when you inspect or annotate the page"
 
 
 class CorrectionError(ValueError):
@@ -28,10 +28,10 @@ class CorrectionError(ValueError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Correction:
-    """A page of n blocks and what is main content of it."""
+    """A page of n blocks with its right labels and its true main content."""
 
     name: str
-    """What messages call it."""
+    """Name of the page in messages."""
     sha256: str
     """Hash of the page's bytes."""
     document: Document
@@ -40,7 +40,7 @@ class Correction:
     main: npt.NDArray[np.bool_]
     """The right labels, shape (n,)."""
     trust: npt.NDArray[np.float64]
-    """How sure each label is, 0 to 1, shape (n,)."""
+    """How reliable each label is, 0 to 1, shape (n,)."""
     truth: str
     """The main content as text."""
     title: str
@@ -61,9 +61,9 @@ def of_record(record: Record, page: Sheet) -> Correction:
 
 
 def of_sample(sample: Sample) -> Correction:
-    """Return the correction of a page of a folder: by its labels if ``annotate`` wrote it, else by its true text.
+    """Return the correction of a page in a folder, by its labels if ``annotate`` wrote it, or else by its true text.
 
-    Raise :exc:`CorrectionError` if the labels are not those of the page's blocks, the page has none, or its URL is
+    Raise :exc:`CorrectionError` if the labels do not fit the page's blocks, the page has no blocks, or its URL is
     unknown.
     """
     try:
@@ -74,7 +74,7 @@ def of_sample(sample: Sample) -> Correction:
         try:
             record = Record.of(sample.annotation)
         except ValueError as error:
-            raise CorrectionError(f"its 'annotation' is not one: expected {error}; export the labels again") from None
+            raise CorrectionError(f"its 'annotation' is invalid: expected {error}; export the labels again") from None
         return of_record(replace(record, url=page.url), page)
     found = align(page.page.blocks.text, sample.truth)
     trust = found.weight
@@ -87,9 +87,9 @@ def of_sample(sample: Sample) -> Correction:
 
 
 def by_site(corrections: Iterable[Correction]) -> dict[str, list[Correction]]:
-    """Return corrections by site, in an order that does not depend on theirs.
+    """Return corrections by site, in an order that does not depend on the order of the argument.
 
-    The site of a host is the widest domain around it that is the host of a correction as well.
+    The site of a host is the host itself, or the topmost domain above it that is also the host of a correction.
     """
     every = sorted(corrections, key=lambda one: one.sha256)
     known = {one.host for one in every}

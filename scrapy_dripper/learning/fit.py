@@ -1,8 +1,8 @@
 """Fit the weights of a site to its corrected pages: a regularised logistic regression on top of the model.
 
-The model's log-odds, or what counts of them, are the offset, so that weights only say where it errs. Newton's method
-finds them, with conjugate gradients for each step; the loss is strictly convex, so that the same pages always give the
-same weights.
+The offset is the model's log-odds, reduced by a factor, so the weights only learn where the model is wrong. They are
+found by Newton's method, with conjugate gradients for each step. The loss is strictly convex, so the same pages always
+give the same weights.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from scrapy_dripper.learning.corrections import Correction
 from scrapy_dripper.page.page import Page
 
 PAGE = 20.0
-"""Weight of a page: how many of its blocks would outweigh the wish for small weights, as if all were equal."""
-_HEAVIEST = 2.0  # of a block for its words, in units of its page's main content
+"""Total weight of the blocks of a page in the loss, to which the regularisation adds half the squared weights."""
+_HEAVIEST = 2.0  # the largest weight of a block for its words, as a multiple of the page's main content
 _STEPS, _INNER = 30, 100
 _GAIN, _GRADIENT, _RESIDUAL = 1e-9, 1e-5, 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lesson:
-    """A corrected page of n blocks, as numbers."""
+    """The training data of a corrected page of n blocks."""
 
     places: Places
     odds: Doubles
-    """What counts of the model's answer, as log-odds, shape (n,)."""
+    """The reduced log-odds of the model, shape (n,)."""
     main: npt.NDArray[np.float64]
     """The right labels, 0 or 1, shape (n,)."""
     weight: Doubles
-    """Shape (n,), with the sum :data:`PAGE`."""
+    """The weight of each block, shape (n,). The sum is :data:`PAGE`."""
 
     @classmethod
     def of(cls, correction: Correction, page: Page, model: Model, vocabulary: Vocabulary) -> Lesson:
-        """Return the lesson of a page, and add its names to the vocabulary of its site.
+        """Return the training data of a page, and add its names to the vocabulary of its site.
 
-        Long blocks count more, as they do for the word F1, but only by the root of it.
+        Long blocks count more, as in the word F1, but only with the square root of their length.
         """
         batch = features([page])
         words = batch.size.astype(np.float64)
@@ -58,7 +58,7 @@ class Lesson:
 
 
 def fit(lessons: Sequence[Lesson], vocabulary: Vocabulary) -> Site:
-    """Return what the pages of a site teach. Time is linear in the pages."""
+    """Return the weights that fit the pages of a site. Takes time linear in the size of the pages."""
     places = Places.joined([one.places for one in lessons])
     odds, main, weight = (
         np.concatenate([getattr(one, name) for one in lessons]) for name in ("odds", "main", "weight")

@@ -1,4 +1,4 @@
-"""Write a model folder: that of the base, with what was learnt beside its graphs."""
+"""Write a model folder: the graphs of the base model, with the learnt weights beside them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from scrapy_dripper.learning.corrections import Correction
 from scrapy_dripper.learning.learn import LEAST, Gain
 
 NOTES = "learnt"
-"""Key of the manifest: what was learnt, from how many pages, and what it gained."""
+"""Key of the manifest for the learnt sites, the number of pages, and the gain."""
 CORRECTIONS = "corrections"
-"""Name of the corrected pages among the sets of pages that a model has learnt from."""
+"""Name of the set of corrected pages in the manifest's list of training pages."""
 CARD = "README.md"
 _BEGIN, _END = "<!-- learnt -->\n", "<!-- end of learnt -->\n"
 
 _CARD = """\
 # Model card: tagger, with a user's corrections
 
-The model that is described below, and for {count} a sum of weights on top of its log-odds, which `scrapy-dripper learn`
-fitted to {pages} corrected pages. Pages of other sites have the same probabilities as without. Of the elements around a
-block it knows their tags, classes and ids; it holds no text of pages.
+This is the model that is described below, with additional weights for {count}. `scrapy-dripper learn` fitted the
+weights to {pages} corrected pages. They are added to the model's log-odds. Pages of other sites have the same
+probabilities as before. The weights depend on the tags, classes and ids of the elements around a block. They hold no
+text of pages.
 
-Word F1 on pages that were held out: by the model as it was, and by weights that were fitted to the other pages of the
-site. Sites that are left as they were did not gain, or have a single page. Of those that are unsure, the held pages did
-not gain, but may by chance.
+The table shows the word F1 on held-out pages, by the model as it was, and with weights that were fitted to the other
+pages of the site. Sites that are left as they were did not gain, or have a single page. "Unsure" means that
+the held-out pages did not gain, but that this may be by chance.
 
 {table}
 
@@ -41,9 +42,9 @@ not gain, but may by chance.
 
 
 def total(gains: Sequence[Gain]) -> tuple[float, float, Interval] | None:
-    """Return the word F1 before and after over all held pages, and the difference with its 95 % interval.
+    """Return the word F1 before and after over all held-out pages, and the 95 % interval of the difference.
 
-    A site that is not learnt stays as it was. None if no page was held out.
+    Sites that are not learnt count as unchanged. Return None if no page was held out.
     """
     pairs = [
         (old, new if gain.learnt else old)
@@ -73,7 +74,7 @@ def rows(gains: Sequence[Gain]) -> tuple[list[str], list[list[str]]]:
 def write(
     folder: Path, base: Path, sites: Mapping[str, Site], gains: Sequence[Gain], corrections: Sequence[Correction]
 ) -> None:
-    """Write the folder of a model that has learnt about sites; what the base knows of other sites stays.
+    """Write the folder of a model with the weights of sites. Weights of the base for other sites are kept.
 
     The same base and corrections give the same bytes. Raise OSError if a file cannot be written.
     """
@@ -81,7 +82,7 @@ def write(
     known = Model(base).learnt
     learnt = Learnt({**(known.sites if known else {}), **sites})
     about = (base / CARD).read_text(encoding="utf-8") if (base / CARD).is_file() else ""
-    about = about.partition(_END)[2] or about  # the card of a base that has learnt too
+    about = about.partition(_END)[2] or about  # the base may itself have learnt weights
     folder.mkdir(parents=True, exist_ok=True)
     for name in GRAPHS:
         if not (folder / name).exists() or not (folder / name).samefile(base / name):
@@ -114,9 +115,9 @@ def write(
 
 
 def trained_on(base: Path) -> set[str]:
-    """Return the SHA-256 of the pages that the graphs of a model were trained on, as its manifest lists them.
+    """Return the SHA-256 of the pages that the graphs of a model were trained on, as listed in its manifest.
 
-    Corrections of the base are not among them: they are not in its graphs.
+    Corrections of the base are not included, because its graphs were not trained on them.
     """
     sets = _manifest(base).get(TRAINING_PAGES)
     lists = [pages for name, pages in sets.items() if name != CORRECTIONS] if isinstance(sets, dict) else []
@@ -124,7 +125,7 @@ def trained_on(base: Path) -> set[str]:
 
 
 def is_ours(folder: Path) -> bool:
-    """Return True if a folder is the work of :func:`write`, which may be written again."""
+    """Return True if a folder was written by :func:`write`, so that it may be overwritten."""
     return (folder / MANIFEST).is_file() and isinstance(_manifest(folder).get(NOTES), dict)
 
 

@@ -1,9 +1,9 @@
-"""Learn site by site, and tell by pages held out what each site gained.
+"""Learn the weights of each site, and measure its gain by cross-validation.
 
-Of a site's pages, one fold at a time is held out: the weights are fitted to the others, and the held pages are
-extracted with them, the whole way from bytes to text. A site is left as it was if its held pages say, with a standard
-error in its favour, that it does not gain: by few pages it is hard to tell, and weights from all of them are better
-than those that were measured.
+One fold of a site's pages at a time is held out. The weights are fitted to the other pages, and the held-out pages are
+extracted with them from bytes to text. A site is left as it was if its gain plus a standard error is still too small.
+The standard error is added because few pages say little, and because the weights from all pages are better than those
+that were measured.
 """
 
 from __future__ import annotations
@@ -25,30 +25,29 @@ from scrapy_dripper.learning.fit import Lesson, fit
 from scrapy_dripper.page import read
 
 FOLDS = 5
-"""Default number of folds; a site of fewer pages has as many as pages."""
+"""Default number of folds. A site with fewer pages has one fold for each page."""
 LEAST = 0.005
-"""Gain in word F1 from which a site is worth to be learnt."""
+"""Minimum gain in word F1 for a site to be learnt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What a site gained: the word F1 of each of its pages by the model as it was, and by one that learnt from the
-    other pages only."""
+    """The gain of a site: the word F1 of each of its pages before, and with weights fitted to the other pages."""
 
     site: str
     before: tuple[float, ...]
     after: tuple[float, ...]
-    """Empty if the site has one page, of which nothing can be held out."""
+    """Empty if the site has a single page, because it cannot be held out."""
     learnt: bool
 
     @property
     def mean(self) -> float:
-        """The mean gain of the held pages, 0 if there are none."""
+        """The mean gain of the held-out pages, 0 if there are none."""
         return (sum(self.after) - sum(self.before)) / len(self.after) if self.after else 0.0
 
     @property
     def error(self) -> float:
-        """The standard error of the mean gain, 0 if there are no held pages."""
+        """The standard error of the mean gain, 0 if there are no held-out pages."""
         if len(self.after) < 2:
             return 0.0
         changes = [new - old for old, new in zip(self.before, self.after, strict=True)]
@@ -63,10 +62,10 @@ def learn(
     every: bool = False,
     done: Callable[[int], object] | None = None,
 ) -> tuple[dict[str, Site], list[Gain]]:
-    """Return what was learnt about the sites that gained, and the gains of all sites.
+    """Return the weights of the sites that gained, and the gains of all sites.
 
-    With ``every``, sites that did not gain, or could not be measured, are learnt too. ``done`` is called with the
-    number of pages of each site that is done. Raise ValueError if ``folds`` is less than 2.
+    With ``every``, sites that did not gain or could not be measured are also learnt. ``done`` is called after each site
+    with the number of its pages. Raise ValueError if ``folds`` is less than 2.
     """
     if folds < 2:
         raise ValueError(f"folds must be at least 2 (got {folds})")
@@ -93,7 +92,7 @@ def learn(
 
 
 def _f1(pages: Sequence[Correction], model: Model, learnt: Learnt) -> list[float]:
-    """Return the word F1 of the extraction of pages; headlines are neutral."""
+    """Return the word F1 of each page's extraction. Headlines are neutral."""
     extractor = Extractor(Config(), engine=Tagger(model, learnt))
     found = extractor.extract([one.document for one in pages])
     return [

@@ -1,4 +1,4 @@
-"""What a page says about itself, from its parsed tree: meta elements, JSON-LD, microdata, bylines and dates."""
+"""Read the metadata of a page from its parsed tree: meta elements, JSON-LD, microdata, bylines and dates."""
 
 from scrapy_dripper.metadata.read import read_metadata
 from scrapy_dripper.metadata.tree import base_url

@@ -1,7 +1,7 @@
 """Convert the dates on pages to ISO 8601.
 
 Dates for machines are in ISO 8601 or RFC 5322. Written dates are read with the month names of 16 languages. Libraries
-that guess the language of each text, such as dateparser, take milliseconds for each.
+that guess the language, such as dateparser, take milliseconds for each text.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ BEFORE, BEHIND = 30, 200
 LONGEST_LINE = 60
 """Maximum length of such a text, in characters."""
 MOST_DRAFTED = 90
-"""Number of days before its publication in which a page may have been changed last, as a draft."""
+"""Maximum number of days between the last change of a draft and its publication."""
 
 # Names of meta elements, in lower case.
 _PUBLISHED = (

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 MOST_CHARS = 500
 """Maximum length of a title, in characters."""
 SHARED = 0.5
-"""Minimum share of common words between a heading and a name of the page if the heading is the headline."""
+"""Minimum share of words that the headline has in common with a name of the page."""
 
 _words = re.compile(r"\w+").findall
 _separator = re.compile(r"\s{1,3}(?:[|»«·•:~/\\>]|::|-{1,3}|–|—|―)\s{1,3}|\s?\|\s?|:\s{1,3}").split

@@ -1,4 +1,4 @@
-"""Absolute URLs in Main-HTML, for who stores it away from its page."""
+"""Make the URLs in Main-HTML absolute, so that it can be stored away from its page."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from scrapy_dripper.output.urls import resolver
 
 _ATTRIBUTES = URL_ATTRIBUTES | {"data-src"}
 _candidates = re.compile(r"(?:^|(?<=,))(\s*)(\S+)").sub
-"""URLs of a ``srcset`` (HTML standard, 4.8.4.2.1): each ends at white space, or before commas in front of it."""
+"""Matches the URLs of a ``srcset`` (HTML standard, 4.8.4.2.1). A URL ends at white space, or at commas before it."""
 
 
 def make_absolute(tree: etree._Element, base_url: str, growth: int = UNBOUNDED) -> None:
-    """Make the URLs of a tree absolute, in place; those that lead to a place in the page itself stay.
+    """Make the URLs of a tree absolute, in place. Links within the page (``#...``) stay unchanged.
 
-    ``growth`` is how many characters they may add; where they would add more, the others stay as they are.
+    ``growth`` limits the characters that this adds in total. Once it is used up, URLs are not changed.
     """
     resolve = resolver(base_url, growth)
     for element in tree.iter(etree.Element):

@@ -1,4 +1,4 @@
-"""Bytes to a page: find the charset, parse, cut into blocks."""
+"""Turn a document into a page: decode it, parse it, and cut it into blocks."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ logger = logging.getLogger(__name__)
 
 
 def plant(document: Document, config: Config, profile: str = "native", flat: bool = False) -> tuple[HtmlElement, bool]:
-    """Return the tree of a document within the limits of the configuration, and True if that is its first part only.
+    """Return the tree of a document within the limits of the configuration, and True if the limits cut it off.
 
-    With ``flat``, what is nested deep comes out side by side. Raise :exc:`PageError` where there is no such tree.
+    With ``flat``, deeply nested elements become siblings. Raise :exc:`PageError` if the document cannot be parsed or
+    exceeds a limit.
     """
     html = document.html
     text = html if isinstance(html, str) else decode_html(html, document.charset)
@@ -37,10 +38,10 @@ def plant(document: Document, config: Config, profile: str = "native", flat: boo
 
 
 def read(document: Document, config: Config, profile: str = "native", engine_limit: int | None = None) -> Page:
-    """Return the page of a document, cut by a profile. Raise :exc:`PageError` with the reason why there is none.
+    """Return the page of a document, cut by a profile. Raise :exc:`PageError` with the reason if that is not possible.
 
-    ``engine_limit`` is the number of blocks that the engine accepts, where that is limited.
-    A page without visible text is one only if it has formulas, which scripts would show. It has no blocks then.
+    ``engine_limit`` is the maximum number of blocks that the engine accepts, or None for no limit. A document without
+    visible text is an error unless it has formulas that scripts would show. Its page then has no blocks.
     """
     size = len(document.html)
     truncate = config.oversize == "truncate"
@@ -79,16 +80,16 @@ def read(document: Document, config: Config, profile: str = "native", engine_lim
 
 
 def metadata_of(root: HtmlElement, url: str) -> Metadata:
-    """Return the metadata of a tree that has not been cut. Never raises: what cannot be read is None."""
+    """Return the metadata of a tree that has not been cut. Never raises: values that cannot be read are None."""
     try:
         return read_metadata(root, url)
-    except Exception:  # the page is no worse off than without
+    except Exception:  # metadata is optional, so a page must not fail because of it
         logger.debug("no metadata of %(url)s", {"url": url}, exc_info=True)
         return Metadata()
 
 
 def _has_formula(page: Page) -> bool:
-    """Return True if there is a formula without text in a page: drawn, or in a script, of which there are others."""
+    """Return True if a page has a formula that is drawn or in a script. Not every script is a formula."""
     scripts = (node.get("type") or "" for node in page.tree.nodes if node.tag == "script")
     return any(kind.strip().lower().startswith("math/") for kind in scripts) or any(
         node.tag == "mjx-container" for node in page.tree.nodes

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 CUT = 1
-"""Version of the rules by which this module cuts, which a model's manifest names. Raise it with a change of the blocks
-for which models have to be trained anew; ``tests/page/test_cut.py`` notices such a change."""
+"""Version of the rules in this module. The manifest of a model names the version that it was trained with. Increase it
+with any change of the blocks that makes trained models unusable. ``tests/page/test_cut.py`` detects such changes."""
 
 MAX_CELL_CHARS = 400
 """A table with a longer cell, or a list with a longer item, counts as layout and is split into several blocks."""
@@ -68,7 +68,7 @@ def cut(root: HtmlElement, url: str = "") -> Page:
     for element in unseen:
         if element.tag == "iframe":  # its content is for browsers without frames
             element.text = None
-    for player in root.iter("video", "audio"):  # all but its sources is for browsers that cannot play it
+    for player in root.iter("video", "audio"):  # other content is for browsers that cannot play it
         player.text = None
         for child in list(player):
             child.tail = None
@@ -78,7 +78,7 @@ def cut(root: HtmlElement, url: str = "") -> Page:
 
 
 def _drawn(elements: list[HtmlElement]) -> set[HtmlElement]:
-    """Return the pictures of formulas that MathJax has only drawn, without MathML beside them."""
+    """Return the SVG images of formulas that MathJax has drawn without adding MathML."""
     only_drawn: dict[HtmlElement, bool] = {}
     drawn = set()
     for element in elements:

@@ -1,8 +1,8 @@
-"""The text of documents, by charset. Crawls use this as well: Scrapy would decode ``response.text`` in their process.
+"""Decode documents to text. Crawls use this as well, because Scrapy would decode ``response.text`` in their process.
 
 Encodings are tried in this order: byte order mark, strict UTF-8, UTF-8 with a few broken characters, the charset of the
-header, the one of a ``<meta>`` or XML declaration, a statistical detector. UTF-8 comes before the declared charsets:
-they are wrong more often than text in another encoding happens to be valid UTF-8.
+header, the one of a ``<meta>`` or XML declaration, a statistical detector. UTF-8 comes before the declared charsets,
+because declarations are often wrong, and text in another encoding is rarely valid UTF-8.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def math_settings(elements: Iterable[HtmlElement]) -> tuple[str, ...]:
 
 
 def about(elements: Iterable[HtmlElement]) -> About:
-    """Return the facts about the page that the scripts and ``meta`` elements among these give."""
+    """Return the facts about the page from its scripts and ``meta`` elements. Other elements are ignored."""
     types: set[str] = set()
     kind, description, dated, script_chars = "", 0, False, 0
     headlines: dict[str, None] = {}  # ordered sets

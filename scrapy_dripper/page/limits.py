@@ -20,7 +20,7 @@ _NO_TEXT = frozenset(UNSEEN)
 
 
 def enforce(root: HtmlElement, source: str, config: Config) -> bool:
-    """Enforce the limits of the configuration on a tree, which was parsed from ``source``.
+    """Enforce the limits of the configuration on a tree that was parsed from ``source``.
 
     If the tree exceeds a limit, raise :exc:`PageError` with reason ``oversize``. With ``oversize="truncate"``, cut the
     tree off instead and return True.

@@ -77,7 +77,7 @@ def parse(text: str, *, flat: bool = False, depth: int = MAX_DEPTH, streamed: bo
     data = text.encode("utf-8", "replace")  # lone surrogates
     if b"\0" in data:
         data = data.replace(b"\0", b"")  # as browsers do in text
-    streamed = streamed and not flat and has_parts(data)  # a part can be as deep as a page
+    streamed = streamed and not flat and has_parts(data)  # moving a deep part would make a flat tree deep again
     if streamed:
         data = mark(data)
     root = None if flat or has_attribute_run(data) else _tree(data)

@@ -60,7 +60,7 @@ def recover(data: bytes, depth: int = MAX_DEPTH) -> HtmlElement:
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True, recover=True, no_network=True, target=cast(Any, builder))
     start = steps = 0
     while start < len(data):
-        # The parser compares an unmatched end tag with every open element. The deeper the tree, the smaller the bite.
+        # The parser compares an unmatched end tag with every open element, so it gets smaller pieces of deeper trees.
         bite = data[start : start + max(1_024, min(65_536, 2**28 // (builder.depth + 1)))]
         ended = builder.ended
         parser.feed(bite)

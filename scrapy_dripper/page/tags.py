@@ -44,7 +44,8 @@ INLINE = (
 MEDIA = ("img", "picture", "source", "video", "audio", "track", "image")
 
 TAGS: dict[str, int] = {tag: i for i, tag in enumerate((*BLOCKS, *INLINE, "br", *MEDIA), start=1)}
-"""Tags and their numbers, from 1; 0 is any other tag. The order is part of the tagger's feature schema: append only."""
+"""Tags and their numbers, from 1; 0 is any other tag. The order is part of the tagger's feature schema, so only append
+to it."""
 
 SILENT = frozenset({"script", "iframe", "amp-mathml"})
 """Tags without text that can still be content: formulas and players. They do not affect the blocks."""

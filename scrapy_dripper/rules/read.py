@@ -1,4 +1,4 @@
-"""Rules from a dict, or a file of TOML or JSON, checked one by one."""
+"""Read rules from a dict, or from a TOML or JSON file, and check them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS = ("whole", "keep", "drop")
 MOST = 10_000
 """Maximum number of rules."""
 MOST_OUTSIDE, LONGEST_OUTSIDE = 20, 1_000
-"""Maximum number of rules of a request, which may come from outside, and of characters of all their selectors."""
+"""Maximum number of rules in a request, and of characters of all their selectors. They may come from outside."""
 LARGEST = 4_000_000
 """Maximum size of a file, in bytes."""
 
@@ -25,6 +25,7 @@ _name = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*").fullmatch
 _ipv6 = re.compile(r"\[[0-9a-f:.]+\]", re.I).fullmatch
 _port = re.compile(r":\d*$").sub
 WANTED = 'a dict, or a TOML or JSON file, such as {"example.com": {"drop": [".related"]}}'
+"""What rules may be given as. It is the whole message about a value that is neither."""
 
 
 class RuleError(ValueError):
@@ -35,8 +36,8 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
     """Return rules in the order in which they are written. Raise :exc:`RuleError` if one of them is wrong.
 
     ``value`` is a dict that maps patterns to the selectors of each kind, the path of a file with such a dict, or rules
-    as triples. With ``outside``, they come with a request: they must be few and short, and in CSS, which takes linear
-    time.
+    as triples. With ``outside``, they come from a request. They must then be few and short, and in CSS, which takes
+    linear time.
     """
     if type(value) is Rules:
         return value
@@ -51,7 +52,7 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
     rules: list[Rule] = []
     for pattern, kind, selector in triples:
         if len(rules) >= (MOST_OUTSIDE if outside else MOST):
-            raise RuleError(f"rules, at most {MOST_OUTSIDE if outside else MOST:,} of them")
+            raise RuleError(f"rules, at most {MOST_OUTSIDE if outside else MOST:,} of them (got more)")
         rules.append(_rule(pattern, kind, selector, outside))
         if outside and sum(len(rule.selector) for rule in rules) > LONGEST_OUTSIDE:
             raise RuleError(f"rules with selectors of at most {LONGEST_OUTSIDE:,} characters in all")
@@ -75,11 +76,11 @@ def _loaded(path: Path) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON. Raise ValueError if it has a key twice, because Python would drop one silently."""
+    """Return a JSON object. Raise ValueError for a duplicate key, because Python would silently drop a value."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"the key {_shown(key)} is there twice")
+            raise ValueError(f"the key {_shown(key)} occurs twice")
         found[key] = value
     return found
 
@@ -136,8 +137,8 @@ def _pattern(pattern: Any) -> str:
         if same == EVERY or _name(same) or _ipv6(host):
             return same + slash + same_path(path)
     raise RuleError(
-        f"rules for hosts ('example.com'), for paths of one ('example.com/news/*') or for all pages ('*'); got "
-        f"{_shown(pattern)}"
+        f"rules for hosts ('example.com'), for paths on a host ('example.com/news/*') or for all pages ('*') (got "
+        f"{_shown(pattern)})"
     )
 
 

@@ -1,4 +1,4 @@
-"""Rules by the URLs of pages."""
+"""Look up rules by the URLs of pages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def host_of(pattern: str) -> str:
 
 
 def hosts_of(url: str) -> list[str]:
-    """Return the host of a URL, without ``www.``, and the domains above it, upwards; none if the URL has no host."""
+    """Return the host of a URL without ``www.``, followed by the domains above it; nothing if the URL has no host."""
     return _upwards(_parts(url)[0])
 
 

@@ -1,7 +1,7 @@
-"""CSS selectors, matched on all elements of a page in linear time, and XPath as libxml2 supports it.
+"""Match CSS selectors on all elements of a page in linear time, and evaluate XPath with libxml2.
 
 For ``div p``, libxml2 takes quadratic time in the size of a page, because it compares each match with all others. So
-the selectors that cssselect parses are not translated into XPath, but matched here.
+selectors are parsed by cssselect, but not translated into XPath.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SelectorError(ValueError):
 
 
 def is_xpath(selector: str) -> bool:
-    """Return True if a selector is XPath. No CSS selector begins like that."""
+    """Return True if a selector is XPath, judging by its beginning. No CSS selector begins in this way."""
     return selector.lstrip().startswith(("/", "(", "./"))
 
 
@@ -73,7 +73,7 @@ class _Chain:
 
     def __init__(self, tree: Any, pseudo_element: object) -> None:
         if pseudo_element is not None:
-            raise SelectorError(f"pseudo-elements are no elements (got ::{pseudo_element})")
+            raise SelectorError(f"pseudo-elements are not supported (got ::{pseudo_element})")
         parts: list[tuple[str, Test]] = []
         while isinstance(tree, CombinedSelector):
             parts.append((tree.combinator, _simple(tree.subselector)))
@@ -115,7 +115,7 @@ class _Chain:
 def _simple(tree: Any, depth: int = 0) -> Test:
     """Return a test for one simple selector: a tag with classes, an id, attributes, and negations."""
     if depth > DEEPEST:
-        raise SelectorError(f"':not' and ':is' may be nested {DEEPEST} deep")
+        raise SelectorError(f"':not' and ':is' can be nested at most {DEEPEST} deep")
     tests: list[Test] = []
     while not isinstance(tree, Element):
         if isinstance(tree, Class):
@@ -125,29 +125,29 @@ def _simple(tree: Any, depth: int = 0) -> Test:
         elif isinstance(tree, Attrib):
             _refuse_namespace(tree)
             value: Any = getattr(tree.value, "value", tree.value)
-            folded = getattr(tree, "flag", None) == "i"  # newer releases of cssselect read it
+            folded = getattr(tree, "flag", None) == "i"  # only newer releases of cssselect have it
             tests.append(_attribute(tree.attrib.lower(), tree.operator, value, folded=folded))
         elif isinstance(tree, Negation):
             tests.append(_none_of([_simple(tree.subselector, depth + 1)]))
-        elif isinstance(tree, (Matching, SpecificityAdjustment)):  # :is and :where, which select the same
+        elif isinstance(tree, (Matching, SpecificityAdjustment)):  # :is and :where, which select the same elements
             tests.append(_any_of([_simple(one, depth + 1) for one in tree.selector_list]))
         else:
             raise SelectorError(
-                "selectors of tags, classes, ids and attributes, with ':not', ':is' and ':where', are known "
+                "only tags, classes, ids and attributes, with ':not', ':is' and ':where', are supported "
                 f"(got {type(tree).__name__}: {getattr(tree, 'ident', getattr(tree, 'name', ''))})"
             )
         tree = tree.selector
     _refuse_namespace(tree)
     if tree.element:
         tests.append(_is_tag(tree.element.lower()))
-    tests.reverse()  # the tag first: it is the cheapest
+    tests.reverse()  # the tag is the cheapest test, so it comes first
     return tests[0] if len(tests) == 1 else lambda node: all(test(node) for test in tests)
 
 
 def _refuse_namespace(tree: Any) -> None:
-    """Raise :exc:`SelectorError` for a namespace, because the elements of a page have none here."""
+    """Raise :exc:`SelectorError` for a namespace, because the elements of a parsed page have none."""
     if tree.namespace not in (None, "*"):
-        raise SelectorError(f"namespaces are not known (got {tree.namespace}|)")
+        raise SelectorError(f"namespaces are not supported (got {tree.namespace}|)")
 
 
 def _is_tag(tag: str) -> Test:
@@ -180,7 +180,7 @@ def _attribute(name: str, operator: str, value: str | None, *, folded: bool = Fa
         "*=": lambda has: bool(value) and value in has,
     }
     if operator not in compared:
-        raise SelectorError(f"an attribute is compared with one of {' '.join(compared)} (got {operator})")
+        raise SelectorError(f"an attribute can be compared by {' '.join(compared)} (got {operator})")
     compare = compared[operator]
     if folded:
         return lambda node: (has := node.get(name)) is not None and compare(has.lower())
@@ -189,11 +189,11 @@ def _attribute(name: str, operator: str, value: str | None, *, folded: bool = Fa
 
 def _xpath(selector: str) -> Find:
     if "$" in _literals("", selector):
-        raise SelectorError("variables are not known here")
+        raise SelectorError("variables are not supported")
     try:
         path = etree.XPath(selector)
         if not isinstance(path(etree.Element("html")), list):
-            raise SelectorError("expected XPath that selects elements, not a number, a string or a truth value")
+            raise SelectorError("expected XPath that selects elements, not a number, a string or a boolean")
     except (etree.XPathError, RecursionError) as error:
         raise SelectorError(str(error)) from None
 

@@ -1,4 +1,4 @@
-"""Site memory: what the pages of a host that were seen so far say about the blocks of another one."""
+"""Site memory: use the pages of a host seen so far to recognise blocks that the site repeats."""
 
 from scrapy_dripper.sites.memory import SiteMemory
 from scrapy_dripper.sites.places import digest, hashes, parts_of, places

@@ -1,4 +1,4 @@
-"""The memory of sites: on how many pages of a host each text was seen, in bounded space."""
+"""The memory of sites, which counts in bounded space on how many pages of a host each text occurs."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ from scrapy_dripper.sites.places import HASH, Hashes, parts_of
 Counts = npt.NDArray[np.uint16]
 
 MOST_HOSTS = 512
-"""Hosts in a memory. The one that was not seen for longest makes room for a new one."""
+"""Maximum number of hosts in a memory. The least recently seen one is evicted first."""
 MOST_TEXTS = 4_096
-"""Texts of a host. Those that were seen on the fewest pages make room for new ones, the oldest first."""
+"""Maximum number of texts of a host. Those on the fewest pages are evicted first, the oldest before the others."""
 KEPT_TEXTS = 3_072
-"""Texts of a host that are left when it has too many."""
+"""Number of texts of a host that remain after an eviction."""
 MOST_PAGES = 1_024
-"""Pages of a host that are recognised when they come again. After as many pages, all counts are halved, so that the
-memory follows a site that changes."""
+"""Number of pages of a host that are recognised if they occur again. After the same number of pages, all counts are
+halved, so that the memory adapts to changes of the site."""
 BYTES_PER_HOST = MOST_TEXTS * (8 + 2 + 4) + MOST_PAGES * 8
-"""Size of the arrays of a host at most, in bytes."""
+"""Maximum size of the arrays of a host, in bytes."""
 REPEATED = 3
-"""Minimum number of other pages on which a text must stand to be repeated, and ..."""
+"""Minimum number of other pages on which a repeated text occurs."""
 REPEATED_SHARE = 0.2
-"""... the minimum share of the pages seen of the host."""
+"""Minimum share of the seen pages of the host on which a repeated text occurs."""
 SAME = 0.8
-"""A page of which at least this share of the main texts is known is another address of a page seen before."""
+"""If at least this share of the main texts of a page is known, the page is a copy of one seen before."""
 
 _LONGEST_HOST = 253
-"""Characters of a host name at most (RFC 1035)."""
+"""Maximum length of a host name, in characters (RFC 1035)."""
 
 
 @dataclass(slots=True, eq=False)
 class Host:
-    """The texts of one host, as columns that are sorted by hash, and the pages that were seen last."""
+    """The texts of one host, as columns sorted by hash, and the pages seen last."""
 
     pages: int = 0
-    """Number of pages that were counted, since the counts were last halved, and half of those before."""
+    """Number of counted pages. It is halved together with the counts."""
     texts: Hashes = field(default_factory=lambda: np.zeros(0, dtype=HASH))
     counts: Counts = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
-    """Number of pages on which each text was seen."""
+    """Number of pages with each text."""
     last: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, dtype=np.uint32))
-    """When each text was seen last, as the number of texts lists before."""
+    """The value of ``clock`` when each text was last seen."""
     clock: int = 0
     seen: Hashes = field(default_factory=lambda: np.zeros(0, dtype=HASH))
-    """Hashes of the addresses of the last pages, the latest one last."""
+    """Hashes of the URLs of the last pages, the latest one last."""
 
     def repeated(self, page: np.uint64) -> Hashes:
-        """Return the hashes of the texts that are repeated, for a page with this hash of its address."""
-        least = REPEATED + bool((self.seen == page).any())  # it is not one of the other pages
+        """Return the hashes of the repeated texts, for a page whose URL has the hash ``page``."""
+        least = REPEATED + bool((self.seen == page).any())  # the page itself does not count
         known: Hashes = self.texts[self.counts >= max(least, REPEATED_SHARE * self.pages)]
         return known
 
     def learn(self, page: np.uint64, main: Hashes, others: Hashes) -> bool:
-        """Count the texts of a page, and return True, unless the page was seen before, at whatever address."""
+        """Count the texts of a page and return True. Return False if it was seen before, at this or another URL."""
         again = bool((self.seen == page).any())
         if not again:
             self.seen = np.append(self.seen, page)[-MOST_PAGES:]
@@ -75,7 +75,7 @@ class Host:
         return True
 
     def _count(self, page: Hashes) -> None:
-        """Count the texts of a page, sorted and each of them once."""
+        """Count the texts of a page, given as sorted distinct hashes."""
         at = np.searchsorted(self.texts, page)
         old = self._has(page, at)
         self.counts[at[old]] += np.uint16(1)
@@ -85,11 +85,11 @@ class Host:
         self.counts = np.insert(self.counts, at, np.uint16(1))
         self.last = np.insert(self.last, at, np.uint32(self.clock))
         if len(self.texts) > MOST_TEXTS:
-            # By count, then by time, then by hash, so that what is kept depends on nothing else.
+            # Sort by count, time and hash, so that the result does not depend on the order of the texts.
             self._keep(np.sort(np.lexsort((self.texts, self.last, self.counts))[-KEPT_TEXTS:]))
 
     def _has(self, page: Hashes, at: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-        """Return which hashes are known, given where they belong."""
+        """Return which hashes are known, given their positions in the sorted columns."""
         if not len(self.texts):
             return np.zeros(len(page), dtype=np.bool_)
         known: npt.NDArray[np.bool_] = self.texts[np.minimum(at, len(self.texts) - 1)] == page
@@ -100,10 +100,10 @@ class Host:
 
 
 class SiteMemory:
-    """What was seen on the pages of hosts, for one thread at a time.
+    """The texts on the pages of hosts. It may be used by one thread at a time.
 
-    Its size is bounded: :data:`BYTES_PER_HOST` for each of :data:`MOST_HOSTS` hosts. Only texts in their places count,
-    not labels, so that a mistake of the model never confirms itself.
+    Its size is limited to :data:`BYTES_PER_HOST` for each of :data:`MOST_HOSTS` hosts. It counts texts in their places
+    and no labels, so that a mistake of the model never confirms itself.
     """
 
     def __init__(self, most_hosts: int = MOST_HOSTS) -> None:
@@ -115,19 +115,19 @@ class SiteMemory:
         return len(self._hosts)
 
     def __iter__(self) -> Iterator[tuple[str, Host]]:
-        """Yield the hosts with their names, the one that was seen last at the end."""
+        """Yield the hosts with their names, the most recently seen one last."""
         yield from self._hosts.items()
 
     def known(self, url: str) -> bytes:
-        """Return the hashes of the texts that are repeated on the site of a page, for :func:`.furniture`."""
+        """Return the hashes of the texts that the site of a page repeats, for :func:`.furniture`."""
         host = self._hosts.get(host_of(url))
         return b"" if host is None else host.repeated(_address(url)).tobytes()
 
     def learn(self, url: str, digest: bytes) -> bool:
         """Count the texts of a page, and return True.
 
-        Return False if the page was seen before, at this address or another one (a print version, a URL with other
-        parameters), or if its URL has no host. Raise ValueError if ``digest`` is not one of
+        Return False if the page was seen before, at this URL or another one (a print version, other parameters), or if
+        its URL has no host. Raise ValueError if ``digest`` is not the result of
         :func:`~scrapy_dripper.sites.places.digest`.
         """
         name = host_of(url)
@@ -141,7 +141,7 @@ class SiteMemory:
         return host.learn(_address(url), main, others)
 
     def put(self, name: str, host: Host) -> None:
-        """Make a host the one that was seen last. The one that was not seen for longest is forgotten if need be."""
+        """Add a host as the most recently seen one, and evict the least recently seen one if there are too many."""
         self._hosts[name] = host
         self._hosts.move_to_end(name)
         while len(self._hosts) > self._most:

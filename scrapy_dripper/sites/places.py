@@ -1,4 +1,4 @@
-"""Hashes of the texts of a page with their places, by which pages of a site are compared."""
+"""Hash the texts of a page with their places, to compare the pages of a site."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ Bools = npt.NDArray[np.bool_]
 Hashes = npt.NDArray[np.uint64]
 
 HASH = np.dtype("<u8")
-"""The data type of a hash, in the memory, in its file and on the way to a worker process."""
+"""The data type of a hash, in the memory, in its file and in messages to worker processes."""
 AROUND = 3
-"""Number of elements that make a place: that of the block and those around it."""
+"""Number of elements that define a place: that of the block and the nearest ones around it."""
 MOST_PLACES = 1_000
-"""Maximum number of different texts of a page that a digest has. A page has a few hundred of them."""
+"""Maximum number of distinct texts in the digest of a page. Most pages have a few hundred."""
 
 _digit = re.compile(r"\d").search
 
 
 def places(page: Page) -> Hashes:
-    """Return a hash for each of a page's n blocks, shape (n,): of its text, and of the place where it stands.
+    """Return a hash of the text and the place of each of a page's n blocks, of shape (n,).
 
-    The place is the tags and classes of the block's element and of the two around it. Class names with digits are left
-    out, because many of them number the page. So a headline is not in the same place as the link to it in a list.
+    The place consists of the tags and classes of the block's element and the two elements around it. A headline is thus
+    in another place than a link to it in a list. Class names with digits are left out, because many of them identify
+    the page.
     """
     tree = page.tree
     parents, signatures = tree.parent.tolist(), tree.signature.tolist()
@@ -55,9 +56,9 @@ def _name(tag: object, classes: str) -> bytes:
 
 
 def digest(found: Hashes, main: Bools) -> bytes:
-    """Return what :meth:`SiteMemory.learn` needs of a page: the number of its main hashes, these, and the others.
+    """Return what :meth:`SiteMemory.learn` needs: the number of main hashes, the main hashes, and the others.
 
-    Both arrays have shape (n,). Every hash is in it once.
+    Both arrays have shape (n,). The digest holds each hash once.
     """
     own = set(found[main].tolist())  # a few hundred, for which sets are faster than arrays
     kept = sorted(own)[:MOST_PLACES]
@@ -66,12 +67,12 @@ def digest(found: Hashes, main: Bools) -> bytes:
 
 
 def hashes(data: bytes) -> Hashes:
-    """Return the hashes in bytes. Raise ValueError if they are none."""
+    """Return the hashes that bytes hold. Raise ValueError for an invalid size."""
     return np.frombuffer(data, dtype=HASH)
 
 
 def parts_of(data: bytes) -> tuple[Hashes, Hashes]:
-    """Return the main hashes of a digest, and the others. Raise ValueError if it is none."""
+    """Return the main hashes of a digest, and the others. Raise ValueError if the digest is invalid."""
     values = hashes(data)
     if not len(values) or not int(values[0]) < len(values) <= MOST_PLACES + 1:
         raise ValueError(f"expected the digest of a page (got {len(data):,} bytes)")

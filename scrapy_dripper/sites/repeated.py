@@ -1,4 +1,4 @@
-"""Find furniture among main blocks: what stands in the same place on other pages of the site."""
+"""Find furniture among main blocks: text that other pages of the site have in the same place."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from scrapy_dripper.page.page import Page
 from scrapy_dripper.sites.places import Bools, Hashes
 
 SHARE = 0.8
-"""Minimum share of the text of the element around a block that must be repeated. An author repeats a sentence or a
-heading among others of the page; what a theme repeats stands together."""
+"""Minimum share of repeated text in the element around a block. A theme repeats whole elements. If an author repeats a
+sentence or a heading, the text around it is new."""
 LEAST_WORDS = 60
-"""Minimum number of words of main content that must be left. Less means that this page is a copy of others."""
+"""Minimum number of words of main content that must remain. With fewer words, the page is a copy of others."""
 LEAST_SHARE = 0.1
-"""Minimum share of the words of the main content that must be left."""
+"""Minimum share of the words of main content that must remain."""
 MOST_WORDS_ABOVE = 60
-"""Maximum number of words of furniture above the page's own text: that of a notice. More is an article that lists of
-the site show in full; it is the main content of its own page, whatever comments stand below it."""
+"""Maximum number of words of furniture above the page's own text, such as a notice. A longer text is an article that
+lists of the site repeat in full. It is the main content of this page, even if comments follow."""
 OWN_WORDS = 10
-"""Minimum number of words in a block that is text of the page itself, and not a date or a label."""
+"""Minimum number of words in a block of the page's own text, as opposed to a date or a label."""
 
 _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 
 
 def furniture(page: Page, main: Bools, found: Hashes, known: Hashes) -> Bools:
-    """Return which main blocks are furniture of the site. All arrays but ``known`` have shape (n,) for n blocks.
+    """Return which main blocks are furniture of the site. All arrays except ``known`` have shape (n,) for n blocks.
 
-    ``found`` are the hashes of :func:`~scrapy_dripper.sites.places.places`, and ``known`` those that
-    :meth:`SiteMemory.known` returns.
+    ``found`` is the result of :func:`~scrapy_dripper.sites.places.places`, and ``known`` has the hashes from
+    :meth:`SiteMemory.known`.
     """
     none = np.zeros(len(main), dtype=np.bool_)
     repeated = np.isin(found, known)
@@ -55,7 +55,8 @@ def furniture(page: Page, main: Bools, found: Hashes, known: Hashes) -> Bools:
 
 
 def _around(page: Page, block: int) -> tuple[int, int]:
-    """Return the first block of the innermost element that holds more than a block, and one past its last one."""
+    """Return the range of blocks of the innermost element that holds more than a block: the first, and one past the
+    last."""
     tree = page.tree
     node = int(page.blocks.context[block])
     while node >= 0 and tree.block_end[node] - tree.block_start[node] <= 1:

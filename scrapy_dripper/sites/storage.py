@@ -1,4 +1,4 @@
-"""Site memories on disk: one file with a JSON line and the arrays of the hosts, replaced as a whole."""
+"""Store a site memory on disk, as one file with a JSON line and the arrays of the hosts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scrapy_dripper.sites.memory import BYTES_PER_HOST, MOST_HOSTS, MOST_PAGES, 
 from scrapy_dripper.sites.places import HASH
 
 FORMAT = 1
-"""Version of the file, and of what the hashes in it are hashes of."""
+"""Version of the file format, and of the text and place that each hash represents."""
 _COUNT, _TIME = np.dtype("<u2"), np.dtype("<u4")
 _LONGEST_LINE = 1_000_000
 
@@ -24,7 +24,7 @@ class MemoryFileError(ValueError):
 
 
 def write(memory: SiteMemory, path: Path) -> None:
-    """Write a memory to a file. The file is the old or the new one at any time. Raise OSError if that fails."""
+    """Write a memory to a file, which is replaced atomically. Raise OSError if that fails."""
     rows: list[list[object]] = []
     parts: list[bytes] = []
     for name, host in memory:
@@ -46,7 +46,7 @@ def write(memory: SiteMemory, path: Path) -> None:
 
 
 def read(path: Path) -> SiteMemory:
-    """Return the memory of a file; an empty one if there is no file. Raise MemoryFileError if it cannot be used."""
+    """Return the memory in a file, or an empty one if there is no file. Raise MemoryFileError if it is unusable."""
     try:
         with path.open("rb") as file:
             line = file.readline(_LONGEST_LINE)
@@ -65,12 +65,12 @@ def _read(header: dict[str, object], data: bytes) -> SiteMemory:
     if header["format"] != FORMAT:
         raise ValueError(f"expected format {FORMAT}, got {header['format']!r:.20}")
     if header["crc32"] != zlib.crc32(data):
-        raise ValueError("it is damaged")
+        raise ValueError("the checksum does not match")
     memory = SiteMemory()
     at = 0
     for name, pages, clock, texts, seen in header["hosts"]:  # type: ignore[attr-defined]
         if not (isinstance(name, str) and 0 <= texts <= MOST_TEXTS and 0 <= seen <= MOST_PAGES):
-            raise ValueError("a host has more than it can have")
+            raise ValueError("a host has an invalid name, or too many texts or pages")
         arrays = []
         for dtype, count in ((HASH, texts), (_COUNT, texts), (_TIME, texts), (HASH, seen)):
             arrays.append(np.frombuffer(data, dtype=dtype, count=count, offset=at).copy())

@@ -1,4 +1,4 @@
-"""The time that a step of a worker takes, without the time in which it could not run."""
+"""Measure the time that a step of a worker takes, without the time in which the worker could not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The message format between crawl and worker: two lengths, a JSON header, and parts of bytes."""
+"""The message format between crawl and worker: two lengths, a JSON header, and binary parts."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Model:
         self._failures = 0
         if answer[0].get("is_lost"):
             self._pool.forget(process)
-            self._again, self._lost = time.monotonic() + RETRY_SECONDS, "the model does not run any more"
+            self._again, self._lost = time.monotonic() + RETRY_SECONDS, "the model no longer runs"
         else:
             self._pool.give_back(process)
         return answer

@@ -53,7 +53,7 @@ def pack_config(config: Config) -> Values:
 
 
 def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
-    """Return tasks as a header and two parts each: the bytes of the document, and what is known of its site."""
+    """Return tasks as a header and two parts each: the bytes of the document, and the known hashes of its site."""
     configs: list[Config] = []
     numbers: dict[int, int] = {}
     rows, bodies = [], []

@@ -440,6 +440,7 @@ def test_what_the_fallback_extracts_is_a_result(tides: Path, capsys: pytest.Capt
     [
         ([], "the following arguments are required: INPUT"),
         (["a.html", "--format", "yaml"], "invalid choice: 'yaml'"),
+        (["a.html", "--favor", "recal"], "'precision', 'recall' (got 'recal'; did you mean recall?)"),
         (["a.html", "--batch-size", "0"], "argument --batch-size: expected a whole number of at least 1 (got '0')"),
         (["a.html", "--fallback", "magic"], "argument --fallback: expected one of 'trafilatura'"),
         (
@@ -661,7 +662,7 @@ def test_the_progress_bar_is_for_a_terminal_and_leaves_the_output_alone(site: Pa
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no broken pipes")
-def test_a_reader_who_has_seen_enough_is_no_error(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(tmp_path: Path) -> None:
     """With ``| head -1`` nothing is complained about."""
     for number in range(20):
         (tmp_path / f"{number:02}.html").write_text(page(f"Page {number}"), encoding="utf-8")

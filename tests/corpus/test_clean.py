@@ -203,7 +203,7 @@ def test_lists_and_languages(tmp_path: Path) -> None:
         ({"text": "main_html"}, "extract with --text markdown or text"),
         ({"language": "english"}, "(got english)"),
         ({"unfinished": "00000"}, "0 of 1 tasks"),
-        ({"note": "run.json"}, "it lacks run.json"),
+        ({"note": "run.json"}, "it has no run.json"),
         ({"urls": "none.txt"}, "none.txt"),
         ({"words": "long.txt"}, "expected 1 to 10 words a line"),
     ],

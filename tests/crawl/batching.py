@@ -1,4 +1,4 @@
-"""Batches without threads, processes or waiting: jobs, workers that do nothing, and an event loop of its own time."""
+"""Batching without threads, processes or waiting: jobs, idle workers, and an event loop with simulated time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """An event loop whose clock stands still while there is something to do, and then jumps to the next timer.
+    """An event loop whose clock stops while there is work, and then jumps to the next timer.
 
     Where there is none, it raises RuntimeError: whoever waits would wait for ever.
     """
@@ -42,7 +42,7 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in such a loop; ``time.monotonic`` is its clock."""
+    """Run a coroutine in such a loop, which also provides ``time.monotonic``."""
     loop = Loop()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "monotonic", loop.time)
@@ -60,12 +60,12 @@ def job(loop: asyncio.AbstractEventLoop, number: int = 0, config: Config | None 
 
 
 def extraction(one: Job) -> Extraction:
-    """Return what an engine could make of a page."""
+    """Return an extraction that an engine could return for a page."""
     return Extraction(one.source.url, None, "<p>", "text", "text", "fake")
 
 
 class IdleWorker(Worker):
-    """A worker whose thread never runs: a test says what it is at, and whether the thread is still there."""
+    """A worker whose thread never runs. The test sets its state."""
 
     refuse: BaseException | None = None
 
@@ -82,14 +82,14 @@ class IdleWorker(Worker):
         raise NotImplementedError
 
     def begin(self, batch: list[Job], at: Job | None = None) -> None:
-        """Let it be at a batch, and at one of its pages if that is known."""
+        """Make the worker process a batch, and one of its pages if it is given."""
         self._batch = batch
         self.at(at)
 
 
 @dataclass
 class Observer:
-    """What a batcher has told."""
+    """The events of a batcher."""
 
     waited: list[int] = field(default_factory=list)
     pages: list[Extraction] = field(default_factory=list)

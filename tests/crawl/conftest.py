@@ -1,4 +1,4 @@
-"""A site, a reactor and an engine for tests of the Scrapy doors."""
+"""A site, a reactor and an engine for tests of the Scrapy components."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def crawl(reactor: Reactor, engine: EngineLog) -> Crawls:
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineLog]:
-    """The fake engine, in the place of every engine that is loaded during a test."""
+    """The fake engine, which replaces every engine that is loaded during a test."""
     log = EngineLog()
     monkeypatch.setattr("scrapy_dripper.extractor.load_engine", lambda config: FakeEngine(log))
     yield log

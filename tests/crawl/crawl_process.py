@@ -1,4 +1,4 @@
-"""A crawl in a process of its own: ``python -m tests.crawl.crawl_process JSON``.
+"""Run a crawl in its own process: ``python -m tests.crawl.crawl_process JSON``.
 
 The JSON has the kind of process, the settings, URLs and the engine. The process says on standard
 output what happens, one line each, and logs to standard error. The engine ``held`` answers nothing before it gets a
@@ -20,10 +20,11 @@ import scrapy_dripper.extractor
 from tests.crawl.crawling import QUIET, EngineLog, FakeEngine
 
 JOB = json.loads(sys.argv[1])
+sys.modules["scrapy_dripper.providers"] = None  # type: ignore[assignment]  # scrapy-poet takes long to import
 
 
 def say(*words: object) -> None:
-    """Tell the test something, in one write: two threads do."""
+    """Write a line for the test in one call, because two threads write."""
     sys.stdout.write(" ".join(map(str, words)) + "\n")
     sys.stdout.flush()
 
@@ -41,7 +42,7 @@ class PageSpider(Spider):
 
 
 def act(engine: FakeEngine, pages: Any) -> None:
-    """Be good, held or hung."""
+    """Behave well, wait for the test, or hang."""
     say("labelling", len(pages))
     if JOB["engine"] == "held" and not released.is_set():
         sys.stdin.readline()

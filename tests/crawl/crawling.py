@@ -1,4 +1,4 @@
-"""Live crawls against a small site on this machine, with an engine that does what a test asks of it."""
+"""Live crawls of a small local site, with an engine that tests control."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PATIENCE = 60
 
 
 def page(number: object, extra: str = "") -> str:
-    """Return an HTML page whose main content no other page has."""
+    """Return an HTML page with unique main content."""
     return (
         f"<!DOCTYPE html><html><head><title>Page {number}</title></head><body><nav><a href='/'>Menu</a></nav>"
         f"<article><p>MAIN text of page {number}, which is about nothing in particular.</p></article>"
@@ -42,7 +42,7 @@ def page(number: object, extra: str = "") -> str:
 
 
 class Site:
-    """A web site: set ``routes[path] = (content type, body)``; ``/page/...`` paths are pages without being set."""
+    """A web site. Set ``routes[path] = (content type, body)``. Paths below ``/page/`` are pages by default."""
 
     def __init__(self) -> None:
         self.routes: dict[str, tuple[str | None, bytes]] = {}
@@ -72,22 +72,22 @@ class Site:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def url(self, path: str) -> str:
-        """Return the address of a path."""
+        """Return the URL of a path."""
         return f"http://127.0.0.1:{self.server.server_port}{path}"
 
     def pages(self, count: int) -> list[str]:
-        """Return the addresses of so many different pages."""
+        """Return the URLs of a number of distinct pages."""
         return [self.url(f"/page/{n}") for n in range(count)]
 
     def reset(self) -> None:
-        """Forget what earlier tests set."""
+        """Remove the routes and records of earlier tests."""
         self.routes.clear()
         self.status.clear()
         self.seen.clear()
 
 
 class FakeEngine:
-    """Labels as main each block that contains ``MAIN``, unless a test makes it misbehave.
+    """Labels each block main that contains ``MAIN``, unless a test changes its behaviour.
 
     ``act(engine, pages)`` is called first; what it returns, unless None, is the answer. Everything that happens to any
     engine of a test is on the ``log`` that they share.
@@ -113,14 +113,14 @@ class FakeEngine:
 
 
 def truth(page: Any) -> Labels:
-    """Return the labels that the fake engine gives a page on a good day."""
+    """Return the right labels of a page."""
     main = np.array(["MAIN" in text for text in page.blocks.text], dtype=bool)
     return Labels(np.where(main, 0.9, 0.1).astype(np.float32), main)
 
 
 @dataclass
 class EngineLog:
-    """What the engines of a test did, and what they are to do."""
+    """What the engines of a test did, and what they should do."""
 
     act: Callable[[FakeEngine, Sequence[Any]], Any] | None = None
     engines: list[FakeEngine] = field(default_factory=list)
@@ -130,11 +130,11 @@ class EngineLog:
     """Set at the end of a test; an engine that hangs waits for it."""
 
     def hang(self) -> None:
-        """Do not answer before the test is over."""
+        """Do not answer before the end of the test."""
         self.pause(PATIENCE)
 
     def pause(self, seconds: float) -> None:
-        """Take a while."""
+        """Wait a little."""
         self.free.wait(seconds)
 
 
@@ -158,7 +158,7 @@ class Reactor:
         assert started.wait(PATIENCE)
 
     def stop(self) -> None:
-        """Stop the reactor for good: a process has one."""
+        """Stop the reactor. A process can only start it once."""
         from twisted.internet import reactor
 
         reactor.callFromThread(reactor.stop)
@@ -166,14 +166,14 @@ class Reactor:
 
 @dataclass
 class Crawled:
-    """What came out of a crawl."""
+    """The result of a crawl."""
 
     items: list[Any]
     stats: dict[str, Any]
     crawler: Crawler
 
     def stat(self, name: str) -> Any:
-        """Return one of our stats, 0 if it was never touched."""
+        """Return one of the plugin's stats, or 0 if it was never set."""
         return self.stats.get(f"dripper/{name}", 0)
 
 
@@ -208,7 +208,7 @@ class Crawls:
 def spider(
     urls: Sequence[str], parse: Callable[..., Any] | None = None, meta: dict[str, Any] | None = None
 ) -> type[Spider]:
-    """Return a spider that fetches pages and by default yields one dict item for each."""
+    """Return a spider that downloads pages and, by default, yields one dict item for each."""
 
     def default(self: Spider, response: Any) -> Iterator[Any]:
         yield {"url": response.url}
@@ -222,7 +222,7 @@ def spider(
 
 @contextmanager
 def eventually(what: str) -> Iterator[Callable[[Callable[[], bool]], None]]:
-    """Give a function that waits until a condition holds, and fails the test if it never does."""
+    """Return a function that waits until a condition holds, and fails the test if it never does."""
 
     def wait(condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE

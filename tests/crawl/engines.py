@@ -1,4 +1,4 @@
-"""Engines that workers find by their names, for live crawls: they do what pages ask for."""
+"""Engines for live crawls that workers import by name. Pages tell them what to do."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ log = logging.getLogger(__name__)
 
 
 class Truth(FakeEngine):
-    """Labels as main each block that contains ``MAIN``; is stuck in a page that contains ``HANG``."""
+    """Labels each block main that contains ``MAIN``. Hangs on a page that contains ``HANG``."""
 
     name = "truth"
 
     def probability(self, text: str) -> float:
-        """Return what is known of a block."""
+        """Return the probability of a block."""
         return 0.9 if "MAIN" in text else 0.1
 
     def answer(self, page: Page) -> Labels:
-        """Return what is known of a page."""
+        """Return the labels of a page."""
         text = "\n".join(page.blocks.text)
         if "HANG" in text:
             log.warning("stuck at %s", page.url)
@@ -39,12 +39,12 @@ class Truth(FakeEngine):
 
 
 def hang() -> None:
-    """Be stuck in a regular expression: no other thread of this process runs."""
+    """Hang in a regular expression, which stops all threads of this process."""
     re.match(r"(a+)+$", "a" * 64 + "b")
 
 
 def fallback(html: str, url: str) -> str:
-    """Be stuck, too, if the page wants that."""
+    """Hang, too, if the page says so."""
     if "THEN HANG" in html:
         hang()
     if "WAIT-FOR " in html:

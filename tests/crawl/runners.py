@@ -1,4 +1,4 @@
-"""Crawls in a process of its own, however it starts them: ``python -m tests.crawl.runners JSON``.
+"""Run crawls in their own process with any runner: ``python -m tests.crawl.runners JSON``.
 
 The JSON says how, with which settings, and has the URLs by crawl. Uses the bundled tagger. Ends with one JSON object on
 standard output, and logs to standard error.
@@ -26,6 +26,7 @@ from tests.crawl.crawling import QUIET
 
 JOB: dict[str, Any] = json.loads(sys.argv[1])
 SETTINGS = {**QUIET, "DRIPPER_BATCH_SIZE": 4, **JOB["settings"]}
+sys.modules["scrapy_dripper.providers"] = None  # type: ignore[assignment]  # scrapy-poet takes long to import
 ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 said: dict[str, Any] = {
@@ -39,7 +40,7 @@ alive: weakref.WeakSet[onnxruntime.InferenceSession] = weakref.WeakSet()
 
 
 class CountedSession(onnxruntime.InferenceSession):  # type: ignore[misc]
-    """A session that is noted when it is opened."""
+    """A session that is recorded when it is opened."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -48,7 +49,7 @@ class CountedSession(onnxruntime.InferenceSession):  # type: ignore[misc]
 
 
 class CountedProcess(pool.Process):
-    """A worker process that is noted when it is started."""
+    """A worker process that is recorded when it is started."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -69,7 +70,7 @@ class PageSpider(Spider):
 
 
 def crawls(runner: Any) -> list[Any]:
-    """Begin all crawls and return what ends with them."""
+    """Start all crawls and return an awaitable for their end."""
     begun = []
     for number, items in enumerate(said["items"]):
         crawler = runner.create_crawler(PageSpider)
@@ -80,13 +81,13 @@ def crawls(runner: Any) -> list[Any]:
 
 
 async def together(*_: Any) -> None:
-    """Run all crawls of an AsyncCrawlerRunner."""
+    """Run all crawls with an AsyncCrawlerRunner."""
     results = await asyncio.gather(*crawls(AsyncCrawlerRunner(SETTINGS)), return_exceptions=True)
     said["errors"] += [repr(result) for result in results if result is not None]
 
 
 def with_a_reactor(path: str = ASYNCIO) -> None:
-    """Run all crawls of a CrawlerRunner, in a program that starts the reactor itself."""
+    """Run all crawls with a CrawlerRunner, in a program that starts the reactor itself."""
     from twisted.internet.defer import DeferredList
 
     install_reactor(path, SETTINGS.get("ASYNCIO_EVENT_LOOP"))

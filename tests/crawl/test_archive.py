@@ -1,4 +1,4 @@
-"""A crawl that is written as WARC, and the same crawl again from there."""
+"""A crawl is written as WARC and replayed from it."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ PAGES: dict[str, tuple[str, bytes]] = {
 
 @pytest.fixture
 def crawls(reactor: Reactor) -> Crawls:
-    """Run spiders with the engine that is bundled."""
+    """Run spiders with the bundled engine."""
     return Crawls(reactor)
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """Return where a crawl is written to."""
+    """Return the path of the archive."""
     return tmp_path / "new" / "crawl.warc.gz"
 
 
 def contents(crawled: Crawled) -> dict[str, Any]:
-    """Return what the items of a crawl hold, by URL, without the time that it took."""
+    """Return the contents of a crawl's items by URL, without the elapsed time."""
     found = {}
     for item in crawled.items:
         item["about"] = {name: value for name, value in item["about"].items() if name != "milliseconds"}
@@ -56,14 +56,14 @@ def contents(crawled: Crawled) -> dict[str, Any]:
 
 
 def recorded(path: Path) -> list[Any]:
-    """Return the responses of an archive."""
+    """Return the responses in an archive."""
     with open(path, "rb") as stream:
         return list(responses(stream, 1 << 30, lambda reason: pytest.fail(str(reason))))
 
 
 @pytest.mark.parametrize("processes", [0, 1])
 def test_a_crawl_is_extracted_again_bit_for_bit(crawls: Crawls, site: Site, archive: Path, processes: int) -> None:
-    """By the spider that comes with it, without asking the server; whatever the encodings."""
+    """The bundled spider replays it without contacting the server, for all encodings."""
     site.routes.update(PAGES)
     urls = [site.url(path) for path in PAGES]
     first = crawls(spider(urls), {**ENGINE, "DRIPPER_WARC": archive})
@@ -78,7 +78,7 @@ def test_a_crawl_is_extracted_again_bit_for_bit(crawls: Crawls, site: Site, arch
 
 
 def test_a_spider_of_ones_own_is_replayed_as_it_is(crawls: Crawls, site: Site, archive: Path) -> None:
-    """Queries, errors, and what it follows; a page that the archive lacks is an ignored request."""
+    """This includes queries, errors and followed links. A page that is not in the archive is an ignored request."""
 
     class Form(Spider):
         name = "form"
@@ -110,7 +110,7 @@ def test_a_spider_of_ones_own_is_replayed_as_it_is(crawls: Crawls, site: Site, a
 
 
 def test_a_request_that_was_repeated_gets_its_responses_in_order(crawls: Crawls, site: Site, archive: Path) -> None:
-    """A page that first answered 503 does so again, and is tried again."""
+    """A page that first answered 503 does so again, and is retried."""
     bodies = iter([page("busy").encode(), page("ready").encode()])
 
     class Twice(Spider):
@@ -135,7 +135,7 @@ def test_a_request_that_was_repeated_gets_its_responses_in_order(crawls: Crawls,
 
 
 def test_the_archive_is_one_that_others_can_read(crawls: Crawls, site: Site, archive: Path) -> None:
-    """Each record is a gzip member, with digests that are right, the bytes as they were sent."""
+    """Each record is a gzip member with correct digests and the bytes as sent."""
     body = gzip.compress(page("packed").encode())
     site.routes["/plain"] = PAGES["/plain"]
     site.routes["/picture"] = ("image/png", b"\x89PNG")
@@ -158,7 +158,7 @@ def test_the_archive_is_one_that_others_can_read(crawls: Crawls, site: Site, arc
 
 
 def test_an_encoding_that_a_browser_named_is_kept(archive: Path) -> None:
-    """It counts more than the header, in the crawl and in the replay."""
+    """It takes precedence over the header, in the crawl and in the replay."""
     response = HtmlResponse(
         "https://example.org/",
         headers={"Content-Type": "text/html; charset=shift_jis"},
@@ -171,7 +171,7 @@ def test_an_encoding_that_a_browser_named_is_kept(archive: Path) -> None:
 
 
 def test_no_archive_is_ever_overwritten(crawls: Crawls, site: Site, archive: Path) -> None:
-    """A second crawl gets a file beside it, and a glob replays both."""
+    """A second crawl writes a file beside it, and a glob replays both."""
     for number in (1, 2):
         crawls(spider([site.url(f"/page/{number}")]), {**ENGINE, "DRIPPER_WARC": archive})
 
@@ -181,7 +181,7 @@ def test_no_archive_is_ever_overwritten(crawls: Crawls, site: Site, archive: Pat
 
 
 def test_an_archive_needs_no_extraction(crawls: Crawls, site: Site, archive: Path) -> None:
-    """Crawl now, extract later."""
+    """Pages can be extracted after the crawl."""
     crawled = crawls(spider(site.pages(3)), {"DRIPPER_ENABLED": False, "DRIPPER_WARC": archive.with_suffix("")})
 
     assert len(recorded(archive.with_suffix(""))) == 3
@@ -192,7 +192,7 @@ def test_an_archive_needs_no_extraction(crawls: Crawls, site: Site, archive: Pat
 def test_a_full_disk_ends_the_archive_and_not_the_crawl(
     crawls: Crawls, site: Site, archive: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What is missing is counted, and said once."""
+    """Missing records are counted, with one message."""
     write = WarcMiddleware._write
 
     def full(self: WarcMiddleware, record: bytes) -> None:
@@ -211,7 +211,7 @@ def test_a_full_disk_ends_the_archive_and_not_the_crawl(
 
 @pytest.mark.parametrize("name", ["DRIPPER_WARC", "DRIPPER_REPLAY"])
 def test_a_wrong_path_stops_the_crawl_at_its_start(name: str, tmp_path: Path, crawls: Crawls, site: Site) -> None:
-    """In one sentence that names the setting."""
+    """The error is one sentence that names the setting."""
     (tmp_path / "file").touch()
 
     with pytest.raises(ConfigError, match=name):

@@ -1,4 +1,4 @@
-"""zyte-common-items: ``def parse(self, response, article: Article)``, and page objects that return one."""
+"""zyte-common-items: ``def parse(self, response, article: Article)``, and page objects that return an article."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class NewsPage(AutoArticlePage):
 
 @pytest.mark.parametrize("processes", [0, 1])
 def test_a_callback_can_ask_for_an_article(crawl: Crawls, site: Site, processes: int) -> None:
-    """It has the page's metadata, whatever the settings say, and the bundled model's probability."""
+    """It has the page's metadata, whatever the settings are, and the bundled model's probability."""
     site.routes["/news"] = ("text/html; charset=utf-8", PAGE.encode())
 
     def parse(self: scrapy.Spider, response: DummyResponse, article: Article) -> Any:
@@ -102,7 +102,7 @@ def test_a_page_object_can_change_one_field(crawl: Crawls, site: Site, engine: E
 
 
 def test_both_come_from_one_extraction(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """An item that the add-on fills has them too."""
+    """An item that the add-on fills shares it, too."""
     site.routes["/news"] = ("text/html; charset=utf-8", PAGE.encode())
 
     def parse(self: scrapy.Spider, response: Any, main: MainContent, article: Article) -> Any:
@@ -117,7 +117,7 @@ def test_both_come_from_one_extraction(crawl: Crawls, site: Site, engine: Engine
 
 
 def test_a_page_that_was_started_without_metadata(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """The downloader middleware did not know that an article would be asked for."""
+    """The downloader middleware did not know that an article would be requested."""
     site.routes["/news"] = ("text/html; charset=utf-8", PAGE.encode())
 
     def parse(self: scrapy.Spider, response: DummyResponse, article: Article) -> Any:
@@ -129,7 +129,7 @@ def test_a_page_that_was_started_without_metadata(crawl: Crawls, site: Site, eng
     assert article.datePublished == "2024-05-01T10:00:00Z"
 
 
-def test_what_is_not_html_is_no_article(crawl: Crawls, site: Site) -> None:
+def test_other_files_give_no_article(crawl: Crawls, site: Site) -> None:
     site.routes["/file"] = ("application/pdf", b"%PDF-1.4")
 
     def parse(self: scrapy.Spider, response: DummyResponse, article: Article) -> Any:
@@ -161,7 +161,7 @@ def test_it_can_be_cached(crawl: Crawls, site: Site, engine: EngineLog, tmp_path
     [("article", 0.9, 0.9), ("listing", 0.9, 0.1), ("listing", 0.4, 0.4), (None, None, 1.0)],
 )
 def test_probability(page_type: str | None, likely: float | None, expected: float) -> None:
-    """Of another type, no more than is left for articles."""
+    """For another type, the probability is an upper bound."""
     found = Extraction("u", "t", "<p>x", "x", "x", "tagger", page_type=page_type, page_type_probability=likely)
     article = to_article(found)
     assert article.metadata is not None
@@ -170,6 +170,6 @@ def test_probability(page_type: str | None, likely: float | None, expected: floa
 
 
 def test_the_last_change_stands_for_the_publication() -> None:
-    """As zyte-common-items asks for, if the page does not say when it was published."""
+    """zyte-common-items requires this if the page has no date of publication."""
     found = Extraction("u", "t", "<p>x", "x", "x", "tagger", metadata=Metadata(date_modified="2024-06-02"))
     assert to_article(found).datePublished == "2024-06-02T00:00:00"

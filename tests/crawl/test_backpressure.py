@@ -1,4 +1,4 @@
-"""Backpressure: a crawl that is faster than the engine does not pile pages up, and loses none."""
+"""Backpressure: a crawl that is faster than the engine does not accumulate pages, and loses none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONCURRENT = FOURS["CONCURRENT_REQUESTS"]
 
 
 class Slow:
-    """An engine that is slower than the downloads: its first batch takes until responses have been held back."""
+    """An engine that is slower than the downloads. Its first batch lasts until responses are held back."""
 
     def __init__(self, site: Site, held_back: int = 1) -> None:
         self.site, self.held_back = site, held_back
@@ -36,7 +36,7 @@ class Slow:
         self.asked: list[int] = []
 
     def spider(self, pages: int) -> type[scrapy.Spider]:
-        """Return a spider of so many pages."""
+        """Return a spider with a number of pages."""
 
         def parse(spider: scrapy.Spider, response: Any) -> Any:
             self.crawlers.append(spider.crawler)
@@ -56,7 +56,7 @@ class Slow:
 
 
 def test_downloads_pause_while_two_batches_wait(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """The site is asked for nothing while there is no room; every item comes in the end."""
+    """The site gets no requests while there is no capacity, and every item is complete in the end."""
     engine.act = slow = Slow(site, held_back=CONCURRENT)
 
     result = crawl(slow.spider(300), {**FOURS, "DRIPPER_TIMEOUT": 2 * PATIENCE})
@@ -77,7 +77,7 @@ def test_a_crawl_that_is_slower_than_the_engine_is_not_held_back(crawl: Crawls, 
 
 
 def test_there_is_room_for_the_next_batch() -> None:
-    """The one that is worked on and the next may wait; whoever comes then waits until one of the pages is done."""
+    """The current batch and the next one may wait. Further pages wait until one page is done."""
     log = EngineLog(act=lambda engine, _: engine.log.hang())
     config = Config(batch_size=4, processes=0)
 
@@ -117,7 +117,7 @@ def test_there_is_room_for_the_next_batch() -> None:
 def test_what_does_not_go_to_the_engine_passes(
     crawl: Crawls, site: Site, engine: EngineLog, content_type: str, request_options: dict[str, Any]
 ) -> None:
-    """While the engine has no room for pages, a callback can still fetch such things."""
+    """While the engine has no capacity, a callback can still download other responses."""
     fetched: list[str] = []
 
     def act(engine: FakeEngine, pages: Any) -> None:
@@ -140,7 +140,7 @@ def test_what_does_not_go_to_the_engine_passes(
 
 
 def test_pages_that_have_been_extracted_pass(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """scrapy-poet waits for its pages before they come to the gate; that is all the waiting they need."""
+    """scrapy-poet waits for its pages before the backpressure, so they need not wait again."""
     pytest.importorskip("scrapy_poet")
     from scrapy_dripper.providers import MainContent
 
@@ -161,7 +161,7 @@ def test_pages_that_have_been_extracted_pass(crawl: Crawls, site: Site, engine: 
 def test_a_crawl_that_is_stopped_meanwhile_extracts_what_was_held_back(
     crawl: Crawls, site: Site, engine: EngineLog
 ) -> None:
-    """Each response that had been downloaded becomes an item."""
+    """Each downloaded response becomes an item."""
     engine.act = slow = Slow(site)
 
     result = crawl(slow.spider(200), {**FOURS, "CLOSESPIDER_ITEMCOUNT": 10})
@@ -172,10 +172,10 @@ def test_a_crawl_that_is_stopped_meanwhile_extracts_what_was_held_back(
     assert result.stat("cancelled") == 0
 
 
-def test_the_log_counts_what_is_held_back(
+def test_the_log_counts_held_back_responses(
     crawl: Crawls, site: Site, engine: EngineLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever stops a crawl is told of all the pages that will still be extracted."""
+    """When a crawl is stopped, the log has the number of all pages that will still be extracted."""
     caplog.set_level(logging.INFO)
 
     def said() -> list[str]:
@@ -201,13 +201,13 @@ def test_the_log_counts_what_is_held_back(
 
 
 def test_without_a_limit_of_requests_nothing_is_held_back() -> None:
-    """Responses that are held back would count against no limit, and downloads would go on."""
+    """Responses that are held back would count against no limit, and downloads would continue."""
     with pytest.raises(NotConfigured, match="CONCURRENT_REQUESTS is 0"):
         DripperBackpressureMiddleware.from_crawler(get_crawler(settings_dict={"CONCURRENT_REQUESTS": 0}))
 
 
 def test_a_stuck_engine_does_not_hold_the_crawl_for_ever(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Its pages time out one by one, and each makes room."""
+    """Its pages time out one by one, and each frees capacity."""
     engine.act = lambda engine, pages: engine.log.hang()
 
     result = crawl(spider(site.pages(300)), {**FOURS, "DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": 0.4})
@@ -217,8 +217,8 @@ def test_a_stuck_engine_does_not_hold_the_crawl_for_ever(crawl: Crawls, site: Si
     assert result.stat("held_back") > 0
 
 
-def test_an_error_of_ours_costs_no_response(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The responses go on, and a stat counts the bug."""
+def test_a_bug_in_the_plugin_loses_no_response(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The responses are passed on, and a stat counts the bug."""
 
     def bug(self: Any, *_: Any) -> Any:
         raise AssertionError("a bug")
@@ -233,7 +233,7 @@ def test_an_error_of_ours_costs_no_response(crawl: Crawls, site: Site, monkeypat
 
 @pytest.mark.parametrize("off", [{"DOWNLOADER_MIDDLEWARES": {PATH: None}}, {"DRIPPER_ENABLED": False}])
 def test_it_can_be_switched_off(crawl: Crawls, site: Site, engine: EngineLog, off: dict[str, Any]) -> None:
-    """By Scrapy's setting, or with the whole plugin; all pages wait at once then, or none."""
+    """Scrapy's setting or the plugin's disables it. Then no page is held back."""
     crawlers = []
 
     def act(_: FakeEngine, pages: Any) -> None:
@@ -253,7 +253,7 @@ def test_it_can_be_switched_off(crawl: Crawls, site: Site, engine: EngineLog, of
 
 
 def test_the_addon_respects_the_place_that_the_user_gave() -> None:
-    """An own entry, by class or by path, is not overwritten; one that is missing is added."""
+    """The user's entry, as a class or a path, is not overwritten. A missing entry is added."""
     for entry, expected in (
         ({}, {DripperBackpressureMiddleware: 20}),
         ({PATH: 990}, {PATH: 990}),

@@ -1,4 +1,4 @@
-"""The batcher on its event loop, with lanes that do nothing by themselves: futures, capacity, the watch and the end."""
+"""The batcher on its event loop, with fake lanes: futures, capacity, periodic checks and the end of a crawl."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OWN = Config(batch_size=1, markdown_field="text")
 
 
 class FakeLane:
-    """Keeps the pages that it gets; a test settles them."""
+    """Keeps its pages until the test settles them."""
 
     exempt_pages = 0
 
@@ -52,7 +52,7 @@ class FakeExtractor:
 
 
 class Crawl:
-    """A batcher, and what is around it."""
+    """A batcher with its surroundings."""
 
     def __init__(self, config: Config = THREAD, seconds_to_load: float = 0.0) -> None:
         self.observer, self.extractor = Observer(), FakeExtractor()
@@ -86,7 +86,7 @@ def _lanes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_page_gets_its_extraction() -> None:
-    """Whoever asks waits for a future; the crawl is told of each page, and of how many wait."""
+    """The caller gets a future. The observer is told of each page, and of the number of waiting pages."""
 
     async def crawl() -> None:
         one = Crawl()
@@ -113,7 +113,7 @@ def test_a_page_has_its_own_options_or_those_of_the_crawl() -> None:
 
 
 def test_there_is_one_lane() -> None:
-    """It begins with the first page, with the engine that the start has loaded."""
+    """It is created with the first page, and uses the engine that was loaded at the start."""
 
     async def crawl() -> None:
         one = Crawl(seconds_to_load=5)
@@ -142,8 +142,8 @@ def test_loading_has_the_time_of_a_page_at_least() -> None:
     run(crawl())
 
 
-def test_answers_that_nobody_waits_for() -> None:
-    """A second answer is none; one for somebody who has gone is counted."""
+def test_unused_answers() -> None:
+    """A second answer is ignored. An answer for a cancelled future is counted."""
 
     async def crawl() -> None:
         one = Crawl()
@@ -161,7 +161,7 @@ def test_answers_that_nobody_waits_for() -> None:
 
 
 async def waits(waiting: Awaitable[None]) -> bool:
-    """Return True if that is still waiting when everybody has had a turn."""
+    """Return True if a future is still pending after all tasks have had a turn."""
     task = asyncio.ensure_future(waiting)
     for _ in range(3):
         await asyncio.sleep(0)
@@ -177,7 +177,7 @@ def test_two_batches_wait_and_one_more_for_each_further_process(processes: int, 
 
 
 def test_backpressure() -> None:
-    """With two batches there is no room; it comes back with the first page that is done."""
+    """Two waiting batches use up the capacity, which is free again after the first page."""
 
     async def crawl() -> None:
         one = Crawl()
@@ -201,7 +201,7 @@ def test_backpressure() -> None:
 
 
 def test_pages_that_are_set_aside_take_no_room() -> None:
-    """As soon as the lane says so, the next look makes room."""
+    """The next check frees their capacity."""
 
     async def crawl() -> None:
         one = Crawl()
@@ -219,7 +219,8 @@ def test_pages_that_are_set_aside_take_no_room() -> None:
 
 @pytest.mark.parametrize(("timeout", "every"), [(8, 0.5), (2, 0.5), (1, 0.25)])
 def test_the_lane_is_looked_after(timeout: float, every: float) -> None:
-    """At the first page and every half second, or four times within the limit of a step; not while nothing waits."""
+    """It is checked at the first page and every half second, or four times per time limit, but only while pages are
+    pending."""
 
     async def crawl() -> None:
         one = Crawl(Config(timeout=timeout, processes=0))
@@ -247,7 +248,7 @@ def test_the_lane_is_looked_after(timeout: float, every: float) -> None:
 
 @pytest.mark.parametrize(("late", "missed"), [(0.3, 0), (0.5, 0), (20, 20)])
 def test_time_in_which_the_process_stood_still_does_not_count(late: float, missed: float) -> None:
-    """A look that comes too late by more than the pause between two is one; a pause without pages is none."""
+    """A check is late if it is delayed by more than the interval. A pause without pages does not count."""
 
     async def crawl() -> None:
         one = Crawl()
@@ -273,7 +274,7 @@ def test_time_in_which_the_process_stood_still_does_not_count(late: float, misse
 
 
 def test_a_crawl_that_stops_says_once_what_still_waits(caplog: pytest.LogCaptureFixture) -> None:
-    """Pages, and responses that are held back."""
+    """The message counts pages, and responses that are held back."""
     caplog.set_level(logging.INFO, "scrapy_dripper")
 
     async def crawl() -> None:
@@ -298,7 +299,7 @@ def test_a_crawl_that_stops_says_once_what_still_waits(caplog: pytest.LogCapture
 
 
 def test_the_end_of_a_crawl() -> None:
-    """What is not done is cancelled and counted, also what comes later; nobody waits for room any more."""
+    """Pending pages, and later ones, are cancelled and counted. Nothing waits for capacity any longer."""
 
     async def crawl() -> None:
         one = Crawl()
@@ -323,7 +324,7 @@ def test_the_end_of_a_crawl() -> None:
 
 
 def test_the_end_of_a_crawl_without_pages() -> None:
-    """The engine is closed, and nothing is counted."""
+    """The engine is closed, and no page is counted."""
 
     async def crawl() -> None:
         one = Crawl()
@@ -336,7 +337,7 @@ def test_the_end_of_a_crawl_without_pages() -> None:
 
 
 class FakeShared:
-    """The workers of a process."""
+    """The shared workers of a process."""
 
     pool = object()
 
@@ -355,7 +356,7 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> FakeShared:
 
 
 def test_a_crawl_with_worker_processes(shared: FakeShared) -> None:
-    """They have the engine: none is loaded here. They are given back at the end, once."""
+    """The workers have the engine, so none is loaded here. They are released once, at the end."""
 
     async def crawl() -> None:
         one = Crawl(Config(processes=2, batch_size=4))
@@ -388,7 +389,7 @@ def no_workers(config: Config) -> Any:
     raise StartError("no memory")
 
 
-def test_workers_that_are_asked_for_and_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_required_workers_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "shared_pool", no_workers)
     with pytest.raises(ConfigError) as raised:
         Batcher(Config(processes=2), FakeExtractor, Observer())  # type: ignore[arg-type]
@@ -399,10 +400,8 @@ def test_workers_that_are_asked_for_and_cannot_be_started(monkeypatch: pytest.Mo
     )
 
 
-def test_workers_that_are_not_asked_for_can_be_done_without(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """With a warning, a thread takes their place."""
+def test_a_thread_replaces_optional_workers(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """A thread replaces them, with a warning."""
     monkeypatch.setattr(module, "shared_pool", no_workers)
 
     async def crawl() -> None:
@@ -419,6 +418,6 @@ def test_workers_that_are_not_asked_for_can_be_done_without(
     ]
 
 
-def test_a_thread_that_is_asked_for_starts_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_configured_thread_starts_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "shared_pool", no_workers)
     Batcher(THREAD, FakeExtractor, Observer())  # type: ignore[arg-type]

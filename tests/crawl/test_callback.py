@@ -1,4 +1,4 @@
-"""``await Dripper.from_crawler(crawler).extract(response)``, and how what is asked twice is shared."""
+"""``await Dripper.from_crawler(crawler).extract(response)``, and sharing of results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def extracting(collect: list[Any], make: Any = lambda response: response) -> Any
 
 
 def test_a_callback_can_wait_for_the_main_content(crawl: Crawls, site: Site) -> None:
-    """It gets an Extraction, and decides itself what to do with it."""
+    """It gets an Extraction, and decides what to do with it."""
     got: list[Any] = []
 
     result = crawl(spider([site.url("/page/1")], extracting(got)))
@@ -53,10 +53,10 @@ def test_a_callback_can_wait_for_the_main_content(crawl: Crawls, site: Site) -> 
     ],
     ids=["no html", "empty", "pdf", "off", "meta"],
 )
-def test_what_is_not_to_be_extracted_is_none(
+def test_responses_that_are_not_extracted_give_none(
     crawl: Crawls, site: Site, engine: EngineLog, make: Any, settings: dict[str, Any], meta: dict[str, Any]
 ) -> None:
-    """Not an error: a spider meets PDFs."""
+    """It is not an error, because a spider can meet a PDF."""
     got: list[Any] = []
 
     crawl(spider([site.url("/page/1")], extracting(got, make), meta), settings)
@@ -66,7 +66,7 @@ def test_what_is_not_to_be_extracted_is_none(
 
 
 def test_it_works_without_the_addon(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Whoever only wants to call it installs nothing; the engine is then loaded at the first call."""
+    """Nothing needs to be installed. The engine is loaded at the first call."""
     got: list[Any] = []
 
     crawl(spider(site.pages(3), extracting(got)), {"ADDONS": {}})
@@ -76,7 +76,7 @@ def test_it_works_without_the_addon(crawl: Crawls, site: Site, engine: EngineLog
 
 
 def test_a_response_of_the_users_own_is_extracted(crawl: Crawls, site: Site) -> None:
-    """It need not have come from a download, nor be tied to a request."""
+    """It need not come from a download or have a request."""
     got: list[Any] = []
 
     def make(_: Any) -> Any:
@@ -87,8 +87,8 @@ def test_a_response_of_the_users_own_is_extracted(crawl: Crawls, site: Site) -> 
     assert [extraction.markdown.strip() for extraction in got] == [MAIN]
 
 
-def test_whoever_asks_for_the_same_response_gets_the_same_result(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """The downloader middleware, the callback, several tasks in it and the spider middleware: one extraction."""
+def test_all_callers_share_the_result_of_a_response(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """The downloader middleware, several tasks of a callback and the spider middleware share one extraction."""
     got = []
 
     async def parse(self: scrapy.Spider, response: Any) -> Any:
@@ -108,7 +108,7 @@ def test_whoever_asks_for_the_same_response_gets_the_same_result(crawl: Crawls, 
 
 
 def test_a_response_that_was_replaced_is_another_one(crawl: Crawls, site: Site) -> None:
-    """Its body may be different, and so is its main content."""
+    """Its body, and so its main content, may be different."""
     got: list[Any] = []
 
     async def parse(self: scrapy.Spider, response: Any) -> Any:
@@ -123,8 +123,8 @@ def test_a_response_that_was_replaced_is_another_one(crawl: Crawls, site: Site) 
     assert got == [MAIN, MAIN.replace("page 1", "page 2")]
 
 
-def test_a_task_that_is_cancelled_takes_nobody_with_it(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Others that wait for the same response still get it."""
+def test_a_cancelled_task_does_not_affect_others(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Other tasks that wait for the same response still get the result."""
     got: list[Any] = []
 
     async def parse(self: scrapy.Spider, response: Any) -> Any:
@@ -143,7 +143,7 @@ def test_a_task_that_is_cancelled_takes_nobody_with_it(crawl: Crawls, site: Site
 
 
 def test_nothing_of_a_page_is_kept(crawl: Crawls, site: Site) -> None:
-    """Responses and extractions can be collected while the crawl goes on: memory does not grow with the pages."""
+    """Responses and extractions can be collected during the crawl, so memory does not grow with the pages."""
     responses: list[weakref.ref[Any]] = []
     alive: list[int] = []
 
@@ -167,7 +167,7 @@ def test_nothing_of_a_page_is_kept(crawl: Crawls, site: Site) -> None:
 
 
 def test_nothing_of_a_crawl_is_kept(crawl: Crawls, site: Site) -> None:
-    """A process that runs crawl after crawl keeps neither what they shared nor their engines."""
+    """A process that runs many crawls does not keep their shared state or engines."""
     result = crawl(spider(site.pages(2)))
     dripper = weakref.ref(Dripper.from_crawler(result.crawler))
     assert dripper() is not None
@@ -183,7 +183,7 @@ def test_nothing_of_a_crawl_is_kept(crawl: Crawls, site: Site) -> None:
 
 
 def test_after_the_crawl_there_is_nothing_to_wait_for(crawl: Crawls, reactor: Reactor, site: Site) -> None:
-    """Asking then returns None at once, rather than waiting for a thread that has ended."""
+    """A call then returns None at once, and does not wait for a thread that has ended."""
     crawler = crawl(spider(site.pages(1))).crawler
     response = HtmlResponse("https://example.com/", body=page(1), encoding="utf-8")
 
@@ -193,7 +193,7 @@ def test_after_the_crawl_there_is_nothing_to_wait_for(crawl: Crawls, reactor: Re
 
 
 def test_a_document_can_be_extracted_too(crawl: Crawls, site: Site) -> None:
-    """HTML that came without a response: text or bytes."""
+    """A document without a response can be text or bytes."""
     got = []
 
     async def parse(self: scrapy.Spider, response: Any) -> Any:
@@ -209,7 +209,7 @@ def test_a_document_can_be_extracted_too(crawl: Crawls, site: Site) -> None:
 
 
 def test_an_engine_error_is_told_in_words(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """``fallback_reason`` is for programs, ``error`` for people."""
+    """``fallback_reason`` is for programs and ``error`` for people."""
 
     def act(_: FakeEngine, pages: Any) -> Any:
         raise ValueError("bad luck")

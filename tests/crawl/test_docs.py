@@ -1,4 +1,4 @@
-"""The documentation of the doors: snippets run with the bundled model, settings and stats are those of the code."""
+"""The documentation of crawls: snippets run with the bundled model, and settings and stats match the code."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def snippets(name: str, first: str = "") -> list[str]:
 
 
 def sections() -> dict[str, str]:
-    """Return the parts of settings.md by their headings."""
+    """Return the parts of settings.md by heading."""
     parts = re.split(r"^## (\w+)\n", (DOCS / "reference/settings.md").read_text(encoding="utf-8"), flags=re.M)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def spiders() -> list[Any]:
-    """Return every spider of the documentation, as test parameters."""
+    """Return every spider in the documentation as a test parameter."""
     return [
         pytest.param(door, code, id=f"{door}-{number}")
         for door in DOORS
@@ -50,7 +50,7 @@ def spiders() -> list[Any]:
 
 
 def test_every_door_has_a_snippet() -> None:
-    """One page each, with a spider."""
+    """Each page has a spider."""
     assert {param.values[0] for param in spiders()} == set(DOORS)
 
 
@@ -58,7 +58,7 @@ def test_every_door_has_a_snippet() -> None:
 def test_the_snippets_run(
     reactor: Reactor, site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, door: str, code: str
 ) -> None:
-    """Each spider, with the first settings of its page, gives items with the main content of a page."""
+    """Each spider, with the first settings of its page, yields items with main content."""
     if door == "guides/scrapy-poet":
         pytest.importorskip("scrapy_poet")
     if "zyte_common_items" in code:
@@ -92,7 +92,7 @@ def test_the_snippets_run(
 
 @pytest.mark.parametrize(("number", "addons"), [(0, {}), (1, {"scrapy_poet.Addon": 300})])
 def test_the_callbacks_of_the_ways_in_run(reactor: Reactor, site: Site, number: int, addons: dict[str, int]) -> None:
-    """They are the callback of a spider."""
+    """Each one is tested as the callback of a spider."""
     if addons:
         pytest.importorskip("scrapy_poet")
     code = snippets("start/ways-in")[number].replace("len(page.text) > 500", "len(page.text) > 5")
@@ -110,13 +110,13 @@ def test_the_callbacks_of_the_ways_in_run(reactor: Reactor, site: Site, number: 
 
 
 def test_every_setting_is_documented() -> None:
-    """One section for each, in the order of the code, and none for a setting that does not exist."""
+    """There is exactly one section for each setting, in the order of the code."""
     assert list(sections()) == list(OPTIONS)
 
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_setting_is_documented_as_it_is(name: str) -> None:
-    """Its default, and whether a request can have its own; and a snippet whose value is allowed."""
+    """The section has the default, whether requests can set it, and a snippet with a valid value."""
     text, option = sections()[name], OPTIONS[name]
     default = re.search(r"default `(.+?)`", text)
     request = re.search(r"request: (yes|no)", text)
@@ -133,19 +133,19 @@ def test_a_setting_is_documented_as_it_is(name: str) -> None:
 
 
 def test_every_reason_is_documented() -> None:
-    """stats.md names all reasons why a page falls back or is skipped."""
+    """stats.md lists all reasons why a page falls back or is skipped."""
     text = (DOCS / "reference/stats.md").read_text(encoding="utf-8")
 
     assert {reason.value for reason in FallbackReason} <= set(re.findall(r"`(\w+)`", text))
 
 
 def test_every_stat_is_documented() -> None:
-    """Whatever the code counts stands in stats.md."""
+    """stats.md lists every stat that the code writes."""
     package = DOCS.parent / "scrapy_dripper"
     code = (package / "crawl" / "stats.py").read_text(encoding="utf-8")
-    archive = (package / "corpus" / "archive.py").read_text(encoding="utf-8")
+    others = "".join((package / name).read_text(encoding="utf-8") for name in ("corpus/archive.py", "exporters.py"))
     counted = set(re.findall(r'(?:_count\(f?|_write\("\w+", )"(\w+)', code)) | set(
-        re.findall(r'"dripper/(\w+)', archive)
+        re.findall(r'"dripper/(\w+)', others)
     )
     text = (DOCS / "reference/stats.md").read_text(encoding="utf-8")
 

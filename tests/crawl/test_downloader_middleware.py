@@ -1,4 +1,4 @@
-"""The downloader middleware: extraction begins early, and nothing waits for it."""
+"""The downloader middleware starts extractions early, and nothing waits for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EARLY = {"DOWNLOADER_MIDDLEWARES": {"scrapy_dripper.downloadermiddlewares.Drippe
 
 
 def wait_for(engine: EngineLog, count: int) -> Any:
-    """Return a callback that ends when so many pages have been labelled, and asks for none."""
+    """Return a callback that ends once a number of pages have been labelled, without asking for them."""
 
     async def parse(self: scrapy.Spider, response: Any) -> Any:
         while sum(map(len, engine.batches)) < count:
@@ -30,7 +30,7 @@ def wait_for(engine: EngineLog, count: int) -> Any:
 
 
 def test_extraction_begins_before_the_callback(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """A page is extracted though its callback never asks, and nobody complains that the result is not fetched."""
+    """A page is extracted although its callback never asks. An unused result causes no warning."""
     result = crawl(spider(site.pages(3), wait_for(engine, 3)), EARLY)
 
     assert sorted(url for batch in engine.batches for url in batch) == site.pages(3)
@@ -38,10 +38,10 @@ def test_extraction_begins_before_the_callback(crawl: Crawls, site: Site, engine
     assert result.items == []
 
 
-def test_results_that_nobody_fetches_are_silent(
+def test_unused_results_are_not_logged(
     crawl: Crawls, site: Site, engine: EngineLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Neither one that comes nor one that the end of the crawl leaves behind logs anything."""
+    """Neither a late result nor one that is cancelled at the end of the crawl is logged."""
     engine.act = lambda engine, pages: engine.log.hang() if len(engine.log.batches) == 4 else None
 
     crawl(spider(site.pages(4), wait_for(engine, 4)), {**EARLY, "DRIPPER_BATCH_SIZE": 1})
@@ -61,7 +61,7 @@ def test_results_that_nobody_fetches_are_silent(
 def test_only_pages_begin_early(
     crawl: Crawls, site: Site, engine: EngineLog, status: int, content_type: str, meta: dict[str, Any]
 ) -> None:
-    """Error pages, other files and excluded requests do not, but every response reaches its callback."""
+    """Error pages, other files and excluded requests are not extracted, but every response reaches its callback."""
     seen = []
 
     def parse(self: scrapy.Spider, response: Any) -> Any:
@@ -93,8 +93,8 @@ def test_downloads_for_scrapys_own_use_do_not_begin_early(crawl: Crawls, site: S
     assert engine.batches == [[site.url("/page/7")]]
 
 
-def test_an_error_of_ours_costs_no_response(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The response goes on."""
+def test_a_bug_in_the_plugin_loses_no_response(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The response is passed on."""
 
     def bug(*args: Any) -> Any:
         raise AssertionError("a bug")
@@ -107,7 +107,7 @@ def test_an_error_of_ours_costs_no_response(crawl: Crawls, site: Site, monkeypat
 
 
 def test_it_can_be_switched_off(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """``DRIPPER_ENABLED = False`` takes it out, too."""
+    """``DRIPPER_ENABLED = False`` also disables this middleware."""
     crawl(spider(site.pages(2)), {**EARLY, "DRIPPER_ENABLED": False})
 
     assert engine.engines == []

@@ -14,7 +14,7 @@ MAIN = "MAIN text of page 1"
 
 
 def run(*args: str) -> subprocess.CompletedProcess[str]:
-    """Run the command outside of any project; the fallback takes the engine's place."""
+    """Run the command outside of any project. The fallback replaces the engine."""
     return subprocess.run(command(*args), capture_output=True, text=True, encoding="utf-8")
 
 
@@ -30,6 +30,7 @@ def command(*args: str) -> list[str]:
     # Not with -s: Scrapy looks for its commands before it reads that.
     code = (
         "import sys; from scrapy.cmdline import execute; from scrapy.settings import Settings; "
+        "sys.modules['scrapy_dripper.providers'] = None; "  # scrapy-poet takes long to import
         f"execute(['scrapy', 'dripper', *sys.argv[1:]], Settings({settings!r}))"
     )
     return [sys.executable, "-c", code, *args]
@@ -37,7 +38,7 @@ def command(*args: str) -> list[str]:
 
 @pytest.mark.parametrize(("form", "expected"), [("html", f"<p>{MAIN}"), ("json", '"main_html": "<html>')])
 def test_it_prints_the_main_content(site: Site, form: str, expected: str) -> None:
-    """In several formats; who decided is said on standard error if it was not the model."""
+    """It prints several formats. Standard error names the source if it was not the model."""
     done = run("-f", form, site.url("/page/1"))
 
     assert expected in done.stdout
@@ -48,7 +49,7 @@ def test_it_prints_the_main_content(site: Site, form: str, expected: str) -> Non
 
 
 def test_it_says_why_there_is_nothing(site: Site) -> None:
-    """On standard error, with exit status 1."""
+    """The reason is on standard error, and the exit status is 1."""
     site.routes["/pdf"] = ("text/html", b"%PDF-1.4")
     site.routes["/gone"] = ("text/html", page(1).encode())
     site.status["/gone"] = 404
@@ -62,8 +63,8 @@ def test_it_says_why_there_is_nothing(site: Site) -> None:
     assert len(refused.stderr.splitlines()) == 1
 
 
-def test_a_reader_who_has_seen_enough_is_no_error(site: Site) -> None:
-    """With ``| head -1`` nothing is complained about; the page is larger than what a pipe holds."""
+def test_a_closed_pipe_is_not_an_error(site: Site) -> None:
+    """With ``| head -1``, there is no complaint, although the page is larger than the pipe's buffer."""
     paragraphs = "".join(f"<p>Paragraph {number} has a sentence to say.</p>" for number in range(10_000))
     site.routes["/long"] = ("text/html", f"<html><body>{paragraphs}</body></html>".encode())
 
@@ -82,7 +83,7 @@ def test_a_reader_who_has_seen_enough_is_no_error(site: Site) -> None:
 
 
 def test_without_a_url_it_says_how_it_is_used() -> None:
-    """As every Scrapy command does."""
+    """This is the behaviour of every Scrapy command."""
     done = run()
 
     assert done.returncode == 2

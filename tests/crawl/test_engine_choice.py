@@ -1,4 +1,4 @@
-"""Which engine labels the pages of a spider, and what the stats say about it."""
+"""The choice of the engine for each spider, and its stats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ QWEN3 = {"DRIPPER_ENGINE": "qwen3", "DRIPPER_MODEL": str(PREPARED)}
 
 @pytest.fixture
 def crawl(reactor: Reactor, monkeypatch: pytest.MonkeyPatch) -> Crawls:
-    """Run a spider with the engine of its settings; the tagger knows the site's main content, and is 0.9 sure of it."""
+    """Run a spider with the engine of its settings. The tagger knows the site's main content, with a probability of
+    0.9."""
 
     def load(_: Any) -> FakeEngine:
         tagger = FakeEngine(EngineLog())
@@ -28,7 +29,7 @@ def crawl(reactor: Reactor, monkeypatch: pytest.MonkeyPatch) -> Crawls:
 
 
 def test_each_spider_has_its_engine(crawl: Crawls, site: Site) -> None:
-    """Set by the spider itself; both run at the same time, and items and stats look the same."""
+    """Each spider sets its own. Both run at the same time, with similar items and stats."""
     urls = site.pages(5)
     fast, careful = spider(urls), spider(urls)
     careful.custom_settings = QWEN3
@@ -46,7 +47,7 @@ def test_each_spider_has_its_engine(crawl: Crawls, site: Site) -> None:
 
 @pytest.mark.parametrize(("threshold", "share"), [(0.8, 1.0), (0.95, 0.0)])
 def test_a_cascade(crawl: Crawls, site: Site, threshold: float, share: float) -> None:
-    """Pages that the tagger is sure of stay with it; the stats say how many of them those are."""
+    """Pages of which the tagger is sure keep its labels, and the stats have their share."""
     crawled = crawl(spider(site.pages(4)), {**QWEN3, "DRIPPER_CASCADE": threshold})
 
     assert crawled.stat("cascade/threshold") == threshold
@@ -56,7 +57,7 @@ def test_a_cascade(crawl: Crawls, site: Site, threshold: float, share: float) ->
 
 
 def test_a_page_over_the_models_context_falls_back(crawl: Crawls, site: Site) -> None:
-    """With the same reason as one over the other limits, and the others are not touched."""
+    """It has the same reason as for other limits. Other pages are not affected."""
     long = "<p>" + "A long line of many words. " * 2000 + "</p>"
     site.routes["/long"] = ("text/html", f"<html><body>{long}</body></html>".encode())
     crawled = crawl(spider([*site.pages(2), site.url("/long")]), {**QWEN3, "DRIPPER_FALLBACK": "html"})

@@ -1,4 +1,4 @@
-"""A lost engine is one error, however many pages it costs; or the end of the crawl."""
+"""A lost engine is logged once for any number of pages, or ends the crawl."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scrapy_dripper.extraction import Extraction, FallbackReason
 
 
 def extraction(**values: Any) -> Extraction:
-    """Return an extraction of which nothing else matters."""
+    """Return an extraction with arbitrary other values."""
     return Extraction(url="", title=None, main_html="", markdown="", text="", **values)
 
 
@@ -25,7 +25,7 @@ KEPT = extraction(source="tagger", labels=(True,))
 
 
 class Engine:
-    """Scrapy's, as far as it matters."""
+    """The parts of Scrapy's engine that matter here."""
 
     def __init__(self) -> None:
         self.closed: list[str] = []
@@ -42,7 +42,7 @@ class Crawler:
 
 
 def seen(crawler: Any, stop: bool, *pages: Extraction) -> None:
-    """Show pages to a watch, to the end of the crawl."""
+    """Pass pages to the object under test, and end the crawl."""
 
     async def crawl() -> None:
         loss = EngineLoss(crawler, stop=stop)
@@ -55,15 +55,15 @@ def seen(crawler: Any, stop: bool, *pages: Extraction) -> None:
 
 
 def test_pages_fall_back_until_it_is_back(caplog: pytest.LogCaptureFixture) -> None:
-    """One error at the beginning, and how many pages it was at the end."""
+    """There is one error at the beginning, and the number of pages at the end."""
     crawler = Crawler()
     seen(crawler, False, GOOD, FAILED, LOST, LOST, FAILED, KEPT, LOST, GOOD, GOOD)
 
     assert [(one.levelno, one.getMessage()) for one in caplog.records] == [
         (
             logging.ERROR,
-            "The engine is lost: CUDA failure 719. Pages fall back until it works again, which is tried every half "
-            'minute; DRIPPER_ON_ENGINE_LOSS = "stop" ends the crawl instead.',
+            "The engine is lost: CUDA failure 719. Pages fall back until it works again; it is retried every 30 "
+            'seconds. DRIPPER_ON_ENGINE_LOSS = "stop" ends the crawl instead.',
         ),
         (logging.WARNING, "The engine works again; 3 pages fell back without it."),
     ]
@@ -71,22 +71,22 @@ def test_pages_fall_back_until_it_is_back(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_an_engine_that_does_not_come_back(caplog: pytest.LogCaptureFixture) -> None:
-    """The end of the crawl says what it cost."""
+    """The number of pages is logged at the end of the crawl."""
     seen(Crawler(), False, LOST, LOST)
 
     assert caplog.messages[1:] == ["The engine was lost until the end of the crawl: 2 pages fell back without it."]
 
 
 def test_a_crawl_that_is_to_stop_stops_once(caplog: pytest.LogCaptureFixture) -> None:
-    """With a reason of its own."""
+    """The spider is closed with its own reason."""
     crawler = Crawler()
     seen(crawler, True, GOOD, LOST, LOST, LOST)
 
     assert crawler.engine.closed == ["dripper_engine_lost"]
-    assert "The engine is lost, and so the crawl stops: CUDA failure 719" in caplog.messages
+    assert "The engine is lost, so the crawl stops: CUDA failure 719" in caplog.messages
 
 
-def test_pages_that_fail_alone_are_no_loss(caplog: pytest.LogCaptureFixture) -> None:
+def test_single_failures_do_not_count_as_a_loss(caplog: pytest.LogCaptureFixture) -> None:
     """Each of them has its own reason and stat."""
     seen(Crawler(), True, GOOD, FAILED, FAILED)
 

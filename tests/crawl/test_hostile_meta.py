@@ -1,4 +1,4 @@
-"""What a request's meta holds may come from outside: it breaks no feed, no batch and no log."""
+"""A request's meta may come from outside. It breaks no feed, batch or log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.crawl.crawling import Crawls, EngineLog, Site
 
 
 class Yes:
-    """Equal to everything, as an array with one element that is."""
+    """An object that is equal to everything, like an array with one equal element."""
 
     def __eq__(self, other: object) -> bool:
         return True
@@ -23,7 +23,7 @@ class Yes:
 
 
 @pytest.mark.parametrize("option", ["fallback", "title", "links", "comments", "favor", "oversize"])
-def test_what_is_only_equal_to_a_value_is_none(option: str) -> None:
+def test_objects_that_are_equal_to_a_value_are_rejected(option: str) -> None:
     config, wrong, *_ = Config().overridden({option: Yes()})
     assert wrong == 1
     assert config == Config()

@@ -1,4 +1,4 @@
-"""Which items are filled, with what: named classes, one dict of a response, titles, texts and absolute URLs."""
+"""Which items are filled, and how: named classes, single dicts of a response, titles, texts and absolute URLs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def pages(urls: list[str], parse: Any) -> type[scrapy.Spider]:
 def test_several_dicts_of_a_response_are_left_as_they_are(
     crawl: Crawls, site: Site, engine: EngineLog, caplog: pytest.LogCaptureFixture, between: tuple[str, ...]
 ) -> None:
-    """None of them stands for the page, which costs nothing then; a warning says how to have it otherwise."""
+    """None of them stands for the page, so it is not extracted. A warning says how to change that."""
     entries = [part for number in range(50) for part in ({"n": number}, *between)]
 
     result = crawl(pages([site.url("/page/1")], parse_with(*entries)))
@@ -71,8 +71,8 @@ def test_one_dict_among_items_and_requests_is_filled(crawl: Crawls, site: Site) 
     assert sorted(item["markdown"] for item in result.items) == [MAIN] * 3
 
 
-def test_dicts_of_an_api_are_nobodys_page(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    """JSON has no main content, whoever yields how much of it."""
+def test_dicts_of_an_api_are_not_filled(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """JSON has no main content, whatever is yielded."""
     site.routes["/api"] = ("application/json", b"[1, 2]")
 
     result = crawl(spider([site.url("/api")], parse_with({"n": 1}, {"n": 2})))
@@ -96,7 +96,7 @@ def test_dicts_of_an_api_are_nobodys_page(crawl: Crawls, site: Site, caplog: pyt
 def test_items_that_are_named_are_filled_and_no_others(
     crawl: Crawls, site: Site, engine: EngineLog, wanted: Any, filled: set[str]
 ) -> None:
-    """By class or name, with subclasses; a request can have its own."""
+    """Classes or their names select items, with subclasses. A request can have its own."""
     entries = [{"n": 0}, {"n": 1}, Article(), LongArticle(), Author("x")]
     of_crawl = crawl(spider([site.url("/page/1")], parse_with(*entries)), {"DRIPPER_ITEMS": wanted})
     engine.batches.clear()
@@ -110,7 +110,7 @@ def test_items_that_are_named_are_filled_and_no_others(
     assert bool(engine.batches) == bool(filled)
 
 
-def test_a_class_that_is_not_named_is_said_once(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_class_that_is_not_named_is_logged_once(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
     """The name may be a mistake."""
     caplog.set_level(logging.INFO, "scrapy_dripper")
 
@@ -121,7 +121,7 @@ def test_a_class_that_is_not_named_is_said_once(crawl: Crawls, site: Site, caplo
 
 
 def test_an_item_with_content_of_its_own_gets_none_of_the_response(crawl: Crawls, site: Site) -> None:
-    """An entry of a feed has its own text; the HTML of the feed beside it would be another document's."""
+    """An entry of a feed has its own text. The HTML of the feed would be that of another document."""
 
     async def parse(self: scrapy.Spider, response: Any) -> Any:
         found = await Dripper.from_crawler(self.crawler).extract_document(Document("<p>MAIN text of an entry.</p>"))
@@ -134,7 +134,7 @@ def test_an_item_with_content_of_its_own_gets_none_of_the_response(crawl: Crawls
 
 
 def test_titles_and_texts_have_fields(crawl: Crawls, site: Site) -> None:
-    """A title of the user's own stays, and is no content that keeps the rest away."""
+    """A title that is already set is kept, and does not count as main content."""
     settings = {"DRIPPER_TITLE_FIELD": "title", "DRIPPER_TEXT_FIELD": "text", "DRIPPER_HTML_FIELD": None}
 
     first = crawl(spider([site.url("/page/1")]), settings)
@@ -145,7 +145,7 @@ def test_titles_and_texts_have_fields(crawl: Crawls, site: Site) -> None:
 
 
 def test_urls_in_main_html_can_be_absolute(crawl: Crawls, site: Site) -> None:
-    """Those that lead to a place in the page itself stay."""
+    """Links within the page are not changed."""
     links = '<p>MAIN <a href="/a?b=1">one</a> <a href="#c">two</a> <img src="d.png" srcset="e.png, f.png 2x"></p>'
     site.routes["/page/1"] = ("text/html", page(1, links).encode())
 
@@ -160,7 +160,7 @@ def test_urls_in_main_html_can_be_absolute(crawl: Crawls, site: Site) -> None:
 
 
 def test_the_meta_field_says_what_went_wrong(crawl: Crawls, site: Site) -> None:
-    """For people, and the setting that a page is over for programs."""
+    """It has an error for people and, for programs, the setting that was exceeded."""
     (item,) = crawl(spider([site.url("/page/1")]), {"DRIPPER_MAX_BLOCKS": 1, "DRIPPER_META_FIELD": "by"}).items
 
     assert item["by"]["limit"] == "DRIPPER_MAX_BLOCKS"

@@ -1,4 +1,4 @@
-"""A lane and its workers, step by step: who is replaced, whose page is to blame, and when a lane is given up."""
+"""A lane and its workers, step by step: replaced workers, pages that stop them, and lanes that give up."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LATE = "no answer within DRIPPER_TIMEOUT = 5 seconds"
 
 
 class FakeLane(ThreadLane):
-    """A lane whose workers do nothing, and that notes what it is to do with pages."""
+    """A lane whose workers do nothing. It records how pages are handled."""
 
     work = "the work"
 
@@ -111,7 +111,7 @@ def test_a_worker_in_time_is_left_alone(lane: FakeLane) -> None:
 
 
 def test_a_page_that_a_worker_is_stuck_on_is_diverted(lane: FakeLane) -> None:
-    """The others of its batch go on, in one batch."""
+    """The other pages of its batch are retried in one batch."""
     pages = jobs(lane, 3)
     lane.submit(pages[0])
     lane.workers[0].begin(pages, pages[1])
@@ -160,7 +160,7 @@ def test_the_exception_of_a_worker_is_named(lane: FakeLane) -> None:
 
 
 def lose(lane: FakeLane, page: Job, alive: bool = False) -> None:
-    """Let the worker of a lane die on a page; its thread is there afterwards, or not."""
+    """Make the worker of a lane die on a page. Its thread remains or ends."""
     worker = lane.workers[-1]
     worker.begin([page])
     worker.alive = alive
@@ -168,7 +168,7 @@ def lose(lane: FakeLane, page: Job, alive: bool = False) -> None:
 
 
 def test_a_lane_is_given_up_after_three_replacements(lane: FakeLane, caplog: pytest.LogCaptureFixture) -> None:
-    """Whatever waits is diverted, and so is what comes later; one error says so."""
+    """All waiting and later pages are diverted, with one error in the log."""
     caplog.set_level(logging.DEBUG, "scrapy_dripper")
     pages = jobs(lane, 9)
     lane.submit(pages[0])
@@ -212,7 +212,8 @@ def test_only_replacements_in_a_row_count(lane: FakeLane) -> None:
 
 
 def test_threads_that_stay_stuck_count_for_ever(lane: FakeLane) -> None:
-    """They take memory, whatever the others do; one that ends after all counts no more."""
+    """They take memory, so other answers do not reset their count. A thread that ends after all is no longer
+    counted."""
     pages = jobs(lane, 5)
     lane.submit(pages[0])
     for page in pages[:3]:
@@ -229,7 +230,7 @@ def test_threads_that_stay_stuck_count_for_ever(lane: FakeLane) -> None:
 
 
 def test_stopped(lane: FakeLane) -> None:
-    """The worker ends after its batch; where there is none, nothing is left to end."""
+    """The worker ends after its batch. Without a worker, there is nothing to end."""
     lane.stop()
     assert lane.queue.empty()
     page, *_ = jobs(lane, 1)
@@ -244,7 +245,7 @@ def test_stopped(lane: FakeLane) -> None:
 
 @pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError()])
 def test_a_thread_that_does_not_start_is_tried_again(error: BaseException) -> None:
-    """A second later; the page waits for it."""
+    """The page waits, and the start is retried after a second."""
 
     async def wait() -> tuple[FakeLane, int]:
         lane = FakeLane(asyncio.get_running_loop())
@@ -263,7 +264,7 @@ def test_a_thread_that_does_not_start_is_tried_again(error: BaseException) -> No
 
 
 class FakeExtractor:
-    """An extractor that is only opened and closed."""
+    """An extractor that is only created and closed."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -274,7 +275,7 @@ class FakeExtractor:
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A lane of the engine whose threads never run."""
+    """The lane of an engine whose threads never run."""
     monkeypatch.setattr(ModelWorker, "start", lambda worker: None)
     monkeypatch.setattr(FallbackWorker, "start", lambda worker: None)
     loop = Loop()
@@ -294,7 +295,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_first_worker_has_the_extractor_that_is_there(model: Any) -> None:
-    """Others load their own: the first one may still be at it."""
+    """Later workers load their own extractor, because the first may still use its own."""
     _, _, extractors = model.test
     first, second = model.new_worker(), model.new_worker()
     for worker in (first, second):
@@ -316,7 +317,7 @@ def test_a_worker_has_the_time_to_load_that_the_first_one_took(model: Any) -> No
 
 
 def test_a_worker_takes_as_many_pages_as_a_batch_has(model: Any) -> None:
-    """And waits for them no longer than it is to."""
+    """It waits for them no longer than the configured time."""
     worker = model.new_worker()
     pages = [job(model.loop, number) for number in range(9)]
     for page in pages:
@@ -340,7 +341,7 @@ def test_a_batch_of_the_engine_is_counted(model: Any) -> None:
 
 
 def test_a_page_of_the_engine_is_diverted_to_the_fallback(model: Any) -> None:
-    """With its reason, which the fallback then has; it has a thread and a time limit of its own."""
+    """The fallback gets the reason, and has its own thread and time limit."""
     _, settled, _ = model.test
     page = job(model.loop)
     model.divert(page, TIMEOUT, "too slow")
@@ -382,7 +383,7 @@ def test_the_engines_worker_is_checked_too(model: Any) -> None:
 
 @pytest.mark.parametrize("used", [False, True])
 def test_both_lanes_stop(model: Any, used: bool) -> None:
-    """An extractor that no thread has had is closed here."""
+    """An extractor that no thread has used is closed here."""
     _, _, extractors = model.test
     if used:
         model.submit(job(model.loop))

@@ -1,4 +1,4 @@
-"""What a crawl says in its log: no pages, no tracebacks for what a user can mend, and one warning if nothing works."""
+"""The log of a crawl has no pages and no tracebacks for errors that a user can fix, and warns once if nothing works."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.crawl.crawling import Crawls, Site, page, spider
 
 
 def said(caplog: pytest.LogCaptureFixture, words: str) -> list[str]:
-    """Return the messages with these words."""
+    """Return the messages that contain these words."""
     return [message for record in caplog.records if words in (message := record.getMessage())]
 
 
 def test_items_are_logged_without_their_pages(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    """The beginning and the end of long values are enough to see that they are there; short ones are whole."""
+    """Long values are shortened to their beginning and end. Short ones are complete."""
     site.routes["/page/1"] = ("text/html", page(1, "<p>MAIN text goes on.</p>" * 500).encode())
     caplog.set_level(logging.DEBUG, "scrapy.core.scraper")
 
@@ -58,7 +58,7 @@ def test_items_that_a_pipeline_loses_are_logged_without_their_pages(
 
 
 class Mine(LogFormatter):
-    """A log formatter of the user's."""
+    """A user's log formatter."""
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_log_formatter_of_the_users_stays(settings: dict[str, Any], expected: 
 
 
 def test_an_item_that_cannot_be_shown_is_named(site: Site) -> None:
-    """A log is no reason to lose it."""
+    """The item is not lost."""
 
     class Odd(dict[str, Any]):
         def __iter__(self) -> Any:
@@ -89,7 +89,7 @@ def test_an_item_that_cannot_be_shown_is_named(site: Site) -> None:
 
 @pytest.mark.parametrize("name", ["asyncio", "twisted"])
 def test_an_error_that_a_user_can_mend_has_no_traceback(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Those who log it are not ours; errors of others keep their tracebacks."""
+    """Other libraries log these errors. All other errors keep their tracebacks."""
     with pytest.raises(ConfigError):
         Addon().update_settings(Settings({"DRIPPER_FALBACK": "html"}))
     for error in (ConfigError("wrong"), ValueError("theirs")):
@@ -102,7 +102,7 @@ def test_an_error_that_a_user_can_mend_has_no_traceback(name: str, caplog: pytes
 
 
 def test_a_crawl_without_main_content_says_so_once(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    """With the most frequent reason, a page that has it, and what to do."""
+    """The warning has the most frequent reason, an example page and advice."""
     result = crawl(spider(site.pages(3)), {"DRIPPER_MAX_BLOCKS": 1, "DRIPPER_FALLBACK": "empty"})
 
     (warning,) = said(caplog, "gave no main content")
@@ -115,7 +115,7 @@ def test_a_crawl_without_main_content_says_so_once(crawl: Crawls, site: Site, ca
 
 
 def test_a_long_crawl_says_so_before_its_end(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    """After twenty pages, once."""
+    """The warning comes once, after twenty pages."""
     crawl(spider(site.pages(30)), {"DRIPPER_MAX_BLOCKS": 1, "DRIPPER_FALLBACK": "empty"})
 
     (warning,) = said(caplog, "gave no main content")
@@ -126,7 +126,7 @@ def test_a_long_crawl_says_so_before_its_end(crawl: Crawls, site: Site, caplog: 
 def test_a_crawl_with_main_content_says_nothing(
     crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture, odd: int
 ) -> None:
-    """Pages that fall back are usual."""
+    """Some pages always fall back."""
     for number in range(odd):
         site.routes[f"/page/{number}"] = ("text/html", page(number, "<p>x</p>" * 50).encode())
 

@@ -1,4 +1,4 @@
-"""``scrapy parse URL``: items as they come out of the add-on."""
+"""``scrapy parse URL`` shows items as the add-on fills them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Pages(scrapy.Spider):
 
 
 def parse(folder: Path, *args: str, **settings: object) -> subprocess.CompletedProcess[str]:
-    """Run the command in a project of one spider; the fallback takes the engine's place."""
+    """Run the command in a project with one spider. The fallback replaces the engine."""
     (folder / "spiders.py").write_text(SPIDER, encoding="utf-8")
     (folder / "project.py").write_text("", encoding="utf-8")
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = project\n", encoding="utf-8")
@@ -43,6 +43,7 @@ def parse(folder: Path, *args: str, **settings: object) -> subprocess.CompletedP
     code = (
         "import sys; sys.path.insert(0, '.'); from scrapy.cmdline import execute; "
         "from scrapy.settings import Settings; import scrapy_dripper; "
+        "sys.modules['scrapy_dripper.providers'] = None; "  # scrapy-poet takes long to import
         f"execute(['scrapy', 'parse', '--spider', 'pages', '--nocolour', *sys.argv[1:]], Settings({values!r}))"
     )
     return subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, cwd=folder)

@@ -1,4 +1,4 @@
-"""The pipeline: items that carry their own HTML."""
+"""The pipeline for items that carry their own HTML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PIPELINE = {"ADDONS": {}, "ITEM_PIPELINES": {"scrapy_dripper.pipelines.DripperPi
 
 
 def items(*them: Any) -> type[scrapy.Spider]:
-    """Return a spider that yields items with the HTML of other pages, as a client of an API does."""
+    """Return a spider that yields items with the HTML of other pages, like a client of an API."""
 
     class Client(scrapy.Spider):
         name = "client"
@@ -56,7 +56,7 @@ def test_html_on_an_item_becomes_main_content(crawl: Crawls, html: str | bytes, 
 
 
 def test_links_resolve_against_the_items_url(crawl: Crawls) -> None:
-    """The field ``url`` is the address of the page."""
+    """The field ``url`` is the URL of the page."""
     html = page(1).replace("nothing in", '<a href="b">nothing</a> in')
 
     (item,) = crawl(items({"url": "https://example.com/a/", "html": html}), PIPELINE).items
@@ -77,13 +77,13 @@ def test_links_resolve_against_the_items_url(crawl: Crawls) -> None:
     ids=["no field", "None", "empty", "number", "pdf", "filled"],
 )
 def test_items_without_anything_to_do_are_left_alone(crawl: Crawls, engine: EngineLog, item: dict[str, Any]) -> None:
-    """Never dropped, never changed."""
+    """They are never dropped or changed."""
     assert crawl(items(dict(item)), PIPELINE).items == [item]
     assert engine.batches == []
 
 
 def test_items_that_cannot_be_filled_survive(crawl: Crawls, caplog: pytest.LogCaptureFixture) -> None:
-    """With one warning for each field, as in the spider middleware."""
+    """There is one warning for each field, as in the spider middleware."""
     result = crawl(items(*(Frozen(page(n)) for n in range(3))), PIPELINE)
 
     assert [item.markdown for item in result.items] == [None] * 3
@@ -92,14 +92,14 @@ def test_items_that_cannot_be_filled_survive(crawl: Crawls, caplog: pytest.LogCa
 
 
 class Broken(dict[str, Any]):
-    """An item that cannot even be looked at."""
+    """An item that raises on any access."""
 
     def __getitem__(self, name: str) -> Any:
         raise RuntimeError("not now")
 
 
 def test_an_item_that_cannot_be_read_goes_on_as_it_is(crawl: Crawls, engine: EngineLog) -> None:
-    """Counted, and no reason to lose it or the others."""
+    """It is counted, and no item is lost."""
     result = crawl(items(Broken(html=page(1), markdown=""), {"html": page(2)}), PIPELINE)
 
     assert len(result.items) == 2
@@ -108,7 +108,7 @@ def test_an_item_that_cannot_be_read_goes_on_as_it_is(crawl: Crawls, engine: Eng
 
 
 def test_many_items_share_batches_and_none_is_lost(crawl: Crawls, engine: EngineLog) -> None:
-    """A number that is no multiple of the batch size."""
+    """The number of items is not a multiple of the batch size."""
     result = crawl(
         items(*({"n": n, "html": page(n)} for n in range(21))),
         {**PIPELINE, "DRIPPER_BATCH_SIZE": 8},
@@ -119,8 +119,8 @@ def test_many_items_share_batches_and_none_is_lost(crawl: Crawls, engine: Engine
     assert result.stat("batches") < 21
 
 
-def test_an_error_of_ours_drops_no_item(crawl: Crawls, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The item goes on as it is."""
+def test_a_bug_in_the_plugin_drops_no_item(crawl: Crawls, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The item is passed on unchanged."""
 
     def bug(*args: Any) -> Any:
         raise AssertionError("a bug")
@@ -134,7 +134,7 @@ def test_an_error_of_ours_drops_no_item(crawl: Crawls, monkeypatch: pytest.Monke
 
 
 def test_with_the_addon_pages_are_extracted_once(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """What the spider middleware has filled, the pipeline leaves alone."""
+    """The pipeline does not change items that the spider middleware has filled."""
 
     class Both(scrapy.Spider):
         name = "both"
@@ -150,16 +150,16 @@ def test_with_the_addon_pages_are_extracted_once(crawl: Crawls, site: Site, engi
 
 
 def test_it_can_be_switched_off(crawl: Crawls, engine: EngineLog) -> None:
-    """``DRIPPER_ENABLED = False`` takes it out, too."""
+    """``DRIPPER_ENABLED = False`` also disables the pipeline."""
     assert crawl(items({"html": page(1)}), {**PIPELINE, "DRIPPER_ENABLED": False}).items == [{"html": page(1)}]
     assert engine.engines == []
 
 
 @pytest.mark.parametrize("html", [["<p>x</p>"], {"p": 1}, 5, object()])
-def test_html_that_is_no_text_is_said_once_and_counted(
+def test_html_of_another_type_is_warned_about_once_and_counted(
     crawl: Crawls, caplog: pytest.LogCaptureFixture, html: object
 ) -> None:
-    """An ItemLoader without ``TakeFirst()`` makes lists."""
+    """An ItemLoader without ``TakeFirst()`` creates lists."""
     result = crawl(items({"html": html}, {"html": html}), PIPELINE)
 
     assert [set(item) for item in result.items] == [{"html"}] * 2

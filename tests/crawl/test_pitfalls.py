@@ -44,7 +44,7 @@ def text_of(url: str) -> str:
 
 
 def assert_all_right(items: list[Any], urls: list[str]) -> None:
-    """Check that every page gave one item, with its own main content and no other."""
+    """Check that every page gave one item with its own main content and no other."""
     assert sorted(item["url"] for item in items) == sorted(urls)
     for item in items:
         assert item["markdown"].strip() == text_of(item["url"])
@@ -53,7 +53,7 @@ def assert_all_right(items: list[Any], urls: list[str]) -> None:
 
 @pytest.mark.parametrize("count", [1, 8, 11, 19])
 def test_p01_the_last_batch_leaves_without_being_full(crawl: Crawls, site: Site, count: int) -> None:
-    """A crawl ends, with every item, whether or not its pages are a multiple of the batch size."""
+    """A crawl ends with every item, for any number of pages."""
     urls = site.pages(count)
 
     result = crawl(spider(urls), BATCHES)
@@ -63,7 +63,7 @@ def test_p01_the_last_batch_leaves_without_being_full(crawl: Crawls, site: Site,
 
 
 def test_p02_batches_larger_than_the_concurrent_requests(crawl: Crawls, site: Site) -> None:
-    """The downloader middleware waits for nothing: four download slots and a batch of 128 do not block each other."""
+    """The downloader middleware does not wait, so four download slots and a batch of 128 do not deadlock."""
     urls = site.pages(10)
 
     result = crawl(
@@ -79,7 +79,7 @@ def test_p02_batches_larger_than_the_concurrent_requests(crawl: Crawls, site: Si
 
 
 def test_p06_the_event_loop_is_free_while_the_engine_works(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """A page is downloaded and its callback runs while the engine labels another one, which waits for just that."""
+    """A page is downloaded and its callback runs while the engine labels another page, which waits for this."""
     other = threading.Event()
 
     def act(_: FakeEngine, pages: Any) -> None:
@@ -103,7 +103,7 @@ def test_p06_the_event_loop_is_free_while_the_engine_works(crawl: Crawls, site: 
 def test_p07_one_thread_does_all_the_work(
     crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reading, labelling and writing happen in the same thread, which is neither the reactor's nor the main one."""
+    """Reading, labelling and writing run in the same thread, which is neither the reactor's nor the main one."""
     import scrapy_dripper.extractor as module
 
     threads = set()
@@ -155,7 +155,7 @@ def test_p08_the_addon_makes_room_for_two_batches(settings: dict[str, Any], expe
     ],
 )
 def test_p08_the_addon_has_scrapy_make_fewer_tasks(settings: dict[str, Any], expected: int) -> None:
-    """A response that waits costs Scrapy as many tasks as items may go through the pipelines at a time."""
+    """For each waiting response, Scrapy creates as many tasks as CONCURRENT_ITEMS allows."""
     merged = Settings(settings)
 
     Addon().update_settings(merged)
@@ -164,7 +164,7 @@ def test_p08_the_addon_has_scrapy_make_fewer_tasks(settings: dict[str, Any], exp
 
 
 def test_p08_the_addon_leaves_what_another_one_has_set() -> None:
-    """Whichever of two add-ons comes first."""
+    """The order of two add-ons does not matter."""
     merged = Settings()
     merged.set("CONCURRENT_ITEMS", 60, "addon")
     merged.set("SCRAPER_SLOT_MAX_ACTIVE_SIZE", 6_000_000, "addon")
@@ -176,7 +176,7 @@ def test_p08_the_addon_leaves_what_another_one_has_set() -> None:
 
 
 def test_p08_large_pages_fill_a_batch(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Twenty pages of 400 kB wait together: more than Scrapy's own limit would let in."""
+    """Twenty pages of 400 kB wait together, which is more than Scrapy's default limit allows."""
     urls = site.pages(20)
     for url in urls:
         path = url.partition("/page/")[2]
@@ -194,7 +194,7 @@ def test_p08_large_pages_fill_a_batch(crawl: Crawls, site: Site, engine: EngineL
 
 
 def test_p09_the_number_of_waiting_pages_is_a_stat(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """``dripper/queue/max`` tells how many pages have waited at once, those being worked on included."""
+    """``dripper/queue/max`` is the peak number of waiting pages, including those in progress."""
 
     crawlers = []
 
@@ -216,7 +216,7 @@ def test_p09_the_number_of_waiting_pages_is_a_stat(crawl: Crawls, site: Site, en
 
 
 def test_p10_a_response_is_extracted_once_for_all_its_items(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Fifty items of one page cost one extraction, even where Scrapy passes items on one at a time."""
+    """Fifty items of one page need one extraction, even if Scrapy processes items one at a time."""
 
     def parse(self: scrapy.Spider, response: Any) -> Any:
         for n in range(50):
@@ -230,7 +230,7 @@ def test_p10_a_response_is_extracted_once_for_all_its_items(crawl: Crawls, site:
 
 
 def test_p11_pages_that_come_soon_after_each_other_share_a_batch(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """The wait is long enough to collect, and its default is the one that was measured to be so."""
+    """The wait is long enough to collect them. Its default is the measured value."""
     crawl(spider(site.pages(8)), {**BATCHES, "DRIPPER_BATCH_WAIT": 20})
 
     assert [len(batch) for batch in engine.batches] == [8]
@@ -238,7 +238,7 @@ def test_p11_pages_that_come_soon_after_each_other_share_a_batch(crawl: Crawls, 
 
 
 def test_p12_links_are_followed_before_the_page_is_extracted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """A chain of pages, each yielding its item before its link, is downloaded to the end while the first one waits."""
+    """A chain of pages that yield their item before their link is downloaded while the first page waits."""
 
     def act(_: FakeEngine, pages: Any) -> None:
         with eventually("the whole chain downloaded") as wait:
@@ -258,7 +258,7 @@ def test_p12_links_are_followed_before_the_page_is_extracted(crawl: Crawls, site
 
 
 def nonsense(change: Any) -> Any:
-    """Return an engine that answers for the bad page with something that is no answer."""
+    """Return an engine that returns an invalid answer for the bad page."""
 
     def act(_: FakeEngine, pages: Any) -> Any:
         return [change(truth(page)) if page.url.endswith("/3") else truth(page) for page in pages]
@@ -293,7 +293,7 @@ def poison(exception: type[BaseException]) -> Any:
     ids=["raises", "memory", "dies", "nan", "short", "range", "type", "none", "str", "too few"],
 )
 def test_p13_a_bad_page_falls_back_alone(crawl: Crawls, site: Site, engine: EngineLog, act: Any) -> None:
-    """Whatever the engine does wrong for one page of a batch, all the others get its answer."""
+    """For any error of the engine on one page, all other pages of the batch are labelled."""
     engine.act = act
     urls = site.pages(8)
 
@@ -324,10 +324,10 @@ NOT_HTML = [
 
 
 @pytest.mark.parametrize(("content_type", "body"), NOT_HTML)
-def test_p14_what_is_not_html_is_left_alone(
+def test_p14_other_files_are_left_alone(
     crawl: Crawls, site: Site, engine: EngineLog, content_type: str, body: bytes
 ) -> None:
-    """Its items go through as they are, and a stat says why."""
+    """Its items are passed on unchanged, and a stat has the reason."""
     site.routes["/file"] = (content_type, body)
 
     result = crawl(spider([site.url("/file")]))
@@ -339,7 +339,7 @@ def test_p14_what_is_not_html_is_left_alone(
 
 @pytest.mark.parametrize("body", [b"", b" \r\n\t "])
 def test_p14_an_empty_page_is_left_alone(crawl: Crawls, site: Site, body: bytes) -> None:
-    """There is nothing to extract, and no fallback would find more."""
+    """There is nothing to extract, even for a fallback."""
     site.routes["/file"] = ("text/html", body)
 
     result = crawl(spider([site.url("/file")]))
@@ -361,8 +361,8 @@ def test_p14_an_empty_page_is_left_alone(crawl: Crawls, site: Site, body: bytes)
     ],
     ids=["NUL", "no type", "xhtml", "xml declaration", "wap", "mark", "utf-16"],
 )
-def test_p14_what_is_html_is_extracted(crawl: Crawls, site: Site, content_type: str | None, body: bytes) -> None:
-    """XHTML, a page without a Content-Type and one with a NUL in it are pages."""
+def test_p14_html_is_extracted(crawl: Crawls, site: Site, content_type: str | None, body: bytes) -> None:
+    """XHTML, pages without a Content-Type and pages with a NUL are HTML."""
     site.routes["/file"] = (content_type, body)
 
     result = crawl(spider([site.url("/file")]))
@@ -382,7 +382,7 @@ def test_p14_what_is_html_is_extracted(crawl: Crawls, site: Site, content_type: 
 def test_p15_the_decoding_is_scrapys(
     crawl: Crawls, site: Site, content_type: str, declared: str | None, encoding: str, text: str
 ) -> None:
-    """The text on the item is the one that ``response.text`` has."""
+    """The text in the item is the same as in ``response.text``."""
     meta = f'<meta charset="{declared}">' if declared else ""
     html = f"<html><head>{meta}<title>x</title></head><body><p>{text}</p></body></html>"
     site.routes["/file"] = (content_type, html.encode(encoding))
@@ -483,7 +483,7 @@ def items_of(cls: Any, count: int = 3) -> Any:
 
 @pytest.mark.parametrize("cls", [dict, Plain, Slots, Attrs, Model, ScrapyItem])
 def test_p16_items_of_every_type_are_filled(crawl: Crawls, site: Site, cls: Any) -> None:
-    """What itemadapter knows, the add-on fills."""
+    """The add-on fills all types that itemadapter supports."""
     result = crawl(spider([site.url("/page/1")], items_of(cls)), {"DRIPPER_ITEMS": [cls]})
 
     assert len(result.items) == 3
@@ -498,7 +498,7 @@ def test_p16_items_of_every_type_are_filled(crawl: Crawls, site: Site, cls: Any)
 def test_p16_items_that_cannot_be_filled_survive(
     crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture, cls: Any
 ) -> None:
-    """One warning for each class and field, however many items there are, and a stat with their number."""
+    """There is one warning for each class and field, and a stat with the number of items."""
     result = crawl(spider(site.pages(2), items_of(cls)))
 
     name = cls.__name__
@@ -514,14 +514,14 @@ def test_p16_items_that_cannot_be_filled_survive(
 
 
 def test_p16_a_page_whose_items_have_no_field_is_not_extracted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Nobody would get the answer."""
+    """Nothing would use the result."""
     crawl(spider([site.url("/page/1")], items_of(Bare)))
 
     assert engine.batches == []
 
 
 def test_p17_every_item_has_its_own_pages_content(crawl: Crawls, site: Site) -> None:
-    """Sixty concurrent pages in small batches, callbacks that wait in between, and nothing is mixed up."""
+    """With sixty concurrent pages in small batches and callbacks that wait, nothing is mixed up."""
 
     async def parse(self: scrapy.Spider, response: Any) -> Any:
         number = int(response.url.rpartition("/")[2])
@@ -539,7 +539,7 @@ def test_p17_every_item_has_its_own_pages_content(crawl: Crawls, site: Site) -> 
 
 
 def hang_for(*ends: str) -> Any:
-    """Return an engine that never answers a batch with one of these pages in it."""
+    """Return an engine that never answers a batch with one of these pages."""
 
     def act(engine: FakeEngine, pages: Any) -> None:
         if any(page.url.endswith(ends) for page in pages):
@@ -549,7 +549,7 @@ def hang_for(*ends: str) -> Any:
 
 
 def test_p19_a_page_on_which_the_engine_hangs_falls_back_alone(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Its batch is tried again one by one, by a thread with an engine of its own, and the crawl goes on."""
+    """Its batch is retried page by page in a thread with its own engine, and the crawl continues."""
     engine.act = hang_for("/3")
     urls = site.pages(12)
 
@@ -568,7 +568,7 @@ def test_p19_a_page_on_which_the_engine_hangs_falls_back_alone(crawl: Crawls, si
 def test_p19_an_engine_that_never_answers_is_given_up(
     crawl: Crawls, site: Site, engine: EngineLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """After three replacements every page falls back at once, with one error in the log, and nothing is lost."""
+    """After three replacements, every page falls back at once, with one error in the log, and nothing is lost."""
     engine.act = lambda engine, pages: engine.log.hang()
     urls = site.pages(30)
 
@@ -585,7 +585,7 @@ def test_p19_an_engine_that_never_answers_is_given_up(
 
 
 def test_p19_a_slow_engine_that_goes_on_is_not_stuck(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Pages that wait in the queue for longer than the timeout, while the engine answers others, are labelled."""
+    """Pages that wait for longer than the timeout are labelled if the engine answers others meanwhile."""
     engine.act = lambda engine, pages: engine.log.pause(0.2)
     urls = site.pages(12)
 
@@ -598,7 +598,7 @@ def test_p19_a_slow_engine_that_goes_on_is_not_stuck(crawl: Crawls, site: Site, 
 def test_p19_a_batch_of_slow_pages_is_not_stuck(
     crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reading a batch may take longer than the timeout as long as none of its pages does."""
+    """Reading a batch may exceed the timeout, as long as no single page does."""
     import scrapy_dripper.extractor as module
 
     read = module.read
@@ -620,7 +620,7 @@ def test_p19_a_batch_of_slow_pages_is_not_stuck(
 def test_p19_a_page_that_cannot_be_read_or_written_in_time_is_known(
     crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """The page to blame is the one that was at work, so the others of its batch are not tried one by one."""
+    """It is the page in progress, so the others of its batch are not retried one by one."""
     import scrapy_dripper.extractor as module
 
     def stuck(thing: Any, *args: Any) -> Any:
@@ -646,7 +646,7 @@ def test_p19_a_page_that_cannot_be_read_or_written_in_time_is_known(
 def test_p20_everything_that_scrapy_sees_happens_on_the_event_loop(
     crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Futures are completed and stats written by the reactor's thread, never by the worker."""
+    """Futures and stats are only set in the reactor's thread, never in the worker."""
     from scrapy.statscollectors import MemoryStatsCollector
 
     from scrapy_dripper.crawl.batcher import Batcher

@@ -28,7 +28,7 @@ POET = {"ADDONS": {"scrapy_poet.Addon": 300, "scrapy_dripper.Addon": 500}}
 
 
 def test_p18_a_callback_can_ask_for_the_main_content(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """The add-on registers the provider; each page's callback gets its own page's content."""
+    """The add-on registers the provider, and each callback gets the content of its own page."""
 
     def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
         yield {"url": response.url, "markdown": main.markdown, "main_html": main.main_html}
@@ -41,7 +41,7 @@ def test_p18_a_callback_can_ask_for_the_main_content(crawl: Crawls, site: Site, 
 
 
 def test_p18_the_requests_options_count(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Though a response is not tied to its request yet where a provider sees it."""
+    """This holds although a provider gets a response without its request."""
     engine.act = lambda engine, pages: ["nonsense"] * len(pages)
     got = []
 
@@ -56,7 +56,7 @@ def test_p18_the_requests_options_count(crawl: Crawls, site: Site, engine: Engin
 
 
 def test_p02_a_batch_larger_than_the_download_slots_leaves(crawl: Crawls, site: Site) -> None:
-    """A provider waits in the downloader, so the batch cannot fill; the timer sends it."""
+    """A provider waits in the downloader, so the batch cannot fill. The timer sends it."""
 
     def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
         yield {"markdown": main.markdown}
@@ -71,10 +71,10 @@ def test_p02_a_batch_larger_than_the_download_slots_leaves(crawl: Crawls, site: 
     [({}, {}, b"%PDF-1.4"), ({}, {"dripper": False}, b"<p>MAIN</p>"), ({"DRIPPER_ENABLED": False}, {}, b"<p>MAIN</p>")],
     ids=["pdf", "meta", "off"],
 )
-def test_where_there_is_none_its_texts_are_none(
+def test_without_main_content_all_texts_are_none(
     crawl: Crawls, site: Site, settings: dict[str, Any], meta: dict[str, Any], body: bytes
 ) -> None:
-    """The callback runs all the same: it may want the response for something else."""
+    """The callback still runs, because it may use the response in another way."""
     site.routes["/file"] = ("text/html", body)
     got: list[Any] = []
 
@@ -91,7 +91,7 @@ def test_where_there_is_none_its_texts_are_none(
 
 
 def test_it_is_shared_with_the_other_doors(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """The spider middleware fills items of the same response without extracting it again."""
+    """The spider middleware fills items of the same response without another extraction."""
 
     async def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
         assert await Dripper.from_crawler(self.crawler).extract(response) is main
@@ -113,7 +113,7 @@ class ArticlePage(ItemPage[dict]):
 
 
 def test_page_objects_can_ask_for_it(crawl: Crawls, site: Site) -> None:
-    """It is a page input like any other, and the response is downloaded although the callback does not use it."""
+    """It is an ordinary page input. The response is downloaded although the callback does not use it."""
 
     async def parse(self: scrapy.Spider, response: DummyResponse, page: ArticlePage) -> Any:
         yield await page.to_item()
@@ -126,7 +126,7 @@ def test_page_objects_can_ask_for_it(crawl: Crawls, site: Site) -> None:
 
 
 def test_it_can_be_cached(crawl: Crawls, site: Site, engine: EngineLog, tmp_path: Path) -> None:
-    """``SCRAPY_POET_CACHE`` and saved fixtures keep it; the second crawl extracts nothing."""
+    """``SCRAPY_POET_CACHE`` and saved fixtures store it, so the second crawl extracts nothing."""
 
     def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
         yield {"main": main}
@@ -143,7 +143,7 @@ def test_it_can_be_cached(crawl: Crawls, site: Site, engine: EngineLog, tmp_path
 
 
 def test_an_extraction_survives_serialization() -> None:
-    """With its enum, its tuples, its content list and its metadata."""
+    """Its enum, tuples, content list and metadata are restored."""
     main = Extraction(
         "u", "t", "<p>ä</p>", "ä", "ä", "fallback:html", FallbackReason.TIMEOUT, "slow", (True, False), (0.5, 0.25), 2
     )
@@ -154,7 +154,8 @@ def test_an_extraction_survives_serialization() -> None:
 
 
 def test_without_the_extra_the_message_names_it() -> None:
-    """Whoever imports the provider without scrapy-poet learns what to install; the add-on works without."""
+    """Importing the provider without scrapy-poet raises an error that says what to install. The add-on works without
+    it."""
     code = """
 import sys
 sys.modules["scrapy_poet"] = None

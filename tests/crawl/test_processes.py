@@ -1,4 +1,4 @@
-"""Whole processes: how a crawl is started, stopped with Ctrl-C (pitfalls 3, 4 and 5), and refused."""
+"""Crawls in real processes: how they start, stop with Ctrl-C (pitfalls 3, 4 and 5), and reject settings."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Process:
                 self._changed.notify_all()
 
     def wait_for(self, words: str, count: int = 1) -> None:
-        """Wait until so many lines with these words have been said or logged."""
+        """Wait until a number of lines with these words have been printed or logged."""
 
         def found() -> bool:
             return sum(words in line for line in [*self.said, *self.logged]) >= count
@@ -67,7 +67,7 @@ class Process:
         self.popen.send_signal(signal.SIGINT)
 
     def release(self) -> None:
-        """Let the held engine go."""
+        """Let the held engine continue."""
         assert self.popen.stdin is not None
         self.popen.stdin.write("\n")
         self.popen.stdin.flush()
@@ -81,7 +81,7 @@ class Process:
 
     @property
     def items(self) -> list[dict[str, Any]]:
-        """What was scraped."""
+        """Return the scraped items."""
         return [json.loads(line.removeprefix("item ")) for line in self.said if line.startswith("item ")]
 
 
@@ -90,7 +90,7 @@ Start = Callable[..., Process]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Start processes that end with the test."""
+    """Start processes that are ended with the test."""
     processes: list[Process] = []
 
     def run(kind: str, settings: dict[str, Any] | None = None, **job: Any) -> Process:
@@ -105,7 +105,7 @@ def start() -> Iterator[Start]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_process_works(start: Start, site: Site, kind: str) -> None:
-    """With a Twisted reactor started either way, and without one; two crawls at once in each."""
+    """There is a Twisted reactor, started in either way, or none. Each process also runs two crawls at once."""
     process = start(kind, urls=site.pages(5), crawls=2)
 
     assert process.end() == 0
@@ -118,7 +118,7 @@ def test_every_kind_of_process_works(start: Start, site: Site, kind: str) -> Non
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_p03_ctrl_c_while_a_batch_waits_for_more_pages(start: Start, site: Site, kind: str) -> None:
-    """The batch leaves without being full, and the crawl ends in good order."""
+    """The batch is sent before it is full, and the crawl ends normally."""
     process = start(kind, {"DRIPPER_BATCH_WAIT": 1}, urls=site.pages(3))
     process.wait_for("parsed", 3)
 
@@ -129,10 +129,9 @@ def test_p03_ctrl_c_while_a_batch_waits_for_more_pages(start: Start, site: Site,
     assert all(item["markdown"] for item in process.items)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_p04_ctrl_c_twice_does_not_wait_for_the_engine(start: Start, site: Site, kind: str) -> None:
-    """The process is gone though the engine would not answer for ever."""
-    process = start(kind, {"DRIPPER_TIMEOUT": 3600}, urls=site.pages(3), engine="hung")
+def test_p04_ctrl_c_twice_does_not_wait_for_the_engine(start: Start, site: Site) -> None:
+    """The process ends although the engine would never answer. ``tests/faults`` covers the other kinds."""
+    process = start("AsyncCrawlerProcess", {"DRIPPER_TIMEOUT": 3600}, urls=site.pages(3), engine="hung")
     process.wait_for("labelling")
     process.interrupt()
     process.wait_for("shutting down gracefully")
@@ -145,7 +144,7 @@ def test_p04_ctrl_c_twice_does_not_wait_for_the_engine(start: Start, site: Site,
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_p05_ctrl_c_once_finishes_what_waits_and_says_how_much(start: Start, site: Site, kind: str) -> None:
-    """Every page that was downloaded gets its content, and the log tells why the crawl is still there."""
+    """Every downloaded page is extracted, and the log explains the delay."""
     process = start(kind, {"DRIPPER_BATCH_SIZE": 3}, urls=site.pages(6), engine="held")
     process.wait_for("parsed", 6)
     process.wait_for("labelling")
@@ -207,7 +206,7 @@ def test_p05_ctrl_c_once_finishes_what_waits_and_says_how_much(start: Start, sit
 def test_a_crawl_that_cannot_work_stops_at_its_start(
     start: Start, site: Site, settings: dict[str, Any], engine: str, sentence: str
 ) -> None:
-    """No page is fetched, the process knows that it failed, and the last words say what to do."""
+    """No page is downloaded, the exit status shows the failure, and the last line says what to do."""
     process = start("CrawlerProcess", settings, urls=site.pages(1), engine=engine)
 
     process.end()
@@ -226,7 +225,7 @@ def test_a_crawl_that_cannot_work_stops_at_its_start(
     ],
 )
 def test_what_a_user_can_mend_is_one_line(start: Start, site: Site, settings: dict[str, Any], sentence: str) -> None:
-    """In a process as that of ``scrapy crawl``, at its start and while its components are made."""
+    """This holds for a process like that of ``scrapy crawl``, at its start and while its components are created."""
     process = start("AsyncCrawlerProcess", settings, urls=site.pages(1), engine="real")
 
     process.end()
@@ -241,7 +240,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lo
 
 
 def children_of(pid: int) -> list[int]:
-    """Return the processes that a process has started and that run."""
+    """Return the running child processes of a process."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -264,7 +263,7 @@ def all_gone(pids: list[int], seconds: float = 5) -> bool:
 
 
 def is_zombie(pid: int) -> bool:
-    """Return True for a process that has ended, but whom nobody has looked at."""
+    """Return True for a process that has ended but has not been reaped."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
     except OSError:
@@ -272,7 +271,7 @@ def is_zombie(pid: int) -> bool:
 
 
 def with_a_stuck_worker(start: Start, site: Site, kind: str, timeout: float) -> tuple[Process, list[int]]:
-    """Return a crawl of six pages, one of which keeps the interpreter of a worker, and its workers."""
+    """Start a crawl of six pages, one of which blocks a worker's interpreter. Return the crawl and its workers."""
     site.routes["/page/3"] = ("text/html", page(3, "<p>HANG</p>").encode())
     settings = {**WORKER, "DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": timeout}
     process = start(kind, settings, urls=site.pages(6), engine="real")
@@ -286,7 +285,7 @@ def with_a_stuck_worker(start: Start, site: Site, kind: str, timeout: float) -> 
     ("kind", "sent"), [*((kind, signal.SIGINT) for kind in KINDS), ("CrawlerProcess", signal.SIGTERM)]
 )
 def test_stopped_while_a_worker_is_stuck(start: Start, site: Site, kind: str, sent: signal.Signals) -> None:
-    """The crawl ends in good order as soon as that page's time is up, and every page has something."""
+    """The crawl ends normally as soon as the page times out, and every page has a result."""
     process, pids = with_a_stuck_worker(start, site, kind, 2.5)
 
     process.popen.send_signal(sent)
@@ -303,10 +302,9 @@ def test_stopped_while_a_worker_is_stuck(start: Start, site: Site, kind: str, se
 
 
 @needs_proc
-@pytest.mark.parametrize("kind", KINDS)
-def test_ctrl_c_twice_does_not_wait_for_a_stuck_worker(start: Start, site: Site, kind: str) -> None:
-    """Both are gone, though the page would take for ever."""
-    process, pids = with_a_stuck_worker(start, site, kind, 3_600)
+def test_ctrl_c_twice_does_not_wait_for_a_stuck_worker(start: Start, site: Site) -> None:
+    """Both processes end, although the page would take forever. ``tests/faults`` covers the other kinds."""
+    process, pids = with_a_stuck_worker(start, site, "AsyncCrawlerProcess", 3_600)
     process.interrupt()
     process.wait_for("shutting down gracefully")
 
@@ -319,20 +317,8 @@ def test_ctrl_c_twice_does_not_wait_for_a_stuck_worker(start: Start, site: Site,
 
 
 @needs_proc
-def test_kill_9_leaves_no_worker(start: Start, site: Site) -> None:
-    """Nobody is there to end it, and it is stuck where no code of Python's runs."""
-    process, pids = with_a_stuck_worker(start, site, "AsyncCrawlerProcess", 3_600)
-
-    process.popen.kill()
-
-    process.end()
-    assert pids
-    assert all_gone(pids)
-
-
-@needs_proc
 def test_a_manager_that_stops_all_processes_at_once(start: Start, site: Site) -> None:
-    """As systemd and containers do: what the workers were at is done by others, and nothing is lost."""
+    """As with systemd and containers, other workers redo the pages in progress, and nothing is lost."""
     for number in range(12):
         site.routes[f"/page/{number}"] = ("text/html", page(number, "<p>PAUSE</p>").encode())
     settings = {**WORKER, "DRIPPER_BATCH_SIZE": 4}

@@ -21,13 +21,13 @@ TOKENIZER = Path(__file__).parents[1] / "engines/qwen3/prepared/plain/tokenizer.
 
 
 def settings(processes: int, **options: Any) -> dict[str, Any]:
-    """Return the settings of a crawl with its thread, or with worker processes."""
+    """Return the settings of a crawl with a thread or with worker processes."""
     return workers(max(1, processes), **FIELDS, **options) | {"DRIPPER_PROCESSES": processes}
 
 
 @pytest.mark.parametrize("processes", [0, 1])
 def test_the_fields_of_an_item(crawl: Crawls, site: Site, processes: int) -> None:
-    """Plain values, the same from a worker process and from the crawl's own."""
+    """Values are plain, and the same from a worker process and from the crawl's own."""
     site.routes["/tides"] = ("text/html", PAGE)
     url = site.url("/tides")
     (item,) = crawl(spider([url]), settings(processes)).items
@@ -60,7 +60,7 @@ def test_the_fields_of_an_item(crawl: Crawls, site: Site, processes: int) -> Non
 
 
 def test_a_request_can_have_its_own(crawl: Crawls, site: Site) -> None:
-    """A size, and no front matter; not a file that is read."""
+    """It can change the size and switch off front matter, but cannot name a file to read."""
     site.routes["/tides"] = ("text/html", PAGE)
     own = {"chunk_size": 500, "front_matter": False, "links_field": None, "chunk_tokenizer": "/etc/passwd"}
     result = crawl(spider([site.url("/tides")], meta={"dripper": own}), settings(1))
@@ -74,7 +74,7 @@ def test_a_request_can_have_its_own(crawl: Crawls, site: Site) -> None:
 
 @pytest.mark.parametrize("processes", [0, 1])
 def test_tokens(crawl: Crawls, site: Site, processes: int) -> None:
-    """Counted where pages are extracted; a tokenizer that is none stops the crawl at its start."""
+    """They are counted where pages are extracted. An invalid tokenizer stops the crawl at its start."""
     site.routes["/tides"] = ("text/html", PAGE)
     (item,) = crawl(spider([site.url("/tides")]), settings(processes, chunk_tokenizer=str(TOKENIZER))).items
     assert 0 < max(chunk["size"] for chunk in item["chunks"]) <= 100

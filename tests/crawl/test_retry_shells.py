@@ -1,4 +1,4 @@
-"""Pages that only a script fills are downloaded once more, in a browser: the callback never sees the shell."""
+"""Pages that only a script fills are downloaded again in a browser. The callback never gets the shell."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RENDERED = "<html><body><div id=root><h1>Ferry</h1><p>MAIN text that the script 
 
 
 class PlaywrightLike(HTTP11DownloadHandler):
-    """Answers as a browser does that has run the scripts, where a request asks for one."""
+    """Answers like a browser after running the scripts, if the request asks for a browser."""
 
     async def download_request(self, request: scrapy.Request, *spider: Any) -> Any:  # type: ignore[override]
         response: Any = super().download_request(request, *spider)
@@ -67,7 +67,7 @@ def test_a_shell_is_downloaded_in_a_browser(crawl: Crawls, site: Site, engine: E
 
 
 def test_other_pages_are_downloaded_once(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Their extraction, for which they waited, is the one that the item gets."""
+    """The item gets the extraction that the response has waited for."""
     result = crawl(spider(site.url("/page/1")), ON)
 
     assert [(item["rendered"], item["markdown"][:9]) for item in result.items] == [(False, "MAIN text")]
@@ -94,7 +94,7 @@ def test_a_page_that_stays_a_shell_is_sent_back_once(
         (ON, {"dripper": False}),
     ],
 )
-def test_only_where_it_is_asked_for(
+def test_shells_are_only_retried_on_request(
     crawl: Crawls, site: Site, engine: EngineLog, shell: str, settings: dict[str, Any], meta: dict[str, Any]
 ) -> None:
     result = crawl(spider(shell, **meta), settings)
@@ -116,7 +116,7 @@ def test_an_error_page_is_not_asked_for_again(crawl: Crawls, site: Site, engine:
     assert [item["rendered"] for item in result.items] == [False]
 
 
-def test_a_shell_from_the_cache_is_downloaded_anew(
+def test_a_cached_shell_is_downloaded_again(
     crawl: Crawls, site: Site, engine: EngineLog, shell: str, tmp_path: Any
 ) -> None:
     """Scrapy's cache has the same key for both requests."""

@@ -1,4 +1,4 @@
-"""Rules in a crawl: in workers and in a thread, for a crawl, a spider or a request, counted and said."""
+"""Rules in a crawl with workers or a thread, set for the crawl, a spider or a request, with their stats and log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXTRA = "<div class=ad><p>MAIN offer</p></div><aside><p>MAIN aside</p></aside>"
 
 @pytest.fixture
 def pages(site: Site) -> list[str]:
-    """Two pages; one has what the rules look for."""
+    """Two pages. The rules match one of them."""
     site.routes["/page/1"] = ("text/html", page(1, EXTRA).encode())
     site.routes["/page/2"] = ("text/html", b"<html><body><p>MAIN only.</p></body></html>")
     return [site.url("/page/1"), site.url("/page/2")]
@@ -22,7 +22,7 @@ def pages(site: Site) -> list[str]:
 
 @pytest.mark.parametrize("processes", [0, 1])
 def test_rules_of_a_crawl(crawl: Crawls, pages: list[str], processes: int) -> None:
-    """A worker gets them with the pages."""
+    """Workers get the rules with each page."""
     settings = {
         "DRIPPER_RULES": RULES,
         "DRIPPER_META_FIELD": "by",
@@ -53,7 +53,7 @@ def test_rules_of_a_crawl(crawl: Crawls, pages: list[str], processes: int) -> No
     ],
 )
 def test_rules_of_a_request(crawl: Crawls, pages: list[str], rules: Any, kept: set[str]) -> None:
-    """Its own, none, or, if they are not what a request may bring, those of the crawl."""
+    """A request can have its own rules or none. If they are invalid, those of the crawl apply."""
     cls = spider(pages[:1], meta={"dripper": {"rules": rules}})
     cls.custom_settings = {"DRIPPER_RULES": RULES}
 

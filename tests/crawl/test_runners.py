@@ -1,4 +1,4 @@
-"""Every way in which a program runs crawls, on asyncio's own event loop and on uvloop's, two crawls at once."""
+"""All ways in which a program can run crawls, on asyncio's event loop and on uvloop's, with two crawls at once."""
 
 from __future__ import annotations
 
@@ -25,15 +25,7 @@ KINDS: dict[str, dict[str, Any]] = {
 if scrapy.version_info >= (2, 19):  # From then on with a download handler that every installation has.
     KINDS["asyncio.run"] = {"TWISTED_REACTOR_ENABLED": False}
 
-WITH_UVLOOP = [
-    pytest.param(
-        kind,
-        "uvloop.Loop",
-        marks=pytest.mark.skipif(find_spec("uvloop") is None, reason="uvloop is not installed: pip install uvloop"),
-    )
-    for kind in KINDS
-    if kind != "CrawlerProcess"  # which installs the reactor as AsyncCrawlerProcess does
-]
+UVLOOP = "uvloop.Loop" if find_spec("uvloop") else None
 
 PARAGRAPH = (
     "The tide of harbour {n} is measured every ten minutes by a gauge on the old pier, and the keeper writes down how "
@@ -42,7 +34,7 @@ PARAGRAPH = (
 
 
 def article(n: object) -> bytes:
-    """Return a page that the bundled tagger knows the main content of."""
+    """Return a page whose main content the bundled tagger recognises."""
     body = f"<h1>Harbour {n}</h1>" + "".join(f"<p>{PARAGRAPH.format(n=n)}Entry {i} of {n}.</p>" for i in range(5))
     links = "".join(f"<li><a href='/{word.lower()}'>{word}</a></li>" for word in ("Home", "Products", "Contact"))
     return (
@@ -52,7 +44,7 @@ def article(n: object) -> bytes:
 
 
 def run(kind: str, crawls: list[list[str]], **settings: Any) -> dict[str, Any]:
-    """Run crawls at once and return what the process says at its end."""
+    """Run crawls at the same time and return the output of the process."""
     job = {"kind": kind, "crawls": crawls, "settings": {**KINDS[kind], **settings}}
     done = subprocess.run(
         [sys.executable, "-m", "tests.crawl.runners", json.dumps(job)],
@@ -66,17 +58,17 @@ def run(kind: str, crawls: list[list[str]], **settings: Any) -> dict[str, Any]:
     return {**json.loads(done.stdout), "log": done.stderr}
 
 
-@pytest.mark.parametrize(("kind", "loop"), [*((kind, None) for kind in KINDS), *WITH_UVLOOP])
-def test_two_crawls_at_once_share_the_model(site: Site, kind: str, loop: str | None) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_crawls_at_once_share_the_model(site: Site, kind: str) -> None:
     """It is loaded once, no page gets into the other crawl, and the last to end gives it back."""
     paths = [[f"/page/{crawl}-{n}" for n in range(11)] for crawl in "ab"]
     for path in chain(*paths):
         site.routes[path] = ("text/html", article(path[6:]))
 
-    said = run(kind, [[*map(site.url, some)] for some in paths], **({"ASYNCIO_EVENT_LOOP": loop} if loop else {}))
+    said = run(kind, [[*map(site.url, some)] for some in paths])
 
     assert said["errors"] == []
-    assert ["uvloop" in used for used in said["loops"]] == [loop is not None] * 2
+    assert ["uvloop" in used for used in said["loops"]] == [False] * 2
     for items, some in zip(said["items"], paths, strict=True):
         assert sorted(item["url"] for item in items) == sorted(map(site.url, some))
         for item in items:
@@ -89,14 +81,17 @@ def test_two_crawls_at_once_share_the_model(site: Site, kind: str, loop: str | N
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_crawls_at_once_share_a_worker(site: Site, kind: str) -> None:
-    """One process for both, none of the model in the crawl's own, and nothing is left of it."""
+    """One process for both, none of the model in the crawl's own, and nothing is left of it. On uvloop, if there is."""
     paths = [[f"/page/{crawl}-{n}" for n in range(6)] for crawl in "ab"]
     for path in chain(*paths):
         site.routes[path] = ("text/html", article(path[6:]))
 
-    said = run(kind, [[*map(site.url, some)] for some in paths], DRIPPER_PROCESSES=1)
+    loop = {"ASYNCIO_EVENT_LOOP": UVLOOP} if UVLOOP else {}
+
+    said = run(kind, [[*map(site.url, some)] for some in paths], DRIPPER_PROCESSES=1, **loop)
 
     assert said["errors"] == []
+    assert ["uvloop" in used for used in said["loops"]] == [bool(loop)] * 2
     for items, some in zip(said["items"], paths, strict=True):
         assert sorted(item["url"] for item in items) == sorted(map(site.url, some))
         for item in items:
@@ -108,7 +103,7 @@ def test_two_crawls_at_once_share_a_worker(site: Site, kind: str) -> None:
 
 
 def test_a_runner_on_another_reactor_says_what_to_set(site: Site) -> None:
-    """The reactor is the program's choice there, so the error reaches the program; nothing is fetched."""
+    """The program chooses the reactor, so it gets the error. Nothing is downloaded."""
     said = run("CrawlerRunner", [[site.url("/page/1")]], TWISTED_REACTOR="twisted.internet.selectreactor.SelectReactor")
 
     (error,) = said["errors"]

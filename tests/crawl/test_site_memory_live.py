@@ -1,4 +1,4 @@
-"""The site memory of a crawl: its owner, its file in ``JOBDIR``, and what it counts."""
+"""The site memory of a crawl: where it is kept, its file in ``JOBDIR``, and its stats."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BOX = "<div class=team><p>MAIN team of the site.</p><p>MAIN people who write it.
 
 @pytest.fixture
 def pages(site: Site) -> list[str]:
-    """Thirty pages with text of their own, and a box that all of them have."""
+    """Thirty pages with their own text, and a box that all of them share."""
     for number in range(30):
         own = "".join(f"<p>MAIN sentence {i} of page {number}, long enough to be its text.</p>" for i in range(9))
         site.routes[f"/page/{number}"] = ("text/html", f"<body><article>{own}</article>{BOX}</body>".encode())
@@ -36,7 +36,7 @@ def settings(processes: int, job: Path) -> dict[str, object]:
 
 @pytest.mark.parametrize("processes", [0, 2])
 def test_a_crawl_and_the_next_of_its_job(crawl: Crawls, pages: list[str], tmp_path: Path, processes: int) -> None:
-    """The first pages are decided with less; what is known at the end is known when the job goes on."""
+    """The memory is empty for the first pages, and is kept for the next run of the job."""
     first = crawl(spider(pages[:20]), settings(processes, tmp_path))
     texts = [item["text"] for item in first.items]
 
@@ -55,8 +55,8 @@ def test_a_crawl_and_the_next_of_its_job(crawl: Crawls, pages: list[str], tmp_pa
     assert second.stat("site_memory/changed") == 10
 
 
-def test_pages_that_come_again(crawl: Crawls, site: Site, pages: list[str], tmp_path: Path) -> None:
-    """They are not counted, and lose nothing."""
+def test_repeated_downloads_of_a_page(crawl: Crawls, site: Site, pages: list[str], tmp_path: Path) -> None:
+    """They are not counted again, and lose no text."""
     site.routes |= {f"/page/0?utm_source={i}": site.routes["/page/0"] for i in range(12)}
     urls = [f"{pages[0]}?utm_source={i}" for i in range(12)]
     result = crawl(spider(urls), {**settings(0, tmp_path), "DRIPPER_BATCH_SIZE": 1})

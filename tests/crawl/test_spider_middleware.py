@@ -1,4 +1,4 @@
-"""The add-on and its spider middleware: what a user who sets one line in the settings gets."""
+"""The add-on and its spider middleware, with a single line in the settings."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ PATH = "scrapy_dripper.spidermiddlewares.DripperSpiderMiddleware"
 
 
 def no_engine(engine: FakeEngine, pages: Any) -> Any:
-    """Label nothing as main, so that the fallback is asked."""
+    """Label nothing as main, so that the fallback runs."""
     raise RuntimeError("out of order")
 
 
 def test_page_types_and_quality_are_counted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """On items and in the stats, in which an engine can make up no more names than a person can read."""
+    """They are in items and stats, and an engine cannot create too many stats."""
     names = ["article", "article", "Ä rticle", "x" * 33, *(f"kind-{i}" for i in range(45))]
     urls = site.pages(len(names))
     kinds = dict(zip(urls, names, strict=True))
@@ -47,7 +47,7 @@ def test_page_types_and_quality_are_counted(crawl: Crawls, site: Site, engine: E
 
 
 def test_pages_of_low_quality_fall_back(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """By the crawl's threshold or the request's own."""
+    """The threshold is that of the crawl, or of the request."""
     urls = site.pages(3)
     qualities = dict(zip(urls, (0.3, 0.5, 0.9), strict=True))
     engine.act = lambda engine, pages: [replace(truth(page), quality=qualities[page.url]) for page in pages]
@@ -66,7 +66,7 @@ def test_pages_of_low_quality_fall_back(crawl: Crawls, site: Site, engine: Engin
 
 
 def test_the_engine_knows_what_a_page_wants(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """What the spider's settings say, unless the request says otherwise; comments are taken out behind the engine."""
+    """The options come from the spider's settings, or from the request. Comments are removed after the engine."""
     wishes = {}
 
     def act(engine: FakeEngine, pages: Any) -> Any:
@@ -119,7 +119,7 @@ def parse_with(item: dict[str, Any]) -> Any:
 def test_a_field_with_a_value_keeps_it(
     crawl: Crawls, site: Site, engine: EngineLog, item: dict[str, Any], expected: set[str]
 ) -> None:
-    """Missing, None and empty fields are filled; a page with nothing to fill is not even extracted."""
+    """Missing, None and empty fields are filled. A page without such a field is not extracted."""
     (result,) = crawl(spider([site.url("/page/1")], parse_with(item))).items
 
     filled = {name for name in ("main_html", "markdown") if MAIN in str(result.get(name))}
@@ -146,7 +146,7 @@ def test_a_page_without_items_costs_nothing(crawl: Crawls, site: Site, engine: E
 
 
 def test_items_before_an_error_in_the_callback_are_kept(crawl: Crawls, site: Site) -> None:
-    """They go on with their fields filled, and Scrapy still sees the error."""
+    """Their fields are filled, and Scrapy still gets the error."""
 
     def parse(self: scrapy.Spider, response: Any) -> Any:
         yield {"n": 1}
@@ -159,8 +159,8 @@ def test_items_before_an_error_in_the_callback_are_kept(crawl: Crawls, site: Sit
     assert result.stats["spider_exceptions/ZeroDivisionError"] == 1
 
 
-def test_items_of_a_callback_that_goes_on_do_not_wait_for_its_end(crawl: Crawls, site: Site) -> None:
-    """A callback that yields until it sees its own first item come out would go on for ever otherwise."""
+def test_items_do_not_wait_for_the_end_of_their_callback(crawl: Crawls, site: Site) -> None:
+    """Otherwise, a callback that waits for its own first item would run forever."""
     scraped: list[Any] = []
 
     async def parse(self: scrapy.Spider, response: Any) -> Any:
@@ -180,10 +180,10 @@ def test_items_of_a_callback_that_goes_on_do_not_wait_for_its_end(crawl: Crawls,
 
 
 @pytest.mark.parametrize("broken", ["start", "extract"])
-def test_an_error_of_ours_costs_no_item(
+def test_a_bug_in_the_plugin_loses_no_item(
     crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, broken: str
 ) -> None:
-    """Everything that the callback yields goes on as it is, with one error in the log."""
+    """All items and requests are passed on unchanged, with one error in the log."""
 
     def bug(*args: Any) -> Any:
         raise AssertionError("a bug")
@@ -214,8 +214,8 @@ def test_a_value_that_cannot_be_made_costs_no_item(
     assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1
 
 
-def test_objects_that_are_no_items_go_through(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """What Scrapy passes to the pipelines, we pass on."""
+def test_objects_that_are_not_items_are_passed_on(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """All that Scrapy passes to pipelines is passed on."""
 
     def parse(self: scrapy.Spider, response: Any) -> Any:
         yield None
@@ -251,7 +251,7 @@ def test_objects_that_are_no_items_go_through(crawl: Crawls, site: Site, engine:
 def test_one_request_can_differ(
     crawl: Crawls, site: Site, engine: EngineLog, meta: dict[str, Any], fields: set[str], source: str | None
 ) -> None:
-    """``meta["dripper"]`` is False or a dict of options; a mistake in it changes nothing and costs nothing."""
+    """``meta["dripper"]`` is False or a dict of options. A mistake in it has no effect on the crawl."""
     engine.act = no_engine
 
     result = crawl(spider(site.pages(1), meta=meta), {"DRIPPER_FALLBACK": "html", "DRIPPER_META_FIELD": "by"})
@@ -265,7 +265,7 @@ ODD: list[Any] = [{"links": f"odd {number}"} for number in range(20)]
 
 
 def test_mistakes_in_meta_are_warned_about_once(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    """One warning says what the first mistake is, a stat says how many there were."""
+    """One warning names the first mistake, and a stat counts all of them."""
     result = crawl(spider(site.pages(5), meta={"dripper": {"fallbak": "empty"}}))
 
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
@@ -288,7 +288,7 @@ def test_all_mistakes_in_meta_are_one_warning_and_what_is_right_counts(
 def test_a_request_cannot_have_a_fallback_whose_extra_is_missing(
     crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is a mistake like others: the crawl's own fallback and the other options hold."""
+    """It counts as a mistake. The crawl's fallback and the other options still apply."""
     monkeypatch.setitem(BUILT_IN, "html", BUILT_IN["html"]._replace(needs=("no_such_library", "needy")))
     result = crawl(spider(site.pages(1), meta={"dripper": {"fallback": "html", "markdown_field": None}}))
 
@@ -299,7 +299,7 @@ def test_a_request_cannot_have_a_fallback_whose_extra_is_missing(
 
 
 class Evil:
-    """An object whose class cannot be asked for, as that of a dead ``weakref.proxy``."""
+    """An object that raises if its class is accessed, like a dead ``weakref.proxy``."""
 
     @property
     def __class__(self) -> type:  # type: ignore[override]
@@ -315,8 +315,11 @@ def test_objects_in_meta_that_raise_cost_no_item(crawl: Crawls, site: Site, opti
     assert result.stat("bugs") == 0
 
 
-def test_a_second_mistake_in_meta_is_said_too(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    """Of the same request or of another one; what is likely meant is named, and there is an end to it."""
+def test_each_kind_of_mistake_in_meta_is_warned_about(
+    crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It can be in the same request or another one. Similar names are suggested, and the number of warnings is
+    limited."""
 
     async def start(self: scrapy.Spider) -> Any:
         for number, values in enumerate([{"links": "dropp", "favor": "recal"}, {"fallbak": "html"}, *ODD]):
@@ -332,7 +335,7 @@ def test_a_second_mistake_in_meta_is_said_too(crawl: Crawls, site: Site, caplog:
 
 
 def test_meta_false_is_counted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """A page that a request has excluded is skipped, once however many items it has."""
+    """An excluded page is skipped, and counts once for any number of items."""
 
     def parse(self: scrapy.Spider, response: Any) -> Any:
         yield {"n": 1}
@@ -346,7 +349,7 @@ def test_meta_false_is_counted(crawl: Crawls, site: Site, engine: EngineLog) -> 
 
 
 def test_a_spiders_own_settings_count(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """``custom_settings`` go before those of the project."""
+    """``custom_settings`` take precedence over those of the project."""
     engine.act = no_engine
     mine = spider(site.pages(1))
     mine.custom_settings = {"DRIPPER_FALLBACK": "empty", "DRIPPER_MARKDOWN_FIELD": "text"}
@@ -356,8 +359,8 @@ def test_a_spiders_own_settings_count(crawl: Crawls, site: Site, engine: EngineL
     assert result.items == [{"url": site.url("/page/0"), "main_html": "", "text": ""}]
 
 
-def test_the_meta_field_says_who_decided(crawl: Crawls, site: Site) -> None:
-    """A small plain dict, which feeds can export."""
+def test_the_meta_field_has_the_source(crawl: Crawls, site: Site) -> None:
+    """It is a small dict of plain values, which feeds can export."""
     result = crawl(spider(site.pages(1)), {"DRIPPER_META_FIELD": "dripper"})
 
     (item,) = result.items
@@ -383,7 +386,7 @@ def test_the_meta_field_says_who_decided(crawl: Crawls, site: Site) -> None:
 
 @pytest.mark.parametrize("settings", [{"DRIPPER_ENABLED": False}, {"SPIDER_MIDDLEWARES": {PATH: None}}])
 def test_the_addon_can_be_switched_off(crawl: Crawls, site: Site, engine: EngineLog, settings: dict[str, Any]) -> None:
-    """By its own setting or by Scrapy's; no engine is loaded, and items are left alone."""
+    """Its own setting or Scrapy's disables it. Then no engine is loaded, and items are not changed."""
     result = crawl(spider(site.pages(1)), settings)
 
     assert result.items == [{"url": site.url("/page/0")}]
@@ -391,7 +394,7 @@ def test_the_addon_can_be_switched_off(crawl: Crawls, site: Site, engine: Engine
 
 
 def test_the_addon_respects_the_place_that_the_user_gave() -> None:
-    """An own entry, by class or by path, is not overwritten; one that is missing is added."""
+    """The user's entry, as a class or a path, is not overwritten. A missing entry is added."""
     for settings, expected in (
         ({}, {DripperSpiderMiddleware: 25}),
         ({"SPIDER_MIDDLEWARES": {PATH: 600}}, {PATH: 600}),
@@ -405,13 +408,13 @@ def test_the_addon_respects_the_place_that_the_user_gave() -> None:
 
 
 def test_the_addon_refuses_a_wrong_setting() -> None:
-    """Before anything is set up."""
+    """The error comes before anything is set up."""
     with pytest.raises(ConfigError, match="DRIPPER_BATCH_SIZE must be a whole number of at least 1"):
         Addon().update_settings(Settings({"DRIPPER_BATCH_SIZE": 0}))
 
 
 def test_two_crawls_in_one_process_are_apart(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Each has its own settings, engine, thread and stats."""
+    """Each crawl has its own settings, engine, thread and stats."""
     one, two = crawl.together(
         (spider(site.pages(9)), {"DRIPPER_MARKDOWN_FIELD": "one"}),
         (spider(site.pages(5)), {"DRIPPER_MARKDOWN_FIELD": "two"}),
@@ -425,7 +428,7 @@ def test_two_crawls_in_one_process_are_apart(crawl: Crawls, site: Site, engine: 
 
 
 def test_the_engine_is_closed_with_the_crawl(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """It is loaded once, at the start, and gives its memory back at the end, whether or not it was used."""
+    """It is loaded once, at the start, and closed at the end, even if it was not used."""
     crawl(spider(site.pages(3)))
     crawl(spider([]))
 
@@ -435,7 +438,7 @@ def test_the_engine_is_closed_with_the_crawl(crawl: Crawls, site: Site, engine: 
 
 
 def test_a_page_with_no_main_content_gets_empty_fields(crawl: Crawls, site: Site) -> None:
-    """That nothing is main is an answer: the stats name who gave it, and the fields say so."""
+    """An empty result is an answer, and the stats and fields name its source."""
     site.routes["/file"] = ("text/html", b"<html><body><p>Nothing of interest here.</p></body></html>")
 
     result = crawl(spider([site.url("/file")]), {"DRIPPER_FALLBACK": "html", "METAREFRESH_ENABLED": False})
@@ -447,7 +450,7 @@ def test_a_page_with_no_main_content_gets_empty_fields(crawl: Crawls, site: Site
 def test_a_page_that_scrapy_cannot_decode_has_its_content(
     crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``response.text`` is not asked: it would hold up the event loop."""
+    """``response.text`` is never used, because decoding would block the event loop."""
 
     def broken(response: Any) -> str:
         raise LookupError("no such encoding")
@@ -475,7 +478,7 @@ BODIES = {
 
 @pytest.mark.parametrize("name", BODIES)
 def test_pages_are_decoded(crawl: Crawls, site: Site, name: str) -> None:
-    """By the header, the page itself and its bytes, whichever is right."""
+    """The charset comes from the header, the page or its bytes, whichever is right."""
     parameter, body = BODIES[name]
     site.routes["/file"] = (f"text/html; {parameter}".strip("; "), body)
 
@@ -496,8 +499,8 @@ def test_pages_are_decoded(crawl: Crawls, site: Site, name: str) -> None:
         ("charset=\x00\xff", b"<p>x"),
     ],
 )
-def test_odd_bodies_never_fail(crawl: Crawls, site: Site, parameter: str, body: bytes) -> None:
-    """Whatever comes under whatever name: the item is there, and nothing is an error."""
+def test_unusual_bodies_never_fail(crawl: Crawls, site: Site, parameter: str, body: bytes) -> None:
+    """For any body and any declared type, the item is passed on, and nothing is an error."""
     site.routes["/file"] = ("text/html; " + parameter, body)
 
     result = crawl(spider([site.url("/file")]), {"DRIPPER_FALLBACK": "html", "METAREFRESH_ENABLED": False})
@@ -540,7 +543,7 @@ def test_items_without_a_page_are_left_alone(crawl: Crawls, site: Site, engine: 
 
 @pytest.mark.parametrize(("path", "filled"), [("/gone", True), ("/nowhere", False)])
 def test_items_of_an_errback(crawl: Crawls, site: Site, path: str, filled: bool) -> None:
-    """There is a page only where Scrapy's HttpErrorMiddleware has refused one; the item goes on either way."""
+    """They have a page only if Scrapy's HttpErrorMiddleware rejected the response. They are passed on in both cases."""
     site.status["/gone"] = 404
 
     class Failing(scrapy.Spider):
@@ -566,7 +569,7 @@ class Article:
 
 
 def test_the_fallback_none_leaves_the_item_as_it_is(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Its fields keep what they had; a field for the reasons is filled all the same."""
+    """Its fields keep their values. Only the meta field is filled."""
     engine.act = no_engine
 
     def parse(self: scrapy.Spider, response: Any) -> Any:
@@ -579,7 +582,7 @@ def test_the_fallback_none_leaves_the_item_as_it_is(crawl: Crawls, site: Site, e
 
 
 def test_pages_too_large_to_decode_go_as_bytes(crawl: Crawls, site: Site) -> None:
-    """A page over the limit in bytes is oversize though it has fewer characters."""
+    """A page over the limit in bytes is oversize even if it has fewer characters."""
     html = page("1", "<p>" + "日本語" * 100 + "</p>")
     site.routes["/file"] = ("text/html; charset=utf-8", html.encode())
     assert len(html) < 900 < len(html.encode())

@@ -1,4 +1,4 @@
-"""What a crawl tells when it ends: a summary in the log, and DRIPPER_REPORT."""
+"""A crawl ends with a summary in the log and the file of DRIPPER_REPORT."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def one_fails(engine: Any, pages: Any) -> Any:
 def test_a_crawl_ends_with_a_summary_and_a_report(
     crawl: Crawls, site: Site, engine: EngineLog, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The report is whole, in a folder that was not there, and nothing else is left beside it."""
+    """The report is complete, its folder is created, and no temporary file is left."""
     engine.act = one_fails
     path = tmp_path / "reports" / "crawl.html"
 
@@ -93,7 +93,7 @@ def test_an_older_report_stays_if_the_new_one_cannot_be_made(tmp_path: Path, mon
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_is_no_report(tmp_path: Path) -> None:
+def test_a_report_cannot_be_a_folder(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"DRIPPER_REPORT must be the path of a file \(got the folder"):
         Story(Config(report=str(tmp_path)))
 

@@ -1,4 +1,4 @@
-"""Engines and fallbacks that hang, die or cannot be loaded again: the crawl ends, with every item."""
+"""If engines and fallbacks hang, die or cannot be loaded again, the crawl still ends with every item."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ ALONE = {"DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": 0.4, "DRIPPER_FALLBACK": "e
 
 
 def messages(caplog: pytest.LogCaptureFixture, level: int) -> list[str]:
-    """Return what was logged at a level."""
+    """Return the messages of a log level."""
     return [record.getMessage() for record in caplog.records if record.levelno == level]
 
 
 def test_a_late_answer_is_dropped(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """An engine that answers when its page has fallen back, while the crawl goes on, changes nothing and is closed."""
+    """An engine that answers after its page has fallen back changes nothing and is closed."""
 
     def act(_: FakeEngine, pages: Any) -> None:
         if pages[0].url.endswith("/0"):
@@ -58,7 +58,7 @@ def test_a_late_answer_is_dropped(crawl: Crawls, site: Site, engine: EngineLog) 
 def test_a_page_whose_fallback_hangs_too_is_left_as_it_is(
     crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """There is no third way, but there is an end; other pages' fallbacks go on in another thread."""
+    """The crawl ends, and the fallbacks of other pages run in another thread."""
     engine.act = lambda engine, pages: engine.log.hang()
 
     def fall_back(document: Any, *args: Any) -> Any:
@@ -80,10 +80,10 @@ def test_a_page_whose_fallback_hangs_too_is_left_as_it_is(
     assert sum("Replacing the thread of the fallback" in line for line in messages(caplog, logging.WARNING)) == 1
 
 
-def test_everything_may_hang(
+def test_engine_and_fallback_may_both_hang(
     crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Engine and fallback are both given up, and the items go through as they are."""
+    """Engine and fallback are both given up, and items are passed on unchanged."""
     engine.act = lambda engine, pages: engine.log.hang()
     monkeypatch.setattr("scrapy_dripper.crawl.batcher.fall_back", lambda *args: engine.hang())
 
@@ -99,7 +99,7 @@ def test_everything_may_hang(
 def test_a_thread_that_always_dies_is_given_up(
     crawl: Crawls, site: Site, engine: EngineLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With the reason that it was the engine, not the time."""
+    """The reason is an engine error and not a timeout."""
 
     def act(_: FakeEngine, pages: Any) -> None:
         raise SystemExit("out of memory")
@@ -119,7 +119,7 @@ def test_a_thread_that_always_dies_is_given_up(
 def test_an_engine_that_cannot_be_loaded_again_is_given_up(
     crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    """The first one was; the device has gone since."""
+    """The first load succeeded, but the device has been lost since."""
 
     def act(_: FakeEngine, pages: Any) -> None:
         engine.hang()
@@ -143,7 +143,7 @@ def test_an_engine_that_cannot_be_loaded_again_is_given_up(
 def test_bad_pages_in_a_long_crawl_do_not_end_the_engine(
     crawl: Crawls, site: Site, engine: EngineLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Only replacements in a row, or threads that are stuck at the same time, count against it."""
+    """Only replacements in a row, or threads that are stuck at the same time, count."""
 
     def act(it: FakeEngine, pages: Any) -> None:
         if pages[0].url.endswith("5"):
@@ -165,7 +165,7 @@ def test_bad_pages_in_a_long_crawl_do_not_end_the_engine(
 def test_the_fallback_of_a_stuck_page_runs_in_another_thread(
     crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither on the event loop nor in the thread that is stuck."""
+    """It runs neither on the event loop nor in the stuck thread."""
     import scrapy_dripper.crawl.batcher as module
 
     engine.act = lambda engine, pages: engine.log.hang()
@@ -187,7 +187,7 @@ def test_the_fallback_of_a_stuck_page_runs_in_another_thread(
 def test_threads_that_cannot_be_started_are_tried_again(
     crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The system has none to give at first; every page waits for the one that it gives later."""
+    """The system has no threads at first. Every page waits for a later one."""
     monkeypatch.setattr("scrapy_dripper.crawl.batcher.RESTART_SECONDS", 0.01)
     refuse_threads(monkeypatch, 3)
 
@@ -201,7 +201,7 @@ def test_threads_that_cannot_be_started_are_tried_again(
 def test_without_any_thread_items_are_left_as_they_are(
     crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Neither the engine nor the fallback can be run, and nobody waits for ever."""
+    """Neither the engine nor the fallback can run, and nothing waits forever."""
     monkeypatch.setattr("scrapy_dripper.crawl.batcher.RESTART_SECONDS", 0.01)
     refuse_threads(monkeypatch, 1_000)
 
@@ -213,7 +213,7 @@ def test_without_any_thread_items_are_left_as_they_are(
 
 
 def refuse_threads(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
-    """Let the first threads of the plugin not start."""
+    """Make the first threads of the plugin fail to start."""
     start, turns = threading.Thread.start, iter(range(times))
 
     def refuse(thread: threading.Thread) -> None:
@@ -227,7 +227,7 @@ def refuse_threads(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
 def test_a_thread_that_dies_while_its_batch_fills_loses_no_page(
     crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it has collected by then is labelled by the next one."""
+    """The next thread labels the pages collected so far."""
     import scrapy_dripper.crawl.threads as module
 
     turns = iter(range(5))
@@ -248,7 +248,7 @@ def test_a_thread_that_dies_while_its_batch_fills_loses_no_page(
 def test_a_stats_collector_that_fails_costs_nothing(
     crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One warning, however many stats cannot be counted."""
+    """There is one warning for any number of failing stats."""
     inc_value = MemoryStatsCollector.inc_value
 
     def broken(self: Any, key: str, *args: Any, **kwargs: Any) -> None:
@@ -267,7 +267,7 @@ def test_a_stats_collector_that_fails_costs_nothing(
 
 
 def test_pages_that_are_not_done_when_the_crawl_ends_are_counted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Begun early for nobody: the crawl does not wait for them."""
+    """No item needs them, so the crawl does not wait for them."""
     engine.act = lambda engine, pages: engine.log.hang()
 
     def parse(self: scrapy.Spider, response: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Live crawls with worker processes: every door, and pages that do their worst."""
+"""Live crawls with worker processes, through every component, and with hostile pages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def workers(number: int = 1, **options: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
-    """Look whether all workers are gone after the crawl."""
+    """Check that all workers end with the crawl."""
     started: list[Any] = []
     start = pools.Pool._start
 
@@ -55,13 +55,13 @@ def nothing_left() -> Iterator[None]:
 
 
 def processes_of(result: Crawled) -> set[str]:
-    """Return the workers that pages of a crawl came from."""
+    """Return the workers that extracted the pages of a crawl."""
     return {name.rpartition("/")[2] for name in result.stats if name.startswith("dripper/truth/by/")}
 
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_the_add_on(crawl: Crawls, site: Site, number: int) -> None:
-    """Each item has the content of its own page, none from the crawl's own process."""
+    """Each item has the content of its own page, and no page is extracted in the crawl's process."""
     urls = site.pages(40)
     result = crawl(spider(urls), workers(number, batch_size=4))
 
@@ -77,7 +77,7 @@ def test_the_add_on(crawl: Crawls, site: Site, number: int) -> None:
 
 
 def test_the_pipeline(crawl: Crawls, site: Site) -> None:
-    """Of HTML as text and as bytes."""
+    """HTML can be text or bytes."""
     them = [
         *({"url": f"http://x/{n}", "html": page(n)} for n in range(9)),
         *({"url": f"http://x/{n}", "html": page(n).encode()} for n in range(9, 18)),
@@ -96,7 +96,7 @@ def test_the_pipeline_fills_items_of_classes(crawl: Crawls, site: Site) -> None:
 
 
 def test_the_downloader_middleware_and_callbacks(crawl: Crawls, site: Site) -> None:
-    """What begins early is what the callback gets, with its content list."""
+    """The callback gets the result of the early extraction, with its content list."""
 
     async def parse(self: scrapy.Spider, response: Any) -> Any:
         main = await Dripper.from_crawler(self.crawler).extract(response)
@@ -128,7 +128,7 @@ def test_scrapy_poet(crawl: Crawls, site: Site) -> None:
 
 
 def test_the_requests_options_count(crawl: Crawls, site: Site) -> None:
-    """Though the worker serves pages of other options in the same batch."""
+    """The same batch also has pages with other options."""
     site.routes["/page/1"] = ("text/html", page(1, "<p>MAIN <a href='/a'>link</a></p>").encode())
 
     async def start(self: scrapy.Spider) -> Any:
@@ -151,7 +151,7 @@ def test_the_requests_options_count(crawl: Crawls, site: Site) -> None:
 
 
 def test_two_crawls_share_the_workers(crawl: Crawls, site: Site) -> None:
-    """Whatever their settings for pages are, no page gets into the other crawl."""
+    """The crawls can have other settings for pages, and no page gets into the other crawl."""
     one, two = site.pages(20), [site.url(f"/page/other-{n}") for n in range(20)]
     results = crawl.together(
         (spider(one), workers(batch_size=4)), (spider(two), workers(batch_size=3, html_field=None, timeout=20))
@@ -166,7 +166,7 @@ def test_two_crawls_share_the_workers(crawl: Crawls, site: Site) -> None:
 
 @contextmanager
 def lags_of(reactor: Reactor) -> Iterator[list[float]]:
-    """Note by how many seconds the event loop is late, again and again."""
+    """Record repeatedly by how many seconds the event loop is late."""
     lags, stop = [0.0], threading.Event()
 
     async def measure() -> None:
@@ -184,7 +184,7 @@ def lags_of(reactor: Reactor) -> Iterator[list[float]]:
 
 
 def hanging(number: object, then: str = "") -> bytes:
-    """Return a page in which a worker is stuck."""
+    """Return a page that makes a worker hang."""
     return page(number, f"<p>HANG {then}</p>").encode()
 
 
@@ -223,7 +223,7 @@ def test_pages_that_hang_hold_nothing_up(crawl: Crawls, reactor: Reactor, site: 
 def test_slow_pages_wait_for_the_others_and_not_the_others_for_them(
     crawl: Crawls, site: Site, tmp_path: Path, number: int
 ) -> None:
-    """Four pages whose step does not end before all others have come out: also those of their batches."""
+    """Four pages are slow until all others have been extracted, including those of their batches."""
     flag, good = tmp_path / "flag", site.pages(60)
     slow = [site.url(f"/slow/{number}") for number in range(4)]
     for n in range(4):
@@ -257,7 +257,7 @@ def test_slow_pages_wait_for_the_others_and_not_the_others_for_them(
 
 
 def test_pages_that_hang_in_their_fallback_too(crawl: Crawls, site: Site) -> None:
-    """Their items stay as they are, and the crawl ends in bounded time."""
+    """Their items are not changed, and the crawl ends in bounded time."""
     urls = site.pages(12)
     for number in (3, 8):
         site.routes[f"/page/{number}"] = ("text/html", hanging(number, "THEN HANG"))
@@ -275,7 +275,7 @@ def test_pages_that_hang_in_their_fallback_too(crawl: Crawls, site: Site) -> Non
 
 
 def test_one_hostile_host_among_others(crawl: Crawls, site: Site) -> None:
-    """The time that its pages get shrinks, and nobody else's."""
+    """The time limit only shrinks for pages of that host."""
     port = site.url("").rpartition(":")[2]
     bad = [f"http://127.0.0.1:{port}/hang/{number}" for number in range(4)]
     for number in range(4):
@@ -290,7 +290,7 @@ def test_one_hostile_host_among_others(crawl: Crawls, site: Site) -> None:
 
 
 def test_a_worker_that_is_killed_again_and_again(crawl: Crawls, site: Site) -> None:
-    """By somebody who does not care, while it is at work: every page has its content in the end."""
+    """Another process kills it while it works. In the end, every page has its content."""
     urls = site.pages(30)
     for number in range(30):
         site.routes[f"/page/{number}"] = ("text/html", page(number, "<p>PAUSE</p>").encode())
@@ -313,7 +313,7 @@ def test_a_worker_that_is_killed_again_and_again(crawl: Crawls, site: Site) -> N
 
 @pytest.mark.parametrize(("encoding", "number"), [("cp1251", 0), ("koi8-r", 1), ("shift_jis", 1)])
 def test_the_encoding_that_a_response_was_made_with(crawl: Crawls, site: Site, encoding: str, number: int) -> None:
-    """Whoever made it knows best; the header is wrong."""
+    """An explicit encoding takes precedence over a wrong header."""
     text = {"shift_jis": "日本語の文章です。"}.get(encoding, "Съешь же ещё этих мягких булок") * 3
     site.routes["/file"] = ("text/html; charset=ascii", f"<article><p>MAIN {text}</p></article>".encode(encoding))
 

@@ -1,4 +1,4 @@
-"""The content of articles is preserved by the bundled model, from HTML to text and Markdown."""
+"""The bundled model preserves the content of articles, from HTML to text and Markdown."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ KINDS: tuple[Callable[[random.Random], Made], ...] = (
 
 
 def lost(text: str, wanted: list[str]) -> list[str]:
-    """Return what is not in a text, or not behind what comes before."""
+    """Return the texts that are missing from a text, or out of order."""
     at, missing = 0, []
     flat = " ".join(text.split())
     for one in wanted:

@@ -81,7 +81,7 @@ def test_what_does_not(attributes: str) -> None:
 
 
 class Reader(FakeEngine):
-    """Takes stories and what it is told to for main."""
+    """An engine that labels the stories main, and any other blocks that it is given."""
 
     def __init__(self, *words: str, page_type: str | None = None) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ def test_comments_are_dropped() -> None:
 
 
 def test_comments_are_kept() -> None:
-    """With the names of who wrote them, and without what there is to click and to fill in."""
+    """Comments keep the names of their authors, and lose buttons and forms."""
     text = extracted(Reader("mill"), "keep").text or ""
     assert text.startswith(extracted(Reader("mill"), "auto").text or "?")
     for words in ("Ann says:", "My grandfather", "Bo says:", "MAYBE the best"):
@@ -126,13 +126,13 @@ def test_comments_are_kept() -> None:
 
 @pytest.mark.parametrize("page_type", [None, "article", "forum"])
 def test_a_page_of_posts_keeps_them(page_type: str | None) -> None:
-    """Where they are most of the main text, whatever the page is taken for."""
+    """If posts are most of the main text, they are kept on any type of page."""
     engine = Reader("grandfather", "MAYBE", "says", page_type=page_type)
     assert extracted(engine, "drop").text == extracted(engine, "auto").text != ""
 
 
-def test_posts_of_a_forum_are_no_comments() -> None:
-    """Even where the first post is longer than all answers."""
+def test_posts_of_a_forum_are_not_comments() -> None:
+    """This holds even if the first post is longer than all answers."""
     answers = [extracted(Reader("mill", "MAYBE", page_type=kind), "drop").text or "" for kind in ("forum", "article")]
     assert ["MAYBE" in answer for answer in answers] == [True, False]
 
@@ -148,7 +148,7 @@ def test_it_is_a_documents_choice() -> None:
 
 
 def test_the_bundled_model() -> None:
-    """Of an article, whose comments it leaves out by itself."""
+    """By default, the model drops the comments of an article."""
     long = PAGE.replace("<article>", "<article>" + "<p>Millers from five villages came to see the wheel turn.</p>" * 9)
     auto, keep, drop = (
         Extractor(Config(comments=wish)).extract([long])[0].text or "" for wish in ("auto", "keep", "drop")

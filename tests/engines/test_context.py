@@ -26,13 +26,13 @@ def page(html: str) -> Page:
 
 
 def kinds(pages: int) -> np.ndarray:
-    """Types that differ from page to page."""
+    """Return page types that differ from page to page."""
     return np.linspace(0, 1, pages * len(PAGE_TYPES), dtype=np.float32).reshape(pages, -1)
 
 
 @given(st.lists(documents(), min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_a_batch_gives_what_each_page_gives_alone(sources: list[str], random: object) -> None:
-    """Nothing looks over the edge of a page, whatever the probabilities, in none of the stages."""
+    """In all stages, no feature crosses the edge of a page, whatever the probabilities."""
     pages = [found for found in map(page, sources) if len(found.blocks)]
     if not pages:
         return
@@ -55,7 +55,7 @@ def test_a_batch_gives_what_each_page_gives_alone(sources: list[str], random: ob
 
 @given(st.sampled_from([0.0, 1.0]))
 def test_probabilities_at_the_ends(p: float) -> None:
-    """A page on which all or nothing is sure has features like any other."""
+    """The features are finite even if all probabilities are 0 or 1."""
     batch = features([page(PAGE)])
 
     assert np.isfinite(context(batch, np.full(len(batch.size), p, dtype=np.float32), kinds(1)).matrix()).all()

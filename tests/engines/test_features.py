@@ -31,7 +31,7 @@ def columns(found: Page) -> dict[str, np.ndarray]:
     st.lists(st.text(min_size=1).filter(lambda t: "\n" not in t and not re.search("[\ud800-\udfff]", t)), min_size=1)
 )
 def test_words_are_those_of_the_metric(texts: list[str]) -> None:
-    """Counting in bulk gives what the regular expression gives, for any characters."""
+    """Counting in bulk gives the same numbers as the regular expression, for any characters."""
     counted = count(texts)
 
     assert counted.words.tolist() == [len(re.findall(r"\w+", text)) for text in texts]
@@ -40,13 +40,13 @@ def test_words_are_those_of_the_metric(texts: list[str]) -> None:
 
 
 def test_cjk_characters_count_as_half_words() -> None:
-    """These scripts have no spaces: one run of characters is many words."""
+    """These scripts have no spaces, so a run of characters is many words."""
     assert count(["中文字符", "one two"]).size.tolist() == [1 + 2, 2]
 
 
 @given(st.lists(documents(), min_size=1, max_size=4))
 def test_a_page_has_the_same_features_alone_and_in_a_batch(htmls: list[str]) -> None:
-    """Batching is an optimisation: no feature looks over the edge of its page."""
+    """No feature crosses the edge of its page."""
     pages = [found for found in map(page, htmls) if len(found.blocks)]
     if not pages:
         return
@@ -76,7 +76,7 @@ _NAMES = st.lists(
 
 @given(_NAMES, st.sampled_from(["", " ", "-", "_"]))
 def test_keywords_are_those_that_the_patterns_find(pieces: list[str], between: str) -> None:
-    """Names are taken one by one, and most patterns are not tried on them: they are as said all the same."""
+    """Skipping patterns for a name does not change the result."""
     names = between.join(pieces)
     text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", names).lower().replace("_", "-")
     found = [group for bit, group in enumerate(KEYWORDS) if keywords(names) >> bit & 1]
@@ -85,7 +85,7 @@ def test_keywords_are_those_that_the_patterns_find(pieces: list[str], between: s
 
 
 def test_what_some_features_say() -> None:
-    """Spot checks of each family of features on a page that can be read."""
+    """Each family of features is checked on a readable page."""
     found = page(
         "<title>Big fish</title><body><nav class=menu><a href=/>Home</a> <a href=/n>News</a></nav>"
         "<div id=comments><h1>Fish</h1><p>A fish is caught.</p><p>Twice.</p><p>Twice.</p></div>",
@@ -108,7 +108,7 @@ def test_what_some_features_say() -> None:
     assert x["up1_blocks"][1] == np.float32(np.log1p(4))
 
 
-def test_what_the_head_says_is_the_same_for_all_blocks() -> None:
+def test_features_of_the_head_are_equal_for_all_blocks() -> None:
     found = page(
         """<head><script type="application/ld+json">{"@type": "Product", "offers": {"@type": "Offer"}}</script>"""
         """<meta property="og:type" content="product.item"></head><p>One</p><p>Two</p>"""
@@ -126,7 +126,7 @@ def test_what_the_head_says_is_the_same_for_all_blocks() -> None:
 
 
 def test_lower_case_that_changes_the_number_of_words() -> None:
-    """The Turkish dotted capital becomes two characters: words are counted again rather than shifted."""
+    """The Turkish dotted capital becomes two characters, so words are counted again."""
     found = page("<p>İİ the İx</p><p>the the</p>")
     x = columns(found)
 

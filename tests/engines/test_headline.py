@@ -1,4 +1,4 @@
-"""The headline: the heading that names the main content, first in the output."""
+"""The headline is the heading that names the main content. It comes first in the output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def page(html: str, url: str = "https://www.hive.example/posts/warm") -> Page:
 
 
 def named(html: str, main: str = "winter|cluster", url: str = "https://www.hive.example/posts/warm") -> str | None:
-    """The text of the headline where the blocks with one of some words are main."""
+    """Return the headline of a page on which the blocks with one of some words are main."""
     cut = page(html, url)
     labels = np.array([any(word in text for word in main.split("|")) for text in cut.blocks.text])
     found = headline(cut, labels)
@@ -158,7 +158,7 @@ STANDFIRST = "The bees of a hive do not sleep, but shiver, as a keeper has found
     ],
 )
 def test_a_standfirst_is_what_the_head_says(description: str, between: str, kept: bool) -> None:
-    """The model takes many for a summary, and gives them a probability near 0."""
+    """The model often mistakes it for a summary, with a probability near 0."""
     name = "How bees keep warm in winter"
     cut = page(f'<title>{name}</title><meta name=description content="{description}"><h1>{name}</h1>{between}{BODY}')
     p = np.array([0.9, 0.05, 0.9], dtype=np.float32)
@@ -193,7 +193,7 @@ def test_labels_with_and_without(title: str, main: list[bool]) -> None:
 
 
 class Rules:
-    """An engine that finds the paragraphs main and nothing else."""
+    """An engine that labels only the paragraphs main."""
 
     name = "rules"
     profile = "native"
@@ -228,7 +228,7 @@ def test_hostile_json_ld(filler: str) -> None:
 
 
 def test_hostile_headings() -> None:
-    """Many headings and a long title: the time is that of the page, not of its square."""
+    """With many headings and a long title, the time is linear in the page."""
     title = " - ".join(f"part {i}" for i in range(5_000))
     body = "".join(f"<h1>part {i}</h1>" for i in range(5_000))
 

@@ -1,4 +1,4 @@
-"""What speaks for and against a block: groups of features, and what becomes of its probability without one."""
+"""The influence of a group of features is the change of a block's probability without the group."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_feature_is_in_a_group_and_no_group_is_empty() -> None:
 
 
 def test_what_all_blocks_share_has_no_influence(tagger: Tagger) -> None:
-    """A page of a single block is its own typical block."""
+    """On a page with a single block, the block itself is typical."""
     found = tagger.influences(page_of("<p>A page of one block, which is all there is to it and to say of it.</p>"))
 
     assert set(found) == set(GROUPS)

@@ -1,4 +1,4 @@
-"""The list of engines: none is forgotten in it, and what is in it can be loaded."""
+"""The list of engines is complete, and every engine in it can be loaded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_every_engine_of_the_package_can_be_named() -> None:
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_name_leads_to_its_engine(name: str, tmp_path: Path) -> None:
-    """A name that nothing loads would be looked for as a callable of the user's."""
+    """Without a loader, a name would be taken for a user's callable."""
     with pytest.raises(ModelError, match="manifest"):
         load_engine(Config(engine=name, model=str(tmp_path)))
 

@@ -1,4 +1,4 @@
-"""A footnote goes with its mark, in the markup of each generator of tests/structured."""
+"""A footnote has the label of its mark, in the markup of each generator in tests/structured."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cut(path: Path) -> Page:
 
 
 def marks_and_notes(page: Page) -> dict[int, set[int]]:
-    """By the block of a mark, the blocks of the footnotes that it leads to."""
+    """Return the blocks of the footnotes of each block with marks."""
     tree, marks = page.tree, FootnoteMarks(page.tree.nodes[0])
     number = {node: i for i, node in enumerate(tree.nodes)}
     found: dict[int, set[int]] = {}

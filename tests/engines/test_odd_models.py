@@ -1,4 +1,4 @@
-"""Model folders that are whole and yet cannot be used; sessions that several engines share."""
+"""Intact model folders that cannot be used, and sessions that engines share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def replace(folder: Path, name: str, *nodes: Any, given: str = "features", output: str = "probabilities") -> None:
-    """Put another graph into a model, with its hash in the manifest."""
+    """Put another graph into a model, and its hash into the manifest."""
     kind = onnx.TensorProto.FLOAT
     graph = onnx.helper.make_graph(
         list(nodes),
@@ -56,7 +56,7 @@ def replace(folder: Path, name: str, *nodes: Any, given: str = "features", outpu
 
 
 def test_a_graph_with_other_inputs(folder: Path) -> None:
-    """It is loaded but cannot be run, and that is said before the crawl begins."""
+    """It can be loaded but not run, which is an error before the crawl begins."""
     replace(folder, model.CONTEXT, onnx.helper.make_node("Identity", ["other"], ["probabilities"]), given="other")
 
     with pytest.raises(ModelError, match=r"does not run \(.*restore the model folder"):
@@ -76,7 +76,7 @@ def test_a_graph_with_other_inputs(folder: Path) -> None:
     ids=["a matrix", "no numbers"],
 )
 def test_a_graph_that_gives_no_probabilities(folder: Path, nodes: list[Any]) -> None:
-    """One finite number per block is asked of a model when it is loaded."""
+    """At load, a model must give one finite number per block."""
     replace(folder, model.CONTEXT, *(onnx.helper.make_node(*node[:3], **dict(*node[3:])) for node in nodes))
 
     with pytest.raises(ModelError, match=r"does not (give one probability per block|run)"):
@@ -91,7 +91,7 @@ def test_a_graph_that_gives_no_probabilities(folder: Path, nodes: list[Any]) -> 
     ],
 )
 def test_a_graph_that_says_nothing_of_pages(folder: Path, name: str, output: str, what: str) -> None:
-    """The features themselves are no answer, of whatever shape."""
+    """Returning the features is not an answer, whatever their shape."""
     replace(folder, name, onnx.helper.make_node("Identity", ["features"], [output]), output=output)
 
     with pytest.raises(ModelError, match=f"does not (give {what}|run)"):
@@ -99,7 +99,7 @@ def test_a_graph_that_says_nothing_of_pages(folder: Path, name: str, output: str
 
 
 def test_weights_that_no_tagger_has(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A huge file is refused before it takes the memory of the crawl."""
+    """A huge file is rejected before it fills the memory of the crawl."""
     monkeypatch.setattr(model, "MOST_WEIGHTS", 1_000)
 
     with pytest.raises(ModelError, match="more than 1,000 bytes"):
@@ -108,7 +108,7 @@ def test_weights_that_no_tagger_has(folder: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the graphs that sessions have been opened for."""
+    """The names of the graphs for which sessions have been opened."""
     names: list[str] = []
     whole = onnxruntime.InferenceSession
 
@@ -122,7 +122,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_engines_of_one_process_share_the_weights(folder: Path, opened: list[str]) -> None:
-    """Opened once for all, used by several threads at once, given back by the last. Other options, other sessions."""
+    """A session is opened once, used by several threads, and freed by the last engine. Other options need another
+    session."""
     config = Config(model=str(folder))
     first, second = Tagger.load(config), Tagger.load(config)
     assert sorted(opened) == sorted(model.GRAPHS)
@@ -155,7 +156,7 @@ def test_engines_of_one_process_share_the_weights(folder: Path, opened: list[str
 
 
 def test_a_model_that_was_trained_again_is_another_one(folder: Path, opened: list[str]) -> None:
-    """In the same folder, while an engine still has the old one."""
+    """It is in the same folder, while an engine still uses the old one."""
     old = Tagger.load(Config(model=str(folder)))
     notes = onnx.load(folder / model.CONTEXT)
     notes.doc_string = "trained again"

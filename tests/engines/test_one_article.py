@@ -1,4 +1,4 @@
-"""A page with one article: what stands outside of it has to be sure, and the next article is another page."""
+"""On a page with one article, text outside it must be very likely main, and the next article is another page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OTHER = "<p>Another town has other news of its own, which nobody has asked for o
 
 
 def labels(body: str, outside: float, favor: str = "balanced") -> list[bool]:
-    """Return the labels of the blocks, of which those with ``storm`` or ``Storm`` have a probability of 0.95."""
+    """Return the labels of the blocks. Those with ``storm`` or ``Storm`` have a probability of 0.95."""
     html = f"<html><head><title>Storm closes the harbour - The Daily</title></head><body>{body}</body></html>"
     page = read(Document(html, "https://example.com/storm"), Config(favor=favor))
     p = np.array([0.95 if "torm" in text else outside for text in page.blocks.text], dtype=np.float32)
@@ -31,7 +31,7 @@ INSIDE = [True] * 4
 
 
 def test_unsure_text_outside_of_the_article_is_dropped() -> None:
-    """Before it and after it."""
+    """This applies to text before and after the article."""
     assert labels(TICKER + ARTICLE + TICKER, 0.65) == [False, *INSIDE, False]
 
 
@@ -46,8 +46,8 @@ def test_unsure_text_outside_of_the_article_is_dropped() -> None:
     ],
     ids=["sure", "no article", "headline above the article", "an article of a few words", "inside"],
 )
-def test_otherwise_nothing_changes(body: str, outside: float) -> None:
-    """The article has to hold the headline and the text."""
+def test_labels_do_not_change_in_other_cases(body: str, outside: float) -> None:
+    """The article must hold the headline and the text."""
     assert len(SENTENCE.split()) * 9 >= BODY
     assert all(labels(body, outside))
 
@@ -57,14 +57,14 @@ def test_a_user_who_favors_recall_keeps_it() -> None:
 
 
 def test_the_next_article_is_another_page() -> None:
-    """However sure the model is; its parts that are in no article have to be sure as well."""
+    """This holds for any probability. Parts of it outside an <article> must also be very likely main."""
     following = f"<article><h1>Other news</h1>{OTHER}</article>"
     assert labels(ARTICLE + following, 0.99) == INSIDE + [False] * 5
     assert labels(f"<main>{ARTICLE}<div>{following}</div></main>{TICKER}", 0.99) == [*INSIDE, *[False] * 5, True]
 
 
 def test_cards_and_sections_are_not_the_next_article() -> None:
-    """A section has no article of its own, a comment no h1."""
+    """A section has no <article>, and a comment has no h1."""
     sections = f"<section><h1>Other news</h1>{OTHER}</section>"
     comments = f"<article><h3>Anna says</h3>{OTHER}</article>"
     assert all(labels(f"<article>{HEADLINE}{LONG}{sections}</article>{comments}", 0.99))

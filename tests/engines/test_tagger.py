@@ -36,12 +36,12 @@ ARTICLE = (
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A copy of the bundled model to damage."""
+    """A copy of the bundled model that tests may damage."""
     return Path(shutil.copytree(model.bundled(), tmp_path / "tagger"))
 
 
 def test_an_article_without_its_navigation_and_footer() -> None:
-    """The bundled model does its job on a plain page, from HTML to Markdown."""
+    """The bundled model extracts a plain page, from HTML to Markdown."""
     (found,) = Extractor().extract([ARTICLE])
 
     assert found.source == "tagger"
@@ -95,8 +95,8 @@ def test_a_damaged_model_is_one_sentence_at_load(folder: Path, damage: Any, mess
         Extractor(Config(model=str(folder)))
 
 
-def test_weights_that_are_no_graph(folder: Path) -> None:
-    """Damage that the hash cannot show, because the manifest was made for it."""
+def test_weights_that_are_not_a_graph(folder: Path) -> None:
+    """The hash cannot reveal this damage, because the manifest was made for it."""
     import hashlib
 
     (folder / "context.onnx").write_bytes(b"nothing")
@@ -108,7 +108,7 @@ def test_weights_that_are_no_graph(folder: Path) -> None:
 
 
 def test_both_runtimes_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The two wheels overwrite each other: that is said before anything strange happens."""
+    """The two wheels overwrite each other, so the error comes at load."""
     monkeypatch.setattr(runtime, "_installed", lambda _: True)
 
     with pytest.raises(ModelError, match="pip uninstall onnxruntime onnxruntime-gpu"):
@@ -149,7 +149,7 @@ def test_decoding(probabilities: list[float], sizes: list[float], main: list[boo
 
 @given(st.lists(st.tuples(st.floats(0, 1, width=32), st.integers(1, 300)), min_size=1, max_size=40))
 def test_decoding_maximises_the_expected_f1(blocks: list[tuple[float, int]]) -> None:
-    """No other cut of the ranking has a higher expected F1, and the cut respects the ranking."""
+    """No other cut of the ranking has a higher expected F1."""
     p, size = (np.array(column, dtype=np.float32) for column in zip(*blocks, strict=True))
     main = decide(p, size, RECALL, WORDS)
     w, q = size.astype(np.float64), p.astype(np.float64)
@@ -166,8 +166,8 @@ def test_decoding_maximises_the_expected_f1(blocks: list[tuple[float, int]]) -> 
 
 
 @given(st.lists(st.tuples(st.floats(0, 1, width=32), st.integers(1, 300)), min_size=1, max_size=40))
-def test_what_is_favored_decides_how_much_is_main(blocks: list[tuple[float, int]]) -> None:
-    """Precision takes out of what is main, recall adds to it; neither swaps blocks."""
+def test_favor_changes_the_number_of_main_blocks(blocks: list[tuple[float, int]]) -> None:
+    """Precision only removes main blocks, and recall only adds them."""
     p, size = (np.array(column, dtype=np.float32) for column in zip(*blocks, strict=True))
     precise, balanced, complete = (
         decide(p, size, DecisionRule().recall_of(EVEN, favor), WORDS) for favor in ("precision", "balanced", "recall")
@@ -189,7 +189,7 @@ def test_what_is_favored_decides_how_much_is_main(blocks: list[tuple[float, int]
         ([0.6, 0.6], [], []),
     ],
 )
-def test_what_is_likely_between_main_blocks_is_main(
+def test_likely_blocks_between_main_blocks_become_main(
     probabilities: list[float], main: list[int], labels: list[int]
 ) -> None:
     chosen = np.zeros(len(probabilities), dtype=np.bool_)
@@ -201,7 +201,7 @@ def test_what_is_likely_between_main_blocks_is_main(
 
 
 def test_favor_on_real_pages() -> None:
-    """Of the same pages more and more comes out, from precision to recall."""
+    """From precision to recall, more and more text is extracted from the same pages."""
     folder = Path(__file__).parents[2] / "example_project" / "example" / "website" / "pages"
     bodies = [path.read_bytes() for path in sorted(folder.rglob("*.html"))]
     counts = []

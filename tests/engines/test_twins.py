@@ -1,4 +1,4 @@
-"""Which duplicates are dropped because a person would see them once, and which repetitions are kept."""
+"""Duplicates that a reader sees once are dropped, and deliberate repetitions are kept."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def page(body: str) -> Page:
 
 
 def kept(body: str, p: list[float] | None = None) -> list[str]:
-    """The texts that stay of a page on which every block is main."""
+    """Return the texts that are kept on a page whose blocks are all main."""
     cut = page(body)
     chances = np.array(p or [0.9] * len(cut.blocks), dtype=np.float32)
     main = without_twins(cut, chances, np.ones(len(cut.blocks), dtype=np.bool_))
@@ -52,7 +52,7 @@ def kept(body: str, p: list[float] | None = None) -> list[str]:
         f"<div><div class=image><a href=/ferry>{LINE}</a></div><h3>{LINE}</h3></div>",
     ],
 )
-def test_what_a_person_sees_once_is_kept_once(body: str) -> None:
+def test_texts_that_a_reader_sees_once_are_kept_once(body: str) -> None:
     assert kept(body).count(LINE) == 1
 
 
@@ -74,11 +74,11 @@ def test_what_a_person_sees_once_is_kept_once(body: str) -> None:
         f"<div><p><a href=/ferry>{LINE}</a></p><p><a href=/ferry>{LINE}</a></p></div>",
     ],
 )
-def test_what_stands_twice_on_purpose_is_kept(body: str) -> None:
+def test_deliberate_repetitions_are_kept(body: str) -> None:
     assert kept(body) == page(body).blocks.text
 
 
-def test_a_whole_section_that_is_there_once_more_is_kept_once() -> None:
+def test_a_repeated_section_is_kept_once() -> None:
     body = f"<div><article>{SECTION}</article></div><p>Between.</p><aside><div>{SECTION}</div></aside>"
 
     assert kept(body) == ["The harbour", *LONG, "Between."]
@@ -98,7 +98,7 @@ def test_sections_that_are_repeated_on_purpose(body: str) -> None:
 
 
 def test_the_likelier_copy_of_a_section_is_kept() -> None:
-    """Both are not mixed: the section stays whole."""
+    """The copies are not mixed: one of them is kept as a whole."""
     body = f"<header><div>{SECTION}</div></header><p>Between.</p><div><article>{SECTION}</article></div>"
 
     assert kept(body, [*[0.4, 0.9, 0.3, 0.4], 0.9, *[0.9] * 4]) == ["Between.", "The harbour", *LONG]
@@ -112,7 +112,7 @@ def test_the_visible_one_becomes_main_if_the_hidden_one_is() -> None:
 
 
 def test_the_longer_text_of_a_card_is_kept() -> None:
-    """No word of it is lost; a heading stays in any case."""
+    """No word is lost, and a heading is always kept."""
     card = "<div><a href=/hat>A red hat</a><p><a href=/hat>A red hat 19 €</a></p></div>"
     headed = "<div><h3><a href=/hat>A red hat</a></h3><p><a href=/hat>A red hat 19 €</a></p></div>"
 
@@ -137,7 +137,7 @@ ELEMENTS = st.recursive(
 
 @given(st.lists(ELEMENTS, min_size=1, max_size=5), st.randoms(use_true_random=False))
 def test_no_text_of_a_page_is_lost(parts: list[str], random: object) -> None:
-    """Whatever is dropped stands, or is held by what stands, elsewhere; and no more blocks are main than before."""
+    """Each dropped text is equal to a kept one or part of it, and no more blocks are main than before."""
     cut = page("".join(parts).format(*LONG) + "<p>End.</p>")
     chances = np.array([random.random() for _ in cut.blocks.text], dtype=np.float32)  # type: ignore[attr-defined]
     before = chances > 0.3

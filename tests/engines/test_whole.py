@@ -1,6 +1,4 @@
-"""One structure gets one answer: what is written as one thing is kept or left out as one, and what sets out a page is
-not.
-"""
+"""All blocks of a structure get the same label. Structures used for layout are labelled block by block."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ def page(body: str) -> Page:
 
 
 def labelled(body: str, chances: dict[str, float], main: set[str], rule: str = "whole") -> list[str]:
-    """The texts that are main of a page whose paragraphs are, by the probabilities of the other texts."""
+    """Return which of the other texts are main on a page with main paragraphs, given their probabilities."""
     cut = page(body)
     p = np.array([chances.get(text, 0.95) for text in cut.blocks.text], dtype=np.float32)
     before = np.array([text in main or text not in chances for text in cut.blocks.text], dtype=np.bool_)
@@ -73,13 +71,13 @@ SPLIT = {
 
 
 @pytest.mark.parametrize("structure", SPLIT.values(), ids=SPLIT)
-def test_one_that_is_labelled_apart_in_running_text_becomes_main(structure: str) -> None:
+def test_a_structure_in_running_text_becomes_main_as_a_whole(structure: str) -> None:
     found = labelled(between(structure), {"first one": 0.45, "second one": 0.55}, {"second one"})
     assert {"first one", "second one"} <= set(found)
 
 
 @pytest.mark.parametrize("structure", SPLIT.values(), ids=SPLIT)
-def test_one_elsewhere_gets_the_label_of_most_of_it(structure: str) -> None:
+def test_a_structure_elsewhere_gets_its_majority_label(structure: str) -> None:
     body = f"<div>{structure}</div><div><p>{PARAGRAPHS[0]}</p></div>"
     other = {"third": 0.1, "4": 0.1, "5": 0.1}
 
@@ -99,7 +97,7 @@ def test_one_elsewhere_gets_the_label_of_most_of_it(structure: str) -> None:
     ],
     ids=["thread", "cards", "table", "links"],
 )
-def test_what_sets_out_a_page_is_labelled_block_by_block(layout: str) -> None:
+def test_layout_is_labelled_block_by_block(layout: str) -> None:
     post = "A post of many words that the model is sure of."
     assert labelled(between(layout), {"Jo, 12 posts": 0.25, post: 0.9}, {post}) == [post]
 
@@ -163,7 +161,7 @@ def test_the_label_of_a_box_of_code_does_not_vote() -> None:
         "<h2>参考资料</h2><ul><li><a href='/a'>first one</a></ul>",
     ],
 )
-def test_what_closes_a_text_stays_with_it(closing: str) -> None:
+def test_structures_that_end_a_text_stay_with_it(closing: str) -> None:
     assert "first one" in labelled(last(closing), {"first one": 0.35}, set())
 
 
@@ -176,7 +174,7 @@ def test_what_closes_a_text_stays_with_it(closing: str) -> None:
         "<div class='author'>first one</div>",
     ],
 )
-def test_what_a_page_puts_behind_each_text_does_not(closing: str) -> None:
+def test_common_endings_of_pages_do_not_stay(closing: str) -> None:
     assert "first one" not in labelled(last(closing), {"first one": 0.35}, set())
 
 
@@ -195,7 +193,7 @@ def test_an_unlikely_block_does_not() -> None:
 
 
 def test_the_last_card_of_a_listing_follows_the_others() -> None:
-    """Each in an element of its own, and nothing is main behind it."""
+    """Each card has its own element, and nothing after the last one is main."""
     cards = "".join(f"<li><div class=card><h3>Title {i}</h3><p>Text {i}</p></div></li>" for i in range(4))
     texts = [f"{what} {i}" for i in range(4) for what in ("Title", "Text")]
     assert labelled(f"<ul>{cards}</ul>", {"Title 3": 0.35, "Text 3": 0.45}, set(), "alike") == texts
@@ -255,7 +253,7 @@ NOUNS = "warp reed loom shuttle beam heddle treadle weft yarn bobbin spindle sel
 
 @st.composite
 def written(draw: st.DrawFn) -> tuple[str, list[str]]:
-    """A structure as generators write it, and the words in it, each of its own."""
+    """A structure as generators write it, and its words, which are all distinct."""
     words: list[str] = []
 
     def line() -> str:

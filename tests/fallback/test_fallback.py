@@ -1,4 +1,4 @@
-"""The fallbacks: what each makes of a page, and that none can stop a crawl."""
+"""The output of each fallback. None of them can stop a crawl."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(html: str | bytes, **options: object) -> Extraction:
 
 
 def test_trafilatura() -> None:
-    """The main content in three forms, of one run, with links, images, tables and the kind of list."""
+    """One run gives the main content in three forms, with links, images, tables and kinds of lists."""
     result = run(PAGE)
     assert result.source == "fallback:trafilatura"
     assert (result.url, result.title) == (URL, "Tides & sand")
@@ -63,7 +63,7 @@ def test_trafilatura() -> None:
 
 
 def test_trafilatura_text_is_close_to_its_own() -> None:
-    """The one run for all forms has the same words as Trafilatura's run for text alone."""
+    """The single run has the same words as Trafilatura's own text output."""
     import trafilatura
 
     own = trafilatura.extract(PAGE, url=URL, include_comments=False)
@@ -82,7 +82,7 @@ COMMENTED = PAGE.replace(
 
 @pytest.mark.parametrize(("comments", "there"), [("auto", False), ("drop", False), ("keep", True)])
 def test_trafilatura_with_comments(comments: str, there: bool) -> None:
-    """Behind the article, in all three forms."""
+    """Comments follow the article in all three forms."""
     result = run(COMMENTED, comments=comments)
     for form in (result.text, result.markdown, result.main_html):
         assert "sandcastle" in (form or "")
@@ -128,7 +128,7 @@ def test_trafilatura_finds_nothing() -> None:
     ],
 )
 def test_no_text_but_what_a_browser_shows(tags: str, shown: str, fallback: str) -> None:
-    """Tags in text that is not parsed stay as they are, once; no tag becomes text, and nothing unseen does."""
+    """Tags in text that is not parsed occur once, no tag becomes text, and nothing invisible is included."""
     result = run(f"<p>one two</p>{tags}", fallback=fallback)
 
     assert "".join((result.text or "").split()) == f"onetwo{shown}"
@@ -136,7 +136,7 @@ def test_no_text_but_what_a_browser_shows(tags: str, shown: str, fallback: str) 
 
 
 def test_whole_page() -> None:
-    """All that a reader sees, nothing that runs."""
+    """The output has all that a reader sees, and nothing that runs."""
     result = run(PAGE, fallback="html")
     assert result.source == "fallback:html"
     assert result.title == "Tides & sand"
@@ -149,7 +149,7 @@ def test_whole_page() -> None:
 
 
 def test_whole_page_has_its_images_at_both_ends() -> None:
-    """What is no block is kept too, even before the first block and behind the last one."""
+    """Images before the first block and after the last one are kept."""
     html = "<body><img src='/first.png'><p>One</p><img src='/middle.png'><p>Two</p><img src='/last.png'></body>"
     result = run(html, fallback="html")
     for output in (result.main_html, result.markdown):
@@ -160,8 +160,8 @@ def test_whole_page_has_its_images_at_both_ends() -> None:
 
 @pytest.mark.parametrize("url", [URL, "http://[x", "https://[your-domain]/", "::", "http://x:port/", ""])
 @pytest.mark.parametrize("fallback", ["trafilatura", "html"])
-def test_urls_that_are_none(url: str, fallback: str) -> None:
-    """A URL that cannot be resolved, of the page or in it, costs nothing else."""
+def test_invalid_urls(url: str, fallback: str) -> None:
+    """An invalid URL of the page, or in it, has no other effect."""
     html = f"<base href='http://[y'><p>{SENTENCE * 3}<a href='//[z'>link</a><img src='//[q'></p>"
     result = fall_back(Document(html, url), Config(fallback=fallback), REASON)
     assert (result.source, result.error) == (f"fallback:{fallback}", None)
@@ -171,7 +171,7 @@ def test_urls_that_are_none(url: str, fallback: str) -> None:
 
 
 def test_trafilatura_has_nothing_that_runs() -> None:
-    """Trafilatura takes URLs from more attributes than src, and text that looks like a tag stays text."""
+    """Trafilatura reads URLs from more attributes than src. Text that looks like a tag stays text."""
     images = "".join(
         f"<img {name}='{url}//a.jpg' alt='z'>"
         for name in ("src", "data-src", "data-srcset")
@@ -201,7 +201,7 @@ def test_nothing_on_purpose(name: str, value: str | None) -> None:
 @pytest.mark.parametrize("reason", [FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML])
 @pytest.mark.parametrize("name", ["trafilatura", "html", "empty"])
 def test_nothing_to_extract_from(reason: FallbackReason, name: str) -> None:
-    """No extractor is set on an empty body or an image."""
+    """No extractor runs on an empty body or an image."""
     result = fall_back(Document(b"\x89PNG\r\n\x1a\n" * 100), Config(fallback=name), reason)
     assert (result.main_html, result.markdown, result.text) == ("", "", "")
     assert result.source == "fallback:empty"
@@ -220,7 +220,7 @@ def to_none(html: str, url: str) -> None:
 
 
 def test_callable_that_returns_html() -> None:
-    """HTML is the Main-HTML as it is; Markdown and text are made of it."""
+    """The HTML is the Main-HTML as it is. Markdown and text are written from it."""
     result = run("<p>four</p>", fallback=to_html)
     assert result.main_html == f"<h1>{URL}</h1><p>11 <b>characters</b></p>"
     assert result.markdown is not None
@@ -230,7 +230,7 @@ def test_callable_that_returns_html() -> None:
 
 
 def test_callable_that_returns_an_extraction() -> None:
-    """An extraction is taken, but where it comes from is ours to say."""
+    """The extraction is used, but its source is overwritten."""
     result = run("<p>x</p>", fallback=to_extraction)
     assert (result.title, result.main_html, result.text, result.blocks) == ("Mine", "<p>x</p>", "<", 3)
     assert (result.url, result.source) == (URL, "fallback:to_extraction")
@@ -245,7 +245,7 @@ def test_callable_that_finds_nothing(nothing: object) -> None:
 
 
 def test_callable_gets_decoded_text_up_to_the_limit() -> None:
-    """Only the first max_bytes of a document go to the fallback."""
+    """A fallback only gets the first max_bytes of a document."""
     seen: list[str] = []
 
     def look(html: str, url: str) -> str:
@@ -259,7 +259,7 @@ def test_callable_gets_decoded_text_up_to_the_limit() -> None:
 
 
 def test_an_extraction_of_a_cut_page_is_truncated() -> None:
-    """What a callable returns says that the page was cut, whatever form it has."""
+    """Any result of a callable is marked as truncated if the page was."""
     assert run("<p>x</p>" * 10, fallback=to_extraction, max_bytes=21).truncated
     assert not run("<p>x</p>", fallback=to_extraction, max_bytes=21).truncated
 
@@ -271,7 +271,7 @@ def test_an_extraction_of_a_cut_page_is_truncated() -> None:
 def test_fallback_that_raises(
     problem: Exception, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A fallback that raises gives an empty result that says so, and one warning however many pages fail."""
+    """The result is empty and has the error, with one warning for any number of pages."""
     monkeypatch.setattr(fallback_module, "_reported", set())
 
     def fail(html: str, url: str) -> str:
@@ -297,7 +297,7 @@ def test_callable_that_returns_something_else() -> None:
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A module of a user's project, by name."""
+    """A module of a user's project, imported by name."""
     (tmp_path / "my_fallbacks.py").write_text(
         "def shout(html, url):\n    return '<p>' + url.upper() + '</p>'\n\nLIMIT = 3\n\nclass Thing:\n    pass\n"
     )
@@ -327,7 +327,7 @@ def test_dotted_path(module: str) -> None:
 )
 @pytest.mark.usefixtures("module")
 def test_wrong_dotted_path(path: str, message: str) -> None:
-    """A path that leads nowhere is found when the crawl starts, and a page that meets it still comes out empty."""
+    """An invalid path is detected when the crawl starts. If a page still meets it, its result is empty."""
     config = Config(fallback=path)
     with pytest.raises(ConfigError, match=message):
         check_fallback(config)
@@ -365,7 +365,7 @@ HARD = {
 @pytest.mark.parametrize("name", HARD)
 @pytest.mark.parametrize("fallback", ["trafilatura", "html", "r4"])
 def test_hard_pages(name: str, fallback: str) -> None:
-    """Pages that break extractors come through the same parser as all others."""
+    """Pages that break extractors pass through the same parser as all others."""
     html, word = HARD[name]
     result = run(html, fallback=fallback)
     assert result.source == f"fallback:{fallback}"
@@ -375,7 +375,8 @@ def test_hard_pages(name: str, fallback: str) -> None:
 
 @pytest.mark.parametrize("fallback", ["trafilatura", "html"])
 def test_a_page_of_many_elements_is_cut(fallback: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trafilatura is quadratic in the elements of a page: only the first go in, and the result says so."""
+    """Trafilatura takes quadratic time in elements, so it only gets the first ones. The result is marked as
+    truncated."""
     monkeypatch.setattr(trees, "MAX_ELEMENTS", 100)
     html = "<html><body><div>" + "".join(f"<p>{SENTENCE}w{i}.</p>" for i in range(200)) + "</div>end</body></html>"
     result = run(html, fallback=fallback)
@@ -432,7 +433,7 @@ def test_where_the_first_part_is_too_much_as_well_the_page_is_empty(monkeypatch:
 
 
 def test_a_callable_that_runs_out_of_memory_is_called_once() -> None:
-    """It is the user's, and gets whole documents."""
+    """It is the user's code, so it only gets whole documents."""
     sizes: list[int] = []
 
     def hungry(html: str, url: str) -> str:

@@ -1,4 +1,4 @@
-"""Pages that a script would fill: they are recognised, and the article in their data is read."""
+"""Pages that a script would fill are detected, and the article in their data is read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def linked(value: Any) -> str:
 
 
 def pushed(*pieces: str) -> str:
-    """Return a script of Next.js's app router with some of its stream."""
+    """Return a script of Next.js's app router with a part of its stream."""
     text = json.dumps("".join(pieces)).replace("</", "<" + chr(92) + "/")
     return f"<script>self.__next_f.push([1,{text}])</script>"
 
@@ -113,7 +113,7 @@ def test_without_the_headline_where_that_is_not_wanted(extractor: Extractor) -> 
     assert run(extractor, HOLDING["JSON-LD"], title="drop").markdown == f"{FERRY}\n\n{CAPTAIN}"
 
 
-def test_several_articles_of_which_none_is_the_pages_are_no_article(extractor: Extractor) -> None:
+def test_ambiguous_articles_are_not_read(extractor: Extractor) -> None:
     html = shell(data([{"title": "Ferries", "body": HTML}, {"title": "Buses", "body": f"<p>{CAPTAIN} {FERRY}</p>"}]))
     found = run(extractor, html)
     assert found.is_empty
@@ -148,11 +148,11 @@ def test_a_page_that_waits_for_its_script_is_empty_and_says_so(extractor: Extrac
     ],
     ids=["error", "no script", "content beside the mount"],
 )
-def test_other_pages_are_no_shells(extractor: Extractor, html: str) -> None:
+def test_other_pages_are_not_shells(extractor: Extractor, html: str) -> None:
     assert run(extractor, html).fallback_reason is not FallbackReason.JS_SHELL
 
 
-def test_what_is_in_the_data_is_as_safe_as_a_page(extractor: Extractor) -> None:
+def test_embedded_articles_are_as_safe_as_pages(extractor: Extractor) -> None:
     evil = HTML + "<script>alert(1)</script><img src=x onerror=alert(1)><a href='javascript:alert(1)'>a</a>"
     found = run(extractor, shell(data({"title": "Ferry times <script>", "body": evil}), title="Ferry times script"))
     assert found.source == "fallback:embedded"
@@ -176,7 +176,7 @@ BAD = {
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
 @pytest.mark.parametrize("kind", ['id="__NEXT_DATA__"', 'id="__NUXT_DATA__"', 'type="application/ld+json"'])
 def test_data_of_any_kind_make_no_trouble(extractor: Extractor, kind: str, text: str) -> None:
-    """They are read or passed over, and the texts that are looked at are bounded."""
+    """They are read or skipped, and the number of texts is bounded."""
     found = run(extractor, shell(f"<script {kind}>{text}</script>".replace("</p", "<\\/p")))
     assert found.fallback_reason is FallbackReason.JS_SHELL
     if found.markdown:

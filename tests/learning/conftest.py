@@ -1,4 +1,4 @@
-"""A site on which the bundled model errs, with its pages corrected by a person."""
+"""A site on which the bundled model is wrong, with pages that a person has corrected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOPICS = ("harbour", "estuary", "lagoon", "strait", "island", "channel", "delta"
 
 
 def html(topic: str, site: str = SITE) -> str:
-    """Return an article of two paragraphs, and below it two long stories that are no part of it on this site."""
+    """Return an article of two paragraphs, and two long stories below it that are not main content on this site."""
     story = (
         "In a village by the {}, a fisherman told us how his father once waited for the spring tide for three days, "
         "and what he found on the sand in the morning, when the water had gone further than anybody remembered."
@@ -33,17 +33,17 @@ def html(topic: str, site: str = SITE) -> str:
 
 
 def is_main(text: str) -> bool:
-    """Return True for the blocks that a person calls main."""
+    """Return True for the blocks that a person labels main."""
     return any(words in text for words in ("Twice a day", "At noon")) or text.startswith("The ")
 
 
 def page_of(topic: str, site: str = SITE) -> Sheet:
-    """Return a page as the inspector has it."""
+    """Return a page as the inspector reads it."""
     return sheet(Document(html(topic, site).encode()), f"{topic}.html", topic)
 
 
 def correct(folder: Path, topic: str, site: str = SITE, main: Callable[[str], bool] = is_main) -> None:
-    """Put a page into a folder, and beside it what the inspector exports for it."""
+    """Put a page into a folder, with the inspector's export beside it."""
     page = page_of(topic, site)
     labels = {str(i): "main" if main(text) else "other" for i, text in enumerate(page.page.blocks.text, 1)}
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Which sites are learnt, by what their held pages say."""
+"""A site is learnt if its held-out pages allow a gain."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def four(tmp_path: Path) -> list[Correction]:
 def test_a_site_is_learnt_if_it_may_gain(
     four: list[Correction], monkeypatch: pytest.MonkeyPatch, after: Sequence[float], said: str
 ) -> None:
-    """Within one standard error of its held pages. What is not learnt does not count in the total."""
+    """The limit is one standard error. Sites that are not learnt do not change the total."""
     answers = iter([[0.5] * 4, *([value] for value in after)])
     monkeypatch.setattr(module, "_f1", lambda pages, model, learnt: next(answers))
 
@@ -54,7 +54,7 @@ def test_a_site_is_learnt_if_it_may_gain(
 
 
 def test_no_page_is_measured_by_what_it_taught(four: list[Correction], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is held out once, and then all of them are learnt from."""
+    """Each page is held out once. Then all pages are learnt."""
     taught: list[int] = []
     real = module.fit
 

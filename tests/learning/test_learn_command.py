@@ -1,4 +1,4 @@
-"""``scrapy-dripper learn``: from corrected pages to a model of the user's own, and what it says of the way."""
+"""``scrapy-dripper learn`` makes a user's own model from corrected pages, and reports the gain."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def labels(model: Path | None, url: str) -> dict[str, bool]:
 def test_corrected_pages_to_corrected_labels(
     corrections: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The whole way: what the inspector exports is learnt, what that gains is said, and a new page comes out right."""
+    """The inspector's export is learnt, the gain is printed, and a new page has the right labels."""
     out = tmp_path / "my-model"
     assert learn(corrections, "-o", out) == 0
     said = capsys.readouterr()
@@ -55,7 +55,7 @@ def test_corrected_pages_to_corrected_labels(
 
 
 def test_a_subdomain_is_the_site_too_and_other_sites_are_as_they_were(corrections: Path, tmp_path: Path) -> None:
-    """To the bit: nothing is added to the probabilities."""
+    """The probabilities of other sites are bit for bit the same."""
     out = tmp_path / "my-model"
     learn(corrections, "-o", out)
     right = {text: is_main(text) for text in page_of(NEW).page.blocks.text}
@@ -89,7 +89,7 @@ def test_workers_and_the_command_line_use_it(
 
 
 def test_the_same_corrections_give_the_same_bytes(corrections: Path, tmp_path: Path) -> None:
-    """Wherever they lie, and in whatever order they are named."""
+    """Their folder and order do not matter."""
     again = tmp_path / "again"
     for topic in reversed(TOPICS[:6]):
         correct(again / topic, topic)
@@ -103,7 +103,7 @@ def test_the_same_corrections_give_the_same_bytes(corrections: Path, tmp_path: P
 
 
 def test_exported_labels_and_true_texts_teach_the_same(corrections: Path, tmp_path: Path) -> None:
-    """The folder that ``annotate --export`` writes, and one that has but the text of the main content."""
+    """One folder is written by ``annotate --export``, and the other only has the true text."""
     store, exported = tmp_path / "labels.jsonl", tmp_path / "exported"
     assert main(["annotate", "--read-answers", str(corrections), "-o", str(store)]) == 0
     pages = [str(path) for path in corrections.glob("*.html")]
@@ -120,7 +120,7 @@ def test_exported_labels_and_true_texts_teach_the_same(corrections: Path, tmp_pa
 
 
 def test_a_site_that_does_not_gain_is_left_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Here the labels are the model's own, so that there is nothing to learn; of one page, nobody can tell."""
+    """Labels that equal the model's own teach nothing. The gain from a single page is unknown."""
 
     def as_the_model(text: str) -> bool:
         return "Home" not in text and "Copyright" not in text
@@ -143,7 +143,7 @@ def test_a_site_that_does_not_gain_is_left_as_it_was(tmp_path: Path, capsys: pyt
 
 
 def test_more_is_learnt_upon_a_model_that_has_learnt(corrections: Path, tmp_path: Path) -> None:
-    """What the base knows of other sites stays; the folder may be the same."""
+    """The base's weights of other sites are kept. The output may be the same folder."""
     for topic in TOPICS[:4]:
         correct(tmp_path / "more", topic, "https://moons.example")
     out = tmp_path / "my-model"
@@ -162,7 +162,7 @@ def test_more_is_learnt_upon_a_model_that_has_learnt(corrections: Path, tmp_path
 
 
 def test_the_manifest_knows_what_was_learnt_from(corrections: Path, tmp_path: Path) -> None:
-    """So that ``evaluate`` says that figures on these pages are those of a memory."""
+    """With it, ``evaluate`` can say that the model has learnt from these pages."""
     learn(corrections, "-o", tmp_path / "my-model")
 
     manifest = json.loads((tmp_path / "my-model" / "manifest.json").read_text(encoding="utf-8"))
@@ -248,7 +248,7 @@ def test_an_annotation_of_the_wrong_shape_is_a_page_that_cannot_be_used(
 
     assert learn(tmp_path / "set", "-o", tmp_path / "my-model") == 2
     said = capsys.readouterr().err
-    assert "a: its 'annotation' is not one: expected an object with the keys id, url" in said
+    assert "a: its 'annotation' is invalid: expected an object with the keys id, url" in said
     assert "there is no corrected page to learn from" in said
 
 
@@ -283,7 +283,7 @@ def test_a_folder_of_something_else_is_not_written_to(
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["letter.txt"]
 
 
-def test_a_base_that_is_no_model(corrections: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_base_that_is_not_a_model(corrections: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert learn(corrections, "--base", tmp_path, "-o", tmp_path / "my-model") == 2
     assert "No tagger model in" in capsys.readouterr().err
     with pytest.raises(SystemExit):
@@ -294,7 +294,7 @@ def test_a_base_that_is_no_model(corrections: Path, tmp_path: Path, capsys: pyte
 def test_a_base_that_was_trained_on_the_pages_is_named(
     corrections: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What it has learnt of them before, as a correction, does not count: it is not in its graphs."""
+    """Earlier corrections do not count, because the graphs were not trained on them."""
     said = "the base was trained on 6 of these pages"
     assert learn(corrections, "-o", tmp_path / "first") == 0
     assert learn(corrections, "--base", tmp_path / "first", "-o", tmp_path / "second") == 0

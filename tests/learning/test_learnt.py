@@ -1,4 +1,4 @@
-"""The file of what was learnt: what is written, and what is not read."""
+"""The file of learnt weights: what is written, and which files are rejected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SITES = {
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """A model that has learnt, with links to the graphs of the bundled one."""
+    """A model with learnt weights, with links to the graphs of the bundled one."""
     folder = tmp_path / "model"
     folder.mkdir()
     manifest = json.loads((bundled() / MANIFEST).read_text(encoding="utf-8"))
@@ -42,7 +42,7 @@ def sign(folder: Path) -> None:
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    """Names whose weights round to nothing are left out."""
+    """Names whose weights round to zero are left out."""
     Learnt(SITES).write(tmp_path)
     site = Learnt.read(tmp_path).sites["a.example"]
 
@@ -72,7 +72,7 @@ def test_a_file_that_is_not_in_the_manifest_or_was_changed_is_not_used(model: Pa
         {"format": 1, "sites": {"a.example": {"all": 0, "names": []}}},
     ],
 )
-def test_what_is_damaged_is_said_before_the_crawl(model: Path, damaged: Any) -> None:
+def test_damage_is_reported_before_the_crawl(model: Path, damaged: Any) -> None:
     (model / LEARNT).write_text(json.dumps(damaged), encoding="utf-8")
     sign(model)
 
@@ -81,7 +81,7 @@ def test_what_is_damaged_is_said_before_the_crawl(model: Path, damaged: Any) -> 
 
 
 def test_the_nearest_site_decides() -> None:
-    """A part of a site may have been learnt by itself; a domain that only ends alike is another."""
+    """A subdomain may have its own weights. A domain with the same ending is another site."""
     near, wide = (Site({}, np.array([value])) for value in (1.0, 2.0))
     learnt = Learnt({"shop.a.example": near, "a.example": wide})
 

@@ -1,4 +1,4 @@
-"""Sums of weights over the elements around blocks."""
+"""Sums of the weights of names around blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def weights_of(vocabulary: Vocabulary, seed: int) -> np.ndarray:
 
 
 def one_by_one(page: Page, vocabulary: Vocabulary, weights: np.ndarray) -> list[float]:
-    """Return the sums as they are defined: block by block, and ancestor by ancestor."""
+    """Return the sums by their definition: for each block, over each ancestor."""
     tree, size = page.tree, len(vocabulary)
 
     def names_of(node: int) -> list[str]:
@@ -38,7 +38,7 @@ def one_by_one(page: Page, vocabulary: Vocabulary, weights: np.ndarray) -> list[
 
 @given(st.lists(documents(), min_size=1, max_size=3), st.integers(0, 9))
 def test_property_sums_are_those_of_the_elements_around(sources: list[str], seed: int) -> None:
-    """Of several pages at once, too."""
+    """This also holds for several pages at once."""
     pages = [cut(parse(source)) for source in sources]
     vocabulary: Vocabulary = {}
     parts = [Places.of(page, vocabulary, grow=True) for page in pages]
@@ -52,7 +52,7 @@ def test_property_sums_are_those_of_the_elements_around(sources: list[str], seed
 
 @given(documents(), st.integers(0, 9))
 def test_property_gathering_is_the_transpose(source: str, seed: int) -> None:
-    """So the slopes of the loss are right: <values, odds(weights)> = <gathered(values), weights>."""
+    """The gradient of the loss is thus right: <values, odds(weights)> = <gathered(values), weights>."""
     page = cut(parse(source))
     vocabulary: Vocabulary = {}
     places = Places.of(page, vocabulary, grow=True)
@@ -63,7 +63,7 @@ def test_property_gathering_is_the_transpose(source: str, seed: int) -> None:
 
 
 def test_names_are_bounded_and_without_numbers() -> None:
-    """The number of a post names that post only; no page decides how much is looked at."""
+    """A number identifies a single post. The number and length of names are limited on any page."""
     assert names("p", "price post-1234 price") == ["p", ".price", ".post-0"]
     assert len(names("p", " ".join(f"{chr(97 + i)}x" for i in range(26)))) == 13
     assert max(map(len, names("x" * 1_000_000, "y" * 1_000_000))) == 61

@@ -1,4 +1,4 @@
-"""Dates as machines and people write them."""
+"""Dates for machines and written dates."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_dates_in_urls(path: str, expected: str | None) -> None:
 
 
 @given(st.datetimes(dt.datetime(1990, 1, 1), dt.datetime(2026, 1, 1)), st.integers(-12 * 60, 14 * 60))
-def test_every_moment_comes_back(moment: dt.datetime, minutes: int) -> None:
-    """Whatever its zone."""
+def test_property_moments_survive_a_round_trip(moment: dt.datetime, minutes: int) -> None:
+    """This holds for any time zone."""
     moment = moment.replace(microsecond=0, tzinfo=dt.timezone(dt.timedelta(minutes=minutes)))
     found = iso_date(moment.isoformat())
     assert found is not None
@@ -79,6 +79,6 @@ def test_every_moment_comes_back(moment: dt.datetime, minutes: int) -> None:
 
 
 @given(st.text(max_size=60))
-def test_what_is_found_is_a_date(text: str) -> None:
+def test_property_results_are_valid_dates(text: str) -> None:
     found = iso_date(text)
     assert found is None or dt.date.fromisoformat(found[:10])

@@ -1,4 +1,4 @@
-"""Names of authors, as meta elements and bylines write them."""
+"""Names of authors in meta elements and bylines."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_bylines(line: str, expected: str) -> None:
 
 @given(st.lists(st.text(max_size=80), max_size=5))
 def test_names_are_clean(written: list[str]) -> None:
-    """Whatever stands there: no empty name, none twice, none with white space around it."""
+    """For any text, no name is empty, repeated or surrounded by white space."""
     found = authors(written)
     assert all(name and name == name.strip() for name in found)
     assert len({name.casefold() for name in found}) == len(found)

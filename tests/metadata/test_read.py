@@ -1,4 +1,4 @@
-"""Metadata from each of the places where pages write it."""
+"""Metadata from each of its sources."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def ld(*values: Any) -> str:
 
 
 # ---------------------------------------------------------------------- the way of a page
-def test_a_page_has_its_metadata_if_it_is_asked_for() -> None:
-    """Its head and its scripts are gone from the tree by then."""
+def test_a_page_has_its_metadata_on_request() -> None:
+    """It is read before the head and the scripts are removed from the tree."""
     document = Document("<title>Tides</title><script type=application/ld+json>{}</script><h1>Tides</h1><p>Text.", URL)
     found = read(document, Config(metadata=True)).metadata
     assert found is not None
@@ -75,7 +75,7 @@ def test_authors(head: str, body: str) -> None:
     assert found == ("Ann Bell", "Bo Chan") if "rel=" not in body else found == ("Ann Bell",)
 
 
-def test_who_comments_is_no_author() -> None:
+def test_commenters_are_not_authors() -> None:
     body = '<div class="comments"><p class="comment"><b class="author">Ann Bell</b> Nice.</p></div>'
     review = '<div itemprop="review"><span itemprop="author">Bo Chan</span></div>'
     assert about("", body + review).authors == ()
@@ -124,8 +124,8 @@ def test_the_date_in_the_url_is_the_last_resort() -> None:
 
 
 @pytest.mark.parametrize(("modified", "published"), [("2024-05-01", "2024-05-06"), ("2019-05-01", "2019-05-01")])
-def test_a_page_that_was_published_anew(modified: str, published: str) -> None:
-    """Drafts are changed before they are published, but not years before."""
+def test_a_page_that_was_published_again(modified: str, published: str) -> None:
+    """Drafts are changed before their publication, but not years before."""
     head = ld({"@type": "Article", "datePublished": "2024-05-06", "dateModified": modified})
     assert about(head).date_published == published
 
@@ -178,7 +178,7 @@ def test_breadcrumbs(head: str, body: str) -> None:
     assert about(head, body).breadcrumbs == STEPS
 
 
-def test_a_menu_is_no_breadcrumbs() -> None:
+def test_a_menu_is_not_breadcrumbs() -> None:
     assert about("", '<nav class="breadcrumb">' + "<a href=/x>x</a> " * 50 + "</nav>").breadcrumbs == ()
 
 

@@ -1,4 +1,4 @@
-"""Which of the texts of a page is its title."""
+"""The choice of a page's title."""
 
 from __future__ import annotations
 

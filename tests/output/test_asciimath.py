@@ -36,7 +36,7 @@ from scrapy_dripper.output.math.tex import balanced
     ],
 )
 def test_latex(source: str, tex: str) -> None:
-    """The examples of asciimath.org and what is left open."""
+    """The examples of asciimath.org, and cases that it does not define."""
     assert latex(source) == tex
 
 
@@ -59,5 +59,5 @@ PIECES = [
 
 @given(st.lists(st.sampled_from(PIECES), max_size=20).map("".join))
 def test_braces_are_balanced_property(source: str) -> None:
-    """Whatever stands between backticks, the braces of its LaTeX match."""
+    """The LaTeX of any text between backticks has balanced braces."""
     assert balanced(latex(source))

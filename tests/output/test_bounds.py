@@ -1,4 +1,4 @@
-"""The output is limited in proportion to the page, in every form and through every fallback."""
+"""Every form of the output is limited in proportion to the page, for the model and for every fallback."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def forms(found: Extraction) -> dict[str, str]:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", PAGES)
 def test_no_form_is_longer_than_its_bound(name: str, way: str) -> None:
-    """Nor is anything much longer built on the way, and something always comes out."""
+    """No intermediate result is much longer either, and the output is never empty."""
     page = PAGES[name]
     engine = extractor(way)
     engine.extract(["<p>Words that warm it up.</p>"])
@@ -91,8 +91,8 @@ def test_no_form_is_longer_than_its_bound(name: str, way: str) -> None:
     assert peak < 20_000_000 + 1_500 * len(page)
 
 
-def test_what_is_over_says_which_setting_it_is_over() -> None:
-    """Before a fallback, which is cut for the same reason, as its meta says."""
+def test_the_error_names_the_setting_that_is_exceeded() -> None:
+    """The error comes first. The fallback's output is then cut for the same reason, as its meta field says."""
     page = PAGES["formats around paragraphs"]
     (found,) = Extractor(Config(fallback="html"), engine=FakeEngine()).extract([page])
 
@@ -105,7 +105,7 @@ def test_what_is_over_says_which_setting_it_is_over() -> None:
     assert found.markdown
 
 
-def test_what_is_over_can_be_cut() -> None:
+def test_oversize_output_can_be_cut() -> None:
     page = PAGES["formats around paragraphs"]
     (found,) = Extractor(Config(oversize="truncate"), engine=FakeEngine()).extract([page])
 
@@ -115,8 +115,8 @@ def test_what_is_over_can_be_cut() -> None:
     assert (found.main_html or "").count("<p>") == (found.text or "").count("a")  # all forms are of the same part
 
 
-def test_what_cannot_be_cut_comes_out_empty() -> None:
-    """With the reason; one text is its own first part."""
+def test_output_that_cannot_be_cut_is_empty() -> None:
+    """The extraction has the reason. A single text cannot be divided further."""
     page = f"<table><tr><th rowspan=2>a<th>b<tr><td>{'$' * 5_000}</table>"
     (found,) = Extractor(Config(oversize="truncate", max_output=1, fallback="empty"), engine=FakeEngine()).extract(
         [page]
@@ -137,7 +137,7 @@ def test_a_request_may_have_a_bound_of_its_own() -> None:
 
 
 def test_few_words_have_room() -> None:
-    """A page of a few characters counts as one of a thousand."""
+    """Pages of fewer than a thousand characters count as a thousand."""
     (found,) = Extractor(engine=FakeEngine()).extract([Document("<p>a <a href=x>b</a>", URL)])
 
     assert found.fallback_reason is None
@@ -146,7 +146,7 @@ def test_few_words_have_room() -> None:
 
 
 def test_links_stay_as_they_are_where_they_would_multiply() -> None:
-    """The first are absolute, and all are there."""
+    """The first links are absolute, and no link is missing."""
     (found,) = Extractor(engine=FakeEngine()).extract([Document("<p><a href=page>words</a>" * 2_000, URL)])
     markdown = found.markdown or ""
 
@@ -156,7 +156,7 @@ def test_links_stay_as_they_are_where_they_would_multiply() -> None:
 
 
 def test_a_table_is_filled_up_only_where_that_is_little() -> None:
-    """A few short rows are; where most would be padding, the table is HTML, or its rows stay short."""
+    """A few short rows are padded. If most cells would be padding, the table is HTML or its rows stay short."""
     short = "<table><tr><th>a<th>b<th>c<tr><td>d<tr><td>e<td>f</table>"
     (table,) = content_list(parse(short))
     assert markdown((table,)) == "| a | b | c |\n| --- | --- | --- |\n| d |  |  |\n| e | f |  |"
@@ -173,7 +173,7 @@ def test_a_table_is_filled_up_only_where_that_is_little() -> None:
 
 
 def test_a_long_cell_is_not_repeated_for_ever() -> None:
-    """In a simple table, short cells are repeated in what they span; long ones stand once."""
+    """In a simple table, short cells are repeated over their span, and long ones occur once."""
     rows = tuple((Cell((Paragraph((Text(text),)),), colspan=100),) for text in ("short", "long " * 5_000))
 
     assert [len(row) for row in linear(Table(rows)).rows] == [100, 1]
@@ -181,7 +181,7 @@ def test_a_long_cell_is_not_repeated_for_ever() -> None:
 
 @given(pages)
 def test_what_a_content_list_weighs_is_what_it_has_as_json(html: str) -> None:
-    """At least, and not much less; and an allowance that is just enough is enough."""
+    """The weight is at least that length and not much more. An allowance that is just enough suffices."""
     items = content_list(parse(html), "https://example.org/")
     length = len(json.dumps(to_json(items), ensure_ascii=False, separators=(",", ":")))
     allowance = Allowance("content list")

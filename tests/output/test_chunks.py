@@ -1,4 +1,4 @@
-"""Chunks for search: nothing is lost or moved, none is too long, and each has its position."""
+"""Chunks lose and move no text, keep to their size, and know their position."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ SIZES = st.integers(80, 400)
 
 @given(ITEMS, SIZES)
 def test_together_they_hold_the_whole_once(items: Items, size: int) -> None:
-    """Every letter in its order, whatever had to be cut, and none twice."""
+    """Every letter occurs once and in order, whatever was cut."""
     whole = "".join(_letters(markdown(items, "drop")))
     assert "".join(_letters(joined(chunks(items, size=size, links="drop")))) == whole
 
 
 @given(ITEMS)
 def test_text_that_is_longer_is_longer_when_written(items: Items) -> None:
-    """What is not written to find out whether it fits would not have fitted."""
+    """Items that are rejected by the length of their text would not have fitted."""
     for links in ("keep", "drop"):
         assert not is_longer(items, len(markdown(items, links)))  # type: ignore[arg-type]
     nested = Quote((List("unordered", (ListItem((Paragraph((Text("four"), Code("five."))),)),)),))
@@ -94,14 +94,14 @@ def test_text_that_is_longer_is_longer_when_written(items: Items) -> None:
 
 @given(ITEMS, SIZES, st.integers(0, 300))
 def test_none_is_over_the_size(items: Items, size: int, overlap: int) -> None:
-    """Nothing here is so long that it cannot be cut."""
+    """All items here can be cut."""
     for chunk in chunks(items, size=size, overlap=overlap):
         assert chunk.size == len(chunk.markdown) <= size
         assert chunk.overlap <= overlap
 
 
 def numbered(kinds: str) -> Items:
-    """Return items, each with a word of its own: titles of a level for digits, paragraphs for letters."""
+    """Return one item for each character: a title of that level for a digit, a paragraph for a letter."""
     return tuple(
         Title(int(kind), (Text(f"t{i}x"),)) if kind.isdigit() else Paragraph((Text(f"w{i}x " + "word " * 12),))
         for i, kind in enumerate(kinds)
@@ -110,7 +110,8 @@ def numbered(kinds: str) -> Items:
 
 @given(st.text("1234pp", max_size=14), st.integers(70, 500))
 def test_the_headings_are_those_above(kinds: str, size: int) -> None:
-    """Those that all words of a chunk stand under; of a chunk from one section, all of them."""
+    """The path has the headings above all words of a chunk. For a chunk from one section, these are all its
+    headings."""
     above: dict[str, tuple[str, ...]] = {}
     path: list[tuple[int, str]] = []
     for i, kind in enumerate(kinds):
@@ -129,7 +130,7 @@ def test_the_headings_are_those_above(kinds: str, size: int) -> None:
 
 
 def test_small_sections_share_a_chunk_up_to_the_size() -> None:
-    """Beside and below the one that it begins with, never above it."""
+    """Sections beside and below the first one are added, but none above it."""
     found = chunks(numbered("1p2p2p1p"), size=10_000)
     assert [chunk.headings for chunk in found] == [()]
 
@@ -141,8 +142,8 @@ def test_small_sections_share_a_chunk_up_to_the_size() -> None:
     ]
 
 
-def test_a_section_that_goes_on_is_not_mixed_with_the_next() -> None:
-    """Its path is all that names the rest of it."""
+def test_a_section_that_continues_is_not_mixed_with_the_next() -> None:
+    """The rest of a section is only identified by its path."""
     found = chunks(numbered("2pppp2p"), size=220)
     assert [(_numbered(chunk.markdown), chunk.headings) for chunk in found] == [
         (["t0x", "w1x", "w2x", "w3x"], ("t0x",)),
@@ -152,7 +153,7 @@ def test_a_section_that_goes_on_is_not_mixed_with_the_next() -> None:
 
 
 def test_where_a_chunk_is() -> None:
-    """The URL of its heading: its own id, that of the section, or that of the heading above."""
+    """The URL has the id of the heading, of its section, or of the heading above."""
     html = """<h1 id="top">Guide</h1><p>Text of the guide goes on here, for a while.</p>
     <section id="set-up"><h2>Set up</h2><p>Text of it goes on here, for a while.</p></section>
     <h2>No id</h2><p>Text of that goes on here, for a while.</p>
@@ -178,7 +179,7 @@ def cell(text: str, header: bool = False, rowspan: int = 1) -> Cell:
 
 
 def test_code_is_cut_between_lines_and_fenced_again() -> None:
-    """If it is over the size; else it moves as a whole."""
+    """It is only cut if it exceeds the size. Otherwise, it moves as a whole."""
     code = CodeBlock("\n".join(f"line_{i} = {i}" for i in range(10)), "python")
     assert rows(code, 70) == [
         "```python\nline_0 = 0\nline_1 = 1\nline_2 = 2\nline_3 = 3\nline_4 = 4\n```",
@@ -190,7 +191,7 @@ def test_code_is_cut_between_lines_and_fenced_again() -> None:
 
 
 def test_a_table_has_its_header_again() -> None:
-    """Between rows, and never between rows that a cell spans."""
+    """It is cut between rows, but never within the span of a cell."""
     head = (cell("Name", True), cell("Size", True))
     table = Table((head, *((cell(f"row {i}"), cell(str(i))) for i in range(6))), header_rows=1)
     found = rows(table, 80)
@@ -207,8 +208,8 @@ def test_a_table_has_its_header_again() -> None:
         assert part.count("row ") == part.count("and ") == part.count('rowspan="2"')
 
 
-def test_a_list_goes_on_counting() -> None:
-    """A part of it begins with the number of its first item, and an item that is too long is cut in turn."""
+def test_a_list_continues_its_numbers() -> None:
+    """Each part begins with the number of its first entry. An entry that is too long is cut itself."""
     items = tuple(ListItem((Paragraph((Text(f"Item number {i}."),)),)) for i in range(3, 9))
     found = rows(List("ordered", items, 3), 60)
     assert found == [
@@ -222,7 +223,7 @@ def test_a_list_goes_on_counting() -> None:
 
 
 def test_paragraphs_are_cut_between_sentences() -> None:
-    """With formats and links around both halves; a language without spaces has its own ends."""
+    """Both halves keep formats and links. Languages without spaces have their own sentence ends."""
     text = "The first sentence is here. The second one is longer (so it is.) And the third?"
     found = rows(Paragraph((Strong((Link("/u", (Text(text),)),)),)), 60)
     assert found == [
@@ -234,7 +235,7 @@ def test_paragraphs_are_cut_between_sentences() -> None:
 
 
 def test_code_in_a_line_is_cut_between_words() -> None:
-    """A page can have a whole log there."""
+    """Inline code can be a whole log."""
     found = rows(Paragraph((Text("It says: "), Code("error at line 7 " * 20))), 100)
     assert all(len(part) <= 100 for part in found)
     assert all("`" in part for part in found[1:])
@@ -242,7 +243,7 @@ def test_code_in_a_line_is_cut_between_words() -> None:
 
 
 def test_the_overlap_is_the_end_of_the_chunk_before() -> None:
-    """In whole sentences, where a section goes on; a heading begins anew."""
+    """It consists of whole sentences of the same section. After a heading, there is none."""
     sentences = [f"This is sentence number {i}." for i in range(8)]
     items = (
         Title(1, (Text("One"),)),
@@ -259,7 +260,7 @@ def test_the_overlap_is_the_end_of_the_chunk_before() -> None:
 
 
 def test_tokens_of_a_tokenizer() -> None:
-    """Sizes are in tokens then, as the tokenizer counts them."""
+    """Sizes are numbers of tokens, as counted by the tokenizer."""
     count = counter(str(TOKENIZER))
     items = numbered("1pp2pppp")
     found = chunks(items, size=60, measure=count)
@@ -268,8 +269,8 @@ def test_tokens_of_a_tokenizer() -> None:
     assert counter(str(TOKENIZER.parent))("one two") == count("one two")
 
 
-def test_a_tokenizer_that_is_none(tmp_path: Path) -> None:
-    """One sentence says which setting it is and what it takes."""
+def test_an_invalid_tokenizer(tmp_path: Path) -> None:
+    """The error is one sentence that names the setting and its valid values."""
     (tmp_path / "tokenizer.json").write_text("{}")
     for path in (tmp_path, tmp_path / "nothing.json"):
         with pytest.raises(ConfigError, match="DRIPPER_CHUNK_TOKENIZER must be the path of"):
@@ -282,7 +283,7 @@ def extraction(items: Items) -> Extraction:
 
 
 def test_no_more_than_the_page_allows() -> None:
-    """A place for each of many small chunks can be longer than the page: there are fewer then, and nothing is lost."""
+    """Many small chunks would take more space than the page, so there are fewer and larger ones. No text is lost."""
     items = tuple(item for i in range(30) for item in (*numbered("1"), Paragraph((Text(f"w{i}x " + "a b " * 500),))))
     with pytest.raises(TooLongError):
         chunks(items, "https://e.org/", size=50, most=1_000)
@@ -312,8 +313,8 @@ def test_no_more_than_the_page_allows() -> None:
     ],
     ids=["sentences", "one word", "code", "list", "table"],
 )
-def test_long_things(item: Item) -> None:
-    """So long that anything steeper than n log n would be beyond this test run."""
+def test_long_items_take_n_log_n_time(item: Item) -> None:
+    """With these lengths, anything slower than n log n would exceed the time of a test run."""
     found = chunks((item,), size=200, overlap=50)
     assert len(found) > 500
     assert all(chunk.size <= 200 for chunk in found)

@@ -1,4 +1,4 @@
-"""Code in pages: blocks, their lines without numbers, their language."""
+"""Code blocks: detection, lines without numbers, and language."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def text(markup: str) -> str:
     ],
 )
 def test_lines(markup: str, code: str) -> None:
-    """Indents and blank lines as they are, none at the ends; what is a line on the screen is one."""
+    """Indents and inner blank lines are kept, blank lines at the ends are removed, and each displayed line is a
+    line."""
     assert text(markup) == code
 
 
@@ -79,7 +80,7 @@ def test_lines(markup: str, code: str) -> None:
     ],
 )
 def test_line_numbers(markup: str) -> None:
-    """Numbers beside code go, in whatever they stand."""
+    """Line numbers beside code are removed, whatever the markup."""
     assert text(markup) == "a\n\n  b"
 
 
@@ -94,7 +95,7 @@ def test_line_numbers(markup: str) -> None:
     ],
 )
 def test_numbers_in_the_text(code: str, without: str) -> None:
-    """Numbers that go up by one before code go, with their padding."""
+    """Numbers before lines of code are removed with their padding if they increase by one."""
     assert without_numbers(code) == without
 
 
@@ -113,7 +114,7 @@ def test_numbers_in_the_text(code: str, without: str) -> None:
     ],
 )
 def test_numbers_that_are_code(code: str) -> None:
-    """BASIC, figures, steps and what only begins with a number stay."""
+    """BASIC, figures, steps and other text that begins with a number are kept."""
     assert without_numbers(code) == code
 
 
@@ -150,7 +151,7 @@ def test_numbers_that_are_code(code: str) -> None:
     ],
 )
 def test_language(markup: str, language: str | None, by: str | None) -> None:
-    """What the page says, by the name that is well known; what is no language is none."""
+    """The language that the page names has its common name. Names for "no language" give none."""
     assert first(markup) == CodeBlock("a", language, by)
 
 
@@ -171,7 +172,7 @@ def test_language(markup: str, language: str | None, by: str | None) -> None:
     ],
 )
 def test_no_code(markup: str) -> None:
-    """Words in a wrapper, tables of figures and parts of pages are no code blocks."""
+    """Words in a wrapper, tables of figures and parts of pages are not code blocks."""
     assert first(markup) is None
 
 
@@ -185,19 +186,19 @@ def test_no_code(markup: str) -> None:
     ],
 )
 def test_twins(markup: str) -> None:
-    """Numbers that stand apart and what a script draws beside the code are dropped."""
+    """Separate line numbers, and copies of code that a script displays, are dropped."""
     assert first(markup) == TWIN
 
 
 def test_code_without_pre() -> None:
-    """A code tag with lines is a block."""
+    """A <code> element with several lines is a block."""
     assert first("<code>a<br>b</code>") == CodeBlock("a\nb")
     assert first("<code><pre>a</pre></code>") == CodeBlock("a")
     assert first("<code class='hljs'>a\nb</code>") == CodeBlock("a\nb")
 
 
 def test_code_of_lines() -> None:
-    """A paragraph of nothing but inline code, line by line, is a block."""
+    """A paragraph that consists of lines of inline code is a block."""
     lines = (Code("a"), LineBreak(), Text(" "), Code("b"), LineBreak(), LineBreak(), Code("c"))
     assert code_of_lines(lines) == CodeBlock("a\nb\n\nc")
     assert code_of_lines((Code("a"), LineBreak(), Text("b"))) is None
@@ -205,7 +206,7 @@ def test_code_of_lines() -> None:
 
 
 def test_guess() -> None:
-    """A guess is asked for where the page says nothing, and only then."""
+    """The language is only guessed if the page does not name it."""
     pre, named = (html.fragment_fromstring(f"<pre class='{name}'>a</pre>") for name in ("", "lang-go"))
     assert code_block(pre, lambda code: "sql") == CodeBlock("a", "sql", "guess")
     assert code_block(pre, lambda code: None) == CodeBlock("a")
@@ -213,7 +214,7 @@ def test_guess() -> None:
 
 
 def test_guess_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who asks for a guess without the extra is told which one to install."""
+    """The error names the extra to install."""
     monkeypatch.setitem(sys.modules, "magika", None)
     with pytest.raises(ImportError, match=r"pip install scrapy-dripper\[guess\]"):
         magika_guess()
@@ -231,7 +232,7 @@ def test_guess_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_guess_is_careful(
     monkeypatch: pytest.MonkeyPatch, code: str, score: float, label: str, language: str | None
 ) -> None:
-    """A guess that is not sure, or of a few characters, is none."""
+    """Guesses that are unsure, or based on few characters, are rejected."""
     result = SimpleNamespace(ok=True, score=score, output=SimpleNamespace(label=label, is_text=True))
     model = SimpleNamespace(identify_bytes=lambda data: result)
     monkeypatch.setitem(sys.modules, "magika", SimpleNamespace(Magika=lambda: model))
@@ -240,7 +241,7 @@ def test_guess_is_careful(
 
 
 def test_magika() -> None:
-    """The real model knows a program."""
+    """The real model recognises a program."""
     pytest.importorskip("magika", reason="needs the extra [guess]")
     magika_guess.cache_clear()
     assert magika_guess()('#include <stdio.h>\n\nint main(void) {\n    printf("%d\\n", 1);\n    return 0;\n}\n') == "c"
@@ -248,7 +249,7 @@ def test_magika() -> None:
 
 @pytest.mark.parametrize("name", ["highlight", "language-js", "brush: js", "crayon-syntax", "blob-num", "gutter"])
 def test_classes(name: str) -> None:
-    """The classes of highlighters lead to a look at the element."""
+    """The classes of highlighters are recognised."""
     assert has_code_class(name)
     assert not has_code_class("content main text-center")
 
@@ -272,7 +273,7 @@ def markups(draw: st.DrawFn, depth: int = 0) -> str:
 
 @given(markups())
 def test_any_markup_property(markup: str) -> None:
-    """Any element gives code or none without raising, and code is characters of the element, in order."""
+    """For any element, detection does not raise, and code has characters of the element in order."""
     root = html.fragment_fromstring(markup, create_parent=True)
     for element in root.iter():
         found = code_block(element)
@@ -284,7 +285,7 @@ def test_any_markup_property(markup: str) -> None:
 
 @given(st.lists(st.text(st.sampled_from("ab {}();\t<&1"), max_size=12), min_size=1, max_size=8))
 def test_plain_code_is_exact_property(lines: list[str]) -> None:
-    """Code without markup and numbers is there to the character, but for blanks at its end and in blank lines."""
+    """Code without markup and numbers is unchanged, except for blanks at its end and in blank lines."""
     element = html.Element("pre")
     code = "\n".join(["x", *lines])
     element.text = code

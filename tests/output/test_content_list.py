@@ -102,7 +102,7 @@ def titles(body: str) -> list[str]:
     ],
 )
 def test_runs(html: str, expected: tuple[Run, ...]) -> None:
-    """White space collapses and stands outside of formats; formats with nothing else between them are one."""
+    """White space collapses and is outside of formats. Adjacent formats of the same kind are merged."""
     assert runs(html) == expected
 
 
@@ -121,7 +121,7 @@ def test_runs(html: str, expected: tuple[Run, ...]) -> None:
     ],
 )
 def test_spaces(html: str, expected: str) -> None:
-    """Links side by side do not glue, as on the page; between CJK characters no space is invented."""
+    """Adjacent links are separated as on the page. No space is invented between CJK characters."""
     assert "".join(etree_text(run) for run in runs(f"<p>{html}</p>")) == expected
 
 
@@ -146,24 +146,24 @@ def etree_text(run: Run) -> str:
     ],
 )
 def test_urls(href: str, expected: str) -> None:
-    """They are absolute where they can be resolved."""
+    """URLs are made absolute if they can be resolved."""
     (run,) = runs(f"<p><a href='{href}'>x</a></p>")
     assert isinstance(run, Link)
     assert run.href == expected
 
 
 @pytest.mark.parametrize("href", ["", "#", "javascript:x()", " java\tscript:x()", "data:text/html,x"])
-def test_links_that_are_none(href: str) -> None:
+def test_invalid_links(href: str) -> None:
     assert runs(f"<p><a href='{href}'>x</a></p>") == (Text("x"),)
 
 
-def test_url_of_the_page_that_is_none() -> None:
+def test_invalid_url_of_the_page() -> None:
     (item,) = items("<p><a href='/x'>x</a></p>", "http://[x")
     assert item == Paragraph((Link("/x", (Text("x"),)),))
 
 
 def test_a_link_around_blocks_is_the_first_of_them() -> None:
-    """A card is one link, not one for each of its lines. That of its picture leaves the text its own."""
+    """A card becomes one link and not one for each line. A link around its picture leaves the link of its text."""
     link = Link("https://example.org/x", (Text("T"),))
     image = Image("https://example.org/i.jpg", href=link.href)
     assert items("<a href=/x><h3>T</h3><p>T</p></a>") == (Title(3, (link,)), paragraph("T"))
@@ -186,7 +186,7 @@ def test_a_link_around_blocks_is_the_first_of_them() -> None:
     ],
 )
 def test_title_of_a_link(title: str, kept: str) -> None:
-    """It is kept if it says more than the text and the URL do."""
+    """The title is kept if it adds something to the text and the URL."""
     (item,) = items(f'<p><a href="https://sea.example.org/sea:tide" title="{title}">Tide</a></p>')
     assert item == Paragraph((Link("https://sea.example.org/sea:tide", (Text("Tide"),), kept),))
 
@@ -237,7 +237,7 @@ def test_empty_lines_in_a_layout_table_part_paragraphs() -> None:
     ],
 )
 def test_titles(html: str, expected: list[str]) -> None:
-    """A title is one line; what cannot be in one ends it; the signs that link to it are no part of it."""
+    """A title is one line, and ends before blocks that it cannot contain. Permalink signs are removed."""
     assert titles(html) == expected
 
 
@@ -258,7 +258,7 @@ def test_lists() -> None:
     ],
 )
 def test_lists_as_they_are_found(html: str, texts: list[str]) -> None:
-    """Text between items is an item, empty ones are none, wrappers do not matter."""
+    """Text between items becomes an item, empty items are dropped, and wrappers have no effect."""
     (item,) = items(html)
     assert item == List("unordered", tuple(ListItem((paragraph(text),)) for text in texts))
 
@@ -301,7 +301,7 @@ def test_code_and_formulas() -> None:
 
 
 def test_scripts_say_how_formulas_are_written() -> None:
-    """Single dollars are formulas, whatever is between them, where the page has set up MathJax so."""
+    """If the page configures MathJax for single dollar signs, any text between them is a formula."""
     script = "MathJax = {tex: {inlineMath: [['$', '$']]}}"
     tree = parse("<p>the $very best$ of</p>")
     assert content_list(tree) == (paragraph("the $very best$ of"),)
@@ -352,7 +352,7 @@ def test_scripts_say_how_formulas_are_written() -> None:
     ],
 )  # fmt: skip
 def test_media(html: str, expected: list[Item]) -> None:
-    """Images in a line stay there, others are items; figures give their captions; twins are one."""
+    """Images in a line stay there, and others become items. Figures give them captions, and duplicates are dropped."""
     assert list(items(html)) == expected
 
 
@@ -368,7 +368,7 @@ def test_media(html: str, expected: list[Item]) -> None:
     ],
 )
 def test_footnotes(html: str) -> None:
-    """Marks know their notes; the links back, brackets and rules between are gone."""
+    """Marks refer to their footnotes. Links back, brackets and separating rules are removed."""
     expected = (Paragraph((Text("a"), FootnoteMark("1"))), Footnotes((Footnote("1", (paragraph("n"),)),)))
     assert items(html) == expected
 
@@ -386,15 +386,15 @@ def test_notes_without_a_mark_are_in_the_list_too() -> None:
         "<p>a<sup><a href=#top>the long way up</a></sup></p><p id=top>text</p>",
     ],
 )
-def test_links_within_the_page_that_are_no_footnotes(html: str) -> None:
-    """Those that lead to no note, or whose text is no mark."""
+def test_links_within_the_page_that_are_not_footnotes(html: str) -> None:
+    """They lead to no footnote, or their text is not a mark."""
     found = items(html)
     assert not any(isinstance(item, Footnotes) for item in found)
     assert "Link(" in repr(found)
 
 
 def test_mark_of_a_footnote_that_was_not_kept() -> None:
-    """It is text: there is nothing that it could lead to. A word is no mark."""
+    """The mark becomes text, because it has no target. A word is never a mark."""
     (item,) = items("<p>a <a class='reference internal' href='#api'>API</a></p>")
     assert "Link(" in repr(item)
     assert items("<p>a<sup><a href=#fn1>1</a></sup></p>") == (Paragraph((Text("a"), Sup((Text("1"),)))),)
@@ -414,7 +414,7 @@ def test_mark_of_a_footnote_that_was_not_kept() -> None:
     ],
 )
 def test_nesting_is_bounded(html: str) -> None:
-    """Whatever is in whatever, the text is there, and what comes out can be walked by recursion."""
+    """The text is kept at any nesting, and recursive code can walk over the result."""
     found = repr(items(html))
     assert "x')" in found
     depth = most = 0
@@ -424,8 +424,8 @@ def test_nesting_is_bounded(html: str) -> None:
     assert most < 200
 
 
-def test_a_tree_that_is_no_html() -> None:
-    """Comments, processing instructions and tags nobody knows are no obstacle."""
+def test_a_tree_that_is_not_html() -> None:
+    """Comments, processing instructions and unknown tags cause no errors."""
     tree = etree.fromstring("<x>a<!-- b --><?c d?><y-z>e</y-z><o:p xmlns:o='o'>f</o:p></x>")
     assert content_list(tree) == (paragraph("aef"),)
 
@@ -444,7 +444,7 @@ def test_only_some_types() -> None:
 
 
 def test_only_some_types_within_links_and_notes() -> None:
-    """What is left of a link without its image is the link's text, and nothing is left of an image alone."""
+    """A link without its image keeps its text. An image alone leaves nothing."""
     html = "<p>a <a href=/l><img src=i.png> b</a></p><p><a href=/l><img src=i.png></a></p>"
     html += "<p>m<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1>n <img src=i.png></ol>"
     kept = only(items(html), ("paragraph", "footnotes"))

@@ -40,7 +40,7 @@ def formulas(text: str, **settings: bool) -> list[tuple[str, bool]]:
     ],
 )  # fmt: skip
 def test_formulas(text: str, found: list[tuple[str, bool]]) -> None:
-    """Delimiters of LaTeX and of forums, and dollars around what looks like a formula."""
+    """LaTeX and forum delimiters, and dollar signs around text that looks like a formula."""
     assert formulas(text) == found
 
 
@@ -72,12 +72,12 @@ def test_formulas(text: str, found: list[tuple[str, bool]]) -> None:
     ],
 )
 def test_no_formulas(text: str) -> None:
-    """Money, variables of shells, price classes, regular expressions and what is not closed stay text."""
+    """Money, shell variables, price classes, regular expressions and unclosed delimiters stay text."""
     assert split_delimiters(text) == [text]
 
 
 def test_notation_of_the_page() -> None:
-    """A page that says what dollars and backticks are is believed."""
+    """The page's own configuration of dollar signs and backticks is used."""
     assert formulas("a $10$ and $abc$", dollars=True) == [("10", False), ("abc", False)]
     assert formulas("only $5 and $6", dollars=True) == []
     assert formulas("a `sqrt x` b") == []
@@ -96,7 +96,7 @@ def test_notation_of_the_page() -> None:
     ],
 )
 def test_dollars_beside_scripts_without_spaces(text: str, found: list[tuple[str, bool]]) -> None:
-    """Where MathJax or KaTeX is loaded, a Chinese letter beside a dollar sign is not of the same word."""
+    """If MathJax or KaTeX is loaded, a Chinese letter beside a dollar sign is not part of the same word."""
     assert [part for part in split_delimiters(text, Notation(loaded=True)) if not isinstance(part, str)] == found
 
 
@@ -121,13 +121,13 @@ def test_notation(script: str, found: Notation) -> None:
 
 
 def test_looks_like_formula() -> None:
-    """A letter, an index, a command: but no word, no amount."""
+    """A letter, an index or a command is a formula, but not a word or an amount."""
     assert all(map(looks_like_formula, ["x", "x_1", r"\frac{a}{b}", "a+b=c", "e^x", "f(x)", "[0, n]"]))
     assert not any(map(looks_like_formula, ["", "5", "5M", "1,000 and x", "the cat", "foo_bar", "a +", "中"]))
 
 
 def test_formulas_over_runs() -> None:
-    """A formula has line breaks in it, or lost its underscores to emphasis; what is around it stays."""
+    """A formula can contain line breaks, or have lost its underscores to emphasis. The text around it is kept."""
     assert join_formulas((Text("a $$\\sum"), Emphasis((Text("{i}^n x"),)), Text("i$$ b"))) == (
         Text("a "), Formula("\\sum_{i}^n x_i", "delimiters", True), Text(" b"),
     )  # fmt: skip
@@ -145,7 +145,7 @@ PIECES = st.sampled_from(["$", "$$", "\\(", "\\)", "\\[", "\\]", "\\begin{align}
 
 @given(st.lists(PIECES, max_size=25).map("".join), st.booleans(), st.booleans())
 def test_text_is_kept_property(text: str, dollars: bool, asciimath: bool) -> None:
-    """What is no formula is there unchanged and in order; formulas come from where they are."""
+    """Text outside formulas is unchanged and in order, and formulas stay in place."""
     settings = Notation(dollars, asciimath)
     found = list(spans(text, settings))
     parts = split_delimiters(text, settings)
@@ -174,7 +174,7 @@ RUNS = st.lists(
 
 @given(RUNS)
 def test_runs_are_kept_property(runs: list[Run]) -> None:
-    """Code is never part of a formula, and what no formula takes is there in order."""
+    """Code is never part of a formula, and all other runs are kept in order."""
     joined = join_formulas(tuple(runs))
     assert [run for run in joined if isinstance(run, Code)] == [run for run in runs if isinstance(run, Code)]
     rest = "".join(run.text for run in joined if isinstance(run, Text))

@@ -1,4 +1,4 @@
-"""Front matter that any reader of YAML reads, whatever a page says of itself; and the links of the content."""
+"""YAML parsers read front matter correctly for any metadata; and links of the content are collected."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ ANY = st.text(alphabet=st.characters(exclude_categories=()), max_size=30)
 
 @given(ANY, ANY)
 def test_yaml_reads_what_was_written(title: str, author: str) -> None:
-    """Each value as a string on one line; what YAML cannot hold is replaced, never a mark of its own."""
+    """Each value is a string on one line. Characters that YAML does not allow are replaced, and no value adds
+    syntax."""
     yaml = pytest.importorskip("yaml")
     written = front_matter([("title", title), ("author", author)])
     values = [(name, " ".join(value.split())) for name, value in (("title", title), ("author", author))]
@@ -39,7 +40,7 @@ def test_yaml_reads_what_was_written(title: str, author: str) -> None:
 
 
 def test_markdown_with_front_matter() -> None:
-    """With what the page says, in order; nothing before a page without content."""
+    """It has the page's metadata in order. A page without content has none."""
     html = """<html lang=en><head><title>T</title><meta name=author content="Ada Example">
     <meta property="article:published_time" content="2026-04-01"><meta property="og:title" content='Tides: "a" guide'>
     </head><body><article><p>The tide comes in.</p></article></body></html>"""
@@ -60,7 +61,7 @@ def test_markdown_with_front_matter() -> None:
 
 
 def test_links_of_the_content() -> None:
-    """Wherever they stand, in order, absolute and each once; images by their alternative text."""
+    """All links are included, in order, absolute and without duplicates. Images count by their alternative text."""
     html = """<p>See <a href="/a">the <b>first</b></a> and <a href="/a">the first</a>, <a href="/a">again</a>.</p>
     <ul><li><a href="b#c">In a list</a></li></ul><dl><dt><a href="/t">Term</a></dt><dd>x</dd></dl>
     <table><tr><th>x</th><th>y</th></tr><tr><td><a href="https://o.org/">In a table</a></td><td>z</td></tr></table>
@@ -78,7 +79,7 @@ def test_links_of_the_content() -> None:
 
 
 def test_what_a_fallback_finds_is_cut_too() -> None:
-    """A page that only the fallback could read has chunks and links; one left alone has none."""
+    """A page with a fallback has chunks and links. With the fallback "none", it has none."""
     document = Document("<h1>One</h1><p>Text of <a href='/x'>it</a>.</p>", "https://e.org/")
     config = Config(fallback="html", chunks_field="c", links_field="l", meta_field="m")
     found = fall_back(document, config, FallbackReason.TIMEOUT)
@@ -92,7 +93,7 @@ def test_what_a_fallback_finds_is_cut_too() -> None:
 
 
 def own(html: str, url: str) -> str:
-    """Find one paragraph."""
+    """A fallback that finds one paragraph."""
     return "<h1>Mine</h1><p>Found.</p>"
 
 

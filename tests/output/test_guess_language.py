@@ -1,4 +1,4 @@
-"""The language of code whose page does not name it."""
+"""The language of code is guessed if the page does not name it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Main-HTML to Markdown through html2text."""
+"""Conversion of Main-HTML to Markdown with html2text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from scrapy_dripper.output.html2text_output import markdown
     ],
 )
 def test_markdown(html: str, expected: str) -> None:
-    """Absolute links, lines not wrapped, the page's own characters."""
+    """Links are absolute, lines are not wrapped, and characters stay Unicode."""
     assert markdown(f"<html><body>{html}</body></html>", "https://example.org/a/b") == expected
 
 
@@ -51,7 +51,7 @@ IMG = "&lt;img src=x onerror=a()&gt;"
     ],
 )
 def test_text_stays_text(html: str, expected: str) -> None:
-    """What looks like a tag is escaped in text, and stays as it is in code and in comparisons."""
+    """Text that looks like a tag is escaped, but not in code or comparisons."""
     assert markdown(html) == expected
 
 
@@ -83,7 +83,7 @@ def test_text_stays_text(html: str, expected: str) -> None:
     ],
 )
 def test_a_renderer_finds_no_html(html: str) -> None:
-    """Text of the page never becomes an element, wherever it is and whatever is around it."""
+    """Text of the page never becomes an element, whatever is around it."""
     renderer = pytest.importorskip("markdown_it").MarkdownIt("commonmark", {"html": True}).enable("table")
     rendered = renderer.render(markdown(html, "http://e.org/"))
     without_attributes = re.sub(r'(?:alt|title|href|src)="[^"]*"', "", rendered)
@@ -92,8 +92,8 @@ def test_a_renderer_finds_no_html(html: str) -> None:
 
 @pytest.mark.parametrize("url", ["https://[your-domain]/", "http://[x", "//[x"])
 @pytest.mark.parametrize("base", ["http://example.org/", "http://[x", ""])
-def test_urls_that_are_none(url: str, base: str) -> None:
-    """What cannot be resolved stays as it is written; html2text escapes the brackets."""
+def test_invalid_urls(url: str, base: str) -> None:
+    """URLs that cannot be resolved are kept, and html2text escapes their brackets."""
     written = url.replace("[", "\\[").replace("]", "\\]")
     assert markdown(f"<p><a href='{url}'>link</a> <img src='{url}' alt='a'></p>", base) == (
         f"[link]({written}) ![a]({written})"
@@ -101,7 +101,7 @@ def test_urls_that_are_none(url: str, base: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "x", "9" * 4_300])
-def test_start_of_a_list_that_is_none(value: str) -> None:
+def test_invalid_start_of_a_list(value: str) -> None:
     assert markdown(f"<ol start='{value}'><li>a</li><li>b</li></ol>") == "1. a\n  2. b"
 
 
@@ -117,7 +117,7 @@ def test_start_of_a_list_that_is_none(value: str) -> None:
     ],
 )
 def test_white_space_and_marks_take_linear_time(html: str, expected: str | None) -> None:
-    """These take minutes or hours where anything is quadratic in white space."""
+    """With anything quadratic in white space, these inputs would take minutes or hours."""
     result = markdown(html)
     assert expected is None or result == expected
 
@@ -133,20 +133,20 @@ def test_white_space_and_marks_take_linear_time(html: str, expected: str | None)
     ],
 )
 def test_nesting_is_bounded(start: str, content: str, end: str) -> None:
-    """Lines in a thousand quotes or lists do not begin with a thousand marks."""
+    """Lines in a thousand quotes or lists do not begin with a thousand markers."""
     html = start * 1_000 + content + end * 1_000
     assert len(markdown(html)) < 100_000 + 10 * len(html)
 
 
 def test_base_url_is_bounded() -> None:
-    """A base URL is not copied to so many links that the Markdown is much larger than the page."""
+    """A long base URL is not copied to so many links that the Markdown is much larger than the page."""
     html = "<a href=x>y</a> " * 20_000
     for base in ("http://e.org/" + "a/" * 1_000, "http://e.org/" + "a/" * 1_000_000):
         assert len(markdown(html, base)) < 100_000 + 10 * len(html)
 
 
 def test_depth_that_is_shown() -> None:
-    """Common nesting stays, deeper text is kept at the last level."""
+    """Common nesting is kept, and deeper text moves to the last level."""
     assert ">>> b" in markdown("<blockquote>" * 3 + "<p>a</p><p>b</p>" + "</blockquote>" * 3)
     deep = markdown("<blockquote>" * 20 + "<p>a</p><p>b</p>" + "</blockquote>" * 20)
     assert ">" * 10 + " b" in deep

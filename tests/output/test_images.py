@@ -1,4 +1,4 @@
-"""Images and players: the real URL, or none."""
+"""Images and players have their real URLs, or none."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ def src(html: str) -> str | None:
     ],
 )
 def test_address(attributes: str, expected: str | None) -> None:
-    """The first usable one in the order that the docstring gives."""
+    """The URL is the first usable one in the order of the docstring."""
     assert src(f"<img {attributes}>") == expected
 
 
 def test_lazy_attributes() -> None:
-    """Each of them is known, and more so than ``src``."""
+    """Each of these attributes is known and takes precedence over ``src``."""
     assert {src(f"<img src=/small.jpg {name}=/i.png>") for name in LAZY_SOURCES} == {"https://example.org/i.png"}
 
 
@@ -122,7 +122,7 @@ def test_lazy_attributes() -> None:
     ],
 )
 def test_decoration(attributes: str, kept: bool) -> None:
-    """Icons, avatars, and what is said or seen to be for the eye alone are no images of the text."""
+    """Icons, avatars and decorative images are not content."""
     assert (image(element(f"<img {attributes}>"), str) is not None) == kept
 
 
@@ -136,13 +136,13 @@ def test_decoration(attributes: str, kept: bool) -> None:
     ],
 )
 def test_words_of_an_image(attributes: str, alt: str, title: str) -> None:
-    """What is said twice is said once, and the name of a file says nothing."""
+    """Repeated texts are written once, and file names are ignored."""
     found = image(element(f"<img src=/i.png {attributes}>"), str)
     assert found == Image("/i.png", alt, title)
 
 
 def test_picture() -> None:
-    """Of a ``<picture>`` the ``<img>``, or the largest candidate of the first source that has one."""
+    """For a ``<picture>``, use its ``<img>``, or else the largest candidate of the first usable source."""
     sources = "<source srcset=''><source srcset='/1.webp 1x, /2.webp 2x'><source srcset=/3.jpg>"
     assert src(f"<picture>{sources}<img src=/i.png></picture>") == "https://example.org/i.png"
     assert src(f"<picture>{sources}<img src={PIXEL}></picture>") == "https://example.org/2.webp"
@@ -168,13 +168,13 @@ def test_picture() -> None:
     ],
 )
 def test_largest(candidates: str, expected: str) -> None:
-    """Commas within URLs do not end them; equal candidates go by order."""
+    """Commas within URLs do not end them. Of equal candidates, the first one counts."""
     assert largest(candidates) == expected
 
 
 @given(st.text(st.sampled_from("a, 12xwh.\n"), max_size=40))
 def test_largest_is_of_the_candidates(candidates: str) -> None:
-    """Whatever is written, the answer is a part of it."""
+    """For any text, the result is a part of it."""
     assert largest(candidates) in candidates
 
 
@@ -189,7 +189,7 @@ def test_largest_is_of_the_candidates(candidates: str) -> None:
     ],
 )
 def test_same_image(one: str, other: str, same: bool) -> None:
-    """The size of an image is no part of what it is."""
+    """Two URLs that only differ in size are the same image."""
     assert same_image(Image(one), Image(other)) is same
 
 
@@ -206,13 +206,13 @@ def test_same_image(one: str, other: str, same: bool) -> None:
     ],
 )
 def test_emoji(attributes: str, expected: str) -> None:
-    """An image that stands for a character is that character."""
+    """An image that stands for a character becomes that character."""
     assert emoji(element(f"<img {attributes}>")) == expected
 
 
 @pytest.mark.parametrize(("src", "speaks"), [("/images/icons/yes.svg", True), ("/forum/images/buttons/yes.gif", False)])
 def test_an_icon_speaks_for_its_cell_and_a_button_does_not(src: str, speaks: bool) -> None:
-    """Tables of features have check marks. Old forums are tables, with a button below each post."""
+    """Feature tables have check marks. Old forums are tables, with a button below each post."""
     html = f"<table><tr><th>Feature<th>Here<tr><td>Trains<td><a href=/x><img src={src} alt=Yes></a></table><p>Text."
     page = cut(parse(html), "https://example.org/")
     markdown = write(page, np.ones(len(page.blocks), dtype=np.bool_), Config()).markdown
@@ -253,7 +253,7 @@ def test_an_icon_speaks_for_its_cell_and_a_button_does_not(src: str, speaks: boo
     ],
 )
 def test_player(html: str, expected: Video | Audio | None) -> None:
-    """Videos and sounds with an address, and frames of sites that have players."""
+    """Videos and sounds with a URL, and frames of sites with players."""
     found = element(html)
     assert found.tag in PLAYERS
     assert player(found, str) == expected
@@ -277,15 +277,15 @@ TABLE = Table(((Cell(()),),), simple=False, html="<table>")
     ],
 )
 def test_caption_of(html: str, caption: str | None) -> None:
-    """The caption that is the figure's own, not that of a figure in it."""
+    """The caption is that of the figure itself, and not that of an inner figure."""
     figure = element(html)
     found = caption_of(figure)
     assert is_figure(figure)
     assert (None if found is None else found.tag) == caption
 
 
-def test_common_elements_are_no_figures() -> None:
-    """Names are compared whole."""
+def test_common_elements_are_not_figures() -> None:
+    """Class names are compared as a whole."""
     assert not is_figure(element("<div class='thumbs wp-caption-text'></div>"))
     assert not is_figure(element("<p></p>"))
 
@@ -302,13 +302,13 @@ def test_common_elements_are_no_figures() -> None:
     ],
 )
 def test_captioned(items: Items, expected: Items) -> None:
-    """A caption goes to what it can only belong to, and is never lost."""
+    """A caption belongs to the only item that it can describe, and is never lost."""
     assert captioned(items, CAPTION) == expected
     assert captioned(items, ()) == items
 
 
 def test_caption_of_a_complex_table_is_in_its_html() -> None:
-    """The HTML of a table is whole."""
+    """The HTML of a table is complete."""
     (table,) = captioned((TABLE,), CAPTION)
     assert isinstance(table, Table)
     assert "<caption>c</caption>" in table.html

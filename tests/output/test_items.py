@@ -1,4 +1,4 @@
-"""Every type of item is handled wherever items are told by their types."""
+"""Every type of item is handled wherever types are distinguished."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ EXAMPLES: dict[type, Item] = {
 
 
 def test_there_is_an_example_of_each_type() -> None:
-    """A new type fails here first. The docstring of ``items`` says where else it has to be known."""
+    """A new type fails here first. The docstring of ``items`` lists the places that must handle it."""
     assert set(EXAMPLES) == set(get_args(Item))
 
 
@@ -98,7 +98,7 @@ def test_each_type_is_handled(kind: type, handler: str) -> None:
 
 @pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.__name__)
 def test_no_word_is_lost(kind: type) -> None:
-    """The text of an item is in each form of it, and so are the links of all that it holds."""
+    """Every form has the text of an item, and the links of all that it contains."""
     item = EXAMPLES[kind]
     if kind in (Image, Rule):
         return

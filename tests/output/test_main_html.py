@@ -23,7 +23,7 @@ def page(body: str) -> Page:
 
 
 def kept(body: str, *numbers: int) -> str:
-    """Return what is inside <body> of the Main-HTML when the blocks of these numbers are main."""
+    """Return what is inside <body> of the Main-HTML if the blocks with these numbers are main."""
     found = page(body)
     main = np.isin(np.arange(len(found.blocks)), numbers)
     html = main_html(found, main)
@@ -50,7 +50,7 @@ def kept(body: str, *numbers: int) -> str:
     ],
 )  # fmt: skip
 def test_subtree(body: str, main: list[int], expected: str) -> None:
-    """Main blocks stay with their ancestors, other blocks go, tails stay where they were."""
+    """Main blocks stay with their ancestors, other blocks are removed, and tails stay in place."""
     assert kept(body, *main) == expected
 
 
@@ -62,7 +62,7 @@ def test_subtree(body: str, main: list[int], expected: str) -> None:
     ],
 )
 def test_spaces_in_elements_of_their_own(markup: str) -> None:
-    """Highlighters wrap even the white space of code."""
+    """Highlighters even wrap the white space of code in elements."""
     assert kept(markup, 0) == markup
 
 
@@ -108,7 +108,7 @@ def test_columns_do_not_shift_where_a_dropped_row_spans() -> None:
     ],
 )
 def test_images_go_with_the_blocks_around(body: str, main: list[int], image: bool) -> None:
-    """One in a block goes with it; one between blocks stays if both sides do, or if it is nearer to what is kept."""
+    """An image in a block is kept with it. One between blocks is kept with both, or if it is closer to main content."""
     assert ("<img" in kept(body, *main)) == image
 
 
@@ -120,14 +120,14 @@ def test_players_at_the_edge() -> None:
 
 
 def test_many_images_at_an_edge_take_linear_time() -> None:
-    """Deep wrappers are climbed once, not once for each image in them."""
+    """Deep wrappers are searched once, and not once for each image."""
     body = "<article>" + "<div>" * 200 + "<img src=i>" * 20_000 + "</div>" * 200 + "<p>a</p></article><p>b</p>"
 
     assert kept(body, 0).count("<img") == 20_000
 
 
 def test_a_definition_keeps_its_term() -> None:
-    """Empty, where it is not main: without it the text would define the term before."""
+    """A term that is not main is kept empty. Otherwise, the text would define the previous term."""
     body = "<dl><dt>a</dt><dd>b</dd><dt>c</dt><dd>d</dd><dd>e</dd><dt>f</dt></dl>"
 
     assert kept(body, 0, 1, 3) == "<dl><dt>a</dt><dd>b</dd><dt></dt><dd>d</dd></dl>"
@@ -175,7 +175,7 @@ def test_nothing_active_is_left(markup: str, gone: str) -> None:
     ],
 )
 def test_what_carries_meaning_is_left(markup: str) -> None:
-    """URLs as written, images, spans, list numbers, languages and directions survive."""
+    """URLs, images, spans, list numbers, languages and directions are kept unchanged."""
     assert kept(markup, 0) == markup
 
 
@@ -198,7 +198,7 @@ def test_what_carries_meaning_is_left(markup: str) -> None:
     ],
 )
 def test_formulas_and_players_go_with_the_blocks_around(markup: str, expected: str) -> None:
-    """In scripts that browsers take for data, and in frames that load nothing by themselves."""
+    """They are in scripts that browsers do not run, and in frames that do not load anything."""
     n = len(page(markup).blocks)
     assert kept(markup, *range(n)) == expected
     assert n == 1 or "script" not in kept(markup, 0) + kept(markup, 1)
@@ -206,7 +206,7 @@ def test_formulas_and_players_go_with_the_blocks_around(markup: str, expected: s
 
 
 def test_a_formula_does_not_end_its_script() -> None:
-    """Even if it came from a parser that lets it hold an end tag."""
+    """This holds even if the parser allows an end tag inside a script."""
     found = page("<p>x<script type='math/tex'>y</script></p>")
     next(node for node in found.tree.nodes if node.tag == "script").text = "a</script><b>"
     html = main_html(found, np.ones(1, dtype=np.bool_))
@@ -215,7 +215,7 @@ def test_a_formula_does_not_end_its_script() -> None:
 
 @given(documents(), st.randoms(use_true_random=False))
 def test_formulas_and_players_change_no_block(html: str, chance: random.Random) -> None:
-    """Blocks are the same with and without them, wherever they stand."""
+    """The blocks are the same with and without them, at any place."""
     silent = ["<script type=math/tex>x</script>", "<iframe src=https://www.youtube.com/embed/x></iframe>"]
     pieces = re.split(r"(?=</(?:p|div|li|td|a|b|i)>)", html)
     with_them = "".join(part + (chance.choice(silent) if chance.random() < 0.3 else "") for part in pieces[:-1])
@@ -227,13 +227,13 @@ def test_formulas_and_players_change_no_block(html: str, chance: random.Random) 
 
 
 def test_noscript_is_shown() -> None:
-    """A browser that runs scripts would hide the content that is only there."""
+    """A browser that runs scripts would hide content in <noscript>."""
     assert kept("<noscript><p>posts</p></noscript>", 0) == "<div><p>posts</p></div>"
 
 
 @pytest.mark.parametrize("tag", ["o:p", 'foo"bar', "x@y", "portal", "fencedframe"])
 def test_unknown_tags_become_spans(tag: str) -> None:
-    """Some no serialisation can carry, some load things by themselves."""
+    """Some cannot be serialised, and some load resources."""
     assert kept(f"<p><{tag}>x</{tag}> y</p>", 0) == "<p><span>x</span> y</p>"
 
 
@@ -243,7 +243,7 @@ def test_known_tags_and_custom_elements_stay(tag: str) -> None:
 
 
 def test_thousands_of_dropped_elements_side_by_side() -> None:
-    """The text between them is put together once: this took a minute."""
+    """The text between them is joined once. In quadratic time, this took a minute."""
     html = kept("<p>x" + "<i></i>word " * 100_000 + "</p>", 0)
 
     assert html == "<p>x" + "word " * 100_000 + "</p>"
@@ -259,7 +259,7 @@ def words(html_or_text: str) -> str:
 
 @given(seen_documents(), st.data())
 def test_main_html_has_the_text_of_the_main_blocks_also_when_parsed_again(html: str, data: st.DataObject) -> None:
-    """Nothing is lost, added or moved, for any page and any labels."""
+    """For any page and labels, no text is lost, added or moved."""
     found = cut(parse(html))
     n = len(found.blocks)
     main = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), dtype=np.bool_)
@@ -273,7 +273,7 @@ def test_main_html_has_the_text_of_the_main_blocks_also_when_parsed_again(html: 
 
 @given(documents())
 def test_writing_leaves_the_page_as_it_was(html: str) -> None:
-    """A page can be written twice, with other labels."""
+    """A page can be written again with other labels."""
     found = cut(parse(html))
     n = len(found.blocks)
     first = main_html(found, np.ones(n, dtype=np.bool_))

@@ -110,7 +110,7 @@ def test_markdown(html: str, expected: str) -> None:
     ],
 )
 def test_lists(html: str, expected: str) -> None:
-    """What is in an item is indented by its mark; lists side by side stay two; terms have colons."""
+    """Content of an entry is indented by its marker. Adjacent lists stay apart, and definitions have colons."""
     assert written(html) == expected
 
 
@@ -129,7 +129,7 @@ def test_tables(html: str, expected: str) -> None:
 
 
 def test_complex_tables() -> None:
-    """HTML, or as a simple table in which cells that span others are repeated."""
+    """They are written as HTML, or as simple tables that repeat spanning cells."""
     html = "<table><tr><th>a<th colspan=2>b<tr><td rowspan=2>1<td>2<td>3<tr><td><ul><li>x<li>y</ul><td>5</table>"
     assert written(html).startswith("<table>")
     assert '<th colspan="2">b</th>' in written(html)
@@ -139,7 +139,7 @@ def test_complex_tables() -> None:
 
 
 def test_links() -> None:
-    """They are kept, dropped with their text kept, or numbered, each URL once."""
+    """Links are kept, replaced by their text, or numbered, with each URL once."""
     html = "<p><a href=/x>one</a> <b><a href=/y>two</a></b> [z] <a href=/x>three</a></p><a href=/x><img src=/i.png></a>"
     image = "![](https://example.org/i.png)"
     assert written(html, links="drop") == f"one **two** [z] three\n\n{image}"
@@ -204,7 +204,7 @@ def test_links_of_players_and_tables_can_be_dropped() -> None:
     ],
 )
 def test_text_stays_text(text: str, expected: str) -> None:
-    """What would be a mark where it stands is escaped; what would be none is left alone."""
+    """Characters that would be syntax in their place are escaped, and others are not."""
     assert line(Text(text)) == expected
 
 
@@ -231,7 +231,7 @@ def test_text_stays_text(text: str, expected: str) -> None:
     ],
 )
 def test_runs(runs: tuple[Run, ...], expected: str) -> None:
-    """Emphasis that Markdown has no marks for is HTML; URLs, alternative texts and code keep their characters."""
+    """Emphasis that Markdown cannot delimit is HTML. URLs, alternative texts and code keep their characters."""
     assert line(*runs) == expected
 
 
@@ -281,7 +281,7 @@ IMG = "&lt;img src=x onerror=a()&gt;"
     ],
 )
 def test_a_renderer_finds_no_html(html: str) -> None:
-    """Text of the page never becomes an element, wherever it is and whatever is around it."""
+    """Text of the page never becomes an element, whatever is around it."""
     renderer = pytest.importorskip("markdown_it").MarkdownIt("commonmark", {"html": True}).enable("table")
     rendered = renderer.render(written(html))
     without_attributes = re.sub(r'(?:alt|title|href|src)="[^"]*"', "", rendered)
@@ -303,7 +303,7 @@ def test_a_renderer_finds_no_html(html: str) -> None:
     ],
 )
 def test_marks_take_linear_time(html: str) -> None:
-    """These take minutes or hours where anything is quadratic."""
+    """With anything quadratic, these inputs would take minutes or hours."""
     assert len(written(html)) < 5 * len(html)
 
 
@@ -318,7 +318,7 @@ def test_marks_take_linear_time(html: str) -> None:
     ],
 )
 def test_nesting_is_bounded(start: str, content: str, end: str) -> None:
-    """Lines in a thousand quotes or lists do not begin with a thousand marks."""
+    """Lines in a thousand quotes or lists do not begin with a thousand markers."""
     html = start * 1_000 + content + end * 1_000
     result = written(html)
     assert len(result) < 100_000 + 10 * len(html)
@@ -326,13 +326,13 @@ def test_nesting_is_bounded(start: str, content: str, end: str) -> None:
 
 
 def test_base_url_is_bounded() -> None:
-    """An absurd base URL is not copied to each link."""
+    """A very long base URL is not copied to each link."""
     tree = parse("<a href=x>y</a> " * 20_000)
     assert len(markdown(content_list(tree, "http://e.org/" + "a/" * 1_000_000))) < 20_000 * 20
 
 
 def test_depth_that_is_shown() -> None:
-    """Common nesting stays, deeper text is kept at the last level."""
+    """Common nesting is kept, and deeper text moves to the last level."""
     assert "> > > b" in written("<blockquote>" * 3 + "<p>a</p><p>b</p>" + "</blockquote>" * 3)
     deep = written("<blockquote>" * 20 + "<p>a</p><p>b</p>" + "</blockquote>" * 20)
     assert "> " * 10 + "b" in deep

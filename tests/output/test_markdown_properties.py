@@ -1,4 +1,4 @@
-"""Properties of Markdown for any page: nothing raises, nothing is lost or moved, and it can be parsed again."""
+"""Properties of Markdown for any page: writing never raises, loses and moves no text, and the result can be parsed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _element(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 def pages_of_marks() -> st.SearchStrategy[str]:
-    """Return pages whose text is full of what Markdown takes for marks."""
+    """Return pages whose text is full of Markdown syntax."""
     return st.lists(st.recursive(_marks, _element, max_leaves=20), min_size=1, max_size=4).map(
         lambda parts: f"<html><body>{''.join(parts)}</body></html>"
     )
@@ -59,7 +59,7 @@ pages = st.one_of(documents(), pages_of_marks())
 
 
 def text_of(tree: etree._Element) -> str:
-    """Return what a reader sees; what is no part of a line does not glue."""
+    """Return the text that a reader sees, with spaces between elements that do not share a line."""
     pieces: list[str] = []
     for event, element in etree.iterwalk(tree, events=("start", "end")):
         if element.tag not in _inline:
@@ -69,7 +69,7 @@ def text_of(tree: etree._Element) -> str:
 
 
 def rendered(written: str) -> str:
-    """Return the text of what a renderer makes of Markdown."""
+    """Return the text of rendered Markdown."""
     renderer = pytest.importorskip("markdown_it").MarkdownIt("commonmark").enable(["table", "strikethrough"])
     return text_of(lxml.html.fragment_fromstring(renderer.render(written), create_parent="div"))
 
@@ -85,7 +85,7 @@ def whole(html: str) -> tuple[Page, np.ndarray[Any, np.dtype[np.bool_]]]:
 
 @given(pages)
 def test_rendered_markdown_has_the_words_of_the_text(html: str) -> None:
-    """In their order, whatever their characters mean to Markdown."""
+    """The words are in order, whatever their characters mean in Markdown."""
     items = only(content_list(parse(html), "https://example.org/"), set(CONTENT_TYPES) - {"video", "audio"})
     if not has_formulas(items):  # they are for another renderer
         assert _words(rendered(markdown(items))) == _words(plain_text(items))
@@ -93,7 +93,7 @@ def test_rendered_markdown_has_the_words_of_the_text(html: str) -> None:
 
 @given(seen_documents())
 def test_text_is_that_of_the_blocks(html: str) -> None:
-    """Nothing is lost, added or moved on the way through the content list.
+    """The content list loses, adds and moves no text.
 
     But for what stands in a table and in no cell, which comes before the table as in browsers, and for what generators
     put around code.
@@ -156,7 +156,7 @@ def types(value: object) -> set[str]:
 
 
 def test_every_type_in_json() -> None:
-    """The schema knows all of them, and they come back as they were."""
+    """The schema allows every type, and every type survives a round trip."""
     values = to_json(everything())
     assert types(values) == {kind.type for kind in (*get_args(Item), *get_args(Run))}
     validator().validate(values)
@@ -164,7 +164,7 @@ def test_every_type_in_json() -> None:
 
 
 def test_the_schema_looks_at_each_item_once() -> None:
-    """Were each tried as every type that has runs or items, thirty in each other would take for ever."""
+    """If every type were tried for each item, thirty levels of nesting would take forever."""
     runs: list[Any] = [{"type": "text", "text": "x"}]
     items: list[Any] = [{"type": "paragraph", "runs": runs}]
     for _ in range(30):
@@ -190,7 +190,7 @@ def test_the_schema_looks_at_each_item_once() -> None:
         None,
     ],
 )
-def test_json_that_is_no_content_list(values: Sequence[Any]) -> None:
+def test_json_that_is_not_a_content_list(values: Sequence[Any]) -> None:
     with pytest.raises(ContentError):
         from_json(values)
     with pytest.raises(Exception, match=r"."):

@@ -1,4 +1,4 @@
-"""Formulas in pages: which elements are one, which show one again, and what LaTeX they were written as."""
+"""Detection of formulas and of their copies, and of the LaTeX in which they were written."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def first(markup: str) -> Formula | None:
     ],
 )  # fmt: skip
 def test_formula(markup: str, latex: str, origin: str, display: bool) -> None:
-    """The author's LaTeX wherever the page has it, and where it came from."""
+    """The formula has the author's LaTeX if the page contains it, and its origin."""
     assert first(markup) == Formula(latex, origin, display)
 
 
@@ -91,7 +91,7 @@ def test_formula(markup: str, latex: str, origin: str, display: bool) -> None:
     ],
 )
 def test_no_formula(markup: str) -> None:
-    """Words stay words, pictures pictures."""
+    """Words and ordinary images are not formulas."""
     assert first(markup) is None
 
 
@@ -112,27 +112,27 @@ SCRIPT = "<script type='math/tex'>x</script>"
     ],
 )
 def test_twins(markup: str) -> None:
-    """What shows a formula again has no LaTeX, so it is dropped."""
+    """Elements that only repeat a formula are dropped. They have no LaTeX."""
     found = first(markup)
     assert found is not None
     assert found.latex == ""
 
 
 def test_preview_without_formula() -> None:
-    """Text between keeps a preview from being the twin of a later formula; alone, it is the formula."""
+    """A preview is only a copy if no text separates it from the formula. Otherwise, it is the formula."""
     markup = f"<span class='MathJax_Preview'>\\theta</span> and {SCRIPT}"
     assert first(markup) == Formula(r"\theta", "mathjax2")
 
 
 def test_no_open_end() -> None:
-    """LaTeX never ends in a backslash, which would escape the delimiter behind it."""
+    """LaTeX never ends in a backslash, which would escape the delimiter after it."""
     assert first("<script type='math/tex'>x \\ </script>") == Formula("x", "mathjax2")
     assert first("<img class='latex' alt='x\\'>") == Formula("x", "image")
 
 
 @pytest.mark.parametrize("name", ["katex", "MathJax_SVG", "math inline", "ql-formula", "ltx_equation", "tex", "latex"])
 def test_classes(name: str) -> None:
-    """The classes of generators lead to a look at the element."""
+    """The classes of generators are recognised."""
     assert has_math_class(name)
     assert not has_math_class("content main text-center")
 
@@ -160,7 +160,7 @@ def markups(draw: st.DrawFn, depth: int = 0) -> str:
 
 @given(markups())
 def test_any_markup_property(markup: str) -> None:
-    """Any element gives a formula or none, without raising, and never one that ends in a backslash."""
+    """For any element, detection does not raise, and LaTeX never ends in a backslash."""
     for element in html.fragment_fromstring(markup, create_parent=True).iter():
         found = formula(element)
         assert found is None or found == TWIN or not (len(found.latex) - len(found.latex.rstrip("\\"))) % 2

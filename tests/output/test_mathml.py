@@ -44,7 +44,7 @@ def of(inner: str) -> str:
     ],
 )
 def test_tokens(mathml: str, tex: str) -> None:
-    """Letters, numbers, operators with their space, names, fonts and text."""
+    """Letters, numbers, operators with their spaces, names, fonts and text."""
     assert of(mathml) == tex
 
 
@@ -80,7 +80,7 @@ def test_tokens(mathml: str, tex: str) -> None:
     ],
 )  # fmt: skip
 def test_scripts_and_limits(mathml: str, tex: str) -> None:
-    """What is above and below, with braces where they are needed."""
+    """Scripts above and below get braces where needed."""
     assert of(mathml) == tex
 
 
@@ -123,7 +123,7 @@ ROWS = r"a & b \\ 0 & 1"
     ],
 )  # fmt: skip
 def test_layout(mathml: str, tex: str) -> None:
-    """Fractions, roots, delimiters that grow, tables in their environments."""
+    """Fractions, roots, growing delimiters, and tables in their environments."""
     assert of(mathml) == tex
 
 
@@ -141,19 +141,19 @@ def test_layout(mathml: str, tex: str) -> None:
     ],
 )
 def test_broken_markup(mathml: str, tex: str) -> None:
-    """Nothing that is there is lost."""
+    """No content is lost."""
     assert of(mathml) == tex
 
 
 def test_prefixes_and_namespaces() -> None:
-    """MathML of XML is MathML."""
+    """MathML in XML is converted in the same way."""
     xml = '<m:math xmlns:m="http://www.w3.org/1998/Math/MathML"><m:msqrt><m:mi>x</m:mi></m:msqrt></m:math>'
     assert latex(etree.fromstring(xml)) == r"\sqrt{x}"
     assert latex(html.fragment_fromstring(xml)) == r"\sqrt{x}"
 
 
 def test_depth_is_bounded() -> None:
-    """What is too deep keeps its characters, and nothing is written twice as often as it is there."""
+    """Elements that are too deep keep their characters, and nothing is duplicated."""
     depth = 5_000
     root = etree.Element("math")
     node = root
@@ -183,7 +183,7 @@ TOKENS = st.sampled_from([*"(){}[]|\\^_~&%$# xα∑∫′→⏞⏟∣‖+-=,ℝ�
 
 @st.composite
 def trees(draw: st.DrawFn, depth: int = 0) -> etree._Element:
-    """Return a tree of tags of MathML, mostly in places where they do not belong."""
+    """Return a tree of MathML tags, mostly in wrong places."""
     element = etree.Element(draw(st.sampled_from(TAGS)), draw(ATTRIBUTES))
     element.text = draw(TOKENS)
     for _ in range(draw(st.integers(0, 4 if depth < 4 else 0))):
@@ -195,7 +195,7 @@ def trees(draw: st.DrawFn, depth: int = 0) -> etree._Element:
 
 @given(trees())
 def test_braces_are_balanced_property(tree: etree._Element) -> None:
-    """Any tree gives LaTeX whose braces match, so that it can stand in any formula."""
+    """For any tree, the LaTeX has balanced braces, so that it can be part of any formula."""
     written = latex(tree)
     assert balanced(written)
     assert not written.endswith("\\")

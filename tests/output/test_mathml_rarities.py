@@ -1,4 +1,4 @@
-"""MathML that is rare, broken, or written by one program only, as LaTeX."""
+"""Conversion to LaTeX of MathML that is rare, broken, or specific to one generator."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def of(inner: str) -> str:
     ],
 )
 def test_tokens(mathml: str, tex: str) -> None:
-    """Operators that are words, delimiters of a given size, spaces by name, pictures, comments within a token."""
+    """Operators that are words, delimiters of a given size, named spaces, images, and comments within a token."""
     assert of(mathml) == tex
 
 
@@ -68,7 +68,7 @@ def test_tokens(mathml: str, tex: str) -> None:
     ],
 )
 def test_elements_with_too_much_or_too_little_in_them(mathml: str, tex: str) -> None:
-    """Text between elements, scripts without a base or with a third one, a root with brackets in its degree."""
+    """Text between elements, scripts without a base or with too many parts, and a root whose degree has brackets."""
     assert of(mathml) == tex
 
 
@@ -90,5 +90,5 @@ def test_elements_with_too_much_or_too_little_in_them(mathml: str, tex: str) -> 
     ],
 )
 def test_delimiters_that_do_not_match(mathml: str, tex: str) -> None:
-    """One without its counterpart, one that is not shown, bars that say which side they are."""
+    """A delimiter without a counterpart, an invisible one, and bars with an explicit side."""
     assert of(mathml) == tex

@@ -1,4 +1,4 @@
-"""The options of the output: who writes what, and what goes onto items."""
+"""The options of the output, and the values that items get."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_all_forms_come_from_one_content_list() -> None:
 
 
 def test_html2text_stays() -> None:
-    """The canonical form of the papers: without links, if they are dropped."""
+    """The papers' form of Markdown is available, with and without links."""
     assert "* The tide" in run(markdown="html2text").markdown
     assert "[more](https://example.org/more)" in run(markdown="html2text").markdown
     assert "](" not in run(markdown="html2text", links="drop").markdown.replace("![](", "")
@@ -68,7 +68,7 @@ def test_options_of_markdown() -> None:
 
 
 def test_only_some_types() -> None:
-    """In the content list, in Markdown and in text; the Main-HTML has everything."""
+    """The option applies to the content list, Markdown and text. Main-HTML is not filtered."""
     found = run(content_types="title, list")
 
     assert [item.type for item in found.content] == ["title", "title", "list"]
@@ -93,7 +93,7 @@ def test_content_types(value: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("value", ["chart", ["title", "chart"], [], 3])
-def test_content_types_that_are_none(value: Any) -> None:
+def test_invalid_content_types(value: Any) -> None:
     with pytest.raises(ConfigError, match="DRIPPER_CONTENT_TYPES must be a list of some of 'title', 'paragraph'"):
         Config(content_types=value)
 
@@ -101,7 +101,7 @@ def test_content_types_that_are_none(value: Any) -> None:
 # ---------------------------------------------------------------------- fallbacks
 @pytest.mark.parametrize("fallback", ["trafilatura", "html"])
 def test_fallbacks_have_a_content_list_too(fallback: str) -> None:
-    """Of the HTML that they return, and Markdown by the same writer."""
+    """It is read from the HTML that they return, and the same code writes the Markdown."""
     found = fall_back(Document(PAGE, URL), Config(fallback=fallback, links="drop"), FallbackReason.NO_BLOCKS)
 
     assert found.content is not None
@@ -128,7 +128,7 @@ def extraction(html: str, url: str) -> Extraction:
 
 
 def test_the_content_list_of_a_callable() -> None:
-    """It is only made where an item is to have it; what the callable wrote stays."""
+    """It is only created if an item needs it. The callable's own output is not changed."""
     config = Config(fallback=extraction)
     assert fall_back(Document(PAGE, URL), config, FallbackReason.NO_BLOCKS).content is None
     found = fall_back(Document(PAGE, URL), Config(fallback=extraction, content_field="c"), FallbackReason.NO_BLOCKS)
@@ -173,8 +173,8 @@ def test_language(html: str) -> None:
 
 
 # ---------------------------------------------------------------------- items
-def test_what_goes_onto_items() -> None:
-    """Plain values that feeds can export; None leaves the field alone."""
+def test_values_of_items() -> None:
+    """Values are plain, so that feeds can export them. None leaves a field unchanged."""
     from scrapy_dripper.crawl.fields import VALUES
 
     found = run()
@@ -190,7 +190,7 @@ def test_what_goes_onto_items() -> None:
 
 
 def test_json_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The content list and the metadata are in it when asked for, and the options of Markdown are flags."""
+    """It has the content list and the metadata on request. Options of Markdown are flags."""
     file = tmp_path / "page.html"
     file.write_text(PAGE, encoding="utf-8")
     arguments = ["extract", str(file), "-f", "jsonl", "--url", URL]
@@ -211,7 +211,7 @@ def test_json_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_callouts() -> None:
-    """Alerts as GitHub has them, or quotations that begin with their title, per crawl and per request."""
+    """Call-outs are GitHub alerts or quotations with a title, as configured for the crawl or the request."""
     html = '<article><p>Before.</p><div class="admonition tip"><p class="admonition-title">Tip</p><p>Wax it.</p></div>'
     page = cut(parse(html), "https://example.org/")
     main = np.ones(len(page.blocks), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Tables: spans, header rows, what is layout, and what is too much."""
+"""Tables: spans, header rows, detection of layout, and limits."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from scrapy_dripper.page.parse import parse
 
 
 def read(element: etree._Element) -> Items:
-    """Read a cell as the content list does, as far as these tests go."""
+    """Read a cell like the content list, as far as these tests need it."""
     items: list[Item] = []
     if element.text and element.text.strip():
         items.append(Paragraph((Text(element.text.strip()),)))
@@ -77,7 +77,7 @@ def items_of(html: str) -> Items:
 
 
 def made(html: str) -> Table:
-    """Return the one data table that HTML comes to."""
+    """Return the only data table of some HTML."""
     (found,) = items_of(html)
     assert isinstance(found, Table)
     return found
@@ -89,7 +89,7 @@ def plain(items: Items) -> str:
 
 
 def shown(found: Table) -> list[list[str]]:
-    """Return the cells of a table: its text, ``rowspan x colspan`` where it spans, ``#`` if it is a header."""
+    """Return the cells of a table: the text, ``rowspan x colspan`` if it spans, and ``#`` for a header."""
     return [
         [
             plain(cell.items)
@@ -107,7 +107,7 @@ def row(*cells: str, tag: str = "td") -> str:
 
 # ---------------------------------------------------------------------- the grid
 def test_plain_table() -> None:
-    """One row of headers, then cells; a row that is too short is filled up."""
+    """There is one header row, and short rows are padded."""
     found = made(f"<table>{row('a', 'b', tag='th')}{row('1', '2')}{row('3')}</table>")
     assert shown(found) == [["a#", "b#"], ["1", "2"], ["3", ""]]
     assert (found.header_rows, found.simple, found.html) == (1, True, "")
@@ -132,18 +132,18 @@ def test_plain_table() -> None:
     ],
 )
 def test_grid(rows: str, expected: list[list[str]]) -> None:
-    """Cells stand where browsers place them."""
+    """Cells are placed as in browsers."""
     assert shown(made(f"<table>{rows}</table>")) == expected
 
 
 def test_foot_is_last() -> None:
-    """``<tfoot>`` may come first in the page, and is shown last."""
+    """``<tfoot>`` is shown last, even if it comes first in the page."""
     html = f"<table><tfoot>{row('sum', '3')}</tfoot><tbody>{row('a', '1')}{row('b', '2')}</tbody></table>"
     assert shown(made(html)) == [["a", "1"], ["b", "2"], ["sum", "3"]]
 
 
 def test_text_outside_of_cells() -> None:
-    """What stands in a table but in no cell comes before it, and the rows of a form are rows."""
+    """Text outside of cells comes before the table, and rows inside a form are rows."""
     html = f"<table>one<form>{row('a', 'b')}two{row('c', 'd')}</form><p>three</p></table>"
     element = lxml.html.fragment_fromstring(html)
     *before, found = table(element, read)
@@ -177,14 +177,14 @@ def test_text_outside_of_cells() -> None:
     ],
 )
 def test_header_rows(rows: str, header_rows: int) -> None:
-    """``<thead>``, rows of ``<th>``, a first row in bold; a column of ``<th>`` makes no header row."""
+    """``<thead>``, rows of ``<th>``, or a bold first row. A column of ``<th>`` is not a header row."""
     found = made(f"<table>{rows}</table>")
     assert found.header_rows == header_rows
     assert all(cell.header for cell in found.rows[0]) or not header_rows
 
 
 def test_caption() -> None:
-    """The caption is the table's, wherever the page has it."""
+    """The caption belongs to the table, wherever it is in the markup."""
     found = made(f"<table>{row('a', 'b')}{row('c', 'd')}<caption>Prices</caption></table>")
     assert found.caption == (Text("Prices"),)
 
@@ -200,7 +200,7 @@ def test_caption() -> None:
     ],
 )
 def test_first_row_as_caption(rows: str, caption: str, header_rows: int) -> None:
-    """One cell of text over all columns, above two rows or more, says what the table is."""
+    """A first row with one cell of text across all columns, above at least two rows, is the caption."""
     found = made(f"<table>{rows}</table>")
     assert plain((Paragraph(found.caption),)) == caption
     assert found.header_rows == header_rows
@@ -226,7 +226,7 @@ def test_first_row_as_caption(rows: str, caption: str, header_rows: int) -> None
     ],
 )
 def test_layout(html: str, expected: list[str]) -> None:
-    """A table that only sets out the page is what is in its cells."""
+    """A layout table is replaced by the content of its cells."""
     items = items_of(html)
     assert not any(isinstance(item, Table) for item in items)
     assert [plain((item,)) for item in items] == expected
@@ -245,12 +245,12 @@ def test_layout(html: str, expected: list[str]) -> None:
     ],
 )
 def test_data(html: str) -> None:
-    """Rows and columns are data, and so is what has headers."""
+    """Tables with rows and columns, or with headers, are data."""
     assert any(isinstance(item, Table) for item in items_of(html))
 
 
 def test_nested_tables() -> None:
-    """A data table stays in its cell, so deep; around more it is layout."""
+    """A data table stays in its cell up to a limit. Beyond it, the outer table is layout."""
     html = f"<table>{row('a', 'b', tag='th')}{row('c', 'd')}</table>"
     for _ in range(MAX_NESTING + 1):
         html = f"<table>{row('a', 'b', tag='th')}{row('c', f'<td>{html}</td>')}</table>"
@@ -265,7 +265,7 @@ def test_nested_tables() -> None:
 
 # ---------------------------------------------------------------------- what Markdown can hold
 def test_blocks_in_a_simple_cell() -> None:
-    """Paragraphs, headings, images and code of one line become lines of one paragraph."""
+    """Paragraphs, headings, images and short code become lines of one paragraph."""
     cells = row("<p>one</p><p>two</p>", "<h3>x</h3><img src=i.png><pre>y</pre>")
     found = made(f"<table>{row('a', 'b', tag='th')}{cells}</table>")
     assert found.simple
@@ -283,7 +283,7 @@ def test_blocks_in_a_simple_cell() -> None:
     ],
 )
 def test_complex_tables_have_html(html: str) -> None:
-    """Spans, blocks and two header rows are more than Markdown can hold."""
+    """Markdown cannot express spans, blocks in cells, or two header rows."""
     found = made(html)
     assert not found.simple
     assert found.html == table_html(found)
@@ -297,7 +297,7 @@ def cell_html(*items: Item, links: bool = True) -> str:
 
 
 def test_html_of_a_table() -> None:
-    """Head, body, caption and spans, a row a line."""
+    """Head, body, caption and spans, with one line per row."""
     found = made(
         "<table class=x><caption>Sizes</caption><tr><th rowspan=2>a</th><th colspan=2>b</th></tr>"
         "<tr><th>c</th><th>d</th></tr><tr><td>1</td><td>2</td><td>3</td></tr></table>"
@@ -322,7 +322,7 @@ RUNS: list[tuple[Runs, str]] = [
 
 @pytest.mark.parametrize(("runs", "html"), RUNS)
 def test_html_of_runs(runs: Runs, html: str) -> None:
-    """Safe inline tags; text is text."""
+    """Runs use safe inline tags, and text is escaped."""
     assert cell_html(Paragraph(runs)) == html
 
 
@@ -363,13 +363,13 @@ def test_html_of_items(items: Items, html: str) -> None:
 
 
 def test_html_without_links() -> None:
-    """The text of a link stays."""
+    """The text of links is kept."""
     assert cell_html(Paragraph((Link("/x", (Text("a"),)),)), links=False) == "a"
 
 
 # ---------------------------------------------------------------------- too much
 def test_span_bombs() -> None:
-    """Spans cover so many slots together; the rest count as 1, and no cell is lost."""
+    """Spans cover a limited number of slots in total. Further cells span one slot, and no cell is lost."""
     cells = "".join(f"<td rowspan=65534 colspan=1000>{number}</td>" for number in range(100))
     found = items_of(f"<table><tr><th>a</th><th>b</th></tr>{f'<tr>{cells}</tr>' * 100}</table>")[0]
     assert isinstance(found, Table)
@@ -384,7 +384,7 @@ _words = st.sampled_from(["", "word ", "two words "])
 
 @given(st.lists(st.tuples(_tag, _span, _words, st.booleans()), max_size=40))
 def test_any_markup(parts: list[tuple[str, str, str, bool]]) -> None:
-    """No markup raises, no word is lost or doubled, and rows fit the grid that the spans make."""
+    """For any markup, nothing raises, no word is lost or duplicated, and rows fit the grid."""
     html = "".join(f"<{tag}{span}>{words}" + (f"</{tag}>" if closed else "") for tag, span, words, closed in parts)
     element = lxml.html.fragment_fromstring(f"<table><tr><td>first {html}</table>", create_parent="div")[0]
     items = table(element, read)
@@ -398,7 +398,7 @@ _marks = st.sampled_from(["", "a|b ", "$5 $6", "*", "&lt;b>", "`", "two\n\nlines
 
 @given(st.lists(st.tuples(st.one_of(_tag, _block), st.one_of(_span, _attributes), _marks), max_size=30))
 def test_a_renderer_finds_every_table(parts: list[tuple[str, str, str]]) -> None:
-    """Whatever is in the cells, Markdown has as many tables as the content list, and none comes apart."""
+    """For any cells, rendered Markdown has the same tables as the content list."""
     html = "<table><tr><td>first" + "".join(f"<{tag}{attributes}>{text}" for tag, attributes, text in parts)
     content = content_list(parse(html), "https://example.org/")
     rendered = lxml.html.fragment_fromstring(
@@ -409,7 +409,7 @@ def test_a_renderer_finds_every_table(parts: list[tuple[str, str, str]]) -> None
 
 
 def tables_in(item: Item) -> int:
-    """Return the number of tables in an item that are in no other table."""
+    """Return the number of outermost tables in an item."""
     if isinstance(item, List):
         return sum(tables_in(inner) for entry in item.items for inner in entry.items)
     if isinstance(item, Quote):

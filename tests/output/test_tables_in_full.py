@@ -1,4 +1,4 @@
-"""Every kind of item in a cell, of a table as HTML and of one without spans; and footnotes with odd marks."""
+"""Every kind of item in a table cell, in HTML tables and in simple ones; and footnotes with unusual marks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def markdown(html: str, **options: str) -> str:
     ],
 )
 def test_what_is_in_a_cell(cell: str, as_html: str, as_line: str) -> None:
-    """Nothing is lost in HTML; without spans it is one line, repeated in each row and column that the cell spans."""
+    """HTML loses nothing. In a simple table, the content is one line, repeated in each row and column of the span."""
     table = f"<table><tr><th>a<th>b<th>c<tr><td rowspan=3>{cell}<td>x<td>y<tr><td>1<td>2<tr><td colspan=2>3</table>"
 
     kept, lined = markdown(table + NOTE), markdown(table + NOTE, complex_tables="linear")
@@ -56,7 +56,7 @@ def test_what_is_in_a_cell(cell: str, as_html: str, as_line: str) -> None:
 
 
 def test_a_table_within_a_cell_is_text_in_a_line() -> None:
-    """Its cells come one after the other."""
+    """Its cells follow each other."""
     inner = "<table><tr><th>a<th>b<tr><td>1<td>2</table>"
     table = f"<table><tr><th>a<th>b<th>c<tr><td rowspan=2>{inner}<td>x<td>y<tr><td>1<td>2</table>"
     assert "\n| a b 1 2 | x | y |\n" in markdown(table, complex_tables="linear")
@@ -74,13 +74,13 @@ def test_a_table_within_a_cell_is_text_in_a_line() -> None:
     ],
 )
 def test_pictures_and_players_within_a_cell_stand_in_its_line(cell: str, expected: str) -> None:
-    """With their captions apart from them, and players as links."""
+    """Captions are separated from them, and players become links."""
     table = f"<table><tr><th>a<th>b<th>c<tr><td rowspan=2>1<td>{cell}<td>y<tr><td>1<td>2</table>"
     assert f"\n| 1 | {expected} | y |\n" in markdown(table, complex_tables="linear")
 
 
 def test_a_cell_that_spans_very_many_is_not_repeated_for_ever() -> None:
-    """Some cells of 60,000 would be 60 million in Markdown."""
+    """A few cells with spans of 60,000 would become 60 million cells in Markdown."""
     rows = "".join(f"<tr><td colspan=1000 rowspan=60>r{i}" for i in range(60))
 
     written = markdown(f"<table><tr><th>a<th>b{rows}</table>", complex_tables="linear")
@@ -114,6 +114,6 @@ def test_a_cell_that_spans_very_many_is_not_repeated_for_ever() -> None:
         ),
     ],
 )
-def test_footnotes_with_odd_marks(html: str, expected: str) -> None:
-    """Marks that are stars or come twice get numbers of their own; those that lead to no note are text."""
+def test_footnotes_with_unusual_marks(html: str, expected: str) -> None:
+    """Marks that are stars or duplicates get new numbers. Marks without a footnote become text."""
     assert markdown(html).startswith(expected)

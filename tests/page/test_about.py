@@ -60,7 +60,7 @@ def test_meta_elements_without_content() -> None:
 
 @pytest.mark.parametrize("filler", [" ", '"@type": ', '"@type":[ ', '"@type":["', '"@type"'])
 def test_hostile_json_ld(filler: str) -> None:
-    """A pattern that looked at the same spaces twice would take hours for a megabyte of them."""
+    """A pattern that searched the same spaces twice would take hours for a megabyte of them."""
     said = about(f'<script type="application/ld+json">"@type":{filler * (1_000_000 // len(filler))}"A"</script>')
 
     assert said.types <= {"a", "type"}

@@ -1,4 +1,4 @@
-"""Missing end tags."""
+"""Missing end tags are inserted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_end_tags(text: str, expected: str) -> None:
 
 
 def test_region_ends_at_its_end_tag() -> None:
-    """The parser alone would leave the paragraph in the header."""
+    """Without this, the parser would leave the paragraph in the header."""
     document = "<body><header><div>a</header><p>b</p>"
 
     assert parse(document).xpath("//header//p")
@@ -66,7 +66,7 @@ def test_property_done_once_is_enough(document: str) -> None:
 
 @given(worded())
 def test_property_words_stay(made: tuple[str, list[str], list[str]]) -> None:
-    """What a browser shows of a document is still in its tree."""
+    """All text that a browser shows is in the tree."""
     document, shown, _ = made
     text = "".join(parse(balanced(document)).itertext())
 

@@ -95,7 +95,7 @@ def test_blocks(body: str, blocks: list[str]) -> None:
     ],
 )
 def test_flags(body: str, flag: Flag) -> None:
-    """Where a block stands is told by a flag; nothing is dropped for it."""
+    """Flags say in which parts of the page a block is. No block is dropped for its flags."""
     found = page(body)
 
     assert found.blocks.text == ["x"]
@@ -129,7 +129,7 @@ def test_flags_end_with_their_element() -> None:
     ],
 )
 def test_base_url(base: str, expected: str) -> None:
-    """Links resolve against <base> as in a browser; one that is no URL is ignored."""
+    """Links resolve against <base> as in a browser. An invalid <base> is ignored."""
     root = parse(f"<html><head>{base}</head><body>x</body></html>")
 
     assert cut(root, "https://example.org/a/b").base_url == expected
@@ -202,7 +202,7 @@ def test_what_is_left_of_elements_without_text(body: str, tags: list[str]) -> No
 
 
 def test_a_node_knows_its_blocks() -> None:
-    """The first one, and one past the last; an empty range stands where the next block begins."""
+    """A node has its first block and one past its last. An empty range is where the next block begins."""
     tree = page("<div><p>a</p><hr><ul><li>b<li>c</ul></div><p>d <i></i>e</p>").tree
     ranges = zip((node.tag for node in tree.nodes), tree.block_start.tolist(), tree.block_end.tolist(), strict=True)
     assert list(ranges) == [
@@ -230,7 +230,7 @@ def test_a_node_knows_its_place() -> None:
 
 
 def test_where_a_block_stands() -> None:
-    """The element that holds its line, and the innermost one around its first text."""
+    """A block has the element that holds its line, and the innermost element around its first text."""
     found = page("<div><b>a</b> b</div><table><tr><td> <i>c</i><td>d</table>")
     tags = [node.tag for node in found.tree.nodes]
     assert [tags[i] for i in found.blocks.context] == ["div", "table"]
@@ -243,7 +243,7 @@ def squeezed(text: str) -> str:
 
 @given(worded())
 def test_every_visible_word_is_in_exactly_one_block(document: tuple[str, list[str], list[str]]) -> None:
-    """The words of the source that a browser shows are in the blocks once each, and no others."""
+    """Each word that a browser shows is in exactly one block, and no other words are."""
     html, shown, _ = document
     found = re.findall(r"[wh]\d+z", "\n".join(cut(parse(html)).blocks.text))
 
@@ -277,18 +277,18 @@ def test_all_text_of_the_cut_tree_is_in_a_block(html: str) -> None:
     ],
 )
 def test_shapes_that_the_parser_does_not_know(html: str, blocks: list[str]) -> None:
-    """What a browser shows is in a block, whatever libxml2 makes of the tags around it."""
+    """What a browser shows is in a block, even around tags that libxml2 does not know."""
     assert cut(parse(html)).blocks.text == blocks
 
 
 def test_text_between_many_unseen_elements() -> None:
-    """Joined in linear time, or this test would take a minute."""
+    """The text is joined in linear time. In quadratic time, this test would take a minute."""
     assert page("<p>x" + "<script>a</script>word " * 200_000).blocks.text == ["x" + ("word " * 200_000).strip()]
 
 
 @pytest.mark.parametrize(("more", "truncated"), [(0, False), (1, True)])
 def test_number_of_elements(more: int, truncated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many elements as are looked at are not too many; one more is. Unseen ones count by themselves."""
+    """A page may have exactly the maximum number of elements. Invisible ones are counted separately."""
     monkeypatch.setattr(blocks_module, "MAX_NODES", 100)
 
     assert page("<p>x" * (98 + more)).truncated == truncated
@@ -304,7 +304,7 @@ def test_block_range_in_a_list_without_words() -> None:
 
 @given(documents())
 def test_owners_name_the_block_that_holds_the_text(html: str) -> None:
-    """Each piece of text with a word belongs to a block, and the block's text holds it."""
+    """Each piece of text with a word belongs to a block that contains it."""
     found = cut(parse(html))
     tree = found.tree
     for node, text_owner, tail_owner in zip(tree.nodes, tree.text_owner, tree.tail_owner, strict=True):
@@ -316,7 +316,7 @@ def test_owners_name_the_block_that_holds_the_text(html: str) -> None:
 
 @given(documents())
 def test_subtrees_are_slices(html: str) -> None:
-    """``end`` and the block ranges of a node are those of its real subtree."""
+    """``end`` and the block ranges of a node match its real subtree."""
     tree = cut(parse(html)).tree
     number = {node: i for i, node in enumerate(tree.nodes)}
     for i, node in enumerate(tree.nodes):
@@ -327,7 +327,7 @@ def test_subtrees_are_slices(html: str) -> None:
 
 @given(documents(), st.integers(0, 8))
 def test_head_owns_no_more_than_its_blocks(html: str, n: int) -> None:
-    """The first part of a page has the same first blocks, and nothing of the tree belongs to the others."""
+    """The first part of a page has the same first blocks, and no text belongs to other blocks."""
     whole = cut(parse(html))
     part = whole.first_blocks(n)
 

@@ -1,4 +1,4 @@
-"""Charsets: each step in the order in which they are tried."""
+"""Each step of charset detection, in the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def page(lang: str, meta: str = "") -> str:
 @pytest.mark.parametrize(("codec", "lang", "label"), ENCODINGS)
 @pytest.mark.parametrize("where", ["header", "meta", "http-equiv", "xml"])
 def test_label(codec: str, lang: str, label: str, where: str) -> None:
-    """A page in the encoding that its header or its own declaration names, as browsers take the name."""
+    """The charset in the header or in the page itself is interpreted as in browsers."""
     declaration = {
         "header": "",
         "meta": f'<meta charset="{label}">',
@@ -70,14 +70,14 @@ def test_label(codec: str, lang: str, label: str, where: str) -> None:
 @pytest.mark.parametrize(("codec", "lang"), DETECTABLE)
 @pytest.mark.parametrize("charset", [None, "utf-8", "no-such-charset", ""])
 def test_missing_or_false_label(codec: str, lang: str, charset: str | None) -> None:
-    """A page without a label, or with one that its bytes contradict, is recognised by its bytes."""
+    """A page without a label, or with a wrong one, is recognised by its bytes."""
     text = page(lang, '<meta charset="utf-8">' if charset == "utf-8" else "")
     assert decode_html(text.encode(codec), charset) == text
 
 
 @pytest.mark.parametrize("label", ["iso-8859-1", "windows-1251", "shift_jis", "utf-16"])
 def test_utf8_wins_over_a_false_label(label: str) -> None:
-    """Valid UTF-8 is UTF-8 whatever the server says."""
+    """Valid UTF-8 is read as UTF-8, whatever the server declares."""
     text = page("fr", f'<meta charset="{label}">')
     assert decode_html(text.encode(), label) == text
 
@@ -93,7 +93,7 @@ def test_byte_order_mark(codec: str, charset: str | None) -> None:
 @pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 @pytest.mark.parametrize("charset", [None, "utf-8", "utf-16"])
 def test_wide_without_byte_order_mark(codec: str, charset: str | None) -> None:
-    """UTF-16 and UTF-32 show in the zero bytes of the markup."""
+    """UTF-16 and UTF-32 are recognised by the zero bytes in the markup."""
     text = page("fr")
     assert decode_html(text.encode(codec), charset) == text
 
@@ -111,7 +111,7 @@ def test_one_broken_byte_does_not_change_the_encoding(charset: str | None) -> No
 
 
 def test_cut_within_a_character() -> None:
-    """A body that was cut, as by DOWNLOAD_MAXSIZE, loses the character it was cut in, no other."""
+    """A body that was cut off, as by DOWNLOAD_MAXSIZE, only loses the character at the cut."""
     body = page("ja").encode()
     end = body.rindex("。".encode())
     assert decode_html(body[: end + 2]) == body[:end].decode()
@@ -133,8 +133,8 @@ NO_ENCODINGS = [
 
 
 @pytest.mark.parametrize("charset", NO_ENCODINGS)
-def test_charset_that_is_none(charset: str) -> None:
-    """Labels that name no encoding of text, or one that Python has and browsers do not, count as missing."""
+def test_invalid_charset(charset: str) -> None:
+    """Labels for no text encoding, or for one that only Python has, count as missing."""
     text = page("fr") + r"\u0041 +ADw-b+AD4-"
     assert decode_html(text.encode("cp1252"), charset) == text
 
@@ -152,7 +152,8 @@ def test_nothing(body: bytes) -> None:
 
 @given(st.text())
 def test_round_trip(text: str) -> None:
-    """Any text with a name for its encoding comes back from UTF-8, but for a byte order mark at its start."""
+    """Any text with a declared encoding survives a round trip through UTF-8, except for a byte order mark at its
+    start."""
     text = text.encode("utf-8", "replace").decode()
     if "\0" not in text and "\x1b" not in text:
         assert decode_html(text.encode()) == text.removeprefix("\ufeff")

@@ -1,4 +1,4 @@
-"""The blocks of many pages are what they were when the bundled model was trained.
+"""The blocks of many pages are the same as when the bundled model was trained.
 
 ``python tests/page/test_cut.py`` writes them anew, as ``cut.json``.
 """

@@ -1,4 +1,4 @@
-"""The limits of a page: each says what was found, can cut off instead, and is far from any ordinary page."""
+"""Page limits: each error names what was found, each can cut off instead, and no ordinary page comes near one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def page(html: str, **options: object) -> Page:
     ],
 )
 def test_a_page_over_a_limit(options: dict[str, int], message: str) -> None:
-    """The error names the setting, its value, and what the page has."""
+    """The error names the setting, its value, and the number in the page."""
     with pytest.raises(PageError) as caught:
         page(PARAGRAPHS, **options)
     assert caught.value.reason is FallbackReason.OVERSIZE
@@ -67,13 +67,13 @@ def test_a_page_at_a_limit(options: dict[str, int]) -> None:
     "html", ["<body>" + "word " * 100, "<p>one</p>" + "word " * 100, "<b>" + "word " * 100 + "</b>\x01" + "word " * 100]
 )
 def test_one_long_text_is_shortened(html: str) -> None:
-    """Not left out: it may be all that there is."""
+    """It is not dropped, because it may be all of the content."""
     cut = page(html, oversize="truncate", max_text=50)
     assert cut.truncated
     assert 3 <= sum(len(text) for text in cut.blocks.text) <= 50
 
 
-def test_what_is_no_text_does_not_count_as_such() -> None:
+def test_scripts_do_not_count_as_text() -> None:
     html = (
         "<p>x</p><script>"
         + "y = 1; " * 1_000
@@ -85,7 +85,7 @@ def test_what_is_no_text_does_not_count_as_such() -> None:
 
 
 def test_a_deep_page_is_flattened() -> None:
-    """Deeper than the setting: no text is lost, and nothing falls back."""
+    """A page deeper than the setting loses no text and does not fall back."""
     html = "<p>before</p>" + "<div>" * 600 + "<p>inside</p>" + "</div>" * 600 + "<p>after</p>"
     assert page(html, max_depth=700).tree.depth.max() == 602
     flat = page(html)

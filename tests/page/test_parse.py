@@ -1,4 +1,4 @@
-"""Text to a tree: nothing lost, nothing that hangs, a body in every root."""
+"""Parsing loses no text, takes bounded time, and gives every tree a body."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def depth(root: HtmlElement) -> int:
     ],
 )
 def test_root(source: str, expected: str) -> None:
-    """Fragments, text alone and empty documents have a root with a body or a frameset; comments are gone."""
+    """Fragments, plain text and empty documents get a root with a body or a frameset. Comments are removed."""
     assert html(parse(source)) == expected
 
 
@@ -70,7 +70,7 @@ def test_root(source: str, expected: str) -> None:
     ],
 )
 def test_content_after_the_end(source: str, body: str) -> None:
-    """What follows </body> or </html> is content: browsers show it, and on 2 % of pages it has text."""
+    """Content after </body> or </html> is kept, because browsers show it, and 2 % of pages have text there."""
     root = parse(source)
     assert len(root.findall("body")) == 1
     assert html(root.find("body")) == f"<body>{body}</body>"
@@ -88,19 +88,19 @@ def test_content_after_the_end(source: str, body: str) -> None:
     ],
 )
 def test_characters(source: str, text: str) -> None:
-    """NULs, lone surrogates and impossible references cut nothing off."""
+    """NULs, lone surrogates and invalid references do not cut the document off."""
     assert "".join(parse(source).itertext()) == text
 
 
 @pytest.mark.parametrize("label", ["shift_jis", "utf-16", "no-such-charset"])
 def test_declarations_do_not_apply_to_text(label: str) -> None:
-    """What is decoded already is not decoded again by what it says of itself."""
+    """Text that is already decoded is not decoded again, whatever it declares."""
     root = parse(f"<?xml version='1.0' encoding='{label}'?><html><meta charset={label}><p>café 日本</p>")
     assert words(root) == ["café", "日本"]
 
 
 def test_entities_are_not_expanded() -> None:
-    """HTML has no internal subset: a billion laughs stay a few words."""
+    """HTML has no internal subset, so a billion laughs stay a few words."""
     subset = '<!ENTITY a "lol">' + "".join(
         f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefg", "bcdefgh", strict=True)
     )
@@ -135,7 +135,7 @@ BINARY = {
 @pytest.mark.parametrize("kind", BINARY)
 @pytest.mark.parametrize("guess", ["utf-8", "cp1252", "latin-1"])
 def test_not_html(kind: str, guess: str) -> None:
-    """Other formats are recognised after decoding too, whatever the guess made of their bytes."""
+    """Other formats are recognised after decoding, too, whatever encoding was guessed."""
     text = BINARY[kind].decode(guess, "replace")
     assert looks_binary(BINARY[kind]) == looks_binary(text) == kind
     with pytest.raises(PageError, match=re.escape(kind)) as caught:
@@ -175,14 +175,14 @@ DEEP = {
 
 @pytest.mark.parametrize("name", DEEP)
 def test_deep_nesting(name: str) -> None:
-    """All text of a page beyond the parser's depth limit, in order, in a tree that code can recurse into."""
+    """All text beyond the parser's depth limit is kept in order, in a tree that allows recursion."""
     root = parse(DEEP[name])
     assert words(root) == ["inner", "after"]
     assert depth(root) <= MAX_DEPTH + 2
 
 
 def test_deep_nesting_keeps_order_and_blocks() -> None:
-    """Beyond the limit blocks come side by side, and text that returns to an outer one comes after the inner ones."""
+    """Beyond the limit, blocks become siblings, and later text of an outer block comes after inner blocks."""
     n = 3_000
     source = "<div>" * n + "a<p>b <b>c</b></p>d<h2>e</h2>f" + "</div>g" * n + "<p>h</p>"
     root = parse(source)
@@ -192,14 +192,14 @@ def test_deep_nesting_keeps_order_and_blocks() -> None:
 
 
 def test_a_late_head_in_a_deep_page_stays_where_it_is() -> None:
-    """What follows it is content, and comes after what was before it."""
+    """Content after a late head comes after the content before it."""
     root = parse("first<head><td>second</td>third" + "<div>" * 3_000 + "fourth")
 
     assert "".join(root.find("body").itertext()) == "firstsecondthirdfourth"
 
 
 def test_deep_nesting_keeps_scripts_apart() -> None:
-    """A script beyond the limit is still a script, not text of the page."""
+    """A script beyond the limit stays a script and does not become text."""
     root = parse("<div>" * 3_000 + "a<script>x()</script>b<style>c</style>d")
     assert [element.text for element in root.iter("script")] == ["x()"]
     for element in list(root.iter("script", "style")):
@@ -208,7 +208,7 @@ def test_deep_nesting_keeps_scripts_apart() -> None:
 
 
 def test_unclosed_tags() -> None:
-    """20,000 tags that are never closed: no word is lost and none comes twice."""
+    """With 20,000 unclosed tags, no word is lost or duplicated."""
     tags = ["<div>", "<p>", "<b>", "<i>", "<font color=red>", "<table><td>", "<li>"]
     source = " ".join(f"{tags[(i * i) % 7]}w{i}" for i in range(20_000))
     found = "".join(parse(source).itertext())
@@ -228,7 +228,7 @@ ATTRIBUTE_RUNS = {
 
 @pytest.mark.parametrize("name", ATTRIBUTE_RUNS)
 def test_absurd_attributes(name: str) -> None:
-    """100,000 attributes on a tag take minutes in the usual parser; here the first are kept, and all text."""
+    """100,000 attributes in a tag take minutes in the usual parser. Here, the first ones and all text are kept."""
     root = parse(f"<p>before </p><p {ATTRIBUTE_RUNS[name]}>inner </p><p>after</p>")
     assert words(root) == ["before", "inner", "after"]
     assert [len(element.attrib) for element in root.iter("p")] == [0, MAX_ATTRIBUTES, 0]
@@ -246,7 +246,7 @@ def test_absurd_attributes(name: str) -> None:
     ],
 )
 def test_no_attribute_alarm(source: str) -> None:
-    """Long texts, scripts and values are no attributes: such pages take the fast way."""
+    """Long texts, scripts and values are not mistaken for attributes, so such pages take the fast path."""
     assert not has_attribute_run(source.encode())
 
 
@@ -265,13 +265,13 @@ REPEATED = {
 
 @pytest.mark.parametrize("name", REPEATED)
 def test_text_in_many_pieces(name: str) -> None:
-    """A text that arrives in 100,000 pieces or more: collected in linear time, or this test would take minutes."""
+    """A text in 100,000 pieces or more is collected in linear time. In quadratic time, this test would take minutes."""
     text = "".join(parse(REPEATED[name]).itertext())
     assert text.replace(" ", "").replace("&", "") == "a" + "x" * REPEATED[name].count("x")
 
 
 def test_over_the_limits_of_recovery(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be recovered is said to be truncated rather than returned in part."""
+    """A page that cannot be recovered completely is an error, and no part of it is returned."""
     monkeypatch.setattr(recover_module, "MAX_NODES", 4_000)
     with pytest.raises(PageError, match="4,000 elements") as caught:
         parse("<div>x" * 5_000)
@@ -279,7 +279,7 @@ def test_over_the_limits_of_recovery(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_end_tags_without_a_start() -> None:
-    """Each is compared with every open tag: 100,000 of them in a nesting of 50,000 are given up, not sat out."""
+    """Each one is compared with every open tag, so 100,000 of them in 50,000 open tags are rejected."""
     with pytest.raises(PageError, match="end tags") as caught:
         parse("<div>" * 50_000 + "x" + "</p></b></i>" * 33_000)
     assert caught.value.reason is FallbackReason.TRUNCATED_PARSE
@@ -297,7 +297,7 @@ def test_end_tags_without_a_start() -> None:
     ],
 )
 def test_recovery_gives_the_same_tree(source: str) -> None:
-    """A page that needs no recovery would come out of it the same."""
+    """For a page that needs no recovery, the result is the same."""
 
     def nodes(root: HtmlElement) -> list[tuple[str, str, str, dict[str, str]]]:
         # White space around <head> and <body>, and the value of a bare attribute, may differ.
@@ -316,7 +316,7 @@ MARKUP = st.lists(st.text(max_size=8) | st.sampled_from(PIECES.split(" ")), max_
 
 @given(MARKUP)
 def test_any_text_is_a_page_or_a_page_error(source: str) -> None:
-    """Whatever comes: an <html> with a body or a frameset, serialisable, or a PageError."""
+    """Any text gives a serialisable <html> with a body or a frameset, or a PageError."""
     try:
         root = parse(source)
     except PageError:
@@ -329,7 +329,7 @@ def test_any_text_is_a_page_or_a_page_error(source: str) -> None:
 
 @given(MARKUP)
 def test_any_text_is_recovered(source: str) -> None:
-    """The recovery takes any text too."""
+    """Recovery accepts any text."""
     root = recover(source.encode("utf-8", "replace"))
     assert root.tag == "html"
     assert root.find("body") is not None or root.find("frameset") is not None
@@ -338,7 +338,7 @@ def test_any_text_is_recovered(source: str) -> None:
 
 @pytest.mark.parametrize("tag", ENDS_PARAGRAPH)
 def test_a_paragraph_ends_before_a_section(tag: str) -> None:
-    """As in a browser, where ``</p>`` is left out to save bytes; what follows stays in its order."""
+    """Paragraphs end as in a browser if ``</p>`` is omitted. The content after them stays in order."""
     root = parse(f"<div><p hidden>One<b>bold</b> two<{tag}><p>Three</{tag}>four<i>five</i></div>six")
     (paragraph, section, italic) = root.find(".//div")
 
@@ -349,14 +349,14 @@ def test_a_paragraph_ends_before_a_section(tag: str) -> None:
 
 
 def test_a_section_in_a_span_of_a_paragraph_stays() -> None:
-    """Only what stands in the paragraph itself ends it here; text is lost in neither way."""
+    """Only a direct child ends the paragraph here. No text is lost in either case."""
     root = parse("<p>One<span><section>two</section></span>three")
 
     assert root.text_content() == "Onetwothree"
 
 
 def test_paragraphs_that_hold_each_other_all_end() -> None:
-    """However deep they are, text stays in its order, and each has what stood before its section."""
+    """At any depth, text stays in order, and each paragraph keeps what comes before its section."""
     n = 300
     nested = "".join(f"<p class=c{i}>a{i}<b>b{i}</b><section>" for i in range(n))
     root = parse(nested + "<i>x</i>" * 1_000 + "</div>end")
@@ -368,7 +368,7 @@ def test_paragraphs_that_hold_each_other_all_end() -> None:
 
 
 def test_a_hidden_paragraph_hides_no_article() -> None:
-    """A theme's hidden summary whose end tag is left out."""
+    """A theme can omit the end tag of its hidden summary."""
     (found,) = Extractor().extract(
         ["<main><h1>A day</h1><p hidden>A summary<section><p>The tide came in at noon.</section></main>"]
     )

@@ -1,4 +1,4 @@
-"""Pages of the profile v1.0, and the way of labels from one profile to the other."""
+"""Pages of the profile v1.0, and the transfer of labels between profiles."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def v1(body: str, head: str = "", url: str = "") -> Page:
 
 
 def kept(body: str, *numbers: int) -> str:
-    """Return what is inside <body> of the Main-HTML when the blocks of these numbers are main."""
+    """Return what is inside <body> of the Main-HTML if the blocks with these numbers are main."""
     found = v1(body)
     made = main_html(found, np.isin(np.arange(len(found.blocks)), numbers))
     return made.removeprefix("<html><body>").removesuffix("</body></html>")
 
 
 def carried(body: str, values: list[float]) -> list[float]:
-    """Return the values of native blocks as they arrive at the blocks of the profile v1.0."""
+    """Return the values of native blocks after their transfer to the blocks of the profile v1.0."""
     found = v1(body)
     copy, nodes = native_copy(found)
     assert len(copy.blocks) == len(values), copy.blocks.text
@@ -58,7 +58,7 @@ def carried(body: str, values: list[float]) -> list[float]:
     ],
 )
 def test_text_of_blocks_is_that_of_the_page(body: str, texts: list[str]) -> None:
-    """Whole, whatever the simplified HTML leaves out."""
+    """Blocks have their whole text, even if the simplified HTML shortens it."""
     assert v1(body).blocks.text == texts
 
 
@@ -121,7 +121,7 @@ def test_main_html(body: str, main: list[int], expected: str) -> None:
     ],
 )
 def test_carry(body: str, values: list[float], expected: list[float]) -> None:
-    """Values go from native blocks to those of the profile v1.0 over the texts that they share."""
+    """Values are transferred from native blocks to blocks of the profile v1.0 that share text with them."""
     assert carried(body, values) == expected
 
 
@@ -135,7 +135,7 @@ def test_carry_takes_labels() -> None:
 
 
 def test_carry_wants_the_nodes_of_the_pages() -> None:
-    """Two pages with different trees have nothing in common as long as nobody says what."""
+    """Pages with different trees need the node indexes."""
     found = v1("<p>a<script>x</script></p>")
     copy, _ = native_copy(found)
 
@@ -145,15 +145,15 @@ def test_carry_wants_the_nodes_of_the_pages() -> None:
         carry(np.array([1.0]), copy, found)
 
 
-def test_a_native_copy_is_asked_for_the_same() -> None:
-    """The tagger, which drafts the labels of a page in another profile, has to know what its configuration wants."""
+def test_a_native_copy_has_the_same_wishes() -> None:
+    """The tagger drafts labels on a native copy, so the copy has the page's wishes."""
     page = read(Document("<p>text"), Config(favor="recall", comments="drop", min_quality=0.5), "v1.0")
 
     assert native_copy(page)[0].wishes == page.wishes == Wishes("recall", "drop", 0.5)
 
 
 def test_native_copy_is_the_native_page() -> None:
-    """The tagger reads of it what it reads of the document, and the page stays whole."""
+    """A native copy has the same blocks as the native page of the document, and the original tree stays whole."""
     body = (
         "<nav>menu</nav><p>a <svg><path/></svg>b</p><select><option>o</select><ul><li>c<li>d</ul>"
         """<script type="application/ld+json">{"@type": "Product"}</script>"""
@@ -175,7 +175,7 @@ def test_native_copy_is_the_native_page() -> None:
 
 @given(seen_documents(), st.randoms(use_true_random=False))
 def test_property_main_html_is_part_of_the_page(document: str, random: object) -> None:
-    """Every label set makes a subtree, with the texts of its blocks in order and none that is not in the page."""
+    """For any labels, Main-HTML is a subtree with the texts of the main blocks in order, and nothing else."""
     rules = PROFILES["v1.0"]
     found = rules.cut(rules.parse(document), "")
     n = len(found.blocks)
@@ -194,7 +194,7 @@ def test_property_main_html_is_part_of_the_page(document: str, random: object) -
 
 @given(documents())
 def test_property_columns_are_those_of_a_page(document: str) -> None:
-    """Owners are blocks and gaps of the page, and a block owns all its text."""
+    """Owners are blocks and gaps of the page, and each block owns all its text."""
     rules = PROFILES["v1.0"]
     found = rules.cut(rules.parse(document), "")
     tree, n = found.tree, len(found.blocks)
@@ -215,7 +215,7 @@ def test_property_columns_are_those_of_a_page(document: str) -> None:
 
 @given(documents())
 def test_property_carry_agrees_with_itself(document: str) -> None:
-    """What all native blocks say, all blocks say; on one and the same page values stay."""
+    """If all native blocks have the same value, so have all other blocks. On the same page, values do not change."""
     rules = PROFILES["v1.0"]
     found = rules.cut(rules.parse(document), "")
     copy, nodes = native_copy(found)
@@ -229,7 +229,7 @@ def test_property_carry_agrees_with_itself(document: str) -> None:
 
 
 def test_20_000_blocks() -> None:
-    """Nothing is lost or slow on a page that is longer than any."""
+    """A page that is longer than any real one loses no text and takes linear time."""
     found = v1("<div>" * 300 + "text<p>para <b>graph</b></p>" * 10_000)
     blocks = simplify(found)
 
@@ -245,6 +245,6 @@ def _words(text: str) -> str:
 
 
 def _is_part(part: str, whole: str) -> bool:
-    """Return True if the characters of a text are in the other one in the same order."""
+    """Return True if the characters of a text occur in the other one in the same order."""
     rest = iter(whole)
     return all(character in rest for character in part)

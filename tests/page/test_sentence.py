@@ -1,4 +1,4 @@
-"""Custom elements and buttons: part of the sentence that they stand in, blocks elsewhere."""
+"""Custom elements and buttons are inline within a sentence and blocks elsewhere."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_elsewhere_they_are_blocks(html: str, blocks: list[str]) -> None:
 
 
 def test_many_of_them() -> None:
-    """Each is looked at with what is next to it only."""
+    """For each element, only its neighbours are checked."""
     terms = "<x-term>a</x-term>, " * 20_000
 
     assert len(page(f"<p>Terms: {terms}</p>").blocks) == 1

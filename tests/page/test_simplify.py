@@ -36,7 +36,7 @@ def native(body: str, truncate_chars: int | None = 200) -> list[str]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["rule"])
 def test_rule_of_the_published_weights(case: dict[str, str | list[str]]) -> None:
-    """Each rule of the profile v1.0, by an example."""
+    """There is an example for each rule of the profile v1.0."""
     document = f"<html><body class='{case.get('body_class', '')}'>{case['body']}</body></html>"
 
     assert simplify(page(document, "v1.0")) == case["simplified"]
@@ -66,12 +66,12 @@ def test_rule_of_the_published_weights(case: dict[str, str | list[str]]) -> None
     ],
 )
 def test_truncation_counts_by_element(body: str, chars: int | None, expected: str) -> None:
-    """The text directly in an element is cut after so many characters, in tables and lists too."""
+    """The limit applies to the text directly in each element, even in tables and lists."""
     assert v1(body, chars) == [expected]
 
 
 def test_truncation_does_not_move_numbers() -> None:
-    """How much of a text is shown has no say in which blocks there are."""
+    """Truncation of texts does not change the blocks."""
     body = "<p>abcdef</p><p><img src=x></p><div>lead<p>x</p></div>"
 
     assert [block.count("_item_id") for block in v1(body, 1)] == [1] * 4
@@ -97,14 +97,14 @@ def test_truncation_does_not_move_numbers() -> None:
     ],
 )
 def test_native_blocks_are_short(body: str, expected: list[str]) -> None:
-    """One element a block: its tag, the beginnings of class and id, and its text; links if it is all links."""
+    """Each block is one element with shortened class, id and text, and with a link around text that is mostly links."""
     assert native(body, 10 if "abcdef" in body else 200) == expected
 
 
 @pytest.mark.parametrize("profile", list(PROFILES))
 @given(document=documents(), chars=st.sampled_from([None, 1, 5, 200]))
 def test_property_numbers_run_from_one(profile: str, document: str, chars: int | None) -> None:
-    """Any HTML has a page; its blocks are numbered 1 to n on their outermost element."""
+    """For any HTML, the outermost elements of the n blocks are numbered from 1 to n."""
     blocks = simplify(page(document, profile), chars)
 
     numbers = [re.match(r'<[^<]*? _item_id="(\d+)"', block) for block in blocks]
@@ -115,7 +115,7 @@ def test_property_numbers_run_from_one(profile: str, document: str, chars: int |
 @pytest.mark.parametrize("profile", list(PROFILES))
 @given(document=documents())
 def test_property_every_block_shows_something(profile: str, document: str) -> None:
-    """There is text or an image in every block."""
+    """Every block has text or an image."""
     for block in simplify(page(document, profile)):
         shown = html.fragment_fromstring(block, create_parent=True)
         text = shown.text_content()
@@ -132,14 +132,14 @@ def test_property_without_truncation_nothing_is_cut(document: str) -> None:
 
 @pytest.mark.parametrize("simplified", [v1, native])
 def test_a_tag_that_no_tree_can_be_given(simplified: Callable[[str], list[str]]) -> None:
-    """A forgotten space makes a tag name of a quotation mark; its text is kept."""
+    """A missing space can make a quotation mark part of a tag name. The text is kept."""
     (block,) = simplified('<p"x>some text</p"x>')
     assert "some text" in block
     assert '"x' not in block
 
 
 def test_page_of_first_blocks_keeps_their_numbers() -> None:
-    """What is left of a page with too many blocks reads as before."""
+    """The first blocks of a page have the same simplified HTML as in the whole page."""
     found = page("<body><p>a</p><ul><li>b<li>c<li>d</ul><p>e</p>", "v1.0")
 
     assert simplify(found.first_blocks(2)) == simplify(found)[:2]

@@ -1,4 +1,4 @@
-"""Parts of a page that come at its end, as React sends them, in the places where its scripts put them."""
+"""Late parts of React pages are moved to the places where React's scripts put them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scrapy_dripper.page.parse import parse
 
 
 def sent(html: str) -> str:
-    """Return a document whose parts have their ids as React writes them."""
+    """Return a document whose parts have the ids that React writes."""
     return re.sub(r"id=(S:\w+)", r'id="\1"', f"<html><body>{html}</body></html>")
 
 
@@ -67,7 +67,7 @@ def test_other_pages_stay_as_they_are() -> None:
 
 
 def test_only_marks_of_the_text_are_marks() -> None:
-    """Not those in scripts, titles and attributes."""
+    """Marks in scripts, titles and attributes are ignored."""
     script = '<script type="math/tex">a <!--$--> <template id="B:1"></template></script>'
     html = f"<html lang=en><head><title>a <!--$-->b</title></head><body>{script}<i title='<!--$-->'>x</i></body></html>"
     tree = parse(html + '<div hidden id="S:0">b</div>')
@@ -77,13 +77,13 @@ def test_only_marks_of_the_text_are_marks() -> None:
 
 
 def test_too_many_marks() -> None:
-    """Text beside text takes quadratic time to read: such a page stays as it is."""
+    """Adjacent text nodes take quadratic time to read, so such a page is not changed."""
     html = "a<!--$-->" * 20_000
     assert body(f"{html}<div hidden id=S:0>b</div>") == f"{'a' * 20_000}" + '<div hidden id="S:0">b</div>'
 
 
 def test_two_parts_that_hold_each_other() -> None:
-    """As no server sends them: one goes into the other, and no text is lost."""
+    """No server sends this. One part is moved into the other, and no text is lost."""
     part = '<div hidden id=S:{}>{}<template id="B:{}"></template></div>'
     html = part.format(0, "a", 1) + part.format(1, "b", 0)
     assert body(html) == '<div hidden id="S:1">ba</div>'
@@ -97,7 +97,7 @@ def test_blocks_come_in_the_order_in_which_they_are_read() -> None:
 
 
 def test_many_parts() -> None:
-    """More than are looked at; those stay where they are, with their text."""
+    """Parts beyond the limit stay in place, with their text."""
     slots = "".join(SLOT.format(format(i, "x"), "w") for i in range(3_000))
     parts = "".join(f"<div hidden id=S:{i:x}>part {i}</div>" for i in range(3_000))
     text = body(slots + parts)

@@ -1,4 +1,4 @@
-"""Rules: from dicts and files, by URL, and onto the labels of a page."""
+"""Rules are read from dicts and files, looked up by URL, and applied to the labels of a page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ URL = "https://www.example.com/news/1?p=2"
 
 
 def test_a_file_of_toml_or_json_is_a_dict(tmp_path: Path) -> None:
-    """In the order in which it is written; one selector needs no list."""
+    """Rules keep the order of the file. A single selector needs no list."""
     rules = {"example.com": {"drop": [".a", "//b"], "whole": "main"}, "*": {"keep": ["h1"]}}
     (tmp_path / "rules.json").write_text(json.dumps(rules), encoding="utf-8")
     (tmp_path / "rules.toml").write_text(
@@ -136,7 +136,7 @@ def test_rules_are_looked_up_without_looking_at_all_of_them() -> None:
 
 
 class Fixed:
-    """Calls the first paragraph of the related ones main, and nothing else."""
+    """An engine that only labels the first related paragraph main."""
 
     name, profile, limits = "fixed", "native", Limits()
 
@@ -156,7 +156,7 @@ def extracted(rules: dict[str, Any] | None, **options: Any) -> Any:
 
 
 def test_rules_go_before_the_engine() -> None:
-    """What comes out is a subtree of the page, and says how many blocks rules took."""
+    """The result is a subtree of the page, and has the number of blocks that rules applied to."""
     page = extracted({"keep": "footer", "drop": ".rel"}, title="drop")
 
     assert page.text == "Foot"
@@ -167,13 +167,13 @@ def test_rules_go_before_the_engine() -> None:
 
 
 def test_a_whole_is_taken_as_it_is() -> None:
-    """No headline is added from elsewhere, none of it is left out, and no fallback is asked how good it is."""
+    """No headline is added, nothing is removed, and no fallback runs for its quality."""
     assert extracted({"whole": ".rel"}, min_quality=0.5).text == "Related one\nRelated two"
     assert extracted({"whole": "main"}, title="drop").text == "One inline text.\nRelated one\nRelated two"
 
 
 def test_rules_that_find_nothing_say_so() -> None:
-    """The site may have changed. Without rules for the page there is nothing to say."""
+    """The site may have changed. Pages without rules have no such count."""
     assert extracted({"drop": ".gone"}).rules == {}
     assert extracted(None).rules is None
 
@@ -208,6 +208,16 @@ def test_a_wrong_rule_is_one_sentence(rules: Any, words: str) -> None:
         Config(rules=rules)
 
 
+@pytest.mark.parametrize(
+    "rules", [5, {"e.org": {"drop": "p::before"}}, {"e.org": {"drop": "a|p"}}, {"e o": {"drop": "p"}}]
+)
+def test_a_wrong_rule_says_once_what_came(rules: Any) -> None:
+    with pytest.raises(ConfigError) as raised:
+        Config(rules=rules)
+
+    assert str(raised.value).count("(got ") == 1
+
+
 @pytest.mark.parametrize("name", ["broken.json", "broken.toml"])
 def test_a_broken_file_is_one_sentence(tmp_path: Path, name: str) -> None:
     if name.endswith("toml") and sys.version_info < (3, 11):
@@ -231,12 +241,12 @@ def test_files_of_editors_on_windows_are_read(tmp_path: Path, name: str) -> None
 def test_rules_of_a_host_that_is_there_twice_are_not_forgotten(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"e.org": {"drop": "p"}, "e.org": {"drop": "a"}}', encoding="utf-8")
 
-    with pytest.raises(ConfigError, match=r"not well-formed: the key 'e\.org' is there twice"):
+    with pytest.raises(ConfigError, match=r"not well-formed: the key 'e\.org' occurs twice"):
         Config(rules=tmp_path / "a.json")
 
 
 def test_a_request_brings_few_rules_and_no_xpath_and_no_file(tmp_path: Path) -> None:
-    """It may come from somebody else, and their time is linear."""
+    """They may come from outside, so they must take linear time."""
     (tmp_path / "rules.json").write_text('{"*": {"drop": "p"}}', encoding="utf-8")
     config = Config(rules={"*": {"drop": "//p"}})
 

@@ -1,4 +1,4 @@
-"""CSS selectors: they select what lxml's do, and take time that grows with the page alone."""
+"""CSS selectors select the same elements as lxml, in time linear in the page."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_flag_of_an_attribute_says_whether_case_counts(flag: str, expected: 
 
 
 def test_xpath_selects_elements_only() -> None:
-    """Text and attributes are none."""
+    """Texts and attributes are not selected."""
     html = "<html><body><p id=a>One<b>two</b></p></body></html>"
 
     assert selected(html, "//p | //p/@id | //p/text()") == [2]
@@ -77,7 +77,7 @@ def test_xpath_selects_elements_only() -> None:
 
 
 def test_xpath_that_fails_on_a_page_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
-    """Whether a function is there shows when it is reached."""
+    """An unknown function is only detected when it is called."""
     for _ in range(2):
         assert selected("<html><body><p>One</p></body></html>", "//p[no-such-function()]") == []
     (record,) = caplog.records
@@ -91,14 +91,14 @@ def test_xpath_that_fails_on_a_page_is_warned_about(caplog: pytest.LogCaptureFix
         ("p::before", "pseudo-elements"),
         ("p:hover", "got Pseudo: hover"),
         ("li:nth-child(2)", "got Function"),
-        ("svg|a", "namespaces are not known"),
-        ("p[svg|href]", "namespaces are not known"),
+        ("svg|a", "namespaces are not supported"),
+        ("p[svg|href]", "namespaces are not supported"),
         ("//p[", "Invalid expression"),
         ("(count(//p))", "not a number"),
-        ("//p[$x]", "variables are not known"),
+        ("//p[$x]", "variables are not supported"),
         ("", "expected from 1 to 1,000"),
         ("a" * 1_001, "expected from 1 to 1,000"),
-        (":is(" * 21 + "p" + ")" * 21, "nested 20 deep"),
+        (":is(" * 21 + "p" + ")" * 21, "nested at most 20 deep"),
     ],
 )
 def test_what_cannot_be_used_says_why(selector: str, why: str) -> None:
@@ -107,7 +107,7 @@ def test_what_cannot_be_used_says_why(selector: str, why: str) -> None:
 
 
 def test_what_can_be_read_can_be_used_deep_in_a_stack() -> None:
-    """Which a selector that is nested as deep as the parser can follow it could not."""
+    """A selector that is nested up to the parser's own limit could not."""
 
     def deep(left: int) -> list[int]:
         return (
@@ -119,7 +119,7 @@ def test_what_can_be_read_can_be_used_deep_in_a_stack() -> None:
 
 @pytest.mark.parametrize("selector", ["div div p", "div p ~ p", ".x .x .x .y", "div > div + p, p:not(.a) ~ p"])
 def test_each_element_is_looked_at_once(selector: str) -> None:
-    """However they are nested: libxml2 compares every hit with every other one."""
+    """This holds for any nesting. libxml2 compares every match with every other."""
     asked = 0
 
     class Node:

@@ -1,4 +1,4 @@
-"""What of a page is furniture, by what other pages of the site have, and what never is."""
+"""Which blocks are furniture, judging by other pages of the site, and which never are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEAM = "<section class=team><h3>The team</h3><p>Ann writes about the sea.</p><p>
 
 
 def site(*bodies: str) -> list[Document]:
-    """Return pages of one host, with text of their own in place of a star."""
+    """Return pages of one host, with unique text in place of a star."""
     return [
         Document(
             f"<body><article>{body.replace('*', OWN.replace('of this page', f'number {i}'))}</article></body>", url
@@ -27,14 +27,14 @@ def site(*bodies: str) -> list[Document]:
 
 
 class All(FakeEngine):
-    """Takes every block for main content."""
+    """An engine that labels every block main."""
 
     def probability(self, text: str) -> float:
         return 0.9
 
 
 def extracted(documents: list[Document]) -> list[str]:
-    """Return the texts of documents, one after the other."""
+    """Return the texts of documents that are extracted one by one."""
     extractor = Extractor(Config(site_memory="on", sandbox="never"), All())
     return [found.text or "" for document in documents for found in extractor.extract([document])]
 
@@ -71,7 +71,7 @@ def test_off_nothing_is_left_out() -> None:
     ],
 )
 def test_what_an_author_repeats_stays(body: str) -> None:
-    """Headings, introductions and signatures stand among text of the page itself."""
+    """Headings, introductions and signatures are beside text of the page itself."""
     texts = extracted(site(*[body] * 8))
     plain = Extractor(Config(sandbox="never"), All()).extract(site(*[body] * 8))
 
@@ -79,7 +79,7 @@ def test_what_an_author_repeats_stays(body: str) -> None:
 
 
 def test_a_headline_that_lists_repeat_stays() -> None:
-    """It is in another place there."""
+    """Lists have it in another place."""
     lists = ["*<ul class=recent><li><a href=/7>The rise and fall of the sea at the coast</a></li></ul>"] * 7
     texts = extracted(site(*lists, "<h1>The rise and fall of the sea at the coast</h1>*"))
 
@@ -91,7 +91,7 @@ COMMENTS = OWN.replace("of this page", "of a reader")
 
 @pytest.mark.parametrize("comments", ["", COMMENTS, COMMENTS + COMMENTS.replace("has ever said", "will say") * 4])
 def test_an_article_that_lists_show_in_full_stays(comments: str) -> None:
-    """Whatever readers have written below it: front page, category, month and author have had it before."""
+    """It is kept with any comments below it, although front page, category, month and author pages have shown it."""
     article = f"<div class=post>{OWN.replace('of this page', 'of the article')}</div>"
     lists = [
         f"<div class=post>*</div>{article}<div class=post><p>Another post, number {i}.</p></div>" for i in range(5)
@@ -102,7 +102,7 @@ def test_an_article_that_lists_show_in_full_stays(comments: str) -> None:
 
 
 def test_a_page_seen_at_many_addresses_stays() -> None:
-    """Print versions, parameters, and the same one once more."""
+    """Examples are print versions, other parameters, and repeated downloads."""
     html = f"<body><article>{OWN}{TEAM}</article></body>"
     documents = [Document(html, f"https://e.org/a?from={i // 2}") for i in range(12)]
 
@@ -110,7 +110,7 @@ def test_a_page_seen_at_many_addresses_stays() -> None:
 
 
 def test_parts_of_an_article_keep_their_text() -> None:
-    """Each part has the headline and the introduction of the whole."""
+    """Each part has the headline and the introduction of the whole article."""
     head = (
         "<header><h1>The sea, in nine parts</h1><p>All that we know of it, told by those who were there.</p></header>"
     )
@@ -120,7 +120,7 @@ def test_parts_of_an_article_keep_their_text() -> None:
 
 
 def test_a_site_of_short_pages_keeps_them() -> None:
-    """Where little would be left, pages are copies of each other, and nothing is furniture."""
+    """If little would remain, the pages are copies of each other, and nothing is furniture."""
     texts = extracted(site(*[f"<p>Chapter {i}</p>{TEAM}" for i in range(8)]))
 
     assert all("Ann writes" in text for text in texts)
@@ -141,7 +141,7 @@ def test_class_names_that_number_a_page_make_no_difference() -> None:
 
 @given(documents())
 def test_no_page_is_furniture_as_a_whole(html: str) -> None:
-    """Only main blocks are, and only if main content is left."""
+    """Only main blocks can be furniture, and only if main content remains."""
     one = page(f"<body>{html}<p>text</p></body>")
     n = len(one.blocks)
     main = np.arange(n) % 3 > 0

@@ -1,4 +1,4 @@
-"""How often the texts of a host are seen, on which pages, and in how much space."""
+"""The memory counts the pages of a host on which each text occurs, in bounded space."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def known(site: SiteMemory, url: str = "https://e.org/new") -> set[int]:
 
 
 @given(st.lists(PAGE, max_size=12))
-def test_what_stands_on_three_pages_and_a_fifth_of_all_is_repeated(pages: list[set[int]]) -> None:
-    """Each page counts once, however often a text is on it."""
+def test_texts_on_three_pages_and_a_fifth_of_all_are_repeated(pages: list[set[int]]) -> None:
+    """Each page counts once, however often it has a text."""
     site = SiteMemory()
     for number, others in enumerate(pages):
         site.learn(f"https://e.org/{number}", page({1000 + number}, others))
@@ -35,7 +35,7 @@ def test_what_stands_on_three_pages_and_a_fifth_of_all_is_repeated(pages: list[s
 
 @given(st.lists(PAGE, max_size=10), st.randoms(use_true_random=False))
 def test_the_order_of_pages_makes_no_difference(pages: list[set[int]], random: object) -> None:
-    """As long as there is room for all of them."""
+    """This holds as long as no text is evicted."""
     numbered = list(enumerate(pages))
     first, second = SiteMemory(), SiteMemory()
     for number, others in numbered:
@@ -49,7 +49,7 @@ def test_the_order_of_pages_makes_no_difference(pages: list[set[int]], random: o
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 10**6)), max_size=60))
 def test_it_never_grows_over_its_bounds(visits: list[tuple[int, int]]) -> None:
-    """Whatever pages come: 3 hosts here, and in each at most so many texts and pages."""
+    """For any pages, it holds at most 3 hosts here, and bounded numbers of texts and pages for each."""
     site = SiteMemory(most_hosts=3)
     for host, start in visits:
         site.learn(f"https://{host}.org/{start}", page(set(range(start, start + 900))))
@@ -70,7 +70,7 @@ def test_the_host_that_was_not_seen_for_longest_is_forgotten() -> None:
 
 
 def test_texts_of_one_page_make_room_for_those_of_many() -> None:
-    """The furniture of a site survives any number of pages."""
+    """The furniture of a site is kept for any number of pages."""
     site = SiteMemory()
     for number in range(30):
         own = set(range(1_000 * (number + 1), 1_000 * (number + 1) + 600))
@@ -88,7 +88,7 @@ def test_texts_of_one_page_make_room_for_those_of_many() -> None:
     ],
 )
 def test_a_page_that_comes_again_is_counted_once(urls: list[str], pages: int) -> None:
-    """Fetched again, or under other addresses: its content does not become furniture."""
+    """If it is downloaded again, or has several URLs, its content does not become furniture."""
     site = SiteMemory()
     for i, url in enumerate(urls):
         site.learn(url, page(set(range(20)), {100 + i}))
@@ -98,15 +98,15 @@ def test_a_page_that_comes_again_is_counted_once(urls: list[str], pages: int) ->
 
 
 def test_a_page_that_changes_is_not_counted_again() -> None:
-    """A news ticker that is fetched every hour."""
+    """An example is a news ticker that is downloaded every hour."""
     site = SiteMemory()
     learnt = [site.learn("https://e.org/live", page(set(range(i, i + 20)))) for i in range(0, 200, 10)]
 
     assert learnt == [True] + 19 * [False]
 
 
-def test_a_page_is_not_one_of_its_own_others() -> None:
-    """Two other pages are not enough when the page itself was seen before."""
+def test_a_page_does_not_count_as_another_page_of_its_site() -> None:
+    """If the page itself was seen before, two other pages are not enough."""
     site = SiteMemory()
     for i in range(3):
         site.learn(f"https://e.org/{i}", page({10 + i}, {1}))
@@ -135,7 +135,7 @@ def test_pages_without_a_host_are_not_learnt_from(url: str) -> None:
 
 
 def test_old_pages_count_less() -> None:
-    """After a new design, the texts of the old one are forgotten, and those of the new one known."""
+    """After a redesign of the site, its old texts are forgotten, and its new ones become known."""
     site = SiteMemory()
     for number in range(1_500):
         site.learn(f"https://e.org/{number}", page({10_000 + number}, {1}))
@@ -146,14 +146,14 @@ def test_old_pages_count_less() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"1234", b"\xff" * 8, (9).to_bytes(8, "little") * 3])
-def test_what_is_no_digest(data: bytes) -> None:
+def test_invalid_digests(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"expected|buffer size"):
         parts_of(data)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.booleans()), max_size=30))
 def test_a_digest_has_each_hash_once(blocks: list[tuple[int, bool]]) -> None:
-    """And a text that is both main and not counts as main."""
+    """A text that is both main and not main counts as main."""
     found = np.array([text for text, _ in blocks], dtype=np.uint64)
     main, others = parts_of(digest(found, np.array([label for _, label in blocks], dtype=np.bool_)))
 

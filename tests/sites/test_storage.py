@@ -1,4 +1,4 @@
-"""Site memories on disk: the same when they come back, and never half of one."""
+"""A site memory on disk is restored exactly, and the file is never incomplete."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def filled(visits: list[tuple[str, int, set[int]]]) -> SiteMemory:
 
 
 def told(site: SiteMemory) -> list[object]:
-    """Return all that a memory holds."""
+    """Return all values in a memory."""
     return [
         (name, host.pages, host.clock, *(a.tolist() for a in (host.texts, host.counts, host.last, host.seen)))
         for name, host in site
@@ -32,8 +32,10 @@ def told(site: SiteMemory) -> list[object]:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(VISITS, VISITS)
-def test_it_goes_on_where_it_was(tmp_path: Path, before: list[tuple[str, int, set[int]]], after: list[object]) -> None:
-    """Written and read, a memory learns on as if nothing had happened."""
+def test_a_restored_memory_continues_to_learn(
+    tmp_path: Path, before: list[tuple[str, int, set[int]]], after: list[object]
+) -> None:
+    """A restored memory continues to learn as the original would."""
     path = tmp_path / "sites"
     site = filled(before)
     write(site, path)
@@ -74,7 +76,7 @@ def test_a_broken_file_says_so(tmp_path: Path, change: str) -> None:
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk, say. Nothing else is left behind."""
+    """An example is a full disk. No temporary file is left."""
     path = tmp_path / "sites"
     old = filled([("a", 1, {1, 2})])
     write(old, path)

@@ -1,4 +1,4 @@
-"""Workers for tests, programs in their place, and pages for them."""
+"""Workers for tests, programs that replace them, and pages for them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def rescue(text: str, config: Config = OWN, **values: Any) -> Task:
 
 
 def worker_of(extraction: Extraction) -> int:
-    """Return the number of the worker that an extraction of the engine ``AllMain`` comes from."""
+    """Return the process ID of the worker with the engine ``AllMain`` that made an extraction."""
     return extraction.work["pid"]
 
 
@@ -71,7 +71,7 @@ def own(**options: Any) -> Config:
 
 
 def gone(pid: int) -> bool:
-    """Return True if there is no such process, or none but one that nobody has looked at since it ended."""
+    """Return True if a process has ended, even if it has not been reaped."""
     try:
         os.kill(pid, 0)
         return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"

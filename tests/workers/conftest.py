@@ -1,4 +1,4 @@
-"""Pools and extractors that are closed in the end, and programs in the place of their workers."""
+"""Pools and extractors that are closed after each test, and programs that replace their workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.workers.children import FAKE, OWN, SECONDS, Make, Pools
 
 @pytest.fixture
 def pools() -> Iterator[Pools]:
-    """Return a maker of pools that are closed in the end: ``pools(most, config)``."""
+    """Return a factory for pools, which are closed in the end: ``pools(most, config)``."""
     made: list[Pool] = []
 
     def make(most: int = 1, config: Config = OWN, **options: Any) -> Pool:
@@ -30,7 +30,7 @@ def pools() -> Iterator[Pools]:
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Pool]:
-    """Return a pool of one worker for tests that leave it well."""
+    """A pool of one worker, for tests that leave it intact."""
     made = Pool(OWN, 1)
     yield made
     made.close()
@@ -38,7 +38,7 @@ def shared() -> Iterator[Pool]:
 
 @pytest.fixture
 def extractor() -> Iterator[Make]:
-    """Return a maker of extractors that are closed in the end."""
+    """Return a factory for extractors, which are closed in the end."""
     made: list[Extractor] = []
 
     def make(**options: Any) -> Extractor:
@@ -52,7 +52,7 @@ def extractor() -> Iterator[Make]:
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Return a function that puts a program of its own in the place of a worker's."""
+    """Return a function that replaces the program of workers."""
 
     def install(code: str) -> None:
         file = tmp_path / "child.py"

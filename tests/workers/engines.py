@@ -1,4 +1,4 @@
-"""What a user could name in ``DRIPPER_ENGINE`` and ``DRIPPER_FALLBACK``: it runs in workers, and does what pages say.
+"""Engines and fallbacks as users name them in ``DRIPPER_ENGINE`` and ``DRIPPER_FALLBACK``. Pages tell them what to do.
 
 A page that holds ``HANG`` keeps the interpreter for ever, and so on: see :data:`DEEDS`.
 """
@@ -29,7 +29,7 @@ kept: list[bytes] = []
 
 
 def hang() -> None:
-    """Be stuck in a regular expression: no other thread runs, and no handler of a signal."""
+    """Hang in a regular expression, which stops all threads and signal handlers."""
     re.match(r"(a+)+$", "a" * 64 + "b")
 
 
@@ -42,12 +42,12 @@ def act(text: str) -> None:
 
 
 def die(text: str = "") -> None:
-    """End as if the system had ended this process."""
+    """End as if the system had killed this process."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def die_once(text: str) -> None:
-    """Do so if a file that the page names is not there yet."""
+    """Die unless a file that the page names exists."""
     flag = Path(text.split("DIE-ONCE ")[1].split()[0])
     if not flag.exists():
         flag.touch()
@@ -55,26 +55,26 @@ def die_once(text: str) -> None:
 
 
 def wait(text: str) -> None:
-    """Do nothing until there is a file that the page names."""
+    """Wait for a file that the page names."""
     flag = Path(text.split("WAIT-FOR ")[1].split()[0])
     while not flag.exists():
         time.sleep(0.02)
 
 
 def burn(text: str) -> None:
-    """Take the CPU seconds that the page names."""
+    """Use the CPU seconds that the page names."""
     end = time.process_time() + float(text.split("BURN ")[1].split()[0])
     while time.process_time() < end:
         pass
 
 
 def fail(text: str) -> None:
-    """Raise what an engine may raise."""
+    """Raise an exception of an engine."""
     raise ValueError("this page is not for me")
 
 
 def talk(text: str) -> None:
-    """Log something, and what cannot be formatted."""
+    """Log a message, and one that cannot be formatted."""
     log.warning("a word from %s", "the worker")
     log.warning("%d of these", "a format that does not fit")
 
@@ -97,7 +97,7 @@ DEEDS: dict[str, Callable[[str], object]] = {
 
 
 class AllMain:
-    """Takes every block for main."""
+    """Labels every block main."""
 
     name = "all"
     profile = "native"
@@ -117,7 +117,7 @@ class AllMain:
 
 
 class Doubtful(AllMain):
-    """Takes every block for main, and does not expect much of that."""
+    """Labels every block main, and predicts a low quality."""
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Say what kind of page it is as well."""
@@ -125,7 +125,7 @@ class Doubtful(AllMain):
 
 
 def labels(page: Page) -> Labels:
-    """Return labels for which all is main, and what a worker has imported and knows of its environment."""
+    """Return labels with all blocks main, and what a worker has imported and knows of its environment."""
     known = {name: int(name in sys.modules) for name in ("scrapy", "twisted", "onnxruntime", "trafilatura")}
     known["key"] = int("SOME_API_KEY" in os.environ)
     n = len(page.blocks)
@@ -133,12 +133,12 @@ def labels(page: Page) -> Labels:
 
 
 def broken(config: Any) -> AllMain:
-    """Return no engine."""
+    """Fail to create an engine."""
     raise ModelError("no device")
 
 
 class LoadedOnce(AllMain):
-    """Loads the first time only: the device goes away then."""
+    """Can only be loaded once, as if its device were lost afterwards."""
 
     def __init__(self, config: Any) -> None:
         flag = Path(config.model)
@@ -148,13 +148,13 @@ class LoadedOnce(AllMain):
 
 
 def fallback(html: str, url: str) -> str:
-    """Do what the page says to fallbacks, which is what follows ``THEN``."""
+    """Do what the page tells fallbacks, which follows ``THEN``."""
     act(html.partition("THEN")[2])
     return f"<p>fallback of {os.getpid()}</p>"
 
 
 def odd_fallback(html: str, url: str) -> Any:
-    """Return what is no extraction, though it looks like one."""
+    """Return an invalid extraction."""
     fields: dict[str, Any] = {"title": None, "main_html": "<p>x</p>", "markdown": "x", "text": "x", "source": "odd"}
     if "NUMBER" in html:
         fields["markdown"] = 7
@@ -170,13 +170,13 @@ def odd_fallback(html: str, url: str) -> Any:
 
 
 def talkative(config: Any) -> AllMain:
-    """Say something while it is loaded."""
+    """Log while it is loaded."""
     log.info("loading")
     return AllMain(config)
 
 
 class Chatty(AllMain):
-    """Logs all the time, in a thread of its own."""
+    """Logs constantly, in its own thread."""
 
     def __init__(self, config: Any) -> None:
         threading.Thread(target=self._chat, daemon=True).start()
@@ -187,7 +187,7 @@ class Chatty(AllMain):
 
 
 def impatient(html: str, url: str) -> str:
-    """Let the worker try to load its engine again at once."""
+    """Let the worker retry to load its engine at once."""
     for server in gc.get_objects():
         if type(server).__name__ == "Pages":
             server._again = 0.0

@@ -1,4 +1,4 @@
-"""What a step's clock counts: the time in which its worker could run."""
+"""A step's clock only counts the time in which its worker could run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BURN = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nwhile True:
 
 
 def test_time_without_a_core_does_not_count() -> None:
-    """Only what has passed since the step began, not what the process waited before."""
+    """Waiting only counts from the start of the step."""
     waited = iter([5.0, 7.0, 12.0])
     clock = StepClock(1, 10.0, 100.0, lambda pid: next(waited))
     assert clock.look(100.1, 0.0) == pytest.approx(0.1)
@@ -26,7 +26,7 @@ def test_time_without_a_core_does_not_count() -> None:
 
 
 def test_a_step_ends_even_if_its_worker_never_gets_a_core() -> None:
-    """After four times its limit."""
+    """It ends after four times its limit."""
     clock = StepClock(1, 10.0, 0.0, lambda pid: now)
     now = 0.0
     clock.look(now, 0.0)
@@ -37,7 +37,7 @@ def test_a_step_ends_even_if_its_worker_never_gets_a_core() -> None:
 
 
 def test_time_in_which_the_caller_stood_still_does_not_count() -> None:
-    """However long it is: nobody could have taken an answer."""
+    """It does not count, however long it is, because no answer could be received."""
     clock = StepClock(1, 10.0, 0.0, lambda pid: 0.0)
     assert clock.look(100.0, 95.0) == pytest.approx(5.0)
     assert clock.look(101.0, 0.0) == pytest.approx(6.0)
@@ -53,7 +53,7 @@ def test_where_the_system_does_not_say_how_long_a_process_waits() -> None:
 
 @pytest.mark.skipif(not SCHEDSTAT, reason="needs /proc/PID/schedstat")
 def test_processes_that_share_a_core_wait_for_each_other() -> None:
-    """Three on one core: each waits most of the time, and the system says so."""
+    """Of three processes on one core, each waits most of the time, as the system reports."""
     core = str(min(os.sched_getaffinity(0)))
     burners = [subprocess.Popen([sys.executable, "-c", BURN, core]) for _ in range(3)]
     try:
@@ -66,7 +66,7 @@ def test_processes_that_share_a_core_wait_for_each_other() -> None:
 
 @pytest.mark.skipif(not SCHEDSTAT, reason="needs /proc/PID/schedstat")
 def test_a_starved_worker_answers_its_page(pools: Pools) -> None:
-    """A page that takes 0.6 CPU seconds is answered at a limit of 1.5, though others use most of the only core."""
+    """A page that takes 0.6 CPU seconds is answered with a limit of 1.5, although others use most of the only core."""
     pool = pools()
     pool.start()
     (pid,) = pool.pids

@@ -1,4 +1,4 @@
-"""Which documents go through the child process by default."""
+"""Detection of documents that are processed in a worker by default."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def test_dangerous(name: str, form: type) -> None:
 @pytest.mark.parametrize("name", HARMLESS)
 @pytest.mark.parametrize("form", [str, str.encode], ids=["text", "bytes"])
 def test_harmless(name: str, form: type) -> None:
-    """A false alarm costs time only, but pages like these are common."""
+    """A false alarm only costs time, but pages like these are common."""
     assert not is_dangerous(form(HARMLESS[name]))
 
 
 def test_what_searches_trees_is_slow_earlier() -> None:
-    """Trafilatura takes 10 s for a nesting that the parser takes a hundredth of a second for."""
+    """Trafilatura takes 10 s for nesting that the parser handles in a hundredth of a second."""
     page = "<div>" * 1_000 + "<p>x y</p>" * 5_000
     assert not is_dangerous(page)
     assert is_dangerous(page, searched=True)

@@ -1,4 +1,5 @@
-"""Batches on their way through the workers: who is to blame, who is tried again, and that everybody comes out once."""
+"""Batches on their way through the workers: which page is blamed, which pages are retried, and that each is settled
+once."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ TIMEOUT, DEAD = FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR
 
 @dataclass
 class Seen:
-    """What a lane told its observer, and what it settled."""
+    """The events and results of a lane."""
 
     pages: list[Extraction | None] = field(default_factory=list)
     settled: list[int] = field(default_factory=list)
@@ -47,7 +48,7 @@ class Seen:
 
 
 def through(pool: Any, texts: Sequence[str], config: Config = OWN, host: str = "x") -> Seen:
-    """Send pages through a lane, all at once, and return what came of it."""
+    """Send pages through a lane at once, and return the results."""
     seen = Seen(pages=[None] * len(texts))
 
     async def run() -> None:
@@ -89,7 +90,7 @@ BATCH = own(batch_size=3, batch_wait=5.0)
 
 @pytest.mark.parametrize(("what", "reason"), [("HANG", TIMEOUT), ("DIE", DEAD)])
 def test_only_the_page_that_did_it_falls_back(pools: Pools, what: str, reason: FallbackReason) -> None:
-    """Though nobody knows at first which one of the batch it was: the others are tried again, each alone."""
+    """At first, the page is unknown, so the other pages of its batch are retried alone."""
     texts = ["a", "b", f"{what} THEN", "c", "d"]
     config = own(batch_size=5, batch_wait=5.0, timeout=2.0)
     seen = through(pools(config=config), texts, config)
@@ -101,8 +102,8 @@ def test_only_the_page_that_did_it_falls_back(pools: Pools, what: str, reason: F
     assert seen.deaths == {reason.value: 2 if reason is TIMEOUT else 3}  # in the batch, alone, and once more for dead
 
 
-def test_a_worker_that_somebody_kills_costs_nothing(pools: Pools, tmp_path: Any) -> None:
-    """The system, for want of memory: the page is tried again, and has its content."""
+def test_a_killed_worker_costs_nothing(pools: Pools, tmp_path: Any) -> None:
+    """The system may kill it for lack of memory. The page is retried and extracted."""
     flag = tmp_path / "died"
     seen = through(pools(), [f"DIE-ONCE {flag} "], own(batch_size=1))
     assert reasons(seen) == [None]
@@ -110,7 +111,7 @@ def test_a_worker_that_somebody_kills_costs_nothing(pools: Pools, tmp_path: Any)
     assert flag.exists()
 
 
-def test_a_fallback_that_somebody_kills_costs_nothing_either(pools: Pools, tmp_path: Any) -> None:
+def test_a_killed_fallback_costs_nothing(pools: Pools, tmp_path: Any) -> None:
     flag = tmp_path / "died"
     seen = through(pools(), [f"RAISE THEN DIE-ONCE {flag} "], own(batch_size=1))
     assert reasons(seen) == [FallbackReason.ENGINE_ERROR]
@@ -128,8 +129,10 @@ def test_a_fallback_that_somebody_kills_costs_nothing_either(pools: Pools, tmp_p
         ("DIE THEN EXIT", DEAD, {"worker_error": 4}),
     ],
 )
-def test_there_is_no_third_way(pools: Pools, text: str, reason: FallbackReason, deaths: dict[str, int]) -> None:
-    """Where the fallback does the same, items stay as they are, after a number of workers that is known."""
+def test_a_fallback_that_stops_its_worker_gives_nothing(
+    pools: Pools, text: str, reason: FallbackReason, deaths: dict[str, int]
+) -> None:
+    """If the fallback also stops its worker, items are not changed, after a known number of workers."""
     config = own(batch_size=1, timeout=1.5)
     seen = through(pools(config=config), [text, "good"], config)
     bad, good = seen.pages
@@ -140,7 +143,7 @@ def test_there_is_no_third_way(pools: Pools, text: str, reason: FallbackReason, 
 
 
 def test_an_answer_that_is_none_is_the_pages_own(pools: Pools) -> None:
-    """A user's fallback may return what it likes."""
+    """A user's fallback may return anything."""
     texts = [f"RAISE {what}" for what in ("NUMBER", "CONTENT", "METADATA", "LABELS", "WORK", "FINE")]
     config = own(fallback="tests.workers.engines.odd_fallback")
     seen = through(pools(config=config), texts, config)
@@ -153,7 +156,7 @@ def test_an_answer_that_is_none_is_the_pages_own(pools: Pools) -> None:
 
 
 def test_workers_that_come_later(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system has none to give at first; every page waits for the one that it gives later."""
+    """No worker can be started at first. Every page waits for a later one."""
     monkeypatch.setattr(module, "RESTART_SECONDS", 0.01)
     pool = pools()
     extract, turns = pool.extract, iter(range(3))
@@ -168,7 +171,7 @@ def test_workers_that_come_later(pools: Pools, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_without_any_worker_items_stay_as_they_are(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And nobody waits for ever."""
+    """Nothing waits forever."""
     monkeypatch.setattr(module, "RESTART_SECONDS", 0.01)
     pool = pools()
 
@@ -183,7 +186,7 @@ def test_without_any_worker_items_stay_as_they_are(pools: Pools, monkeypatch: py
 
 
 def test_without_threads(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same where the crawl's own process cannot have the thread that asks."""
+    """The result is the same if the crawl's own process cannot start a thread."""
     monkeypatch.setattr(module, "RESTART_SECONDS", 0.01)
     start, turns = threading.Thread.start, iter(range(3))
 
@@ -196,7 +199,7 @@ def test_without_threads(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
     assert reasons(through(pools(), ["a", "b", "c"], BATCH)) == [None] * 3
 
 
-def test_a_mistake_of_ours_loses_no_page(
+def test_a_bug_in_the_plugin_loses_no_page(
     pools: Pools, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     pool = pools()
@@ -225,8 +228,8 @@ def test_a_page_that_cannot_be_sent_costs_no_other_one_anything() -> None:
     assert [page.source for page in seen.pages] == ["engine", "engine", "fallback:none", "engine"]
 
 
-def test_a_page_for_which_there_is_no_task_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the queue and the worker no other code would settle it."""
+def test_a_page_without_a_task_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the queue and the worker, no other code would settle it."""
     task = ProcessLane._task
 
     def refuse(lane: ProcessLane, job: Job) -> Task:
@@ -239,8 +242,8 @@ def test_a_page_for_which_there_is_no_task_holds_nobody(monkeypatch: pytest.Monk
     assert reasons(seen) == [None, None, DEAD, None, None]
 
 
-def test_who_stops_workers_is_named(pools: Pools, caplog: pytest.LogCaptureFixture) -> None:
-    """Once for a host, with what happens to its next pages."""
+def test_hosts_that_stop_workers_are_named(pools: Pools, caplog: pytest.LogCaptureFixture) -> None:
+    """The warning comes once per host, and says what happens to its next pages."""
     config = own(batch_size=1)
     through(pools(config=config), ["DIE THEN", "DIE THEN", "DIE THEN"], config, host="hostile.example")
     warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
@@ -251,7 +254,7 @@ def test_who_stops_workers_is_named(pools: Pools, caplog: pytest.LogCaptureFixtu
 
 @dataclass
 class Page:
-    """What a made-up page does: to workers at the engine and at the fallback, and whether they say where they are."""
+    """The behaviour of a simulated page in the engine and in the fallback, and whether workers report their step."""
 
     engine: int
     """-1 for one that is stuck, otherwise the number of workers that die."""
@@ -260,7 +263,7 @@ class Page:
 
     @property
     def expected(self) -> tuple[FallbackReason | None, str]:
-        """Its reason and source."""
+        """The expected reason and source."""
         if self.engine in (0, 1):
             return None, "engine"
         reason = TIMEOUT if self.engine == -1 else DEAD
@@ -268,7 +271,7 @@ class Page:
 
 
 class FakePool:
-    """Answers at once, in the way of pages that are what they are made to be."""
+    """Answers at once, according to the behaviour of the pages."""
 
     most = most_suspects = most_stand_ins = peak = 1
     pids = (1,)
@@ -296,7 +299,7 @@ class FakePool:
 
 
 class SlowPool(FakePool):
-    """Is slow at the first page of a batch, and later stuck at the last one, which is with another worker by then."""
+    """Is slow on the first page of a batch, and later gets stuck on the last one, which another worker has by then."""
 
     def extract(self, tasks: Sequence[Task], **how: Any) -> list[Extraction]:
         if len(tasks) == 4:
@@ -317,8 +320,8 @@ PAGES = st.lists(st.builds(Page, st.integers(-1, 3), st.integers(-1, 3), st.bool
 
 @settings(max_examples=60)
 @given(PAGES, st.integers(1, 5))
-def test_whatever_pages_do_each_gets_what_is_its_own(pages: list[Page], size: int) -> None:
-    """No page pays for another one of its batch, none is lost or settled twice, and the number of tries is bounded.
+def test_property_each_page_only_affects_itself(pages: list[Page], size: int) -> None:
+    """No page affects another one of its batch, each is settled once, and the number of retries is bounded.
 
     A page that kills one worker while it is labelled with others, where nobody knows which it was, is the one case in
     which its third death counts as its second.

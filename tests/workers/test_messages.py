@@ -1,4 +1,4 @@
-"""What crawl and worker say to each other: whatever goes in comes out, and nothing else does."""
+"""Messages between crawl and worker arrive unchanged. Invalid messages are rejected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MESSAGES = st.tuples(HEADERS, st.lists(st.binary(max_size=50), max_size=5))
 
 @given(st.lists(MESSAGES, max_size=4))
 def test_messages_arrive_as_they_were_sent(messages: list[tuple[dict[str, Any], list[bytes]]]) -> None:
-    """One after the other, to the end of the stream."""
+    """Messages are received one by one, up to the end of the stream."""
     stream = io.BytesIO()
     for header, parts in messages:
         send(stream, header, parts)
@@ -38,7 +38,7 @@ def test_messages_arrive_as_they_were_sent(messages: list[tuple[dict[str, Any], 
 
 @given(MESSAGES, st.data())
 def test_a_message_that_is_cut_off_is_an_end(message: tuple[dict[str, Any], list[bytes]], data: st.DataObject) -> None:
-    """Wherever it is cut."""
+    """This holds at any position."""
     stream = io.BytesIO()
     send(stream, *message)
     whole = stream.getvalue()
@@ -54,7 +54,7 @@ def test_nonsense_is_an_end_or_a_value_error(data: bytes) -> None:
 
 
 def message(header: bytes, body: bytes = b"", *, most: int = MOST) -> Any:
-    """Return what is received of a message with a header as it is."""
+    """Return the result of receiving a message with a given header."""
     return receive(io.BytesIO(struct.pack(">QQ", len(header), len(body)) + header + body), most)
 
 
@@ -68,7 +68,7 @@ def test_headers_that_make_no_sense(header: bytes) -> None:
 
 
 def test_nothing_is_read_that_is_too_long() -> None:
-    """Nor is memory taken for it."""
+    """No memory is allocated for it either."""
     with pytest.raises(ValueError, match="at most 10,000 bytes"):
         message(b'{"sizes": [20000]}', b"x" * 20_000)
     with pytest.raises(ValueError, match="at most 10,000 bytes"):

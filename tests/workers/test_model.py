@@ -1,4 +1,4 @@
-"""The process of a model that fails again and again is left alone for a while, and then tried again."""
+"""The process of a model that keeps failing is not used for a while, and then retried."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ DIED = WorkerError(FallbackReason.ENGINE_ERROR, "the model's process: it was end
 
 
 class Processes:
-    """Stands for a pool: what its processes answer, in turn, and what became of them."""
+    """Stands for a pool. It holds the answers of its processes, and records their fate."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
         self.kept = self.ended = 0
 
     def lease(self) -> Processes:
-        """Return a process, or raise that there is none."""
+        """Return a process, or raise an error if there is none."""
         if isinstance(self.answers[0], StartError):
             raise self.answers.pop(0)
         return self
@@ -46,7 +46,7 @@ class Processes:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """A time that stands still until a test moves it."""
+    """A clock that only the test advances."""
     now = [100.0]
     monkeypatch.setattr(model.time, "monotonic", lambda: now[0])
     return now
@@ -60,7 +60,7 @@ def asked(*answers: Any) -> tuple[Model, Processes]:
 
 
 def test_a_process_that_dies_three_times_in_a_row_is_lost(clock: list[float]) -> None:
-    """Then nobody asks it, or waits for it, for half a minute."""
+    """Then no request waits for it for half a minute."""
     one, processes = asked(DIED, DIED, LABELS, DIED, DIED, DIED, LABELS)
 
     found = [one.label({}, [])[0] for _ in range(8)]
@@ -78,19 +78,19 @@ def test_a_process_that_dies_three_times_in_a_row_is_lost(clock: list[float]) ->
 
 
 def test_a_process_that_says_that_it_is_lost_is_ended(clock: list[float]) -> None:
-    """Its errors stay with it: the next one is another process."""
+    """Its errors would persist, so a new process is started next."""
     one, processes = asked(LOST, LABELS)
 
     assert one.label({}, []) == LOST
     assert processes.ended == 1
-    assert "does not run any more" in one.label({}, [])[0]["lost"]
+    assert "the model no longer runs" in one.label({}, [])[0]["lost"]
     clock[0] += model.RETRY_SECONDS
     assert one.label({}, []) == LABELS
     assert processes.kept == 1
 
 
 def test_workers_that_wait_for_a_model_that_is_lost(clock: list[float]) -> None:
-    """They are told so. Each loading it again would take as many times as long as there are workers."""
+    """They get an error. Otherwise, each of them would load the model again in turn."""
     one, processes = asked(LOST, LABELS)
     begun, go = threading.Event(), threading.Event()
     label, found = processes.label, []
@@ -114,7 +114,7 @@ def test_workers_that_wait_for_a_model_that_is_lost(clock: list[float]) -> None:
 
 
 def test_a_process_that_cannot_be_started(clock: list[float]) -> None:
-    """It is lost at once: there is no page that could have done it."""
+    """The model is lost at once, because no page can be the cause."""
     one, _ = asked(StartError("no GPU"), LABELS)
 
     assert [one.label({}, [])[0].get("lost") for _ in range(2)] == ["the model's process cannot be started: no GPU"] * 2

@@ -1,4 +1,4 @@
-"""How long a page may take, after what pages of its host have done."""
+"""The time limit of a page depends on earlier pages of its host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECONDS = st.floats(0.1, 1_000)
 
 
 def after(events: list[tuple[str, bool]], seconds: float = 30.0) -> Patience:
-    """Return the patience that is left after pages that had to be stopped, or were answered."""
+    """Return the limits after pages that were stopped or answered."""
     patience = Patience(seconds)
     for host, stopped in events:
         (patience.stopped if stopped else patience.answered)(host)
@@ -23,9 +23,7 @@ def after(events: list[tuple[str, bool]], seconds: float = 30.0) -> Patience:
 
 
 @given(EVENTS, SECONDS)
-def test_a_limit_is_never_over_what_is_configured_nor_under_what_a_page_needs(
-    events: list[tuple[str, bool]], seconds: float
-) -> None:
+def test_property_limits_stay_within_their_bounds(events: list[tuple[str, bool]], seconds: float) -> None:
     patience = after(events, seconds)
     for host in HOSTS:
         assert min(seconds, LEAST_SECONDS) <= patience.seconds(host) <= seconds
@@ -33,7 +31,7 @@ def test_a_limit_is_never_over_what_is_configured_nor_under_what_a_page_needs(
 
 @given(EVENTS)
 def test_a_host_recovers(events: list[tuple[str, bool]]) -> None:
-    """Whatever it has done: after so many pages that are answered it has all the time again, and leaves no trace."""
+    """After enough successful pages, a host has the full limit again and uses no memory, whatever happened before."""
     patience = after(events)
     for host in HOSTS:
         stops = sum(stopped for other, stopped in events if other == host)
@@ -45,14 +43,14 @@ def test_a_host_recovers(events: list[tuple[str, bool]]) -> None:
 
 @given(EVENTS)
 def test_a_host_does_not_pay_for_another_one(events: list[tuple[str, bool]]) -> None:
-    """As long as any page at all is answered in between."""
+    """This holds as long as some page succeeds in between."""
     patience = after([event for event in events if event[0] != "a.example"])
     patience.answered("a.example")
     assert patience.seconds("a.example") == 30.0
 
 
 def test_limits_get_shorter_and_longer_again() -> None:
-    """The first page costs nothing; each further one takes half of the time, eight good ones give it back."""
+    """The first stopped page has no effect. Each further one halves the limit, and eight successes double it."""
     patience = Patience(96.0)
     found = [patience.seconds("a.example")]
     for _ in range(8):
@@ -65,7 +63,7 @@ def test_limits_get_shorter_and_longer_again() -> None:
 
 
 def test_where_all_hosts_fail_in_a_row_it_is_the_engine() -> None:
-    """A host that nobody has met has little time too, until one page is answered."""
+    """New hosts have a short limit, too, until a page succeeds."""
     patience = Patience(96.0)
     for number in range(5):
         patience.stopped(f"{number}.example")
@@ -75,13 +73,13 @@ def test_where_all_hosts_fail_in_a_row_it_is_the_engine() -> None:
 
 
 def test_a_short_limit_stays() -> None:
-    """One of half a second is not made longer."""
+    """A limit of half a second is not increased."""
     patience = after([("a.example", True)] * 20, 0.5)
     assert patience.seconds("a.example") == 0.5
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A site with ten thousand names of hosts costs no more than so many; the latest ones are known."""
+    """A site with ten thousand host names takes bounded memory. The latest ones are known."""
     monkeypatch.setattr(module, "HOSTS", 50)
     patience = Patience(30.0)
     for number in range(500):

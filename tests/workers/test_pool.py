@@ -1,4 +1,4 @@
-"""How many workers there are: as many as pages wait for, one after the other, none for nothing."""
+"""The number of workers: as many as pages need, started one by one."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ Begin = Callable[..., "Future[Any]"]
 
 @pytest.fixture
 def begin() -> Iterator[Begin]:
-    """Return a function that sends a page to a pool in a thread of its own."""
+    """Return a function that sends a page to a pool in its own thread."""
     with ThreadPoolExecutor(16) as threads:
         yield lambda pool, text, **how: threads.submit(lambda: pool.extract([task(text)], **how)[0])
 
 
-def test_a_first_worker_that_somebody_kills_is_started_again(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One accident at the start does not leave a crawl without workers."""
+def test_a_first_worker_that_is_killed_is_started_again(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An accident at the start does not leave a crawl without workers."""
     wait, turns = process.Process.wait_until_ready, iter(range(2))
 
     def killed(worker: process.Process, seconds: float) -> None:
@@ -52,7 +52,7 @@ def test_a_first_worker_that_somebody_kills_is_started_again(pools: Pools, monke
 
 
 def test_there_are_no_more_than_are_needed(pools: Pools) -> None:
-    """None before the first page, one for pages that come one after the other, though four are allowed."""
+    """There is none before the first page, and one for consecutive pages, although four are allowed."""
     pool = pools(4)
     assert pool.pids == []
     workers = {worker_of(pool.extract([task("one")])[0]) for _ in range(20)}
@@ -60,7 +60,7 @@ def test_there_are_no_more_than_are_needed(pools: Pools) -> None:
 
 
 def test_another_one_starts_while_pages_wait(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One after the other, and never more than are allowed."""
+    """They start one by one, up to the maximum."""
     monkeypatch.setattr(module, "GROW_SECONDS", 0.1)
     counts: list[int] = []
     start = Pool._start
@@ -79,7 +79,7 @@ def test_another_one_starts_while_pages_wait(pools: Pools, begin: Begin, monkeyp
     assert len(found) == len(pool.pids) == 3
 
 
-def test_a_short_wait_is_no_reason_for_another_one(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_wait_starts_no_other_worker(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "GROW_SECONDS", 3_600)
     pool = pools(3)
     answers = [begin(pool, "one") for _ in range(16)]
@@ -102,7 +102,7 @@ def test_idle_ones_end_but_for_one(pools: Pools, begin: Begin, monkeypatch: pyte
 
 
 def test_a_slow_page_holds_up_no_other(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another worker stands in, the slow one goes behind all others, and the page is answered all the same."""
+    """A stand-in takes over, the slow worker gets a low priority, and the slow page is still answered."""
     monkeypatch.setattr(process, "ASIDE_SECONDS", 0.2)
     monkeypatch.setattr(process, "LOW_PRIORITY_SECONDS", 0.2)
     pool = pools(1)
@@ -120,7 +120,7 @@ def test_a_slow_page_holds_up_no_other(pools: Pools, begin: Begin, monkeypatch: 
 
 
 def test_stand_ins_are_bounded(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many pages are slow at once."""
+    """This holds for any number of slow pages."""
     monkeypatch.setattr(process, "ASIDE_SECONDS", 0.1)
     monkeypatch.setattr(module, "STAND_INS", 2)
     pool = pools(1)
@@ -136,7 +136,7 @@ def test_stand_ins_are_bounded(pools: Pools, begin: Begin, monkeypatch: pytest.M
 def test_a_page_that_is_suspected_holds_up_no_other(
     pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """It has a worker of its own from the beginning, though nobody knows yet whether it is slow."""
+    """It has its own worker from the start, even before it is known to be slow."""
     monkeypatch.setattr(process, "ASIDE_SECONDS", 3_600)
     pool = pools(1)
     pool.start()
@@ -167,7 +167,7 @@ def test_a_suspected_page_shares_a_worker_where_no_other_can_be_started(
 
 @pytest.mark.parametrize("trouble", ["DIE", "WAIT-FOR"])
 def test_a_worker_is_kept_ready_after_trouble(pools: Pools, begin: Begin, tmp_path: Path, trouble: str) -> None:
-    """Where one page stops a worker or is slow, the next one comes soon; nobody has to wait for a start."""
+    """Slow pages, and pages that stop workers, come in groups. So no page has to wait for a start."""
     flag = tmp_path / "flag"
     pool = pools(1, spare=True)
     answer = begin(pool, f"{trouble} {flag} ")
@@ -181,7 +181,7 @@ def test_a_worker_is_kept_ready_after_trouble(pools: Pools, begin: Begin, tmp_pa
 
 
 def test_closed_while_pages_wait_and_work(pools: Pools, begin: Begin) -> None:
-    """Nobody waits for an answer any more, and no process is left."""
+    """No caller waits any longer, and no process is left."""
     pool = pools(1)
     pool.start()
     (pid,) = pool.pids
@@ -212,7 +212,7 @@ def test_closed_while_a_worker_starts(
 
 
 def test_killed_while_it_is_idle_or_at_work(pools: Pools, begin: Begin) -> None:
-    """By somebody who does not care: at work, the batch is told; idle, nobody is."""
+    """If it is working, its batch gets an error. If it is idle, nothing is affected."""
     pool = pools(1)
     for _ in range(2):
         pid = worker_of(pool.extract([task("one")])[0])
@@ -230,7 +230,7 @@ def test_killed_while_it_is_idle_or_at_work(pools: Pools, begin: Begin) -> None:
 
 
 def test_a_further_worker_that_cannot_be_started(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever waits for it gets one of those that there are."""
+    """The page gets one of the existing workers."""
     monkeypatch.setattr(module, "GROW_SECONDS", 0.1)
     pool = pools(2)
     pool.start()
@@ -249,7 +249,7 @@ def test_a_further_worker_that_cannot_be_started(pools: Pools, begin: Begin, mon
 def test_a_further_worker_that_does_not_get_ready(
     pools: Pools, begin: Begin, fake: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same where it starts and then fails."""
+    """The result is the same if it starts and then fails."""
     monkeypatch.setattr(module, "GROW_SECONDS", 0.1)
     pool = pools(2)
     pool.start()
@@ -259,7 +259,7 @@ def test_a_further_worker_that_does_not_get_ready(
 
 
 def test_two_crawls_share_their_workers() -> None:
-    """Whatever their settings for pages are; each page has those of its own crawl."""
+    """The crawls can have other settings for pages, and each page has those of its own crawl."""
     one = own(batch_size=2)
     two = own(timeout=5, fallback=OWN.fallback, links="drop", content_types="title", max_blocks=7)
     pools = [shared_pool(one), shared_pool(two)]
@@ -284,7 +284,7 @@ def test_two_crawls_share_their_workers() -> None:
 
 @pytest.mark.parametrize("name", ["fallback", "worker_memory", "processes", "engine", "model", "threads"])
 def test_crawls_that_need_other_workers_have_others(name: str) -> None:
-    """What a worker has for good is part of what it is."""
+    """Options that are fixed for a worker identify it."""
     values: dict[str, Any] = {
         "fallback": "html",
         "worker_memory": 2_000,
@@ -305,7 +305,7 @@ def test_crawls_that_need_other_workers_have_others(name: str) -> None:
 
 
 def test_a_second_crawl_does_not_wait_for_the_pages_of_the_first(begin: Begin) -> None:
-    """Its start holds up the event loop of both; what the first one's pages do is no part of it."""
+    """Its start blocks the event loop of both crawls, so it must not depend on pages of the first."""
     one = shared_pool(OWN)
     waiting = [begin(one.pool, "SLOW") for _ in range(3)]
     assert comes_true(lambda: any(process._at_pages for process in one.pool._all))
@@ -326,7 +326,7 @@ def test_a_second_crawl_does_not_wait_for_the_pages_of_the_first(begin: Begin) -
     ],
 )
 def test_a_crawl_that_is_refused_leaves_nothing(options: dict[str, Any], kind: type[Exception], words: str) -> None:
-    """It can be tried again, and the shared pools do not remember it."""
+    """It can be retried, and the shared pools do not keep it."""
     for _ in range(2):
         with pytest.raises(kind, match=words):
             shared_pool(own(**options))
@@ -334,7 +334,7 @@ def test_a_crawl_that_is_refused_leaves_nothing(options: dict[str, Any], kind: t
 
 
 def test_functions_that_a_worker_cannot_find(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the main script, local ones, and those whose name leads to another one."""
+    """They are in the main script, local, or their name leads to another function."""
 
     def local(html: str, url: str) -> str:
         return ""
@@ -353,7 +353,7 @@ def test_functions_that_a_worker_cannot_find(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_function_that_a_worker_finds() -> None:
-    """As an object or by its name, it is the same."""
+    """The object and its name are equivalent."""
     from tests.workers import engines
 
     one, two = shared_pool(OWN), shared_pool(own(fallback=engines.fallback))
@@ -365,7 +365,7 @@ def test_a_function_that_a_worker_finds() -> None:
 
 
 def test_how_many_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One for each core that this process may use, but one; at least one."""
+    """The default is one less than the available cores, and at least one."""
     for cores, expected in ((1, 1), (2, 1), (3, 2), (32, 31)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, cores=cores: set(range(cores)), raising=False)
         assert processes(Config()) == expected
@@ -374,7 +374,7 @@ def test_how_many_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_a_suspended_crawl_missed_does_not_count(pools: Pools, begin: Begin) -> None:
-    """Nobody could take the answer: the time for which nothing ran here is added to the limit."""
+    """The limit is extended by the time in which this process could not receive an answer."""
     pool = pools(1)
     pool.start()
     (process,) = pool._all
@@ -387,7 +387,7 @@ def test_what_a_suspended_crawl_missed_does_not_count(pools: Pools, begin: Begin
 
 
 def test_many_threads_at_once(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each gets the answer to its own pages, in order, from workers that some of them kill."""
+    """Each thread gets the answers to its own pages in order, although some pages kill their worker."""
     monkeypatch.setattr(module, "GROW_SECONDS", 0.05)
     pool = pools(2)
     results: dict[int, Any] = {}

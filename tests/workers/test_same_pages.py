@@ -1,4 +1,4 @@
-"""Pages that hold every structure come out the same of a worker and of this process."""
+"""Pages with every structure have the same extractions in a worker and in this process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAMES = "title main_html markdown text content labels source fallback_reason err
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
-    """Return one that all pages go through."""
+    """A pool for all pages."""
     made = Pool(OWN, 1)
     yield made
     made.close()
@@ -44,7 +44,7 @@ def test_there_are_pages() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"metadata_field": "m", "links": "citations", "complex_tables": "linear"}])
 def test_all_that_comes_out_is_the_same(pool: Pool, options: dict[str, str]) -> None:
-    """Main-HTML, Markdown, text, content list, labels, metadata; also of pages that are nested deeply."""
+    """Main-HTML, Markdown, text, content list, labels and metadata are compared, also for deeply nested pages."""
     config = replace(OWN, **options)
     documents = [Document(page.read_bytes(), "http://example.com/") for page in PAGES]
     documents += [Document(text, "http://example.com/") for text in DEEP]

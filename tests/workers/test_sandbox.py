@@ -1,4 +1,4 @@
-"""An extractor in this process: what goes through a worker all the same, and that it comes out the same."""
+"""The sandbox of an extractor: which documents it processes, with the same results."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes a
 
 
 def pid_of(extractor: Extractor) -> int | None:
-    """Return the number of an extractor's worker."""
+    """Return the process ID of an extractor's worker."""
     sandbox = extractor._isolation
     assert isinstance(sandbox, Sandbox)
     return sandbox.pid
 
 
 def test_only_dangerous_pages_go_there(extractor: Make) -> None:
-    """The others do not even start it."""
+    """Other pages do not start the worker."""
     one = extractor()
     assert one.extract([SMALL])[0].text == "one\ntwo"
     assert pid_of(one) is None
@@ -67,7 +67,7 @@ def without_time(extraction: Extraction) -> dict[str, Any]:
 @pytest.mark.parametrize("fallback", ["trafilatura", "html"])
 @pytest.mark.parametrize("options", [{}, {"content_types": ("paragraph",), "links": "drop", "markdown": "html2text"}])
 def test_a_fallback_gives_the_same_there(extractor: Make, fallback: str, options: dict[str, Any]) -> None:
-    """And so does metadata."""
+    """The metadata is also the same."""
     html = f"<html lang=de><title>Tides</title>{ARTICLE}"
     found = []
     for sandbox in ("never", "always"):
@@ -81,7 +81,7 @@ def test_a_fallback_gives_the_same_there(extractor: Make, fallback: str, options
 
 @pytest.mark.parametrize("sandbox", ["auto", "always"])
 def test_a_callable_stays_here(extractor: Make, sandbox: str) -> None:
-    """It is the user's own code, and need not be importable anywhere else."""
+    """It is the user's own code, and need not be importable elsewhere."""
     seen = []
 
     def mine(html: str, url: str) -> str:
@@ -98,7 +98,7 @@ def test_a_callable_stays_here(extractor: Make, sandbox: str) -> None:
 
 @pytest.mark.parametrize("finds", [True, False])
 def test_a_callable_that_is_asked_for_want_of_quality(extractor: Make, finds: bool) -> None:
-    """It stays here; where it finds nothing, the worker's own answer comes back."""
+    """It runs in this process. If it finds nothing, the worker's own answer is kept."""
 
     def mine(html: str, url: str) -> str | None:
         return "<p>mine" if finds else None
@@ -138,7 +138,7 @@ def test_the_options_of_a_page_count_there(extractor: Make) -> None:
 
 
 def test_a_page_that_is_stuck(extractor: Make) -> None:
-    """Its fallback gets it in another worker; the next page has that one too."""
+    """Its fallback runs in another worker, which the next page also uses."""
     one = extractor(sandbox="always", timeout=2.0)
     bad, good = one.extract([f"{ARTICLE}<p>HANG", SMALL])
     assert (bad.fallback_reason, bad.source) == (FallbackReason.TIMEOUT, "fallback:trafilatura")
@@ -156,7 +156,7 @@ def test_a_page_that_ends_it(extractor: Make) -> None:
 
 
 def test_the_fallback_can_die_too(extractor: Make, fake: Callable[[str], None]) -> None:
-    """There is no third way: the page comes out empty and says why."""
+    """The extraction is empty and has the reason."""
     one = extractor()
     fake("ready(); asked(); os.kill(os.getpid(), signal.SIGKILL)")
     (bad,) = one.extract([DANGEROUS])
@@ -167,7 +167,7 @@ def test_the_fallback_can_die_too(extractor: Make, fake: Callable[[str], None]) 
 
 
 def test_killed_from_outside_between_two_pages(extractor: Make) -> None:
-    """Neither of them did it, and neither pays for it."""
+    """Neither page is affected."""
     one = extractor(sandbox="always")
     pid = pid_of(one)
     assert pid is not None
@@ -190,13 +190,13 @@ def test_always_cannot_do_without(code: str, error: str, extractor: Make, fake: 
 
 
 def test_always_cannot_have_an_engine_that_no_worker_has() -> None:
-    """An object of this process; one by its name is another thing."""
+    """A worker can only use an engine by its name, and not an object of this process."""
     with pytest.raises(ConfigError, match="name the engine in DRIPPER_ENGINE"):
         Extractor(Config(sandbox="always"), AllMain(None))
 
 
-def test_with_an_engine_of_ones_own_pages_are_read_here(extractor: Make) -> None:
-    """Their fallbacks are not, where they are dangerous."""
+def test_pages_of_an_engine_object_stay_in_this_process(extractor: Make) -> None:
+    """Their fallbacks run in the sandbox if they are dangerous."""
     one = Extractor(Config(timeout=SECONDS, max_blocks=1), AllMain(None))
     assert one.extract([SMALL])[0].fallback_reason is FallbackReason.OVERSIZE
     assert pid_of(one) is None
@@ -206,14 +206,14 @@ def test_with_an_engine_of_ones_own_pages_are_read_here(extractor: Make) -> None
 
 
 @pytest.mark.parametrize("trouble", ["no interpreter", "no file", "no model"])
-def test_auto_goes_on_without(
+def test_auto_continues_without_a_worker(
     trouble: str,
     extractor: Make,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     tmp_path: Path,
 ) -> None:
-    """With one warning, however many pages there are."""
+    """There is one warning for any number of pages."""
     options: dict[str, Any] = {"metadata_field": "metadata"}
     if trouble == "no model":
         options |= {"engine": "tests.workers.engines.LoadedOnce", "model": str(tmp_path / "flag")}
@@ -229,7 +229,7 @@ def test_auto_goes_on_without(
     assert words == ["The worker process for dangerous pages cannot be started"]
 
 
-def test_an_extractor_that_nobody_closes() -> None:
+def test_an_extractor_that_is_never_closed() -> None:
     """Its worker ends with it."""
     one = Extractor(Config(sandbox="always", engine="tests.workers.engines.AllMain"))
     pid = pid_of(one)
@@ -238,8 +238,8 @@ def test_an_extractor_that_nobody_closes() -> None:
     assert comes_true(lambda: gone(pid))
 
 
-def test_the_front_door_opens_all_the_same() -> None:
-    """The names of the package are there when they are asked for, and no others."""
+def test_the_package_imports_its_names_on_access() -> None:
+    """The names of the package are imported on access, and there are no others."""
     code = (
         "import scrapy_dripper as front\n"
         "from scrapy_dripper import *\n"
@@ -252,7 +252,7 @@ def test_the_front_door_opens_all_the_same() -> None:
 
 
 def test_what_the_worker_imports_needs_no_scrapy() -> None:
-    """Nor the runtime of the model, before there is one."""
+    """The model's runtime is not imported either until there is a model."""
     code = (
         "import sys, scrapy_dripper.child.server\n"
         "print(sorted({'scrapy', 'twisted', 'onnxruntime'} & set(sys.modules)))"

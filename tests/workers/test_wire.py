@@ -1,4 +1,4 @@
-"""Documents, configurations and extractions as plain data: the same on the other side, and nothing else."""
+"""Documents, configurations and extractions are sent as plain data, and are equal on the other side."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ANY = st.text(alphabet=st.characters(exclude_categories=()), max_size=8)
 
 
 def _no_pair(text: str) -> bool:
-    """JSON holds two halves of a character as the character."""
+    """JSON reads two halves of a surrogate pair as one character."""
     return not any("\ud800" <= a <= "\udbff" and "\udc00" <= b <= "\udfff" for a, b in pairwise(text))
 
 
@@ -111,7 +111,7 @@ EXTRACTIONS = st.builds(
 
 
 def other_side(extraction: Extraction) -> Extraction:
-    """Return what arrives, by way of JSON."""
+    """Return the values after serialisation as JSON."""
     values, parts = pack_extraction(extraction)
     assert len(parts) == PARTS
     return unpack_extraction(extraction.url, json.loads(json.dumps(values)), parts)
@@ -119,7 +119,7 @@ def other_side(extraction: Extraction) -> Extraction:
 
 @given(EXTRACTIONS)
 def test_any_extraction_arrives_as_it_was(extraction: Extraction) -> None:
-    """None or empty, with whatever characters, and of the same types."""
+    """Texts can be None or empty, with any characters, and types are kept."""
     found = other_side(extraction)
     assert found == extraction
     assert [type(value) for value in asdict(found).values()] == [type(value) for value in asdict(extraction).values()]
@@ -127,8 +127,8 @@ def test_any_extraction_arrives_as_it_was(extraction: Extraction) -> None:
 
 
 @given(ITEMS)
-def test_a_content_list_that_is_not_unpacked_yet_is_no_other(content: kinds.Items) -> None:
-    """However it is looked at first: compared, copied, pickled, taken apart."""
+def test_a_packed_content_list_behaves_like_any_other(content: kinds.Items) -> None:
+    """It behaves the same when it is first compared, copied, pickled or iterated."""
     extraction = Extraction("u", None, "", "", "", "all", content=content)
     values, parts = pack_extraction(extraction)
 
@@ -149,7 +149,7 @@ def test_a_content_list_that_is_not_unpacked_yet_is_no_other(content: kinds.Item
 
 @given(ITEMS)
 def test_the_field_of_a_content_list_needs_no_items(content: kinds.Items) -> None:
-    """What goes onto an item is what came, and each time anew: an item is the user's to change."""
+    """An item gets the received values, in a new list each time, because users may change it."""
     found = other_side(Extraction("u", None, "", "", "", "all", content=content))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(content_json, "from_json", None)
@@ -160,7 +160,7 @@ def test_the_field_of_a_content_list_needs_no_items(content: kinds.Items) -> Non
     assert VALUES["content_field"](found) == values
 
 
-def test_a_content_list_that_is_none_is_no_value_of_a_field() -> None:
+def test_an_invalid_content_list_is_not_a_field_value() -> None:
     values, parts = pack_extraction(Extraction("u", None, "", "", "", "all", content=()))
     parts[-7] = b'{"type": "rule"}'
     with pytest.raises(ValueError, match="expected a content list"):
@@ -168,7 +168,7 @@ def test_a_content_list_that_is_none_is_no_value_of_a_field() -> None:
 
 
 def test_an_extraction_stays_frozen() -> None:
-    """Its content list, too, for whoever has it."""
+    """So does its content list."""
     found = other_side(Extraction("u", None, "", "", "", "all", content=(kinds.Rule(),)))
     with pytest.raises((AttributeError, TypeError)):
         found.content = ()  # type: ignore[misc]
@@ -208,15 +208,15 @@ GOOD = Extraction("u", "t", "h", "m", "x", "all", labels=(True, False), probabil
         {"fallback_reason": "because"},
     ],
 )
-def test_what_is_no_extraction_is_found_where_it_is_made(wrong: dict[str, Any]) -> None:
-    """In the worker, by an exception that it makes a reason of; the crawl never has to kill the worker for it."""
+def test_invalid_extractions_are_detected_in_the_worker(wrong: dict[str, Any]) -> None:
+    """The worker detects it and reports a reason, so the crawl need not kill the worker."""
     extraction = replace(GOOD, **wrong)
     with pytest.raises((TypeError, ValueError, AttributeError)):
         pack_extraction(extraction)
 
 
 def broken() -> Iterator[tuple[dict[str, Any], list[bytes]]]:
-    """Return what an answer can look like that is none."""
+    """Return a damaged answer."""
     values, parts = pack_extraction(replace(GOOD, metadata=Metadata(), chunks=(), links=()))
     yield {**values, "reason": "because"}, parts
     yield {**values, "missing": []}, parts
@@ -247,8 +247,8 @@ def test_what_rules_took_comes_along(rules: dict[str, int] | None) -> None:
 
 
 @pytest.mark.parametrize("number", range(21))
-def test_answers_that_are_none(number: int) -> None:
-    """Each is an exception that the crawl knows, and none of them another trouble."""
+def test_invalid_answers(number: int) -> None:
+    """Each raises an exception that the crawl handles."""
     values, parts = list(broken())[number]
     with pytest.raises((TypeError, ValueError, KeyError, AttributeError)):
         unpack_extraction("u", values, parts)
@@ -287,7 +287,7 @@ TASKS = st.lists(
 
 @given(st.lists(OPTIONS, min_size=3, max_size=3), TASKS)
 def test_any_tasks_arrive_as_they_were(options: list[dict[str, Any]], rows: list[tuple[Any, ...]]) -> None:
-    """Pages of different settings together, as text and as bytes."""
+    """Pages with different settings, as text and as bytes, arrive together."""
     configs = [Config(**values) for values in options]
     tasks = [Task(document, configs[number], *rest) for document, number, *rest in rows]
     header, bodies = pack_tasks(tasks)
@@ -300,7 +300,7 @@ def test_any_tasks_arrive_as_they_were(options: list[dict[str, Any]], rows: list
 
 
 def test_only_the_rules_of_a_page_go_with_it() -> None:
-    """A crawl can have thousands, and they would be read anew for every batch."""
+    """A crawl can have thousands of rules, which workers would read again for every batch."""
     rules = {f"{i}.example.com": {"drop": [f".x{i}"]} for i in range(2_000)}
     config = Config(rules={**rules, "*": {"keep": "//main"}})
     tasks = [Task(Document("", url), config) for url in ("https://7.example.com/", "https://e.org/")]
@@ -316,19 +316,19 @@ def test_only_the_rules_of_a_page_go_with_it() -> None:
 
 
 def test_no_more_of_a_document_than_can_be_used() -> None:
-    """And one byte, by which the worker knows that there was more."""
+    """One more byte tells the worker that the document was longer."""
     config = Config(max_bytes=10)
     _, bodies = pack_tasks([Task(Document("x" * 100), config), Task(Document(b"x" * 100), config)])
     assert [len(body) for body in bodies] == [11, 0, 11, 0]
 
 
 def named(html: str, url: str) -> str:
-    """Find nothing."""
+    """A fallback that finds nothing."""
     return ""
 
 
 def test_a_callable_goes_by_its_name() -> None:
-    """If it has one."""
+    """It is sent as its dotted path if it has one."""
     assert pack_config(Config(fallback=named)) == {"fallback": f"{__name__}.named"}
     with pytest.raises(ConfigError, match="which worker processes cannot import: put the function into a module"):
         pack_config(Config(fallback=lambda html, url: ""))

@@ -1,4 +1,4 @@
-"""Every way in which a worker can end, or not start, and that nothing is left of it."""
+"""All ways in which a worker can end or fail to start. Nothing of it is left."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TIMEOUT, DEAD = FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR
 
 
 def check(pool: Pool, texts: list[str], reason: FallbackReason, words: str, at: int | None) -> None:
-    """A batch is not answered, it is said why and at which page, and nothing is left of the worker."""
+    """Check that a batch raises the right error for the right page, and that nothing is left of the worker."""
     (pid,) = pool.pids or [0]
     with pytest.raises(WorkerError, match=words) as told:
         pool.extract([task(text) for text in texts])
@@ -37,7 +37,7 @@ def check(pool: Pool, texts: list[str], reason: FallbackReason, words: str, at: 
 
 @pytest.mark.parametrize("text", ["HANG", "SLEEP"])
 def test_a_worker_that_is_stuck_is_killed(pools: Pools, text: str) -> None:
-    """Also where it holds the interpreter; the next page has another one."""
+    """This also works while it blocks the interpreter. The next page has another worker."""
     pool = pools()
     with pytest.raises(WorkerError, match=r"no answer within 1\.5 seconds; DRIPPER_TIMEOUT") as told:
         pool.extract([task("one"), task(text, limit=1.5)][1:])
@@ -46,7 +46,7 @@ def test_a_worker_that_is_stuck_is_killed(pools: Pools, text: str) -> None:
 
 
 def test_the_page_that_is_read_or_written_is_known(pools: Pools) -> None:
-    """Which one of a batch that is labelled it was is not."""
+    """While a batch is labelled, the page is unknown."""
     pool = pools()
     check(pool, ["one", "DIE", "two"], DEAD, "ended by SIGKILL", None)
     with pytest.raises(WorkerError) as told:
@@ -86,13 +86,13 @@ def test_a_worker_that_ends_or_answers_nonsense(ending: str, pools: Pools, fake:
 
 @pytest.mark.parametrize("line", ["SIGALRM", "SIGXCPU"])
 def test_its_own_limits_on_time(line: str, pools: Pools, fake: Callable[[str], None]) -> None:
-    """The second line, for a crawl that is dead itself; to one that was only suspended, the page has another try."""
+    """They are for a crawl that has died. If the crawl was only suspended, the page is retried."""
     fake(f"ready(); asked(); {STEP}; os.kill(os.getpid(), signal.{line})")
     check(pools(), ["one", "two"], DEAD, line, 1)
 
 
 def test_the_second_line_ends_a_worker_that_is_stuck() -> None:
-    """Though no code of Python's runs any more."""
+    """This works although no Python code can run."""
     code = (
         f"import sys; sys.path.append({str(Path(__file__).parents[2])!r})\n"
         "from scrapy_dripper.child.server import _second_line\n"
@@ -104,7 +104,7 @@ def test_the_second_line_ends_a_worker_that_is_stuck() -> None:
 
 
 def test_an_exception_of_the_engine_costs_no_worker(pools: Pools) -> None:
-    """The page falls back, in the same one."""
+    """The page falls back in the same worker."""
     pool = pools()
     one, bad, two = pool.extract([task("one"), task("RAISE"), task("two")])
     assert (bad.fallback_reason, bad.error) == (FallbackReason.ENGINE_ERROR, "ValueError: this page is not for me")
@@ -112,8 +112,8 @@ def test_an_exception_of_the_engine_costs_no_worker(pools: Pools) -> None:
     assert worker_of(one) == worker_of(two)
 
 
-def test_what_is_logged_in_a_worker_is_logged_here(pools: Pools, caplog: pytest.LogCaptureFixture) -> None:
-    """While the engine is loaded, too; and a record that cannot be formatted costs no page."""
+def test_logs_of_a_worker_are_forwarded(pools: Pools, caplog: pytest.LogCaptureFixture) -> None:
+    """This includes the loading of the engine. A record that cannot be formatted affects no page."""
     pool = pools(config=own(engine="tests.workers.engines.talkative"))
     with caplog.at_level(logging.INFO):
         (found,) = pool.extract([task("LOG")])
@@ -127,7 +127,7 @@ def test_what_is_logged_in_a_worker_is_logged_here(pools: Pools, caplog: pytest.
 
 
 def test_threads_of_the_users_may_log_at_any_time(pools: Pools) -> None:
-    """No word gets into the middle of an answer."""
+    """Log records never get into the middle of an answer."""
     pool = pools(config=own(engine="tests.workers.engines.Chatty"))
     (first,) = pool.extract([task("one")])
     for number in range(30):
@@ -146,7 +146,7 @@ def test_threads_of_the_users_may_log_at_any_time(pools: Pools) -> None:
     ],
 )
 def test_a_worker_that_does_not_start(code: str, words: str, pools: Pools, fake: Callable[[str], None]) -> None:
-    """It is said why, in its own last words if it has some; and nothing is left of it."""
+    """The error has the worker's last words if there are any, and nothing is left of it."""
     fake(code)
     pool = pools()
     for attempt in (pool.start, lambda: pool.extract([task("one")])):
@@ -173,7 +173,7 @@ def test_without_an_interpreter(executable: str, pools: Pools, monkeypatch: pyte
 
 @pytest.mark.parametrize("closed", [[0], [1], [2], [0, 1, 2]])
 def test_standard_streams_that_are_closed(closed: list[int]) -> None:
-    """As of a daemon: no pipe of the worker's may take their numbers, which mean something else to it."""
+    """A daemon has none. A pipe must not take their descriptors, which have another meaning for the worker."""
     code = f"""
 import os
 from tests.workers.children import OWN, task
@@ -198,7 +198,7 @@ os._exit(0)
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="subprocess of Python 3.10 leaves pipes open in this case")
 def test_a_system_without_descriptors() -> None:
-    """Wherever they run out, no worker starts, nobody is told anything else, and nothing is left."""
+    """Wherever they run out, no worker starts, the error says so, and nothing is left."""
     code = """
 import os, resource
 from tests.workers.children import OWN, task
@@ -221,7 +221,7 @@ print(refused)
 
 
 def test_a_current_folder_that_is_gone(pools: Pools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing can be imported from there; everything else can."""
+    """Nothing can be imported from it, but everything else can."""
     gone_soon = tmp_path / "gone"
     gone_soon.mkdir()
     monkeypatch.chdir(gone_soon)
@@ -231,7 +231,7 @@ def test_a_current_folder_that_is_gone(pools: Pools, tmp_path: Path, monkeypatch
 
 
 def run_script(code: str) -> str:
-    """Return what a program prints that finds what the tests find."""
+    """Return the output of a program with the import path of the tests."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=SECONDS
@@ -241,7 +241,7 @@ def run_script(code: str) -> str:
 
 
 def test_a_system_without_threads(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that nobody can look after is not used; there is one as soon as there is a thread again."""
+    """A worker that cannot be monitored is not used. A new one is started once there is a thread."""
     start, turns = threading.Thread.start, iter([True] * FIRST_STARTS)
 
     def refuse(thread: threading.Thread) -> None:
@@ -272,7 +272,7 @@ def test_a_system_without_threads(pools: Pools, monkeypatch: pytest.MonkeyPatch)
 def test_what_cannot_work_is_refused_at_the_start(
     options: dict[str, str], kind: type[Exception], words: str, pools: Pools
 ) -> None:
-    """With the words that the user would have read without workers; later it is a page without a worker."""
+    """The message is the same as without workers. Later, the page has no worker."""
     pool = pools(config=own(**options))
     with pytest.raises(kind, match=words):
         pool.start()
@@ -282,7 +282,7 @@ def test_what_cannot_work_is_refused_at_the_start(
 
 
 def test_an_engine_that_cannot_be_loaded_again(pools: Pools, tmp_path: Path) -> None:
-    """It could at first: pages of later workers fall back, and none of them waits or is lost."""
+    """It could be loaded at first. Pages of later workers fall back, and none waits or is lost."""
     flag = tmp_path / "loaded"
     pool = pools(config=own(engine="tests.workers.engines.LoadedOnce", model=str(flag)))
     pool.start()
@@ -295,8 +295,8 @@ def test_an_engine_that_cannot_be_loaded_again(pools: Pools, tmp_path: Path) -> 
     assert all((one.text or "").startswith("fallback of") for one in found)
 
 
-def test_it_comes_back(pools: Pools, tmp_path: Path) -> None:
-    """A worker without engine tries again after a while."""
+def test_a_worker_loads_its_engine_again(pools: Pools, tmp_path: Path) -> None:
+    """A worker without an engine retries after a while."""
     flag = tmp_path / "loaded"
     config = own(engine="tests.workers.engines.LoadedOnce", model=str(flag), fallback="tests.workers.engines.impatient")
     pool = pools(config=config)
@@ -309,7 +309,7 @@ def test_it_comes_back(pools: Pools, tmp_path: Path) -> None:
 
 
 def test_memory_is_limited(pools: Pools) -> None:
-    """More than it may have is an exception in the worker, which goes on."""
+    """Exceeding the limit raises an exception in the worker, which continues."""
     pool = pools(config=own(worker_memory=256))
     one, bad = pool.extract([task("one"), task("MEMORY")])
     assert (bad.fallback_reason, bad.error) == (FallbackReason.ENGINE_ERROR, "MemoryError: ")
@@ -317,7 +317,7 @@ def test_memory_is_limited(pools: Pools) -> None:
 
 
 def test_a_worker_that_keeps_much_memory_makes_room(pools: Pools) -> None:
-    """After its batch, for a new one."""
+    """It is replaced after its batch."""
     pool = pools(config=own(worker_memory=272))
     (first,) = pool.extract([task("one")])
     (second,) = pool.extract([task("KEEP")])
@@ -328,7 +328,7 @@ def test_a_worker_that_keeps_much_memory_makes_room(pools: Pools) -> None:
 
 
 def test_a_page_that_takes_more_memory_than_there_is(pools: Pools) -> None:
-    """It is oversize, and its fallback gets what it can take."""
+    """It is oversize, and the fallback gets as much as it can process."""
     config = Config(engine="tests.workers.engines.AllMain", worker_memory=256, max_nodes=10**9, max_attributes=10**9)
     page = "<p " + " ".join(f"a{i}" for i in range(100)) + ">x"
     pool = pools(config=config)
@@ -338,7 +338,7 @@ def test_a_page_that_takes_more_memory_than_there_is(pools: Pools) -> None:
 
 
 def test_nothing_is_left_of_it(pools: Pools) -> None:
-    """No process, no thread, no open file: not after closing, not after it was killed."""
+    """After closing or killing it, there is no process, thread or open file."""
 
     def files() -> int:
         return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
@@ -358,7 +358,7 @@ def test_nothing_is_left_of_it(pools: Pools) -> None:
     assert comes_true(lambda: threading.active_count() <= before[0] and files() <= before[1], 20)
 
 
-def test_a_pool_that_nobody_closes() -> None:
+def test_a_pool_that_is_never_closed() -> None:
     """Its workers end with it."""
     pool = Pool(OWN, 1)
     pool.start()
@@ -370,7 +370,7 @@ def test_a_pool_that_nobody_closes() -> None:
 def test_a_worker_that_does_not_end_is_ended(
     pools: Pools, fake: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A crawl does not wait for it longer than a few seconds when it closes."""
+    """A crawl that closes waits for a few seconds at most."""
     monkeypatch.setattr(process, "_END_SECONDS", 0.1)
     fake("ready(); wait()")
     pool = pools()
@@ -395,7 +395,7 @@ time.sleep(600)
 
 @pytest.mark.parametrize("what", ["task('one')", "task('HANG')", "rescue('THEN HANG')", "task('SLEEP')"])
 def test_no_orphan_stays_when_the_crawl_is_killed(what: str) -> None:
-    """Not even with kill -9, nor one that is stuck in a regular expression: five seconds later it is gone."""
+    """After kill -9, even a worker that is stuck in a regular expression ends within five seconds."""
     code = CRAWL.format(folder=str(Path(__file__).parents[2]), what=what)
     crawl = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert crawl.stdout is not None
@@ -411,13 +411,13 @@ def test_no_orphan_stays_when_the_crawl_is_killed(what: str) -> None:
 
 
 def computed(pid: int) -> float:
-    """Return the seconds for which a process has computed so far."""
+    """Return the CPU seconds of a process so far."""
     times = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return int(times[11]) / os.sysconf("SC_CLK_TCK")
 
 
 def test_ctrl_c_is_for_the_crawl_only(pools: Pools) -> None:
-    """A worker is in a process group of its own."""
+    """A worker has its own process group."""
     pool = pools()
     pool.start()
     (pid,) = pool.pids
@@ -427,7 +427,7 @@ def test_ctrl_c_is_for_the_crawl_only(pools: Pools) -> None:
 
 
 def test_a_worker_needs_no_scrapy(pools: Pools) -> None:
-    """Neither what it imports nor what the crawl's process has imported gets there."""
+    """It does not import Scrapy, and the crawl's own imports do not reach it."""
     import scrapy
 
     assert scrapy.__name__ in sys.modules
@@ -448,7 +448,7 @@ def test_a_worker_needs_no_scrapy(pools: Pools) -> None:
 def test_secrets_are_for_the_users_own_code_only(
     options: dict[str, str], knows: bool, pools: Pools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a page alone decides what happens, the environment has no keys in it."""
+    """If only pages determine what runs, the environment has no keys."""
     for name in ("SOME_API_KEY", "NVIDIA_API_KEY"):
         monkeypatch.setenv(name, "secret")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
@@ -497,15 +497,15 @@ process.start()
     [
         ("'html'", ["crawled"], ""),
         ("mine", [], "which worker processes cannot import: put the function into a module"),
-        ("'script.mine'", [], "leads to the script that crawls"),
-        ("'other.mine'", [], "leads to the script that crawls"),
+        ("'script.mine'", [], "names something in the script that crawls"),
+        ("'other.mine'", [], "names something in the script that crawls"),
     ],
     ids=["ours", "function", "path", "by a detour"],
 )
 def test_a_script_without_a_main_guard_does_not_crawl_twice(
     fallback: str, log: list[str], words: str, tmp_path: Path
 ) -> None:
-    """No worker runs it again; where something that a worker needs is in it, that is said and nothing is fetched."""
+    """No worker runs it again. If a worker needs something in it, there is an error and no download."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(fallback=fallback), encoding="utf-8")
     (tmp_path / "other.py").write_text("from script import mine", encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Extract tables of HTML with other engines than datatrove.
+"""Extract tables of HTML with other frameworks than datatrove.
 
-:mod:`~scrapy_dripper.corpus.adapters.arrow` has what Ray Data and Spark call, and
-:mod:`~scrapy_dripper.corpus.adapters.curator` the stages for NeMo Curator. The engines themselves are not part of the
-extra ``[corpus]``.
+:mod:`~scrapy_dripper.corpus.adapters.arrow` has the functions for Ray Data and Spark, and
+:mod:`~scrapy_dripper.corpus.adapters.curator` the stages for NeMo Curator. The frameworks themselves are not part of
+the extra ``[corpus]``.
 """

@@ -1,8 +1,8 @@
 """Extract Arrow tables, for Ray Data (``map_batches``) and Spark (``mapInArrow``).
 
-Both hand over batches of rows, which are read-only, and take new ones. A column holds the HTML, as text or bytes, and
-another one may hold the URL. All columns are kept, and those of :data:`COLUMNS` are added or replaced. Each row gives
-exactly one row.
+Both pass read-only batches of rows and expect new ones. A column holds the HTML, as text or bytes, and another one may
+hold the URL. All columns are kept, and those of :data:`COLUMNS` are added or replaced. Each input row gives exactly one
+output row.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ COLUMNS = {
     "reason": pa.string(),
     "error": pa.string(),
 }
-"""What is added, with its types. ``reason`` and ``error`` say why the model did not decide."""
+"""The added columns and their types. ``reason`` and ``error`` say why the model did not decide."""
 SPARK_COLUMNS = (
     "markdown string, title string, page_type string, quality float, source string, reason string, error string"
 )
-"""The same for the schema that Spark wants."""
+"""The same columns as a schema for Spark."""
 
 
 class RayExtractor:
-    """What an actor of Ray Data calls for each batch, with ``batch_format="pyarrow"``."""
+    """The callable class for Ray Data's ``map_batches``, with ``batch_format="pyarrow"``."""
 
     def __init__(self, config: Config | None = None, html: str = "html", url: str | None = "url") -> None:
         """Load the model. ``html`` and ``url`` name columns. Raise the same errors as the extractor."""
@@ -55,11 +55,12 @@ def spark_extractor(
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function for ``mapInArrow``. ``html`` and ``url`` name columns.
 
-    Spark takes columns by their places: its schema has to name those of the frame, and then :data:`SPARK_COLUMNS`.
+    Spark matches columns by position, so its schema must have the columns of the frame, followed by
+    :data:`SPARK_COLUMNS`.
 
-    The model is loaded once for each Python worker, which Spark uses again for other tasks. Spark's strings have
-    offsets of 32 bits, so a batch has to have less than 2 GiB of text: ``spark.sql.execution.arrow.maxRecordsPerBatch``
-    is 10,000 by default, and 256 is enough.
+    The model is loaded once for each Python worker, which Spark reuses for other tasks. Spark's strings have 32-bit
+    offsets, so a batch must have less than 2 GiB of text: ``spark.sql.execution.arrow.maxRecordsPerBatch`` is 10,000 by
+    default, and 256 is enough.
     """
     options = config or Config()
 

@@ -17,9 +17,9 @@ from scrapy_dripper.extractor import Extractor
 class CuratorExtractor(DocumentExtractor):  # type: ignore[misc]
     """Extract the records of a ``DocumentDownloadExtractStage``, one at a time.
 
-    ``content`` is the HTML, as bytes or text, and ``url`` its address. All other values of a record are kept. Unlike
-    Curator's own extractor, it keeps pages in all languages, also those without a list of stop words, and the text is
-    one piece, not paragraphs that are joined by blank lines. Nothing is dropped: a page without content has no text.
+    ``content`` is the HTML, as bytes or text, and ``url`` its URL. All other values of a record are kept. Unlike
+    Curator's own extractor, it keeps pages in all languages, even those without a list of stop words, and does not
+    split the text into paragraphs joined by blank lines. No page is dropped: a page without content has no text.
     """
 
     def __init__(self, config: Config | None = None, html: str = "content", url: str = "url") -> None:
@@ -40,11 +40,11 @@ class CuratorExtractor(DocumentExtractor):  # type: ignore[misc]
         return kept | {"text": row.pop("markdown"), **row}
 
     def input_columns(self) -> list[str]:
-        """Return what a record must have."""
+        """Return the keys that a record must have."""
         return [self._url, self._html]
 
     def output_columns(self) -> list[str]:
-        """Return what a record has for certain."""
+        """Return the keys that every returned record has."""
         return [self._url, "text", *(name for name in COLUMNS if name != "markdown")]
 
 
@@ -57,18 +57,18 @@ class CuratorStage(ProcessingStage[DocumentBatch, DocumentBatch]):  # type: igno
 
     name = "scrapy_dripper"
     resources = Resources(cpus=1.0)
-    batch_size = 1  # A task is a batch of documents already.
+    batch_size = 1  # a task is already a batch of documents
 
     def __init__(self, config: Config | None = None, html: str = "html", url: str = "url") -> None:
         self._config, self._html, self._url = config or Config(), html, url
         self._extract: RayExtractor | None = None
 
     def inputs(self) -> tuple[list[str], list[str]]:
-        """Return what a task must have. Columns cannot be named, because Curator only finds those of pandas."""
+        """Return the attributes that a task must have. Columns are not listed, because Curator only checks pandas."""
         return ["data"], []
 
     def outputs(self) -> tuple[list[str], list[str]]:
-        """Return what a task has then."""
+        """Return the attributes that a returned task has."""
         return ["data"], list(COLUMNS)
 
     def setup(self, worker_metadata: Any = None) -> None:  # noqa: ARG002
@@ -76,7 +76,7 @@ class CuratorStage(ProcessingStage[DocumentBatch, DocumentBatch]):  # type: igno
         self._extract = RayExtractor(self._config, self._html, self._url)
 
     def process(self, task: DocumentBatch) -> DocumentBatch:
-        """Return the batch with the columns of the extraction, as many rows as before."""
+        """Return the batch with the columns of the extraction. The number of rows does not change."""
         if self._extract is None:
             self.setup()
         assert self._extract is not None

@@ -1,1 +1,1 @@
-"""Label blocks with an encoder: one pass over a page classifies the token behind each block."""
+"""Label blocks with an encoder, which classifies the token after each block in one pass over a page."""

@@ -1,4 +1,4 @@
-"""The blocks of a page as an encoder reads them: as many as fit into a pass, a separator behind each."""
+"""Arrange the blocks of a page in passes of an encoder, with a separator after each block."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Chunk:
     ids: Ids
     """The tokens, of shape (S,)."""
     rows: Ids
-    """Where the separators are, of shape (blocks,)."""
+    """Positions of the separators, of shape (blocks,)."""
 
 
 def chunks(blocks: Sequence[Sequence[int]], prepared: Encoder, most: int) -> list[Chunk]:
-    """Return the passes over a page of which the tokens of each block are given, each of at most ``most`` tokens.
+    """Return the passes over a page, each of at most ``most`` tokens, given the tokens of each block.
 
-    A pass takes as many blocks as fit, and of a block that is too long by itself the beginning. Models are trained so:
-    what is in another pass is not seen.
+    A pass holds as many blocks as fit. A block that is too long by itself is cut off. Models are trained in the same
+    way: they do not see the blocks of other passes.
     """
     room = most - len(prepared.before) - len(prepared.after)
     found: list[list[list[int]]] = []

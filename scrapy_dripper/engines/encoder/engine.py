@@ -1,4 +1,4 @@
-"""An encoder as an engine: pages to labels, each block classified by the token behind it."""
+"""The engine ``encoder``, which classifies each block by the token after it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.simplify import simplify
 
 Run = Callable[[Sequence[Chunk]], list["Floats | EngineError"]]
-"""Return the logits [blocks, 2] of other and main of each pass, or why there are none, in order."""
+"""Returns the logits [blocks, 2] of other and main, or the error, of each pass, in order."""
 
 
 class EncoderEngine:
-    """Label blocks by an encoder, in a pass over as many of them as fit into its context."""
+    """Label blocks with an encoder, in passes over as many blocks as fit into its context."""
 
     name = "encoder"
     limits = Limits()
 
     def __init__(self, prepared: Encoder, run: Run, config: Config, close: Callable[[], None] = lambda: None) -> None:
-        """``run`` is the model's: it may be in another process. ``close`` is called at the end."""
+        """``run`` runs passes of the model, which may be in another process. ``close`` is called at the end."""
         self.profile = prepared.profile
         self._prepared, self._run, self._close = prepared, run, close
         self._tokenizer = prepared.tokenizer()
@@ -35,7 +35,7 @@ class EncoderEngine:
 
     @classmethod
     def load(cls, config: Config) -> EncoderEngine:
-        """Return the engine that a configuration asks for. Raise ModelError, saying what to do, if it cannot work."""
+        """Return the configured engine. Raise ModelError if it cannot work."""
         model = load_model(config)
         return cls(model.prepared, model.run, config, model.close)
 
@@ -47,7 +47,7 @@ class EncoderEngine:
         return [_labels(own, [next(answers) for _ in own]) for own in divided]
 
     def close(self) -> None:
-        """Let go of the model; closing twice is no error."""
+        """Release the model. Further calls have no effect."""
         self._close()
 
     def _chunks(self, page: Page) -> list[Chunk]:
@@ -59,13 +59,13 @@ class EncoderEngine:
 
 
 def load_model(config: Config) -> EncoderModel:
-    """Return the model of a configuration. Raise ModelError, saying what to do, if it does not run as asked."""
+    """Return the configured model. Raise ModelError if it does not run as configured."""
     prepared = load_encoder(model_folder(config))
     return EncoderModel(prepared, device=config.device, threads=config.threads, most=most_tokens(prepared, config))
 
 
 def model_folder(config: Config) -> str:
-    """Return where the model of a configuration is. Raise ModelError if it names none."""
+    """Return the folder of the configured model. Raise ModelError if there is none."""
     if config.model is None:
         raise ModelError(
             "No encoder comes with the package: set DRIPPER_MODEL to a folder made with 'scrapy-dripper export'"
@@ -74,7 +74,7 @@ def model_folder(config: Config) -> str:
 
 
 def most_tokens(prepared: Encoder, config: Config) -> int:
-    """Return how many tokens a pass has at most."""
+    """Return the maximum number of tokens of a pass."""
     return min(prepared.context, config.max_tokens or prepared.context)
 
 

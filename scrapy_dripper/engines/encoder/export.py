@@ -1,7 +1,7 @@
-"""The way from an encoder's checkpoint to a prepared folder. Needs the extra [export]; a crawl never imports it.
+"""Export an encoder's checkpoint to a prepared folder. Requires the extra [export]. Crawls never import it.
 
-The checkpoint classifies tokens into two classes. It was trained on the blocks of a page with a separator behind each,
-as those of pulpie were (https://github.com/feyninc/pulpie), and its answer for a block is the class of the separator.
+The checkpoint classifies tokens into two classes. It was trained on the blocks of a page with a separator after each,
+like those of pulpie (https://github.com/feyninc/pulpie). Its answer for a block is the class of the separator.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from scrapy_dripper.page.simplify import FOOT
 
 Say = Callable[[str], None]
 SUFFIX = "ForTokenClassification"
-"""How the architectures of such checkpoints end."""
+"""End of the architecture names of such checkpoints."""
 SEPARATOR = "<|sep|>"
 TRUNCATE_CHARS = 500
-"""Where the published encoders' simplification cuts a block."""
+"""Length at which the simplification for the published encoders cuts the text of a block."""
 LONGEST_CONTEXT = 8_192
-"""Tokens of a pass that the published encoders were trained with."""
+"""Maximum number of tokens of a pass with which the published encoders were trained."""
 _RUNTIME = "1.20"  # opset 18 in the version of ONNX files that torch writes
 _OPSET = 18
 _INLINE = 50_000_000  # parameters above which the weights are a file of their own
@@ -66,7 +66,7 @@ def is_encoder(model: str) -> bool:
 
 
 def is_prepared(folder: Path) -> bool:
-    """Return True if a folder is a prepared encoder, whole or not."""
+    """Return True if a folder is a prepared encoder, even if it is damaged."""
     try:
         return bool(files.read_json(folder, MANIFEST, "")["format"] == FORMAT)
     except (ModelError, KeyError, TypeError):
@@ -74,9 +74,9 @@ def is_prepared(folder: Path) -> bool:
 
 
 def export(request: Request, say: Say) -> Encoder:
-    """Write a prepared folder and return it; it is there whole and compared, or not at all.
+    """Write a prepared folder and return it. The folder is either complete and checked, or not written at all.
 
-    Raise :exc:`ExportError`, saying what to do, if it cannot be made.
+    Raise :exc:`ExportError` if that fails.
     """
     check_exporter(GENAI)
     device = request.device or ("cuda" if cuda_works() else "cpu")
@@ -101,7 +101,7 @@ def export(request: Request, say: Say) -> Encoder:
 
 
 def check(folder: Path, say: Say, device: str = "auto") -> None:
-    """Check a prepared encoder: its files, and its graph against the logits that the export noted."""
+    """Check a prepared encoder: its files, and its graph against the logits that the export stored."""
     prepared = load_encoder(folder)
     say(f"{folder}: {prepared.name}, {prepared.dtype} for {prepared.device}; files and manifest are right")
     try:
@@ -122,7 +122,7 @@ def _fetched(model: str, say: Say) -> Path:
     say(f"{model}: getting what is not here yet")
     try:
         return Path(snapshot_download(model, allow_patterns=list(HUB_FILES)))
-    except Exception as error:  # many kinds, of several libraries
+    except Exception as error:  # several libraries raise many types
         raise ExportError(f"cannot get {model} from the hub ({error}): name a folder with the checkpoint") from None
 
 
@@ -138,7 +138,7 @@ def _write(part: Path, request: Request, folder: Path, say: Say) -> Encoder:
             folder, local_files_only=True, trust_remote_code=False, dtype=torch.float32
         ).eval()
         marks = PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
-    except Exception as error:  # of transformers, safetensors or torch
+    except Exception as error:  # raised by transformers, safetensors or torch
         raise ExportError(f"PyTorch cannot load {folder} ({error}): restore the checkpoint") from None
     config = model.config
     separator = Tokenizer.from_file(str(folder / TOKENIZER)).token_to_id(SEPARATOR)
@@ -194,7 +194,7 @@ def _write(part: Path, request: Request, folder: Path, say: Say) -> Encoder:
 
 
 def _checks(model: Any, prepared: Encoder) -> list[Check]:
-    """Return what the checkpoint makes of a few pages; other comes before main."""
+    """Return the checkpoint's logits for a few pages, with other before main."""
     import torch
 
     tokenizer, found = prepared.tokenizer(), []
@@ -209,7 +209,7 @@ def _checks(model: Any, prepared: Encoder) -> list[Check]:
 
 
 def _save(model: Any, folder: Path, prepared: Encoder, check: Check, outside: bool) -> None:
-    """Write the graph: tokens and the places of separators in, logits out."""
+    """Write the graph, which takes tokens and the positions of separators, and returns logits."""
     import torch
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
@@ -221,7 +221,7 @@ def _save(model: Any, folder: Path, prepared: Encoder, check: Check, outside: bo
         def forward(self, input_ids: Any, rows: Any) -> Any:
             return self.model(input_ids=input_ids).logits[0, rows].float()
 
-    logging.getLogger("torch").setLevel(logging.ERROR)  # it warns of packages that no encoder needs
+    logging.getLogger("torch").setLevel(logging.ERROR)  # it warns about packages that encoders do not need
     dynamic = torch.export.Dim.DYNAMIC
     model.to(getattr(torch, prepared.dtype))
     program = torch.onnx.export(
@@ -239,7 +239,7 @@ def _save(model: Any, folder: Path, prepared: Encoder, check: Check, outside: bo
 
 
 def _compare(prepared: Encoder, checks: Sequence[Check], device: str) -> Comparison:
-    """Run a graph on the pages of checks. Raise ModelError if it does not run at all."""
+    """Run a graph on the pages of checks. Raise ModelError if it cannot run."""
     model = EncoderModel(prepared, device=device, most=max((len(one.ids) for one in checks), default=None))
     passes = [Chunk(np.array(one.ids, dtype=np.int64), np.array(one.rows, dtype=np.int64)) for one in checks]
     answers = model.run(passes)

@@ -1,4 +1,4 @@
-"""The encoder itself: passes over tokens to the logits of both classes, and what happens when they fail."""
+"""Run the encoder: passes over tokens give the logits of both classes. Passes that fail are handled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 Floats = npt.NDArray[np.float32]
 SCORES = 6
-"""Score matrices [heads, S, S] that a pass holds at a time, and a little; 5.3 were measured."""
+"""Number of score matrices [heads, S, S] that a pass holds at a time, with a margin: 5.3 were measured."""
 
 
 class EncoderModel:
@@ -28,7 +28,7 @@ class EncoderModel:
     def __init__(self, prepared: Encoder, *, device: str = "auto", threads: int = 1, most: int | None = None) -> None:
         """Open a prepared encoder for passes of at most ``most`` tokens, by default its context.
 
-        Raise :exc:`ModelError`, saying what to do, if it does not run as asked.
+        Raise :exc:`ModelError` if it does not run as configured.
         """
         self.prepared = prepared
         self._device, self._threads = device, threads
@@ -48,19 +48,19 @@ class EncoderModel:
             ) from None
 
     def run(self, passes: Sequence[Chunk]) -> list[Floats | EngineError]:
-        """Return the logits [blocks, 2] of other and main of each pass, or why there are none, in order."""
+        """Return the logits [blocks, 2] of other and main, or the error, of each pass, in order."""
         return [self._thread(self._run, one) for one in passes]
 
     def smoke(self) -> None:
-        """Label two blocks. Raise what goes wrong."""
+        """Label two blocks. Raise any exception if that fails."""
         (one,) = chunks([[self.prepared.separator]] * 2, self.prepared, self.prepared.context)
         self._pass(one)
 
     def release(self) -> None:
-        """Keep what there is: nothing but the weights lives longer than a pass."""
+        """Do nothing, because only the weights are kept between passes."""
 
     def reload(self) -> None:
-        """Load the model, after letting go of the one that there is. Raise ModelError."""
+        """Release the model and load it again. Raise ModelError if that fails."""
         vars(self).pop("_session", None)
         self._session = open_graph(self.prepared, self._device, self._threads, "The encoder")
         inputs = {one.name for one in self._session.get_inputs()}
@@ -70,20 +70,20 @@ class EncoderModel:
             )
 
     def close(self) -> None:
-        """Let go of the session and its memory; closing twice is no error."""
+        """Release the session and its memory. Further calls have no effect."""
         self._thread.close()
         vars(self).pop("_session", None)
 
     def _run(self, one: Chunk) -> Floats | EngineError:
-        """Run a pass, and once more if it fails: another program may have had the memory for a moment."""
+        """Run a pass. Retry it once if it fails, because another program may have used the memory for a moment."""
         if not self.loss.is_over(self):
             return EngineLostError(self.loss.why)
         try:
             try:
                 logits = self._pass(one)
-            except PrecisionError as error:  # another try would give the same
+            except PrecisionError as error:  # a retry would give the same result
                 return error
-            except Exception:  # onnxruntime raises types of its own
+            except Exception:  # onnxruntime has its own exception types
                 logger.debug("a pass failed, and is tried again", exc_info=True)
                 logits = self._pass(one)
         except Exception as error:
@@ -100,7 +100,7 @@ class EncoderModel:
         return found
 
     def _check_room(self, tokens: int) -> None:
-        """Raise ModelError if the longest pass does not fit into memory: later, it would fail on long pages."""
+        """Raise ModelError if the longest pass does not fit into memory, because long pages would fail later."""
         square = SCORES * self.prepared.heads * self.prepared.number_bytes
         room = int((usable_memory(self.prepared.device) / square) ** 0.5)
         least = len(chunks([[0]], self.prepared, self.prepared.context)[0].ids)

@@ -33,29 +33,29 @@ _MOST = {"heads": 10_000, "context": 10_000_000, "vocab_size": 10_000_000}
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """What the manifest of a prepared folder says, and where the folder is."""
+    """The content of a prepared folder's manifest, and the folder."""
 
     name: str
     architecture: str
     dtype: str
     device: str
-    """What the graph was made for: ``cuda`` or ``cpu``."""
+    """The device that the graph was exported for: ``cuda`` or ``cpu``."""
     heads: int
     vocab_size: int
     runtime: str
-    """The oldest onnxruntime that has what the graph is made of, as ``1.20``."""
+    """The oldest version of onnxruntime that supports all operators of the graph, such as ``1.20``."""
     context: int
-    """Tokens of a pass, at most."""
+    """Maximum number of tokens of a pass."""
     profile: str
     truncate_chars: int | None
     before: list[int]
-    """Tokens in front of the blocks of a pass."""
+    """Tokens before the blocks of a pass."""
     separator: int
-    """Token behind each block, which is the one that is classified."""
+    """The token after each block, which is classified."""
     after: list[int]
-    """Tokens behind all of them."""
+    """Tokens after the blocks of a pass."""
     foot: str
-    """Text behind the last block of a page."""
+    """Text after the last block of a page."""
     main: int
     """Which of the two classes is main: 0 or 1."""
     files: Mapping[str, str]
@@ -75,7 +75,7 @@ class Encoder:
         return 4 if self.dtype == "float32" else 2
 
     def tokenizer(self) -> Tokenizer:
-        """Return the model's tokenizer. It neither cuts nor pads, whatever it did in training."""
+        """Return the model's tokenizer, without the truncation and padding of its training."""
         tokenizer = Tokenizer.from_file(str(self.folder / TOKENIZER))
         tokenizer.no_truncation()
         tokenizer.no_padding()
@@ -83,7 +83,7 @@ class Encoder:
 
 
 def load_encoder(folder: str | Path) -> Encoder:
-    """Return what a prepared folder holds, after checking that it is whole. Raise :exc:`ModelError` if not."""
+    """Read a prepared folder, and check its files. Raise :exc:`ModelError` if it cannot be used."""
     folder = Path(folder)
     prepared = read_encoder(folder)
     for name in (GRAPH, TOKENIZER):
@@ -99,7 +99,7 @@ def load_encoder(folder: str | Path) -> Encoder:
 
 
 def read_encoder(folder: str | Path) -> Encoder:
-    """Return what the manifest of a prepared folder says; the files beside it are not looked at. Raise ModelError."""
+    """Read the manifest of a prepared folder without checking its files. Raise ModelError if it cannot be used."""
     folder = Path(folder)
     path = folder / MANIFEST
     if not path.is_file():
@@ -124,7 +124,7 @@ def read_encoder(folder: str | Path) -> Encoder:
 
 
 def _problem(prepared: Encoder) -> str | None:
-    """Return what is wrong with the values of a manifest, None if they can be used."""
+    """Return a description of the first invalid value of a manifest, or None if all are valid."""
     for name, allowed in _ONE_OF.items():
         value = getattr(prepared, name)
         if isinstance(value, bool) or value not in allowed:

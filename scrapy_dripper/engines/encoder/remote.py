@@ -1,4 +1,4 @@
-"""The encoder in two processes: workers read pages, one process has the model."""
+"""The encoder in several processes: workers read pages, and one process has the model."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from scrapy_dripper.engines.remote import Ask, Say, asked, packed_error, unpacke
 
 
 def load_remote(config: Config, ask: Ask) -> EncoderEngine:
-    """Return the engine of a worker, which asks another process to run the passes. Raise ModelError."""
-    # The model's process has looked at the files.
+    """Return the engine of a worker, which lets another process run the passes. Raise ModelError if that fails."""
+    # The model's process checks the files.
     return EncoderEngine(read_encoder(model_folder(config)), partial(_run, ask), config)
 
 
 class ModelServer:
-    """The model's process: tokens in, logits out."""
+    """The server in the model's process: tokens in, logits out."""
 
     def __init__(self, config: Config, say: Say) -> None:
         self._config, self._say = config, say
@@ -32,7 +32,7 @@ class ModelServer:
         self._model: EncoderModel | None = None
 
     def load(self) -> None:
-        """Load the model. Raise ModelError, saying what to do, if it does not run as asked."""
+        """Load the model. Raise ModelError if it does not run as configured."""
         self._model = load_model(self._config)
 
     def answer(self, header: dict[str, Any], parts: list[bytes]) -> None:  # noqa: ARG002 (all is in the parts)

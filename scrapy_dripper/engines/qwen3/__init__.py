@@ -1,1 +1,1 @@
-"""The engine that asks a Qwen3 model, exported to ONNX, under a grammar that lets it answer nothing but labels."""
+"""The engine that labels blocks with a Qwen3 model, exported to ONNX. A grammar restricts its answers to labels."""

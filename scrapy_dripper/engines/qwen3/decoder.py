@@ -1,4 +1,4 @@
-"""The model itself: prompts to labels, in passes that fit the device, and what happens when they fail."""
+"""Run the model: turn prompts into labels, in passes that fit the device, and handle passes that fail."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from scrapy_dripper.engines.session import is_no_memory, no_room
 logger = logging.getLogger(__name__)
 
 FULL_PASS = {"cuda": 1024, "cpu": 32}
-"""Tokens under which a pass is hardly faster: launching its kernels, or reading the weights, takes as long."""
+"""Number of tokens below which a pass is hardly faster, because launching kernels or reading weights dominates."""
 MOST_TOGETHER = 16_384
-"""Tokens in a pass over several pages; longer passes are no faster and take more memory."""
+"""Maximum number of tokens in a pass over several pages. Longer passes are no faster and take more memory."""
 
 
 class Decoder:
-    """Labels the blocks of prompts. Needs neither pages nor the tagger, and so can be in a process of its own."""
+    """Labels the blocks of prompts. It needs neither pages nor the tagger, so it can run in a separate process."""
 
     def __init__(
         self, prepared: Prepared, *, device: str = "auto", threads: int = 1, sdpa_kernel: int | None = None
     ) -> None:
-        """Open a prepared model. Raise :exc:`ModelError`, saying what to do, if it does not run as asked.
+        """Open a prepared model. Raise :exc:`ModelError` if it does not run as configured.
 
-        ``sdpa_kernel`` says which attention kernels a GPU may run.
+        ``sdpa_kernel`` selects the attention kernels that a GPU may run.
         """
         self.prepared = prepared
         tokenizer = prepared.tokenizer()
@@ -47,7 +47,7 @@ class Decoder:
         fitting = tokens_that_fit(prepared)
         self._together = min(fitting // 4, MOST_TOGETHER)
         self.limit = min(prepared.context, fitting)
-        """Tokens of a prompt and its answer together, at most."""
+        """Maximum number of tokens of a prompt together with its answer."""
         self.passes = open_passes(session, prepared, self.prompt.shared, self.limit)
         self._thread = OneThread()
         self.loss = Loss()
@@ -63,11 +63,11 @@ class Decoder:
 
     @property
     def is_lost(self) -> bool:
-        """True if the model does not run any more, and prompts get :exc:`EngineLostError`."""
+        """True if the model no longer runs, so that prompts get :exc:`EngineLostError`."""
         return bool(self.loss.why)
 
     def decode(self, tasks: Sequence[Task]) -> list[Decoded | EngineError]:
-        """Return the labels of each task, or why there are none, in order."""
+        """Return the labels or the error of each task, in order."""
         answers: dict[int, Decoded | EngineError] = {}
         prefix = len(self.prompt.shared)
         for shares in (True, False):
@@ -81,30 +81,30 @@ class Decoder:
         return [answers[i] for i in range(len(tasks))]
 
     def release(self) -> None:
-        """Give back all keys and values."""
+        """Release all keys and values."""
         self.passes.release()
 
     def reload(self) -> None:
-        """Load the model again. Raise what goes wrong."""
+        """Load the model again. Raise any exception if that fails."""
         self.passes.reopen(self._open)
 
     def close(self) -> bool:
-        """Let go of the session and its memory; return False if that has been done before."""
+        """Release the session and its memory. Return False if that has been done before."""
         if vars(self).pop("passes", None) is None:
             return False
         self._thread.close()
         return True
 
     def _decode(self, tasks: Sequence[Task], shares: bool) -> list[Decoded | EngineError]:
-        """Decode tasks together; where that fails, for want of memory mostly, in halves, and a single one once more."""
+        """Decode tasks together. If that fails, mostly for lack of memory, halve them, and retry a single one once."""
         if not self.loss.is_over(self):
             return [EngineLostError(self.loss.why)] * len(tasks)
         try:
             return [*self._passes_over(tasks, shares)]
         except NotFiniteError as error:
-            if len(tasks) == 1:  # another try would give the same
+            if len(tasks) == 1:  # a retry would give the same result
                 return [PrecisionError(self._explained(error))]
-        except Exception:  # onnxruntime raises types of its own, and none that says that there is no memory
+        except Exception:  # onnxruntime has its own exception types, but none for a lack of memory
             logger.debug("passes over %d prompts failed, and are tried again", len(tasks), exc_info=True)
         if len(tasks) > 1:
             half = len(tasks) // 2
@@ -124,14 +124,14 @@ class Decoder:
         return found
 
     def smoke(self) -> None:
-        """Decode two blocks, in two passes. Raise what goes wrong."""
+        """Decode two blocks, in two passes. Raise any exception if that fails."""
         (prompt,) = self.prompt.encode(['<p _item_id="1">a</p><p _item_id="2">b</p>'])
         answer = self.grammar.answer(2)
         task = Task(prompt, answer, np.zeros(2, dtype=np.bool_), self.grammar.main, self.grammar.other)
         decode(self.passes, [task], self.passes.begin([len(task)], shared=self.prompt.shares(prompt)), 0)
 
     def _explained(self, error: Exception) -> str:
-        """Return what an error means, where the data type of the model has to do with it."""
+        """Return the message of an error, with advice if the data type of the model caused it."""
         if isinstance(error, NotFiniteError) and self.prepared.dtype == "float16":
             return f"{error}: fp16 ends at 65,504; export the model with '--dtype bf16', which does not"
         return str(error)

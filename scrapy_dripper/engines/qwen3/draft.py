@@ -1,4 +1,4 @@
-"""The tagger's labels of a page, as a guess for the Qwen3 loop."""
+"""Draft the labels of a page with the tagger, as a guess for the Qwen3 loop."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from scrapy_dripper.page.profiles import carry, native_copy
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """What the tagger says of a page."""
+    """The tagger's answer for a page."""
 
     labels: Labels
-    """For the page's own blocks, whatever profile cut them."""
+    """The labels of the page's blocks, in the page's own profile."""
     confidence: float
-    """Mean probability, over the tagger's blocks, that its label is right, 0 to 1; -1 where it could not label them."""
+    """Mean probability, 0 to 1, that the tagger's labels are right; -1 if it could not label the page."""
 
 
 def drafts(tagger: Engine, pages: Sequence[Page], profile: str) -> list[Draft]:
-    """Return the tagger's labels of pages that a profile has cut; of a page that it cannot label, other throughout.
+    """Return the tagger's labels for pages cut by a profile. If it cannot label a page, all blocks are other.
 
-    The tagger reads native blocks: of a page in another profile it gets a copy of its own, and the labels find their
-    way back over the pieces of text that the blocks share.
+    The tagger reads native blocks. For a page in another profile, it gets a native copy, and the labels are transferred
+    back to the blocks that share text.
     """
     copies = [(page, None) if profile == "native" else native_copy(page) for page in pages]
     found = []

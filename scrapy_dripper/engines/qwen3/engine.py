@@ -1,4 +1,4 @@
-"""Qwen3 as an engine: pages to labels, with the model in this process."""
+"""The engine ``qwen3`` with its model in this process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scrapy_dripper.page.page import Page
 
 
 class Qwen3Engine:
-    """Label blocks by a Qwen3 model whose answer can be nothing but labels."""
+    """Label blocks with a Qwen3 model whose answers are restricted to labels."""
 
     name = "qwen3"
     limits = Limits()
@@ -33,13 +33,13 @@ class Qwen3Engine:
         cascade: float | None = None,
         sdpa_kernel: int | None = None,
     ) -> None:
-        """Open a prepared model. Raise :exc:`ModelError`, saying what to do, if it does not run as asked.
+        """Open a prepared model. Raise :exc:`ModelError` if it does not run as configured.
 
-        The options are those of :class:`~scrapy_dripper.engines.qwen3.front.Front` and
-        :class:`~scrapy_dripper.engines.qwen3.decoder.Decoder`, the two halves.
+        The options are those of its two halves, :class:`~scrapy_dripper.engines.qwen3.front.Front` and
+        :class:`~scrapy_dripper.engines.qwen3.decoder.Decoder`.
         """
         self.profile = prepared.profile
-        """Name of the profile that pages must be cut by."""
+        """Name of the profile by which pages must be cut."""
         self.front = Front(
             prepared,
             tagger,
@@ -53,7 +53,7 @@ class Qwen3Engine:
 
     @classmethod
     def load(cls, config: Config) -> Qwen3Engine:
-        """Return the engine that a configuration asks for. Raise ModelError, saying what to do, if it cannot work."""
+        """Return the configured engine. Raise ModelError if it cannot work."""
         return cls(
             load_prepared(model_folder(config)),
             Tagger.load(replace(config, engine="tagger", model=None, device="auto")),
@@ -67,17 +67,17 @@ class Qwen3Engine:
         )
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return the labels of each page; OversizeError for one that is too long and may not be divided."""
+        """Return the labels or the error of each page. It is OversizeError for a page that is too long."""
         return self.front.label(pages, self.decoder.decode, self.decoder.limit)
 
     def close(self) -> None:
-        """Let go of the session and its memory; closing twice is no error."""
+        """Release the session and its memory. Further calls have no effect."""
         if self.decoder.close():
             self.front.tagger.close()
 
 
 def model_folder(config: Config) -> str:
-    """Return where the model of a configuration is. Raise ModelError if it names none."""
+    """Return the folder of the configured model. Raise ModelError if there is none."""
     if config.model is None:
         raise ModelError(
             "No Qwen3 model comes with the package: set DRIPPER_MODEL to a folder made with 'scrapy-dripper export'"

@@ -1,4 +1,4 @@
-"""Everything of the engine but the model: pages to prompts with drafts, and what was decoded back to labels."""
+"""The engine without its model: turn pages into prompts with drafts, and decoded answers back into labels."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from scrapy_dripper.page.page import Page, Wishes
 from scrapy_dripper.page.simplify import simplify
 
 Decode = Callable[[Sequence[Task]], list["Decoded | EngineError"]]
-"""Return the labels of each task, or why there are none, in order."""
+"""Returns the labels or the error of each task, in order."""
 
 
 class Front:
-    """Reads pages for the model. It needs none itself, and so can be in another process."""
+    """Reads pages for the model, which can be in another process."""
 
     def __init__(
         self,
@@ -36,12 +36,13 @@ class Front:
         truncate_chars: int | None = None,
         cascade: float | None = None,
     ) -> None:
-        """``tagger`` writes the drafts. ``max_tokens`` bounds prompts, besides the limit of the model, and
-        longer ones than ``window_tokens`` are divided if that is less work.
+        """``tagger`` writes the drafts. ``max_tokens`` limits prompts in addition to the limit of the model.
 
-        ``truncate_chars``, 0 for whole texts, is by default what the model was trained with. Pages for which the
-        tagger's confidence is at least ``cascade`` keep its labels; but not those of which it expects less than they
-        ask for (``DRIPPER_MIN_QUALITY``).
+        Prompts over ``window_tokens`` are divided if that is less work.
+
+        ``truncate_chars`` is by default the value that the model was trained with; 0 keeps whole texts. A page keeps
+        the tagger's labels if the tagger's confidence is at least ``cascade``, unless the expected quality is below the
+        page's minimum (``DRIPPER_MIN_QUALITY``).
         """
         self.tagger = tagger
         tokenizer = prepared.tokenizer()
@@ -51,9 +52,9 @@ class Front:
         self._truncate_chars = prepared.truncate_chars if truncate_chars is None else truncate_chars
 
     def label(self, pages: Sequence[Page], decode: Decode, limit: int) -> list[Labels | EngineError]:
-        """Return the labels of each page, OversizeError for one that is too long and may not be divided.
+        """Return the labels or the error of each page. It is OversizeError for a page that is too long.
 
-        ``limit`` is how many tokens a prompt and its answer may have together.
+        ``limit`` is the maximum number of tokens of a prompt together with its answer.
         """
         answers: dict[int, Labels | EngineError] = {}
         asked: list[tuple[int, Draft, Sequence[str]]] = []
@@ -85,7 +86,7 @@ class Front:
 
 
 def check_context(decoder: Decoder, max_tokens: int | None) -> None:
-    """Raise :exc:`ModelError` if there is no room for a page of one block behind the instructions."""
+    """Raise :exc:`ModelError` if the context has no room for a page of one block after the instructions."""
     prompt, grammar, limit = decoder.prompt, decoder.grammar, decoder.limit
     if Splitter(prompt, grammar, limit, max_tokens).budget <= grammar.length(1):
         raise ModelError(
@@ -107,7 +108,7 @@ def _divided(splitter: Splitter, blocks: Sequence[str], prompt: Ids, oversize: s
 
 
 def _merged(n: int, parts: Sequence[Part], decoded: Sequence[Decoded | EngineError]) -> Labels | EngineError:
-    """Return the labels of a page of n blocks from those of its parts; blocks that are in no part are other."""
+    """Return the labels of a page of n blocks from those of its parts. Blocks outside the parts are other."""
     good: list[Decoded] = []
     for one in decoded:
         if isinstance(one, EngineError):
@@ -118,7 +119,7 @@ def _merged(n: int, parts: Sequence[Part], decoded: Sequence[Decoded | EngineErr
     p[:end] = average([part.blocks for part in parts], [one.probabilities for one in good], end)
     main = p > 0.5
     if len(parts) == 1:
-        main[:end] = good[0].main  # rounding can hide what decided
+        main[:end] = good[0].main  # not derived from probabilities, because rounding can change the label
     work = {
         "passes": sum(one.passes for one in good),
         "positions": sum(one.positions for one in good),

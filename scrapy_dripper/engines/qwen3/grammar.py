@@ -1,7 +1,7 @@
-"""What an answer may look like: forced runs of tokens and, between them, binary choices.
+"""The grammar of answers: forced runs of tokens, and binary choices between them.
 
-An answer names each block's label, ``{"1":"main","2":"other"}``. All of it but the labels is known beforehand, and a
-label is one token out of two, so an answer of n blocks is a fixed row of tokens with n places to choose at.
+An answer names each block's label, such as ``{"1":"main","2":"other"}``. Everything except the labels is known in
+advance, and a label is one of two tokens. So an answer for n blocks is a fixed sequence of tokens with n choices.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ MAIN, OTHER = "main", "other"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How answers are written: what stands before the first label, before each next one (``#`` is the block's number),
-    and after the last."""
+    """The text of answers: before the first label, before each following one (``#`` is the block's number), and after
+    the last."""
 
     first: str
     following: str
     last: str
     pieces: str | None = None
-    """Regular expression of what is one token each; None for the tokens that the whole text has."""
+    """Regular expression that matches single tokens; None for the usual tokens of the text."""
 
     def text(self, labels: Sequence[str]) -> str:
-        """Return the answer that gives block k the k-th of the labels."""
+        """Return the text of an answer with these labels."""
         before = (self.first, *(self.following.replace("#", str(k)) for k in range(2, len(labels) + 1)))
         return "".join(text + label for text, label in zip(before, labels, strict=False)) + self.last
 
@@ -52,10 +52,10 @@ FORMATS = {
 }
 """The answer formats by name.
 
-JSON without spaces, as ``json.dumps`` writes it, and with spaces behind colons only, as in the example in the prompt of
-the published weights; the tokens that the state machines ``v1`` and ``v2`` of MinerU-HTML 1.0 force, which a tokenizer
-would not make of the text; and ``1main2other``. Which one the published weights learnt, their code does not tell: an
-export asks them.
+There is JSON without spaces, as ``json.dumps`` writes it, and with spaces after colons only, as in the example in the
+prompt of the published weights. ``mineru_v1`` and ``mineru_v2`` have the tokens that the state machines of MinerU-HTML
+1.0 force, which differ from a tokenizer's tokens for the same text. ``compact`` is ``1main2other``. The code of the
+published weights does not say which format they have learnt, so an export tests them.
 """
 
 
@@ -63,8 +63,8 @@ export asks them.
 class Answer:
     """The tokens of an answer for n blocks, up to its last label.
 
-    ``ids`` is int64 of shape (m,), with main in the places of the labels; ``places``, int64 of shape (n,), says where
-    these are.
+    ``ids`` is int64 of shape (m,), with main for all labels. ``places``, int64 of shape (n,), are the indices of the
+    labels.
     """
 
     ids: Ids
@@ -79,8 +79,8 @@ class Grammar:
     """The answers of one format in the tokens of one tokenizer.
 
     The ids come from encoding whole answers, or their pieces, and cutting them at the labels. Raise :exc:`ModelError`
-    where that is not well defined: a label is not one token, both are the same, or what stands between two depends on
-    them.
+    if that is not well defined: if a label is not a single token, if both labels are the same token, or if the tokens
+    between two labels depend on them.
     """
 
     def __init__(self, tokenizer: Tokenizer, answer: str) -> None:
@@ -108,7 +108,7 @@ class Grammar:
         return len(self.answer(n).ids) + self._closing if n else 0
 
     def _derive(self, n: int) -> Answer:
-        """Return the answer for n blocks, after checking that every pair of neighbouring labels keeps its tokens."""
+        """Return the answer for n blocks, after checking that no pair of adjacent labels changes its tokens."""
         main, other = self._label_ids(MAIN, n), self._label_ids(OTHER, n)
         if len(main) != len(other):
             raise self._error("a label is not a single token")
@@ -127,7 +127,7 @@ class Grammar:
     def _label_ids(self, label: str, n: int) -> Ids:
         text = self._format.text([label] * n)
         ids = self._encode(text)
-        # A tokenizer may lose spaces when it decodes, but not what it has no token for.
+        # A tokenizer may lose spaces when it decodes. Other differences mean that it lacks tokens.
         if "".join(self._decode(ids.tolist()).split()) != "".join(text.split()):
             raise self._error("it has no tokens for all of an answer")
         return ids

@@ -1,14 +1,14 @@
-"""Constrained decoding in as few forward passes as possible, with the labels that one token at a time would give.
+"""Constrained decoding in few forward passes, with the same labels as token-by-token decoding.
 
-Greedy decoding under the grammar needs, for each block, the model's choice given all labels before. A causal model
-gives the choices of a whole guessed answer in one pass; they are right up to and including the first that differs from
-the guess, because so far the guess and the truth are the same text. So: put a draft into the prefill, read all choices,
-correct the first that differs, take the model's own choices of that pass as the draft of the rest (Jacobi iteration, as
-in Santilli et al., ACL 2023), and go on until nothing differs. The right draft costs one pass, the worst one a pass
-per block.
+Greedy decoding under the grammar needs the model's choice for each block, given all labels before it. A causal model
+gives the choices for a whole draft of the answer in one pass. They are right up to and including the first one that
+differs from the draft, because the text before it is the same. So the loop reads the draft together with the prompt,
+corrects the first choice that differs, and takes the model's choices in that pass as the new draft for the rest (Jacobi
+iteration, as in Santilli et al., ACL 2023), until nothing differs. A right draft takes one pass, and the worst one
+takes a pass per block.
 
-In floating point, how many tokens a pass reads changes the last bits of the logits, so where those of main and other
-are nearly equal a label could depend on it. ``benchmarks/decode.py --prove`` looks for that.
+In floating point, the number of tokens in a pass changes the last bits of the logits. If the logits of main and other
+are nearly equal, this could change a label. ``benchmarks/decode.py --prove`` searches for such cases.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Chunk:
 
     sequence: int
     start: int
-    """Position of the first token. What the sequence had from there on is forgotten."""
+    """Position of the first token. Earlier tokens of the sequence from there on are forgotten."""
     ids: Ids
     rows: Ids
-    """Indices into ``ids``: after these tokens a label is chosen."""
+    """Indices into ``ids`` of the tokens after which a label is chosen."""
 
 
 class NotFiniteError(ValueError):
@@ -43,16 +43,16 @@ class NotFiniteError(ValueError):
 
 
 class Model(Protocol):
-    """A causal model that keeps what it has read of each sequence."""
+    """A causal model that caches the tokens of each sequence that it has read."""
 
     def forward(self, chunks: Sequence[Chunk]) -> list[Floats]:
-        """Read chunks of different sequences; return, for each, float32 logits [rows, 2] of main and other."""
+        """Read chunks of different sequences. Return float32 logits [rows, 2] of main and other for each."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """One page to decode: its prompt, the answer's tokens, and a guess of its n labels (True is main)."""
+    """One page to decode: its prompt, the tokens of its answer, and a draft of its n labels (True for main)."""
 
     prompt: Ids
     answer: Answer
@@ -61,37 +61,37 @@ class Task:
     other: int
 
     def __len__(self) -> int:
-        """Return the most tokens that the model reads of this page: all but the last label."""
+        """Return the maximum number of tokens that the model reads: all except the last label."""
         return len(self.prompt) + len(self.answer.ids) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decoded:
-    """The labels of one page and what they cost."""
+    """The labels of one page, and the work that they took."""
 
     main: Bools
-    """Main if its logit is the greater one; a tie is other."""
+    """True for each block whose logit of main is the greater one. A tie is other."""
     margins: Floats
-    """Logit of main less logit of other, for each block."""
+    """Logit of main minus logit of other, for each block."""
     passes: int
     positions: int
-    """Tokens that the model read, in all passes."""
+    """Number of tokens that the model read in all passes."""
     kept: int
-    """Labels of the draft that stayed as they were."""
+    """Number of labels of the draft that were right."""
 
     @property
     def probabilities(self) -> npt.NDArray[np.float64]:
-        """Probability of main of each block: the softmax over the two logits."""
+        """Probability that each block is main: the softmax over the two logits."""
         p: npt.NDArray[np.float64] = np.exp(-np.logaddexp(0, -self.margins.astype(np.float64)))
         return p
 
 
 def decode(model: Model, tasks: Sequence[Task], start: int = 0, lookahead: int | None = None) -> list[Decoded]:
-    """Return the labels of each page; task i is the model's sequence i.
+    """Return the labels of each page. Task i is sequence i of the model.
 
-    The first ``start`` tokens of the prompts have been read already. ``lookahead`` bounds how many labels of the draft
-    a pass reads beyond the one to choose; 0 is decoding without a draft, one pass per block. Raise
-    :exc:`NotFiniteError` if a logit is none.
+    The first ``start`` tokens of the prompts have already been read. ``lookahead`` limits how many labels of the draft
+    a pass reads beyond the next one to choose; 0 means decoding without a draft, with one pass per block. Raise
+    :exc:`NotFiniteError` if a logit is not finite.
     """
     states = [_State(task, start) for task in tasks]
     while pending := [i for i, state in enumerate(states) if not state.done]:
@@ -102,7 +102,7 @@ def decode(model: Model, tasks: Sequence[Task], start: int = 0, lookahead: int |
 
 
 class _State:
-    """How far one page has come: ``fixed`` labels are final, tokens before ``start`` are read and right."""
+    """The progress of one page: ``fixed`` labels are final, and the tokens before ``start`` have been read."""
 
     def __init__(self, task: Task, start: int) -> None:
         self.task, self.start = task, start
@@ -115,7 +115,7 @@ class _State:
         return self.fixed == len(self.task.answer)
 
     def chunk(self, sequence: int, lookahead: int | None) -> Chunk:
-        """Return the tokens up to the last choice that is to be read."""
+        """Return the tokens up to the last choice to read."""
         task, answer = self.task, self.task.answer
         self.end = len(answer) if lookahead is None else min(self.fixed + lookahead + 1, len(answer))
         ids = np.concatenate([task.prompt, answer.ids[: answer.places[self.end - 1]]])
@@ -126,7 +126,8 @@ class _State:
         return Chunk(sequence, self.start, ids[self.start :], places[self.fixed :] - 1 - self.start)
 
     def read(self, logits: Floats) -> None:
-        """Take the choices of a pass: final up to the first that differs from the draft, a new draft behind it."""
+        """Process the choices of a pass. Up to the first one that differs from the draft, they are final. The others
+        become the new draft."""
         if not np.isfinite(logits).all():
             raise NotFiniteError("the model's logits are not finite")
         read = slice(self.fixed, self.end)

@@ -1,4 +1,4 @@
-"""Which pages share a forward pass."""
+"""Group the pages that share a forward pass."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 
 def pack(sizes: Sequence[int], shared: int, full: int, most: int) -> list[list[int]]:
-    """Group pages so that the device is busy with as little padding as possible; return their indices, by group.
+    """Group pages so that the device is busy with little padding. Return the indices of the pages of each group.
 
-    ``sizes`` are the tokens of each page behind the shared prefix of ``shared`` tokens. A page alone reads only its own
-    tokens; pages together are padded to the longest and read the prefix too. A pass takes as long as its tokens, but no
-    less than ``full`` tokens would; ``most`` is how many tokens fit into the memory of a group. A page joins a group
-    if that is no slower than a pass of its own.
+    ``sizes`` are the numbers of tokens of the pages after the shared prefix of ``shared`` tokens. A page alone only
+    reads its own tokens. Pages in a group are padded to the longest one, and also read the prefix. The time of a pass
+    is proportional to its tokens, but at least that of ``full`` tokens. ``most`` is the maximum number of tokens in a
+    group. A page joins a group if that is no slower than a pass of its own.
     """
     groups: list[list[int]] = []
     group: list[int] = []

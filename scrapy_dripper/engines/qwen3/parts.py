@@ -1,4 +1,4 @@
-"""What of a page goes into a prompt: all of it, or, where that is too long, what the user wants instead."""
+"""Divide a page into prompts: the whole page or, if it is too long, as configured by ``DRIPPER_OVERSIZE``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scrapy_dripper.engines.qwen3.prompt import Prompt, window_html
 from scrapy_dripper.engines.qwen3.windows import furthest, windows
 
 SQUARE = 7_680
-"""Tokens of a prompt for which Qwen3-0.6B has as much to do in attention as in products with its weights."""
+"""Number of tokens of a prompt for which attention and products with weights take equal work in Qwen3-0.6B."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,27 +29,28 @@ class Splitter:
     prompt: Prompt
     grammar: Grammar
     limit: int
-    """Tokens of prompt and answer together."""
+    """Maximum number of tokens of a prompt together with its answer."""
     max_tokens: int | None = None
-    """Tokens of a prompt; None for whatever the answer leaves."""
+    """Maximum number of tokens of a prompt; None for no further limit."""
     window: int | None = None
-    """Tokens of a prompt above which a page is read in windows of so many, if that is less work; None for never."""
+    """Number of tokens of a prompt above which a page is divided into windows of this size, if that is less work; None
+    for never."""
 
     @property
     def budget(self) -> int:
-        """Tokens that the blocks of a part and their answer may have together, about."""
+        """The approximate number of tokens that the blocks of a part and their answer may have."""
         return min(self.limit, self.max_tokens or self.limit) - len(self.prompt.encode([""])[0])
 
     def fits(self, prompt: Ids, n: int) -> bool:
-        """Return True if a prompt of n blocks is short enough, whatever labels they get."""
+        """Return True if a prompt of n blocks is short enough, for any labels."""
         size = len(prompt)
         return size + self.grammar.length(n) <= self.limit and (self.max_tokens is None or size <= self.max_tokens)
 
     def parts(self, blocks: Sequence[str], prompt: Ids, oversize: str) -> list[Part]:
-        """Return the parts of a page, given its blocks, the prompt of all of them and what to do if that is too long.
+        """Return the parts of a page, given its blocks and the prompt for all of them.
 
-        Raise :exc:`OversizeError` if it is and ``oversize`` is ``fallback``. With ``truncate`` there is one part, of
-        the first blocks; with ``window`` the parts cover all of them.
+        If the prompt is too long, ``oversize`` decides: with ``truncate``, there is one part with the first blocks;
+        with ``window``, the parts cover all blocks; with ``fallback``, raise :exc:`OversizeError`.
         """
         n = len(blocks)
         fits = self.fits(prompt, n)
@@ -68,7 +69,7 @@ class Splitter:
         def fit(start: int, end: int) -> bool:
             return self.fits(self._encode(window_html(blocks, start, end)), end - start)
 
-        # The last block has the longest number, in the answer too.
+        # The last block has the longest number, also in the answer.
         label = self.grammar.length(n) - self.grammar.length(n - 1)
         costs = [count + label for count in self.prompt.count(blocks)]
         budget = self.budget
@@ -80,17 +81,17 @@ class Splitter:
         return [self._part(blocks, window, budget) for window in windows(costs, budget, fit)]
 
     def _work(self, prompt: Ids) -> float:
-        """Return the operations of a pass over a prompt behind its shared tokens, in those of a token by itself."""
+        """Return the work of a pass over a prompt after its shared tokens, in units of a single token."""
         size, shared = len(prompt), len(self.prompt.shared)
         return size - shared + (size**2 - shared**2) / SQUARE
 
     def _part(self, blocks: Sequence[str], chosen: range, budget: int) -> Part:
-        """Return the part of some blocks. A block that is too long by itself is cut."""
+        """Return the part with some blocks. A block that is too long by itself is cut off."""
         html = window_html(blocks, chosen.start, chosen.stop)
         prompt, tokens = self._encode(html), budget - self.grammar.length(1)
         while tokens > 0 and len(chosen) == 1 and not self.fits(prompt, 1):
             prompt = self._encode(self.prompt.beginning(html, tokens))
-            tokens -= max(1, tokens // 16)  # the tokens of a cut text can be others than those it was cut at
+            tokens -= max(1, tokens // 16)  # a shortened text can have more tokens than it was cut to
         return Part(chosen, prompt)
 
     def _encode(self, html: str) -> Ids:

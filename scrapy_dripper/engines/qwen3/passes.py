@@ -1,9 +1,9 @@
-"""Forward passes of a graph over several sequences, with keys and values that stay on the device.
+"""Run forward passes of a graph over several sequences, with keys and values that stay on the device.
 
-A graph with GroupQueryAttention writes them in place, into buffers of a fixed size. It takes several sequences only if
-none has been read before (onnxruntime: "batch_size must be 1 when sequence_length > 1 and past context is given"), so
-sequences are read together once, then one by one. A plain graph returns longer copies, and takes several sequences at
-any time. Both pad on the right: to GroupQueryAttention, padding on the left is text.
+A graph with GroupQueryAttention writes them in place, into buffers of a fixed size. It only accepts several sequences
+if none has been read before (onnxruntime: "batch_size must be 1 when sequence_length > 1 and past context is given").
+So sequences are read together once, and then one by one. A plain graph returns longer copies, and accepts several
+sequences at any time. Both are padded on the right, because GroupQueryAttention reads padding on the left as text.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession, IOBinding, OrtValue
 
 GRANULE = 64
-"""Buffers are made for multiples of so many tokens, which keeps every sequence's part aligned."""
+"""The capacity of buffers is a multiple of this number of tokens, so that the part of each sequence is aligned."""
 CHUNK = {"cuda": 256, "cpu": 1}
-"""Tokens of which a pass with GroupQueryAttention reads a multiple; what is missing is padding behind the text.
+"""A pass with GroupQueryAttention reads a multiple of this number of tokens. It is padded after the text.
 
-From onnxruntime 1.28 on, compute capability 9.0 and above runs cuDNN's attention, with a plan for each combination of
-sequences, tokens and capacity. Making one takes 40 to 400 ms, and nearly every page would have lengths of its own.
+From onnxruntime 1.28 on, compute capability 9.0 and above uses cuDNN's attention, with a plan for each combination of
+sequences, tokens and capacity. Creating a plan takes 40 to 400 ms, and nearly every page would need a new one.
 """
 
 _TYPES = {"float16": np.float16, "bfloat16": 16, "float32": np.float32}
-"""Types as onnxruntime takes them; numpy has no bfloat16, and so it goes by its number in ONNX."""
+"""Types as onnxruntime accepts them. numpy has no bfloat16, so it is given by its number in ONNX."""
 
 
 class Passes(ABC):
-    """A model as :func:`~scrapy_dripper.engines.qwen3.loop.decode` takes it, for one set of sequences after another."""
+    """A model for :func:`~scrapy_dripper.engines.qwen3.loop.decode`. It processes one set of sequences at a time."""
 
     def __init__(self, session: InferenceSession, prepared: Prepared, shared: Ids, most: int | None = None) -> None:
-        """``most`` is how many tokens a sequence can have; by default, as many as the model's context."""
+        """``most`` is the maximum number of tokens of a sequence, by default the model's context."""
         self._session, self._prepared, self._shared = session, prepared, shared
         self._most = most or prepared.context
         types = {"tensor(float16)": np.float16, "tensor(float)": np.float32}
@@ -48,10 +48,10 @@ class Passes(ABC):
 
     @abstractmethod
     def begin(self, lengths: Sequence[int], *, shared: bool) -> int:
-        """Forget all sequences and allocate the capacity for new ones of so many tokens.
+        """Forget all sequences, and allocate the capacity for new ones of the given lengths.
 
-        ``shared`` says that all begin with the shared prefix. Return how many tokens of each are read already, from a
-        pass of long ago: 0, or the length of the prefix.
+        With ``shared``, all of them begin with the shared prefix. Return how many tokens of each have already been read
+        in an earlier pass: 0, or the length of the prefix.
         """
 
     @abstractmethod
@@ -63,13 +63,13 @@ class Passes(ABC):
         """Give back all keys and values."""
 
     def reopen(self, load: Callable[[], InferenceSession]) -> None:
-        """Go on with a new session of the same graph; the old one is gone before, as there may be no room for both."""
+        """Continue with a new session of the same graph. The old one is released first, because memory may be short."""
         self.release()
-        vars(self).pop("_session", None)  # it is not there if the last try failed
+        vars(self).pop("_session", None)  # missing if the last attempt failed
         self._session = load()
 
     def _run(self, binding: IOBinding, inputs: dict[str, npt.NDArray[np.int64]]) -> Floats:
-        """Run the graph with what is bound already and these inputs; return the logits."""
+        """Run the graph with these inputs in addition to the bound ones, and return the logits."""
         logits = np.empty((len(inputs["choice_rows"]), 2), dtype=self._logits)
         for name, value in inputs.items():
             binding.bind_cpu_input(name, value)
@@ -81,14 +81,14 @@ class Passes(ABC):
 
 
 def open_passes(session: InferenceSession, prepared: Prepared, shared: Ids, most: int | None = None) -> Passes:
-    """Return the kind of passes that the graph of a model takes, for sequences of at most so many tokens."""
+    """Return the passes that suit the graph of a model, for sequences of at most ``most`` tokens."""
     return (GqaPasses if prepared.attention == "gqa" else PlainPasses)(session, prepared, shared, most)
 
 
 class GqaPasses(Passes):
     """Passes of a graph that writes keys and values in place.
 
-    Tokens and capacity are rounded up so that there are few combinations of them: see :data:`CHUNK`.
+    Tokens and capacity are rounded up, so that there are few combinations of them (:data:`CHUNK`).
     """
 
     def __init__(self, session: InferenceSession, prepared: Prepared, shared: Ids, most: int | None = None) -> None:
@@ -103,7 +103,7 @@ class GqaPasses(Passes):
         self._prefixed = False
 
     def begin(self, lengths: Sequence[int], *, shared: bool) -> int:
-        """Allocate the capacity. A sequence that is alone is behind the prefix; several are not."""
+        """Allocate the capacity. A single sequence begins after the cached prefix, and several sequences do not."""
         capacity = self._capacity(max(lengths))
         if len(lengths) > 1:
             if self._group.tokens < len(lengths) * capacity:
@@ -123,7 +123,7 @@ class GqaPasses(Passes):
         return len(self._shared) if shared else 0
 
     def forward(self, chunks: Sequence[Chunk]) -> list[Floats]:
-        """Read the beginnings of several sequences together, everything else one by one."""
+        """Read the beginnings of several sequences together, and everything else one by one."""
         together = all(chunk.start == 0 and chunk.sequence == i for i, chunk in enumerate(chunks))
         if len(chunks) == 1 or not together:
             return [self._read(chunk) for chunk in chunks]
@@ -136,9 +136,10 @@ class GqaPasses(Passes):
         return _split(logits, chunks)
 
     def _read(self, chunk: Chunk) -> Floats:
-        """Read a chunk of one sequence behind what that has already.
+        """Read a chunk of one sequence after its cached tokens.
 
-        Padding counts as text here: nothing in front of it sees it, and the next chunk overwrites it.
+        The graph reads padding as text. That has no effect, because no earlier token attends to it, and the next chunk
+        overwrites it.
         """
         ids, _ = _padded([chunk.ids], self._rounded(len(chunk.ids), chunk.start))
         return self._run(
@@ -151,18 +152,18 @@ class GqaPasses(Passes):
         )
 
     def _rounded(self, tokens: int, start: int) -> int:
-        """Return how many tokens a pass from a position on reads to read so many, padding included."""
+        """Return the number of tokens of a pass with padding, given its tokens and its first position."""
         chunk = CHUNK[self._prepared.device]
         return min(math.ceil(tokens / chunk) * chunk, min(self._width, self._prepared.context) - start)
 
     def _capacity(self, tokens: int) -> int:
-        """Return the capacity for a sequence of so many tokens: a power of 2, or that of the longest sequence."""
+        """Return the capacity for a sequence: a power of 2, or the capacity for the longest sequence."""
         capacity = max(tokens, min(1 << (tokens - 1).bit_length(), self._most))
         return math.ceil(capacity / GRANULE) * GRANULE
 
 
 class _Buffers:
-    """Memory for the keys and values of so many tokens, divided among sequences as each batch needs it."""
+    """Memory for the keys and values of a number of tokens, divided among the sequences of each batch."""
 
     def __init__(self, prepared: Prepared, tokens: int) -> None:
         self.tokens = tokens
@@ -183,9 +184,9 @@ class _Buffers:
             )
 
     def binding(self, session: InferenceSession, first: int, sequences: int, width: int) -> IOBinding:
-        """Return a session's binding of the keys and values of some sequences in a row, each of ``width`` tokens.
+        """Return a binding of the keys and values of consecutive sequences, each of ``width`` tokens.
 
-        Past and present are the same memory: the graph then writes what is new in its place, and copies nothing.
+        Past and present are the same memory, so the graph writes new values in place and copies nothing.
         """
         key = first, sequences, width
         if self._bound is not None and self._bound[0] == key:
@@ -203,9 +204,9 @@ class _Buffers:
 
 
 class PlainPasses(Passes):
-    """Passes of a graph that returns past keys and values with the new ones behind them.
+    """Passes of a graph that returns copies of the past keys and values, followed by the new ones.
 
-    What a sequence has to forget stays in memory and is masked out.
+    Tokens that a sequence has to forget stay in memory and are masked.
     """
 
     def __init__(self, session: InferenceSession, prepared: Prepared, shared: Ids, most: int | None = None) -> None:
@@ -228,7 +229,7 @@ class PlainPasses(Passes):
         return self._positions.shape[1]
 
     def forward(self, chunks: Sequence[Chunk]) -> list[Floats]:
-        """Read all chunks in one pass; sequences without one get padding."""
+        """Read all chunks in one pass. Sequences without a chunk get padding."""
         sequences = len(self._positions)
         empty = np.zeros(0, dtype=np.int64)
         parts = [empty] * sequences
@@ -269,11 +270,11 @@ class PlainPasses(Passes):
 
 
 _MASKED = np.iinfo(np.int64).max
-"""Position of what no token may look at."""
+"""Position of tokens that no token may attend to."""
 
 
 def _padded(parts: Sequence[Ids], width: int) -> tuple[Ids, npt.NDArray[np.bool_]]:
-    """Return sequences as one array [sequences, width], padded on the right, and where it is no padding."""
+    """Return sequences as an array [sequences, width], padded on the right, and a mask that is False for padding."""
     real = np.arange(width) < np.array([len(part) for part in parts])[:, None]
     ids = np.zeros(real.shape, dtype=np.int64)
     ids[real] = np.concatenate(parts)
@@ -281,7 +282,7 @@ def _padded(parts: Sequence[Ids], width: int) -> tuple[Ids, npt.NDArray[np.bool_
 
 
 def _rows(chunks: Sequence[Chunk], width: int) -> Ids:
-    """Return the rows of chunks as indices into an array [sequences, width] that is flattened."""
+    """Return the rows of chunks as indices into a flattened array [sequences, width]."""
     return np.concatenate([chunk.sequence * width + chunk.rows for chunk in chunks])
 
 

@@ -31,40 +31,40 @@ _ONE_OF = {
     "device": ("cuda", "cpu"),
 }
 LEAST_LIKELIHOOD = -1.0
-"""Log-likelihood of an answer, a block, from which on a model speaks its format. A third of a chance for the five or
-six tokens of a block is less than one that has learnt it ever gives, and more than any other format gets."""
+"""Minimum log-likelihood per block of answers in the model's format. A probability of one third for the five or six
+tokens of a block is less than for any format that a model has learnt, and more than for any other format."""
 _MOST = {"layers": 1_000, "kv_heads": 1_000, "head_dim": 10_000, "vocab_size": 10_000_000, "context": 10_000_000}
-"""Far more than any model has: memory is taken by these numbers, and names are made."""
+"""Upper bounds far above those of any model, because these numbers determine memory sizes and names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What the manifest of a prepared folder says, and where the folder is."""
+    """The content of a prepared folder's manifest, and the folder."""
 
     name: str
     architecture: str
     exporter: str
     attention: str
-    """``gqa``: the graph has GroupQueryAttention; ``plain``: matrix products, with score matrices in memory."""
+    """``gqa`` if the graph has GroupQueryAttention; ``plain`` for matrix products, with score matrices in memory."""
     dtype: str
-    """Of the weights and of the keys and values: ``float16``, ``bfloat16`` or ``float32``."""
+    """Data type of the weights, keys and values: ``float16``, ``bfloat16`` or ``float32``."""
     device: str
-    """What the graph was made for: ``cuda`` or ``cpu``."""
+    """The device that the graph was exported for: ``cuda`` or ``cpu``."""
     layers: int
     kv_heads: int
     head_dim: int
     vocab_size: int
     runtime: str
-    """The oldest onnxruntime that has what the graph is made of, as ``1.28``."""
+    """The oldest version of onnxruntime that supports all operators of the graph, such as ``1.28``."""
     context: int
-    """Tokens that the model can read and write, prompt and answer together."""
+    """Maximum number of tokens of a prompt together with its answer."""
     profile: str
     truncate_chars: int | None
     prompt: str
-    """Template with ``{html}`` in the place of the blocks."""
+    """The prompt template, with ``{html}`` in place of the blocks."""
     answer: str
     likelihood: float | None
-    """Log-likelihood that the checkpoint gives to answers in this format, a block; None if it was not asked."""
+    """Log-likelihood per block that the checkpoint gives to answers in this format; None if it was not measured."""
     labels: Mapping[str, int]
     """Token ids of ``main`` and ``other``."""
     files: Mapping[str, str]
@@ -79,7 +79,7 @@ class Prepared:
         return self.folder / GRAPH
 
     def tokenizer(self) -> Tokenizer:
-        """Return the model's tokenizer. It neither cuts nor pads, whatever it did in training."""
+        """Return the model's tokenizer, without the truncation and padding of its training."""
         tokenizer = Tokenizer.from_file(str(self.folder / TOKENIZER))
         tokenizer.no_truncation()
         tokenizer.no_padding()
@@ -87,7 +87,7 @@ class Prepared:
 
     @property
     def cache_names(self) -> list[str]:
-        """Names of the keys and values in the graph, behind ``past_key_values.`` and ``present.``."""
+        """Names of the keys and values in the graph, without the prefixes ``past_key_values.`` and ``present.``."""
         return [f"{layer}.{part}" for layer in range(self.layers) for part in ("key", "value")]
 
     @property
@@ -102,10 +102,7 @@ class Prepared:
 
 
 def load_prepared(folder: str | Path) -> Prepared:
-    """Return what a prepared folder holds, after checking that it is whole and is what its manifest says.
-
-    Raise :exc:`ModelError`, saying what to do, if not.
-    """
+    """Read a prepared folder and check its files against its manifest. Raise :exc:`ModelError` if it cannot be used."""
     folder = Path(folder)
     prepared = read_manifest(folder)
     for name in (GRAPH, TOKENIZER):
@@ -130,7 +127,7 @@ def load_prepared(folder: str | Path) -> Prepared:
 
 
 def read_manifest(folder: str | Path) -> Prepared:
-    """Return what the manifest of a prepared folder says; the files beside it are not looked at. Raise ModelError."""
+    """Read the manifest of a prepared folder without checking its files. Raise ModelError if it cannot be used."""
     folder = Path(folder)
     path = folder / MANIFEST
     if not path.is_file() and (folder / "config.json").is_file():
@@ -157,7 +154,7 @@ def read_manifest(folder: str | Path) -> Prepared:
 
 
 def _problem(prepared: Prepared) -> str | None:
-    """Return what is wrong with the values of a manifest, None if they can be used."""
+    """Return a description of the first invalid value of a manifest, or None if all are valid."""
     for name, allowed in _ONE_OF.items():
         if getattr(prepared, name) not in allowed:
             return f"{name} must be one of {', '.join(allowed)} (got {short(getattr(prepared, name))})"

@@ -1,4 +1,4 @@
-"""The engine in two processes: workers read pages and draft their labels, one process has the model."""
+"""The engine in several processes: workers read pages and draft labels, and one process has the model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from scrapy_dripper.page.page import Page
 
 
 class RemoteEngine:
-    """The engine ``qwen3`` as a worker has it: all but the model, which it asks in another process."""
+    """The engine ``qwen3`` in a worker. It sends requests to the model in another process."""
 
     name = Qwen3Engine.name
     limits = Limits()
@@ -33,8 +33,8 @@ class RemoteEngine:
 
     @classmethod
     def load(cls, config: Config, ask: Ask) -> RemoteEngine:
-        """Return the engine of a worker. Raise ModelError if its half of the model cannot be loaded."""
-        prepared = read_manifest(model_folder(config))  # the model's process has looked at the files
+        """Return the engine of a worker. Raise ModelError if its part of the model cannot be loaded."""
+        prepared = read_manifest(model_folder(config))  # the model's process checks the files
         tagger = Tagger.load(replace(config, engine="tagger", model=None, device="auto"))
         front = Front(
             prepared,
@@ -66,7 +66,7 @@ class RemoteEngine:
     def _answered(self, tasks: Sequence[Task]) -> Message:
         parts = [part for task in tasks for part in (task.prompt.astype(np.int32).tobytes(), task.draft.tobytes())]
         header, answered = asked(self._ask, parts)
-        self._limit = int(header["limit"])  # another process, after one that died, can have less memory
+        self._limit = int(header["limit"])  # it can change, because a new process may have less memory
         return header, answered
 
 
@@ -74,7 +74,7 @@ load_remote = RemoteEngine.load
 
 
 class ModelServer:
-    """The model's process: prompts and drafts in, labels out."""
+    """The server in the model's process: prompts and drafts in, labels out."""
 
     def __init__(self, config: Config, say: Say) -> None:
         self._config, self._say = config, say
@@ -82,7 +82,7 @@ class ModelServer:
         self._decoder: Decoder | None = None
 
     def load(self) -> None:
-        """Load the model. Raise ModelError, saying what to do, if it does not run as asked."""
+        """Load the model. Raise ModelError if it does not run as configured."""
         config = self._config
         prepared = load_prepared(model_folder(config))
         decoder = Decoder(prepared, device=config.device, threads=config.threads, sdpa_kernel=config.sdpa_kernel)

@@ -1,4 +1,4 @@
-"""The session of a Qwen3 graph: is it what the manifest says, and how many tokens are there room for."""
+"""Open the session of a Qwen3 graph, check it against the manifest, and compute how many tokens fit into memory."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     import onnxruntime
 
 SCORES = 6
-"""Score matrices [heads, S, S] that a plain graph holds at a time, and a little; 5.4 were measured."""
+"""Number of score matrices [heads, S, S] that a plain graph holds at a time, with a margin: 5.4 were measured."""
 
 
 def open_session(
     prepared: Prepared, device: str, threads: int, sdpa_kernel: int | None = None
 ) -> onnxruntime.InferenceSession:
-    """Return a session as :func:`~scrapy_dripper.engines.session.open_graph` does.
+    """Return a session like :func:`~scrapy_dripper.engines.session.open_graph`.
 
-    ``sdpa_kernel`` is the option of that name of the CUDA provider: which attention kernels it may run.
-    Raise :exc:`ModelError` also if the graph is not what the manifest says.
+    ``sdpa_kernel`` is the CUDA provider's option of this name, which selects attention kernels. Also raise
+    :exc:`ModelError` if the graph does not match the manifest.
     """
     settings = {} if sdpa_kernel is None else {"sdpa_kernel": str(sdpa_kernel)}
     session = open_graph(prepared, device, threads, "The Qwen3 engine", settings)
@@ -31,9 +31,9 @@ def open_session(
 
 
 def _check_graph(session: onnxruntime.InferenceSession, prepared: Prepared) -> None:
-    """Raise ModelError unless the graph's inputs and outputs are those that the manifest makes expect.
+    """Raise ModelError unless the graph's inputs and outputs match the manifest.
 
-    The graph is given memory for keys and values by these numbers, and onnxruntime does not compare all of them.
+    The manifest determines the memory for keys and values, and onnxruntime does not check all of these sizes.
     """
     names = prepared.cache_names
     wanted = {"input_ids", "attention_mask", "choice_rows", *(f"past_key_values.{name}" for name in names)}
@@ -57,14 +57,14 @@ def _check_graph(session: onnxruntime.InferenceSession, prepared: Prepared) -> N
 
 
 def tokens_that_fit(prepared: Prepared) -> int:
-    """Return how many tokens fit into a share of the device's free memory: keys and values, and a pass over them.
+    """Return how many tokens fit into a share of the device's free memory, with their keys and values, in one pass.
 
-    A pass needs about as much for each token as its keys and values take (Qwen3-0.6B: 112 KiB and 72 KiB), and a plain
-    graph its score matrices besides.
+    For each token, a pass needs about as much memory as the keys and values (Qwen3-0.6B: 72 KiB and 112 KiB). A plain
+    graph also needs its score matrices.
     """
     usable, linear = usable_memory(prepared.device), 2 * prepared.token_bytes
     if prepared.attention == "gqa":
         return int(usable / linear)
-    heads = 2 * prepared.kv_heads  # as in all Qwen3 models up to 1.7B; a guess for others
+    heads = 2 * prepared.kv_heads  # right for all Qwen3 models up to 1.7B, a guess for others
     square = SCORES * heads * prepared.number_bytes
     return int((math.sqrt(linear**2 + 4 * square * usable) - linear) / (2 * square))

@@ -1,4 +1,4 @@
-"""A page that is too long for one prompt, as overlapping windows of blocks."""
+"""Divide a page that is too long for one prompt into overlapping windows of blocks."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 OVERLAP = 8
-"""Neighbouring windows share about one part in so many of a window's tokens: labels depend on what stands around."""
+"""Adjacent windows share about one part in this many of their tokens, because labels depend on the context."""
 
 
 def furthest(costs: Sequence[int], start: int, budget: int) -> int:
-    """Return one past the last block of the longest window from ``start`` on whose costs fit; at least one block."""
+    """Return one past the last block of the longest window from ``start`` whose costs fit, at least one block."""
     end, left = start + 1, budget - costs[start]
     while end < len(costs) and costs[end] <= left:
         left -= costs[end]
@@ -21,11 +21,11 @@ def furthest(costs: Sequence[int], start: int, budget: int) -> int:
 
 
 def windows(costs: Sequence[int], budget: int, fits: Callable[[int, int], bool]) -> list[range]:
-    """Return windows that cover all blocks, in order; neighbours share blocks where there is room for that.
+    """Return windows that cover all blocks, in order. Adjacent windows share blocks if these fit.
 
-    ``costs`` estimates the tokens of each block, its place in the answer included; ``budget`` is how many a window
-    takes. ``fits`` tells whether the prompt of the blocks from a start to an end really fits; a window is shortened
-    until it does, but never to less than one block.
+    ``costs`` are the estimated numbers of tokens of the blocks, including the answer. ``budget`` is the number of
+    tokens in a window. ``fits`` returns True if the prompt of the blocks from a start to an end really fits. A window
+    is shortened until it does, but never below one block.
     """
     found: list[range] = []
     start = covered = 0
@@ -33,7 +33,7 @@ def windows(costs: Sequence[int], budget: int, fits: Callable[[int, int], bool])
         end = furthest(costs, start, budget)
         while end - start > 1 and not fits(start, end):
             end -= max(1, (end - start) // 16)
-        if end <= covered:  # nothing new in it: without the shared blocks there is more room
+        if end <= covered:  # no new block fits, so leave out the shared blocks
             start = covered
             continue
         found.append(range(start, end))
@@ -55,7 +55,7 @@ def _overlap(costs: Sequence[int], start: int, end: int, budget: int) -> int:
 def average(
     parts: Sequence[range], probabilities: Sequence[npt.NDArray[np.float64]], n: int
 ) -> npt.NDArray[np.float64]:
-    """Return, for each of n blocks, the mean of the probabilities that the windows with this block give it."""
+    """Return for each of n blocks the mean of its probabilities in all windows that hold it."""
     total, count = np.zeros(n), np.zeros(n)
     for part, p in zip(parts, probabilities, strict=True):
         total[part.start : part.stop] += p

@@ -96,13 +96,13 @@ def neighbour(by: int, first: Ints, last: Ints) -> Ints:
 
 
 def last_chosen(chosen: Bools) -> Ints:
-    """Return for each block the last chosen one up to it, or -1 if there is none. Pages are not looked at."""
+    """Return for each block the last chosen one up to it, or -1 if there is none. Edges of pages are ignored."""
     found: Ints = np.maximum.accumulate(np.where(chosen, np.arange(len(chosen)), -1))
     return found
 
 
 def next_chosen(chosen: Bools) -> Ints:
-    """Return for each block the first chosen one from it on, or n if there is none. Pages are not looked at."""
+    """Return for each block the first chosen one from it on, or n if there is none. Edges of pages are ignored."""
     n = len(chosen)
     found: Ints = np.minimum.accumulate(np.where(chosen, np.arange(n), n)[::-1])[::-1]
     return found

@@ -1,9 +1,9 @@
-"""Which groups of features speak for and against each block of a page, told by trying without them.
+"""Measure how much each group of features influences the probability of each block, by replacing the group.
 
-One group at a time is set to what is typical of the page (the median; of tags, the most frequent), in all its blocks at
-once, and the whole model is asked again. What the probability of a block loses is the group's influence on it. That
-costs a run of the model for each group, and needs nothing but the bundled graphs. Influences need not add up to the
-probability: groups overlap, and what is the same for all blocks of a page has none.
+For one group at a time, all blocks of the page get the page's typical values: the median, or the most frequent tag.
+Then the model runs again. The difference of a block's probability is the influence of the group on the block. This
+takes one run of the model for each group, and only needs the bundled graphs. Influences need not add up to the
+probability, because groups overlap, and because features that are equal for all blocks of a page have no influence.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scrapy_dripper.engines.tagger.features import TAG_FEATURES, Features
 from scrapy_dripper.engines.tagger.model import Model
 
 SAME_FOR_ALL = "page"
-"""The group of what a page has as a whole."""
+"""The group of features that are equal for all blocks of a page."""
 
 _GROUPS = tuple(
     (group, re.compile(pattern).match)
@@ -42,7 +42,7 @@ TEXT = "length and characters"
 GROUPS = (TEXT, *(group for group, _ in _GROUPS if group != SAME_FOR_ALL))
 """The groups that can have an influence."""
 CORRECTIONS = "your corrections"
-"""The group of what was learnt from a user's corrections of the site."""
+"""The group for weights that were learnt from the user's corrections of the site."""
 
 
 def group_of(feature: str) -> str:
@@ -51,9 +51,9 @@ def group_of(feature: str) -> str:
 
 
 def influences(model: Model, batch: Features) -> dict[str, Floats]:
-    """Return, by group, the influence on the probability of each of the n blocks of a page, -1 to 1, of shape (n,).
+    """Return the influence of each group on the probabilities of the n blocks of a page.
 
-    Positive is for main. The batch holds one page.
+    The batch holds one page. The values are float32 of shape (n,), from -1 to 1. A positive influence speaks for main.
     """
     typical = np.quantile(batch.matrix, 0.5, axis=0, method="nearest")
     for i, name in enumerate(batch.names):

@@ -1,7 +1,7 @@
-"""What was learnt from a user's corrections: for some sites, a sum of weights that is added to a block's log-odds.
+"""Weights that were learnt from a user's corrections. On pages of these sites, they are added to a block's log-odds.
 
-The graphs of the model stay what they are. On pages of other sites nothing is added, so that these keep, to the bit,
-the probabilities of the model that was learnt upon.
+The graphs of the model do not change. Pages of other sites have bit for bit the same probabilities as with the original
+model.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from scrapy_dripper.page.page import Page
 from scrapy_dripper.rules import hosts_of
 
 LEARNT = "learnt.json"
-"""The file of a model folder that holds it."""
+"""The file of a model folder that holds the weights."""
 FORMAT = 1
 DIGITS = 3
-"""Decimals of a weight: what is too small for them is not kept."""
+"""Number of decimals of a stored weight. Smaller weights become 0."""
 EDGE = 1e-5
 """Probabilities of the model are first clipped to this distance from 0 and 1."""
 TRUST = 0.6
-"""Share of the model's log-odds that counts on a site that was corrected: there, it is too sure of itself."""
+"""Factor for the model's log-odds on a corrected site, where the model is too confident."""
 _RESTORE = "restore the model folder, or learn again"
 
 Floats = npt.NDArray[np.float32]
 
 
 def trusted(probabilities: Floats) -> Doubles:
-    """Return what counts of the model's probabilities on a site that was corrected, as log-odds."""
+    """Return the model's probabilities as log-odds, reduced by :data:`TRUST`, for a corrected site."""
     p = np.clip(probabilities.astype(np.float64), EDGE, 1 - EDGE)
     odds: Doubles = TRUST * np.log(p / (1 - p))
     return odds
@@ -45,19 +45,19 @@ def trusted(probabilities: Floats) -> Doubles:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """What was learnt about the pages of a site."""
+    """The weights that were learnt for the pages of a site."""
 
     vocabulary: Vocabulary
     weights: Doubles
-    """As :class:`~scrapy_dripper.engines.tagger.places.Places` has them."""
+    """A flat column, as described in :class:`~scrapy_dripper.engines.tagger.places.Places`."""
 
     @classmethod
     def of(cls, value: Any) -> Site:
-        """Return what is written of a site. Raise KeyError, TypeError, ValueError or AttributeError if damaged."""
+        """Read a site from a JSON value. Raise KeyError, TypeError, ValueError or AttributeError if it is damaged."""
         names = value["names"]
         rows = [[files.finite(weight) for weight in row] for row in names.values()]
         if any(len(row) != len(PLACES) for row in rows):
-            raise ValueError(f"expected {len(PLACES)} weights of each name")
+            raise ValueError(f"expected {len(PLACES)} weights for each name")
         columns = np.array(rows, dtype=np.float64).reshape(len(rows), len(PLACES)).T
         weights = np.append(columns.ravel(), files.finite(value["all"]))
         return cls({name: i for i, name in enumerate(names)}, weights)
@@ -72,14 +72,14 @@ class Site:
         }
 
     def corrected(self, page: Page, probabilities: Floats) -> Floats:
-        """Return the probabilities of the n blocks of a page with what was learnt, of shape (n,)."""
+        """Return the corrected probabilities of the n blocks of a page, of shape (n,)."""
         odds = trusted(probabilities) + Places.of(page, self.vocabulary).odds(self.weights)
         corrected: Floats = np.reciprocal(1 + np.exp(-np.clip(odds, -500, 500))).astype(np.float32)
         return corrected
 
 
 class Learnt:
-    """What was learnt about sites, by their hosts. A host stands for its subdomains too."""
+    """The learnt weights of sites, by host. A host includes its subdomains."""
 
     def __init__(self, sites: Mapping[str, Site]) -> None:
         self.sites = dict(sites)
@@ -103,11 +103,11 @@ class Learnt:
         (folder / LEARNT).write_text(text + "\n", encoding="ascii")
 
     def site_of(self, url: str) -> Site | None:
-        """Return what was learnt about the site of a URL, if anything was."""
+        """Return the weights for the site of a URL, or None if there are none."""
         return next((site for host in hosts_of(url) if (site := self.sites.get(host))), None)
 
     def corrected(self, pages: Sequence[Page], probabilities: Floats, edges: npt.NDArray[np.int64]) -> Floats:
-        """Return the probabilities of the blocks of a batch with what was learnt, of shape (n,).
+        """Return the corrected probabilities of the n blocks of a batch, of shape (n,).
 
         ``edges`` are the first block of each page, followed by n.
         """

@@ -1,7 +1,7 @@
-"""Keep to one article: where the headline is in an ``<article>``, text outside of it has to be sure to be main.
+"""Restrict a page to one article: if the headline is in an ``<article>``, text outside it must be very likely main.
 
-News sites put tickers, teasers and whole further articles below an article. Block by block these look like content: the
-model has seen much text of that kind that was main. Their place tells them apart.
+News sites put tickers, teasers and whole further articles below an article. Block by block, these look like content.
+Only their position gives them away.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scrapy_dripper.page.tags import TAGS
 Bools = npt.NDArray[np.bool_]
 
 OUTSIDE = 0.8
-"""Minimum probability of a main block outside of the article."""
+"""Minimum probability of a main block outside the article."""
 BODY = 60
 """Minimum number of main words in the article."""
 NEXT = 30
@@ -26,11 +26,12 @@ _ARTICLE, _H1 = TAGS["article"], TAGS["h1"]
 
 
 def with_one_article(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
-    """Return the labels of a page of type ``article``, without what does not belong to the article of its headline.
+    """Return the labels of a page of type ``article``, without text that is not part of its own article.
 
-    All arrays have shape (n,) for the page's n blocks. Nothing changes if the headline is in no ``<article>``, or in
-    one with little text. Outside of the article, blocks have to be :data:`OUTSIDE` likely to be main. Of a further
-    ``<article>`` with an ``h1``, nothing is main: with infinite scrolling, it is another page.
+    All arrays have shape (n,) for the page's n blocks. The labels do not change if the headline is not in an
+    ``<article>``, or in one with little text. Blocks outside the article are only main if their probability is at least
+    :data:`OUTSIDE`. Nothing is main in a further ``<article>`` with an ``h1``: with infinite scrolling, that is another
+    page.
     """
     tree, context = page.tree, page.blocks.context
     articles = np.flatnonzero(tree.tag == _ARTICLE)

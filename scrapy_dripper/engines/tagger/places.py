@@ -1,9 +1,9 @@
-"""Where the blocks of pages stand, by the names of the elements around them, and what weights of names come to.
+"""Describe the places of blocks by the names of the elements around them, and sum up weights of names.
 
-The names of an element are its tag and its classes and ids. A block has the names of three places: the element that it
-is, the innermost element around its first text, and all the elements that it is inside of, where each name counts once.
-Sums over the latter are differences of running sums over the nodes in document order, in which a subtree is a slice:
-linear, however deep.
+The names of an element are its tag, classes and ids. A block has the names of three places: its own element, the
+innermost element around its first text, and all elements that it is inside, where each name counts once. Sums over all
+these elements are differences of running sums over the nodes in document order, in which a subtree is a slice. So they
+take linear time at any depth.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy.typing as npt
 from scrapy_dripper.page.page import Page
 
 PLACES = ("inside", "element", "innermost")
-"""What a name has a weight for, in this order."""
+"""The places for which a name has a weight, in this order."""
 MAX_NAMES = 12
-"""Classes and ids of an element that are looked at, beside its tag."""
+"""Maximum number of classes and ids of an element to consider, besides its tag."""
 MAX_CHARS = 60
-"""Characters of a name."""
+"""Maximum length of a name, in characters. Longer names are cut off."""
 
 Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -33,10 +33,10 @@ _digits = re.compile(r"\d+").sub
 
 
 def names(tag: str, attributes: str) -> list[str]:
-    """Return the names of an element, each once: ``p``, ``.price``.
+    """Return the distinct names of an element, such as ``p`` and ``.price``.
 
-    ``attributes`` are its classes and ids, separated by white space. Numbers in them become 0, because many name one
-    post or product and no other.
+    ``attributes`` are its classes and ids, separated by white space. Numbers in them become 0, because many of them
+    identify a single post or product.
     """
     found = attributes[: MAX_NAMES * (MAX_CHARS + 1)].split()[:MAX_NAMES]
     return [tag[:MAX_CHARS], *dict.fromkeys("." + _digits("0", name)[:MAX_CHARS] for name in found)]
@@ -46,7 +46,7 @@ def names(tag: str, attributes: str) -> list[str]:
 class Places:
     """The n blocks of pages in their m elements, and the pairs of an element and one of its names.
 
-    Weights are a flat column: for each of :data:`PLACES` one weight for each name, and last one for all blocks.
+    Weights are a flat column: for each of :data:`PLACES`, a weight for each name; then a weight for all blocks.
     """
 
     node: Ints
@@ -54,24 +54,25 @@ class Places:
     name: Ints
     """The name of each pair."""
     around: Doubles
-    """Of each pair, 1 if the name counts for all blocks inside of the element; 0 if it does so for an element around
-    that, or if it is a tag, because tags around a block say little."""
+    """1 for each pair whose name counts for all blocks inside the element. 0 if the name already counts for an element
+    around it, or if it is a tag, because tags around a block say little."""
     end: Ints
     """One past the last element of each element's subtree, shape (m,)."""
     context: Ints
-    """The element that each block is, shape (n,)."""
+    """The element of each block, shape (n,)."""
     leaf: Ints
     """The innermost element around each block's first text, shape (n,)."""
 
     @classmethod
     def of(cls, page: Page, vocabulary: Vocabulary, *, grow: bool = False) -> Places:
-        """Return the places of a page. With ``grow``, new names join the vocabulary; without, they are left out."""
+        """Return the places of a page. With ``grow``, new names are added to the vocabulary; otherwise, they are left
+        out."""
         known: dict[tuple[str, str], list[int]] = {}
         node: list[int] = []
         name: list[int] = []
         around: list[bool] = []
         end = page.tree.end.tolist()
-        inside: list[tuple[int, list[int]]] = []  # the elements around the present one: where each ends, and its names
+        inside: list[tuple[int, list[int]]] = []  # the end and the names of each element around the current one
         counts: dict[int, int] = {}
         for i, (element, attributes) in enumerate(zip(page.tree.nodes, page.tree.names, strict=True)):
             key = (str(element.tag), attributes)
@@ -120,7 +121,7 @@ class Places:
         )
 
     def odds(self, weights: Doubles) -> Doubles:
-        """Return what the weights of its names come to for each block, shape (n,)."""
+        """Return the sum of the weights of each block's names, of shape (n,)."""
         m, size = len(self.end), len(weights) // len(PLACES)
         inside, element, innermost = weights[:-1].reshape(len(PLACES), size)
         own = np.bincount(self.node, inside[self.name] * self.around, m)
@@ -131,7 +132,7 @@ class Places:
         return sums
 
     def gathered(self, values: Doubles, size: int) -> Doubles:
-        """Return the sums of values of blocks over each weight that counts for them: the transpose of :meth:`odds`.
+        """Return for each weight the sum of the values of the blocks that it counts for: the transpose of :meth:`odds`.
 
         ``values`` has shape (n,), and ``size`` is the number of names.
         """

@@ -137,8 +137,8 @@ def code_text(root: _Element) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\xa0" in text:
-        # Where white space collapses, they stand for spaces; in a <pre>, only in the indents of an editor that breaks
-        # lines with <br>.
+        # Where white space collapses, they stand for spaces. In a <pre>, they do so only in the indents of an editor
+        # that breaks lines with <br>.
         if not preformatted:
             text = text.replace("\xa0", " ")
         elif next(root.iter("br"), None) is not None:
@@ -204,7 +204,7 @@ class _Lines:
         self._open = False  # True if the line is not empty
         self._lines: list[
             tuple[int, bool]
-        ] = []  # of the elements that are lines: where they begin, if lines are in them
+        ] = []  # for each open element that is a line: where it begins, and whether lines are in it
         text = "".join(_texts(root))
         breaks = root.findall(".//br")
         # A <br> beside a line break in the text was added by an editor.

@@ -1,1 +1,1 @@
-"""How a model of the Qwen3 architecture learns to label blocks: a small one from nothing, or a checkpoint further."""
+"""Train a model of the Qwen3 architecture to label blocks: a small one from scratch, or a fine-tuned checkpoint."""

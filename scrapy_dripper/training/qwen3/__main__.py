@@ -18,21 +18,21 @@ from scrapy_dripper.engines.qwen3.grammar import FORMATS
 from scrapy_dripper.page.profiles import PROFILES
 
 PROMPT = "{html}\nmain or other?\n"
-"""What a small model that starts from nothing is asked."""
+"""The prompt of a small model that is trained from scratch."""
 TRUNCATE_CHARS = 64
 VOCABULARY = 8192
 COMMAND, PAGES, HELD_OUT = "command.json", "pages.jsonl", "held-out.jsonl"
 WORK = "training"
-"""Folder below the checkpoint for what is needed to go on with a training, and its measurements."""
+"""Folder below the checkpoint for the files to resume a training, and for its measurements."""
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line of the training."""
+    """Return the command-line parser."""
     top = argparse.ArgumentParser(
         prog="python -m scrapy_dripper.training.qwen3",
         description="Train a Qwen3 model to label the blocks of pages, and measure it on pages of hosts that it has "
-        "not seen. With --base a checkpoint is fine-tuned, by default in the settings of the Dripper paper; without, "
-        "a small model with a vocabulary of its own starts from nothing. Stopped, the same command goes on.",
+        "not seen. With --base, a checkpoint is fine-tuned, by default with the settings of the Dripper paper. Without "
+        "it, a small model with its own vocabulary is trained from scratch. Repeat a stopped command to resume.",
     )
     top.add_argument("data", type=Path, help="folder with html/ID.html and ground-truth/ID.json")
     top.add_argument(
@@ -40,21 +40,21 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--base", type=Path, metavar="DIR", help="checkpoint to fine-tune")
     top.add_argument("--extra", type=Path, metavar="DIR", help="more pages to learn from but never to measure on")
-    top.add_argument("--folds", type=int, default=5, help="one of so many, grouped by host, is held out; 0 for none")
+    top.add_argument("--folds", type=int, default=5, help="hold out one of this many folds by host; 0 for none")
     top.add_argument("--seed", type=int, default=0)
     top.add_argument("--jobs", type=int, default=1, help="processes that cut pages (default: %(default)s)")
-    top.add_argument("--threads", type=int, help="of the training on a CPU")
+    top.add_argument("--threads", type=int, help="threads of the training on a CPU")
     top.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda if there is a GPU")
-    reads = top.add_argument_group("what the model reads and answers; with --base, by default what that was trained on")
+    reads = top.add_argument_group("input and answers of the model; with --base, by default those of its training")
     reads.add_argument("--prompt", type=Path, metavar="FILE", help="template with {html} where the blocks go")
     reads.add_argument("--profile", choices=PROFILES)
     reads.add_argument("--truncate-chars", type=int, metavar="N", help="characters of a text; 0 for all of it")
     reads.add_argument("--answer", choices=FORMATS)
-    small = top.add_argument_group("a model that starts from nothing")
+    small = top.add_argument_group("a model that is trained from scratch")
     for name in ("hidden", "inner", "layers", "heads", "kv-heads", "head-dim", "context"):
         small.add_argument(f"--{name}", type=int, metavar="N")
     small.add_argument("--vocabulary", type=int, default=VOCABULARY, metavar="N", help="default: %(default)s")
-    how = top.add_argument_group("how, by default as in the paper with --base and for a small model without")
+    how = top.add_argument_group("settings of the training; by default those of the paper, or of a small model")
     for name in ("batch", "longest", "shortest", "tokens"):
         how.add_argument(f"--{name}", type=int, metavar="N")
     for name in ("epochs", "rate", "warmup", "ends", "noise", "minutes", "save-minutes"):
@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("stopped; the same command goes on", file=sys.stderr)
+        print("stopped; repeat the command to resume", file=sys.stderr)
         return 130
     return 0
 
@@ -127,7 +127,7 @@ def train(arguments: argparse.Namespace) -> None:
     print(f"{len(pages)} pages to learn from, {blocks:,} blocks; {len(held)} held out; {parameters:,} parameters")
     trainer = Trainer(model.to(device), encoder, pages, settings, work)
     if trainer.progress.step:
-        print(f"going on from step {trainer.progress.step} in {work / STATE}")
+        print(f"resuming from step {trainer.progress.step} in {work / STATE}")
     trainer.train()
     save_model(model, tokenizer, recipe, arguments.out)
     print(f"wrote {arguments.out}, trained for {trainer.progress.seconds / 60:.0f} minutes")
@@ -136,7 +136,7 @@ def train(arguments: argparse.Namespace) -> None:
 
 
 def _measure(model: Any, encoder: Any, held: Sequence[Sample], recipe: Recipe, longest: int, work: Path) -> None:
-    """Print what the model is worth on pages that it has not seen, and write its answers for 'evaluate'."""
+    """Print the figures of the model on pages that it has not seen, and write its answers for 'evaluate'."""
     import numpy as np
 
     from scrapy_dripper.dataset.metrics import format_table, summaries
@@ -170,13 +170,13 @@ def _recipe(arguments: argparse.Namespace) -> Recipe:
 
 
 def _given(defaults: Any, arguments: argparse.Namespace) -> Any:
-    """Return the defaults with those fields replaced for which there is a flag."""
+    """Return the defaults, with fields replaced by the flags that were given."""
     values = {one.name: getattr(arguments, one.name, None) for one in fields(defaults)}
     return replace(defaults, **{name: value for name, value in values.items() if value is not None})
 
 
 def _same_command(path: Path, arguments: argparse.Namespace, recipe: Recipe) -> None:
-    """Note what is trained on what, or raise :exc:`DataError` if another training is in the folder."""
+    """Write the options of the training to a file. Raise :exc:`DataError` if the folder has another training."""
     free = ("out", "jobs", "threads", "device", "save_minutes")
     command = {name: str(value) for name, value in vars(arguments).items() if name not in free}
     hashes = {str(folder): data_hash(folder) for folder in (arguments.data, arguments.extra) if folder}

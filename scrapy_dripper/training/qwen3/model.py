@@ -1,4 +1,4 @@
-"""The model: a checkpoint that is there, or a small one of the same architecture with random weights."""
+"""The model: an existing checkpoint, or a small model of the same architecture with random weights."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Size:
     heads: int = 3
     kv_heads: int = 1
     head_dim: int = 64
-    """A multiple of 16: onnxruntime's GroupQueryAttention asks for that."""
+    """A multiple of 16, as onnxruntime's GroupQueryAttention requires."""
     inner: int = 576
     context: int = 4096
 
@@ -63,7 +63,7 @@ def load_model(folder: Path) -> Qwen3ForCausalLM:
 
 
 def save_model(model: Qwen3ForCausalLM, tokenizer: Tokenizer, recipe: Recipe, folder: Path) -> None:
-    """Write a checkpoint that ``scrapy-dripper export`` takes."""
+    """Write a checkpoint that ``scrapy-dripper export`` accepts."""
     model.save_pretrained(folder)
     PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
     tokenizer.save(str(folder / TOKENIZER))
@@ -75,7 +75,7 @@ def save_model(model: Qwen3ForCausalLM, tokenizer: Tokenizer, recipe: Recipe, fo
 def choice_logits(
     model: Qwen3ForCausalLM, batch: list[TokenSequence], labels: tuple[int, int], *, ends: bool = False
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the logits [N, 2] of main and other at the choices of a batch, and, where asked for, at the block ends.
+    """Return the logits [N, 2] of main and other at the choices of a batch and, with ``ends``, at the ends of blocks.
 
     ``labels`` are the token ids of main and other. The full head is never computed.
     """
@@ -89,10 +89,10 @@ def choice_logits(
 
 @torch.no_grad()
 def decode(model: Qwen3ForCausalLM, sequence: TokenSequence, labels: tuple[int, int]) -> np.ndarray:
-    """Return p(main) of each block as constrained greedy decoding gives it, starting from the labels in ``sequence``.
+    """Return p(main) of each block under constrained greedy decoding. The labels in ``sequence`` are the first draft.
 
-    All choices are read in one pass; the first that differs from what was guessed is corrected and the rest guessed
-    again from the same pass, until nothing changes.
+    All choices are read in one pass. The first one that differs from the draft is corrected, and the choices after it
+    become the new draft, until nothing changes.
     """
     guess = torch.from_numpy(sequence.main.copy())
     ids = sequence.ids.copy()

@@ -1,4 +1,4 @@
-"""Annotated pages to what a language model learns from: each block's simplified HTML and label."""
+"""Convert annotated pages to training data for a language model: the simplified HTML and the label of each block."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from scrapy_dripper.page.profiles import PROFILES
 from scrapy_dripper.page.simplify import simplify
 
 SHARE = 0.5
-"""Weight of every block, beside what its words add: short blocks and pages without main content count as well."""
+"""Weight of every block in addition to its words, so that short blocks and pages without main content count as well."""
 MAX_BLOCKS = 10_000
-"""Later blocks of a page are left out, as a crawl leaves them out by default."""
+"""Later blocks of a page are left out, like in a crawl by default."""
 HEAVIEST = 2.0
-"""Most weight of a block for its words, in units of its page's main content."""
+"""Maximum weight of a block for its words, in units of its page's main content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class LabelledPage:
     """Simplified HTML, with ``_item_id`` 1 to n."""
     main: list[bool]
     weights: list[float]
-    """What each block counts in the loss, 1 on average."""
+    """Weight of each block in the loss, 1 on average."""
 
 
 def labelled_page(sample: Sample, profile: str, truncate_chars: int | None) -> LabelledPage | None:
@@ -61,7 +61,7 @@ def labelled_page(sample: Sample, profile: str, truncate_chars: int | None) -> L
 
 
 def sample_page(sample: Sample, profile: str) -> Page | None:
-    """Return the page of a sample, cut by a profile; None if it has no blocks."""
+    """Return the page of a sample, cut by a profile, or None if it has no blocks."""
     rules = PROFILES[profile]
     try:
         page = rules.cut(rules.parse(sample.read_html()), sample.url)
@@ -71,9 +71,9 @@ def sample_page(sample: Sample, profile: str) -> Page | None:
 
 
 def split(samples: list[Sample], folds: int, seed: int) -> tuple[list[Sample], list[Sample]]:
-    """Return the samples to learn from, and those of the fold that is held out, none if ``folds`` is 0.
+    """Return the samples for training, and those of the held-out fold, which is empty if ``folds`` is 0.
 
-    Both keep their order, and share no host. Raise :exc:`DataError` for a number of folds that cannot be made.
+    Both keep their order, and share no host. Raise :exc:`DataError` if the hosts do not allow this number of folds.
     """
     if folds == 0:
         return samples, []
@@ -85,9 +85,9 @@ def split(samples: list[Sample], folds: int, seed: int) -> tuple[list[Sample], l
 
 
 def write_pages(path: Path, samples: Sequence[Sample], profile: str, truncate_chars: int | None, jobs: int) -> int:
-    """Write the labelled pages of samples as JSON Lines, worked out in ``jobs`` processes; return their number.
+    """Write the labelled pages of samples as JSON Lines, using ``jobs`` processes, and return their number.
 
-    Raise :exc:`DataError` if there is none.
+    Raise :exc:`DataError` if there are none.
     """
     work = partial(labelled_page, profile=profile, truncate_chars=truncate_chars)
     part = path.with_suffix(".part")
@@ -107,7 +107,7 @@ def write_pages(path: Path, samples: Sequence[Sample], profile: str, truncate_ch
 
 
 def read_pages(path: Path) -> Iterator[LabelledPage]:
-    """Yield the pages of a file that :func:`write_pages` wrote. Raise :exc:`DataError` for a damaged one."""
+    """Yield the pages of a file written by :func:`write_pages`. Raise :exc:`DataError` if it is damaged."""
     number = 0
     try:
         with path.open(encoding="utf-8") as lines:

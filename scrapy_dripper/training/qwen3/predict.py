@@ -1,4 +1,4 @@
-"""What a model that is being trained makes of pages: its labels as the engine would decode them, and their text."""
+"""Predict pages with a model in training: the labels as the engine would decode them, and the text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Prediction:
 
 
 def predict(model: Qwen3ForCausalLM, encoder: Encoder, page: LabelledPage, longest: int) -> npt.NDArray[np.float64]:
-    """Return p(main) of each block of a page, read in overlapping windows if it has over ``longest`` tokens."""
+    """Return p(main) of each block of a page. Pages with over ``longest`` tokens are read in overlapping windows."""
 
     def fits(start: int, end: int) -> bool:
         return len(encoder.encode(page, start, end).ids) <= longest
@@ -62,7 +62,7 @@ def predictions(
     truncate_chars: int | None,
     longest: int,
 ) -> Iterator[Prediction]:
-    """Yield what the model makes of each sample that has blocks."""
+    """Yield the model's answer for each sample that has blocks."""
     model.eval()
     for sample in tqdm(list(samples), desc="held-out pages", unit="page"):
         page = sample_page(sample, profile)

@@ -1,4 +1,4 @@
-"""Labelled pages to token sequences, with the positions where a label is chosen."""
+"""Convert labelled pages to token sequences, with the positions at which labels are chosen."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TokenSequence:
 
 
 class Encoder:
-    """Writes pages as the engine does: one template, one answer format, one tokenizer."""
+    """Encodes pages like the engine, with a template, an answer format and a tokenizer."""
 
     def __init__(self, tokenizer: Tokenizer, template: str, answer: str) -> None:
         self.tokenizer, self.template, self.grammar = tokenizer, template, Grammar(tokenizer, answer)
@@ -40,7 +40,7 @@ class Encoder:
         self.around = len(tokenizer.encode(template.replace(HTML, "")).ids)
 
     def encode(self, page: LabelledPage, start: int = 0, end: int | None = None) -> TokenSequence:
-        """Return the sequence of some blocks of a page, numbered from 1 on; of all, where none is named."""
+        """Return the sequence of some blocks of a page, by default all, numbered from 1."""
         end = len(page.blocks) if end is None else end
         html = window_html(page.blocks, start, end)
         prompt = self.tokenizer.encode(self.template.replace(HTML, html))
@@ -59,15 +59,15 @@ class Encoder:
         )
 
     def sample(self, page: LabelledPage, longest: int, rng: np.random.Generator) -> TokenSequence | None:
-        """Return the sequence of a page, or, where that is over ``longest`` tokens, of a window at a random place.
+        """Return the sequence of a page or, if it has over ``longest`` tokens, of a window at a random place.
 
-        None if not even one block fits.
+        Return None if not even one block fits.
         """
         costs = self.costs(page)
         budget = longest - self.around
         start = 0 if sum(costs) <= budget else int(rng.integers(len(costs)))
         end = furthest(costs, start, budget)
-        while start > 0 and sum(costs[start - 1 : end]) <= budget:  # near the end of the page there is room before
+        while start > 0 and sum(costs[start - 1 : end]) <= budget:  # near the end of the page, add earlier blocks
             start -= 1
         while end > start:
             sequence = self.encode(page, start, end)
@@ -77,10 +77,10 @@ class Encoder:
         return None
 
     def with_noise(self, sequence: TokenSequence, share: float, rng: np.random.Generator) -> TokenSequence:
-        """Return a sequence in which a share of the earlier labels that the model reads are drawn by lot.
+        """Return a sequence in which a share of the earlier labels that the model reads are random.
 
-        What it should answer stays. Neighbouring blocks mostly have the same label, and a model that finds the right
-        ones before its choice learns to repeat the last, not to look at the block.
+        The target labels do not change. Adjacent blocks mostly have the same label, so a model that always reads the
+        right ones learns to repeat the last label instead of reading the block.
         """
         places = sequence.rows[:-1] + 1
         drawn = places[rng.random(len(places)) < share]
@@ -89,14 +89,15 @@ class Encoder:
         return replace(sequence, ids=ids)
 
     def costs(self, page: LabelledPage) -> list[int]:
-        """Return about how many tokens each block adds to prompt and answer."""
+        """Return the approximate number of tokens that each block adds to prompt and answer."""
         label = len(self.grammar.answer(100).ids) // 100 + 1
         encoded = self.tokenizer.encode_batch_fast(page.blocks, add_special_tokens=False)
         return [len(one.ids) + label for one in encoded]
 
 
 def batches(sequences: Sequence[TokenSequence], tokens: int) -> Iterator[list[TokenSequence]]:
-    """Yield the sequences in batches of alike lengths that hold, padded, at most so many tokens, or one sequence."""
+    """Yield batches of sequences of similar length. A batch has at most ``tokens`` tokens with padding, or one
+    sequence."""
     batch: list[TokenSequence] = []
     for sequence in sorted(sequences, key=lambda one: len(one.ids)):
         if batch and (len(batch) + 1) * len(sequence.ids) > tokens:
@@ -110,7 +111,7 @@ def batches(sequences: Sequence[TokenSequence], tokens: int) -> Iterator[list[To
 def collate(batch: Sequence[TokenSequence], pad: int = 0) -> tuple[Ids, Ids, Ids]:
     """Return the ids [B, S], padded on the right, and the rows and ends as indices into the flattened [B * S].
 
-    No mask is needed: a causal model does not look at what stands to the right.
+    No mask is needed, because a causal model does not attend to later tokens.
     """
     longest = max(len(one.ids) for one in batch)
     ids = np.full((len(batch), longest), pad, dtype=np.int64)

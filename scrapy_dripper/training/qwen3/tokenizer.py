@@ -1,4 +1,4 @@
-"""A byte-level BPE vocabulary for simplified HTML, learnt from the pages that a small model is trained on."""
+"""Train a byte-level BPE tokenizer for simplified HTML on the training pages of a small model."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 
 PAD, END = "<|pad|>", "<|end|>"
 
-# A tag, the beginning of an attribute, a number, a word and a class name are units, and punctuation stops at the next
-# tag: so no token reaches from one block into the next, or from the answer's quotation marks into a label.
+# A tag, the beginning of an attribute, a number, a word and a class name are units, and punctuation ends at the next
+# tag. So no token extends from one block into the next, or from the answer's quotation marks into a label.
 _UNITS = (
     r"</?[A-Za-z][A-Za-z0-9-]*>?"
     r'| (?:class|id|_item_id)="'
@@ -18,12 +18,12 @@ _UNITS = (
     r"| ?[^\s\p{L}\p{N}<]+|<|\s+"
 )
 _LABELS = ('{"1":"main","2":"other"}', '{"1": "main", "2": "other"}', "1main2other")
-_NUMBERED = 400  # blocks whose numbers are single tokens
-_REPEATS = 1_000  # enough to outweigh what a page's words say
+_NUMBERED = 400  # block numbers up to this one are single tokens
+_REPEATS = 1_000  # enough to outweigh the words of pages
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
-    """Return a tokenizer with at most so many tokens, learnt from simplified HTML."""
+    """Return a tokenizer with at most ``vocabulary`` tokens, trained on simplified HTML."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [

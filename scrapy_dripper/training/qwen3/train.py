@@ -1,4 +1,4 @@
-"""Full-parameter fine-tuning with the loss on the choices: what the engine asks of a model, and nothing else."""
+"""Fine-tune all parameters of a model. The loss only covers the choices, which are all that the engine reads."""
 
 from __future__ import annotations
 
@@ -24,40 +24,42 @@ STATE = "training.pt"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to train. The defaults are those of the Dripper paper (A.11, table 11) where it names them."""
+    """The settings of a training. The defaults are those of the Dripper paper (A.11, table 11), as far as it gives
+    them."""
 
     epochs: float = 4.0
     batch: int = 128
-    """Pages of one step of the optimiser."""
+    """Number of pages in a step of the optimiser."""
     longest: int = 32_000
-    """Tokens of one sequence; of a longer page, a window at a random place is taken."""
+    """Maximum number of tokens of a sequence. A longer page is represented by a window at a random place."""
     rate: float = 1e-4
-    """Peak of the learning rate, which then falls as a cosine."""
+    """Peak of the learning rate, which then decreases as a cosine."""
     warmup: float = 0.1
-    """Share of the training in which the learning rate rises."""
+    """Share of the training in which the learning rate increases."""
     decay: float = 0.0
     clip: float = 1.0
-    """Largest norm of the gradient."""
+    """Maximum norm of the gradient."""
     half: bool = True
-    """Compute in bfloat16; the weights stay in single precision."""
+    """True to compute in bfloat16. The weights stay in single precision."""
     shortest: int | None = None
-    """Longest sequence at the beginning, which grows to ``longest`` in the first half; None for ``longest`` at once."""
+    """Maximum sequence length at the beginning, which increases to ``longest`` in the first half of the training. None
+    for ``longest`` from the start."""
     tokens: int = 32_000
-    """Padded tokens that go through the model together: as many as the memory takes."""
+    """Maximum number of padded tokens in one pass through the model, which depends on the memory."""
     ends: float = 0.0
-    """Weight of a second loss at each block's last token in the prompt, with the same labels: it teaches a model that
-    starts from nothing what a block is before it can find that block again from its number."""
+    """Weight of a second loss at each block's last token in the prompt, with the same labels. A model that is trained
+    from scratch thus learns to classify a block before it can find the block again by its number."""
     noise: float = 0.0
-    """Share of the labels read before a choice that are drawn by lot."""
+    """Share of the labels before a choice that are replaced by random ones."""
     minutes: float | None = None
-    """Stop after so long instead of after ``epochs``; the learning rate follows the clock."""
+    """Duration of the training in minutes, in place of ``epochs``. The learning rate then follows the clock."""
     save_minutes: float = 10.0
     seed: int = 0
 
 
 @dataclass
 class Progress:
-    """How far a training is; what is saved of it beside model and optimiser."""
+    """The progress of a training, which is saved with the model and the optimiser."""
 
     step: int = 0
     seconds: float = 0.0
@@ -69,11 +71,12 @@ class Progress:
 SMALL = Settings(
     epochs=16, batch=8, longest=1024, shortest=256, rate=3e-3, warmup=0.05, decay=0.01, tokens=8192, ends=0.5, noise=0.5
 )
-"""For a small model that starts from nothing; short sequences first, because there it finds blocks by their numbers."""
+"""The settings for a small model that is trained from scratch. Short sequences come first, because in these it learns
+to find blocks by their numbers."""
 
 
 class Trainer:
-    """Trains a model; stopped at any point, a new one in the same folder goes on from what was last saved."""
+    """Trains a model. After an interruption, a new trainer in the same folder resumes from the last saved state."""
 
     def __init__(
         self, model: Qwen3ForCausalLM, encoder: Encoder, pages: Sequence[LabelledPage], settings: Settings, folder: Path
@@ -87,7 +90,7 @@ class Trainer:
         self._resume()
 
     def train(self) -> None:
-        """Train to the end, with a progress bar; save now and then, and at the end."""
+        """Train to the end, with a progress bar. Save from time to time, and at the end."""
         settings, progress = self.settings, self.progress
         self.model.train()
         begun = time.monotonic() - progress.seconds
@@ -109,7 +112,7 @@ class Trainer:
         self.save()
 
     def save(self) -> None:
-        """Write all that is needed to go on."""
+        """Write the state that is needed to resume."""
         self.folder.mkdir(parents=True, exist_ok=True)
         part = self.folder / (STATE + ".part")
         torch.save(
@@ -142,7 +145,7 @@ class Trainer:
         return self.settings.rate * 0.5 * (1 + math.cos(math.pi * (done - warmup) / (1 - warmup)))
 
     def _step(self, rate: float) -> float:
-        """Take one step and return the loss before it."""
+        """Make one step and return the loss before it."""
         settings = self.settings
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -164,7 +167,7 @@ class Trainer:
         return total
 
     def _sequences(self) -> Iterator[TokenSequence]:
-        """Yield what the next step learns from; it depends on the seed and the step alone."""
+        """Yield the sequences of the next step, which only depend on the seed and the step."""
         settings, n = self.settings, len(self.pages)
         rng = np.random.default_rng([settings.seed, self.progress.step])
         begin = settings.shortest or settings.longest

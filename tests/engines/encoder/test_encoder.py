@@ -1,4 +1,4 @@
-"""The encoder: a pass over a page classifies the token behind each block; with a small random model."""
+"""The encoder classifies the token after each block in one pass over a page. The tests use a small random model."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def good(answer: Labels | EngineError) -> Labels:
 # ---------------------------------------------------------------------- tokens
 @given(st.lists(st.lists(st.integers(4, 500), max_size=30), max_size=30), st.integers(4, 60), st.booleans())
 def test_every_block_is_read_once_with_a_separator_behind_it(blocks: list[list[int]], most: int, marks: bool) -> None:
-    """In order, within the room that there is; a block that is too long by itself loses its end."""
+    """Blocks stay in order and within the context. A block that is too long is cut off."""
     encoder = replace(load_prepared_once(), before=[0] if marks else [], after=[1] if marks else [], separator=3)
     passes = chunks(blocks, encoder, most)
 
@@ -86,14 +86,14 @@ _loaded: list[Encoder] = []
 
 
 def load_prepared_once() -> Encoder:
-    """Return the encoder for a property, which takes no fixture of a narrower scope."""
+    """Return the encoder for a property test, which cannot use a function-scoped fixture."""
     if not _loaded:
         _loaded.append(load_encoder(PREPARED))
     return _loaded[0]
 
 
 def test_what_a_published_encoder_reads(engine: EncoderEngine) -> None:
-    """The simplified HTML of each block, tokenized by itself, and behind the last one the end of the document."""
+    """The input is the simplified HTML of each block, tokenized separately, and a final end-of-document token."""
     (one,) = engine._chunks(page(2))
     text = engine._tokenizer.decode(one.ids.tolist(), skip_special_tokens=False)
 
@@ -105,7 +105,7 @@ def test_what_a_published_encoder_reads(engine: EncoderEngine) -> None:
 
 # ---------------------------------------------------------------------- labels
 def test_the_graph_answers_as_pytorch_does(prepared: Encoder) -> None:
-    """The manifest holds PyTorch's logits; labels of both kinds are among them."""
+    """The manifest holds PyTorch's logits, and both labels occur among them."""
     model = EncoderModel(prepared)
     checks = prepared.source["checks"]
     passes = [Chunk(np.array(one["ids"]), np.array(one["rows"])) for one in checks]
@@ -131,7 +131,7 @@ def test_labels_do_not_depend_on_other_pages(engine: EncoderEngine) -> None:
 
 
 def test_a_long_page_is_read_in_passes(engine: EncoderEngine, prepared: Encoder) -> None:
-    """None is too long, and the first pass is what a page of these blocks alone would be."""
+    """No pass is too long, and the first one equals that of a page with only its blocks."""
     long = good(engine.label([page(200, 20)])[0])
 
     assert (len(long.main), long.truncated) == (200, False)
@@ -155,7 +155,7 @@ def test_fewer_tokens_and_characters_if_asked(prepared: Encoder) -> None:
 
 
 def test_the_second_class_may_be_other(prepared: Encoder) -> None:
-    """Some checkpoints name main first."""
+    """Some checkpoints have the class main first."""
     answers = []
     for main in (0, 1):
         model = EncoderModel(replace(prepared, main=main))
@@ -167,8 +167,8 @@ def test_the_second_class_may_be_other(prepared: Encoder) -> None:
 
 
 # ---------------------------------------------------------------------- failures
-def test_numbers_that_are_none(engine: EncoderEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such a page falls back alone, with the reason for that."""
+def test_logits_that_are_not_finite(engine: EncoderEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page with logits that are not finite falls back alone, with the reason for that."""
     model = EncoderModel(load_encoder(PREPARED))
     model.prepared = replace(model.prepared, dtype="float16")
     monkeypatch.setattr(model, "_session", Broken([np.full((3, 2), np.nan, dtype=np.float32)] * 5))
@@ -180,7 +180,7 @@ def test_numbers_that_are_none(engine: EncoderEngine, monkeypatch: pytest.Monkey
 
 
 class Broken:
-    """Stands for a session: returns or raises what it is told to, in turn, and then always the last of it."""
+    """Stands for a session. It returns or raises the given values in turn, and then repeats the last one."""
 
     def __init__(self, answers: list[Any]) -> None:
         self.answers = answers
@@ -205,7 +205,7 @@ def test_a_pass_that_fails_once_is_tried_again(prepared: Encoder, monkeypatch: p
 
 
 def test_a_device_that_is_gone(prepared: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three pages find it out, none waits for it, and the model is loaded again after a pause."""
+    """The loss is detected after three pages. Later pages do not wait, and the model is loaded again after a pause."""
     model = EncoderModel(prepared)
     engine, pages = EncoderEngine(prepared, model.run, Config()), [page(4)] * 6
     expected = good(engine.label(pages)[0]).main.tolist()
@@ -222,7 +222,7 @@ def test_a_device_that_is_gone(prepared: Encoder, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_pass_that_memory_has_no_room_for(prepared: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is found at the start, and the message names the way out."""
+    """It is detected at the start, and the message gives advice."""
     monkeypatch.setattr(session, "free_memory", lambda: 4 << 20)
 
     with pytest.raises(
@@ -234,7 +234,7 @@ def test_a_pass_that_memory_has_no_room_for(prepared: Encoder, monkeypatch: pyte
 
 
 def test_a_model_that_does_not_run(prepared: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That is found at the start, too: of memory and of everything else."""
+    """Errors are detected at the start, for lack of memory and for any other reason."""
     monkeypatch.setattr(EncoderModel, "_pass", lambda *_: 1 / 0)
     with pytest.raises(ModelError, match=r"does not run \(division by zero\): see what 'scrapy-dripper export --check"):
         EncoderModel(prepared)
@@ -268,7 +268,7 @@ def test_a_model_that_does_not_run(prepared: Encoder, monkeypatch: pytest.Monkey
     ],
 )
 def test_a_damaged_manifest(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    """Each is one sentence."""
+    """Each error is one sentence."""
     folder = Path(shutil.copytree(PREPARED, tmp_path / "prepared"))
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     (folder / "manifest.json").write_text(json.dumps(manifest | changes), encoding="utf-8")
@@ -277,8 +277,8 @@ def test_a_damaged_manifest(tmp_path: Path, changes: dict[str, Any], message: st
         load_encoder(folder)
 
 
-def test_a_folder_that_is_none(tmp_path: Path) -> None:
-    """Nothing there, a language model's, another graph, a damaged tokenizer."""
+def test_an_invalid_folder(tmp_path: Path) -> None:
+    """The folder is missing, or has a language model, another graph or a damaged tokenizer."""
     with pytest.raises(ModelError, match=r"No prepared encoder in .*: manifest\.json is missing"):
         load_encoder(tmp_path)
     with pytest.raises(ModelError, match="set DRIPPER_ENGINE to 'qwen3'"):
@@ -298,7 +298,7 @@ def test_a_folder_that_is_none(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- on the way of a page
 @pytest.mark.skipif(os.name != "posix", reason="workers share a model over pipes as POSIX has them")
 def test_workers_that_ask_one_model() -> None:
-    """To the last bit what one process gives, for long pages and for those without a block."""
+    """The labels are bit for bit those of a single process, for long pages and for pages without blocks."""
     config = Config(engine="encoder", model=str(PREPARED), processes=1, timeout=120, fallback="empty")
     documents = [Document(f"<p>{'a quiet line ' * 9}" * n, f"http://example.com/{n}") for n in (1, 7, 300, 0)]
     extractor = Extractor(config)

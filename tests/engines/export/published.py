@@ -1,4 +1,4 @@
-"""A small checkpoint that has the published one's file names, configuration, chat template and kind of tokenizer."""
+"""A small checkpoint with the file names, configuration, chat template and kind of tokenizer of the published one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CHAT = """\
 
 
 def write_published(folder: Path) -> None:
-    """Write the checkpoint, which answers the probes of an export in JSON; for other pages it was not trained."""
+    """Write a checkpoint that answers the probes of an export in JSON. It was not trained for other pages."""
     from transformers import PreTrainedTokenizerFast
 
     write_checkpoint(folder, replace(SIZES["tiny"], vocabulary=640), seed=0)
@@ -52,7 +52,7 @@ def write_published(folder: Path) -> None:
 
 
 def write_package(folder: Path) -> None:
-    """Write a package that stands for that of the published weights, of which an export reads the prompt."""
+    """Write a package in place of that of the published weights, from which an export reads the prompt."""
     inner = folder / "mineru_html" / "process"
     inner.mkdir(parents=True)
     for package in (inner.parent, inner):
@@ -67,7 +67,7 @@ def _rewrite(path: Path, **values: object) -> None:
 
 
 def _teach(folder: Path) -> None:
-    """Train the weights to answer the probes, asked without any markup, and store them in bfloat16."""
+    """Train the weights to answer the probes without any markup, and store them in bfloat16."""
     import torch
     from tokenizers import Tokenizer
     from transformers import Qwen3ForCausalLM

@@ -1,4 +1,5 @@
-"""How a checkpoint answers is found out by letting it write, or it is refused with what it wrote."""
+"""An export detects how a checkpoint answers by letting it generate text. Checkpoints with other answers are
+rejected."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ WAYS = {"raw": TEMPLATE, "chat": CHAT, "chat, empty thought": CHAT + THOUGHT}
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-    """A tokenizer with the markup of Qwen3's."""
+    """A tokenizer with the markup tokens of Qwen3."""
     folder = Path(__file__).parents[1] / "qwen3" / "prepared" / "gqa"
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.add_special_tokens(["<|im_start|>", "<|im_end|>"])
@@ -30,7 +31,7 @@ def tokenizer() -> Tokenizer:
 
 
 class Scripted:
-    """A model whose text is a function of its prompt and of how many blocks that has."""
+    """A model whose text is a function of its prompt and of the number of blocks."""
 
     def __init__(self, tokenizer: Tokenizer, say: Callable[[str, int], str | Ids], **likelihoods: float) -> None:
         self.tokenizer, self.say, self.likelihoods = tokenizer, say, likelihoods
@@ -54,14 +55,14 @@ def labels(n: int) -> list[str]:
 
 @pytest.mark.parametrize("answer", ["json", "json_space", "json_colon", "compact"])
 def test_the_format_that_it_writes(tokenizer: Tokenizer, answer: str) -> None:
-    """Asked in any way, it is the same model."""
+    """It does not depend on how the model is asked."""
     found = ask(Scripted(tokenizer, lambda _, n: FORMATS[answer].text(labels(n))), tokenizer, WAYS, 4096)
 
     assert (found.way, found.prompt, found.prefix, found.answer) == ("raw", TEMPLATE, "", answer)
 
 
 def test_tokens_matter_and_not_only_text(tokenizer: Tokenizer) -> None:
-    """Those of the state machines are others than a tokenizer makes of the same text."""
+    """The tokens of state machines differ from those that a tokenizer gives for the same text."""
     answer = Grammar(tokenizer, "mineru_v1").answer(12).ids
     found = ask(Scripted(tokenizer, lambda _, n: answer), tokenizer, WAYS, 4096)
 
@@ -69,7 +70,7 @@ def test_tokens_matter_and_not_only_text(tokenizer: Tokenizer) -> None:
 
 
 def test_chat_and_an_empty_thought_of_its_own(tokenizer: Tokenizer) -> None:
-    """What it says before its answers, always the same, becomes the end of the prompt."""
+    """Constant text before the answers becomes the end of the prompt."""
 
     def say(prompt: str, n: int) -> str:
         if not prompt.endswith("assistant\n"):
@@ -82,14 +83,14 @@ def test_chat_and_an_empty_thought_of_its_own(tokenizer: Tokenizer) -> None:
 
 
 def test_the_likeliest_of_the_ways_that_work(tokenizer: Tokenizer) -> None:
-    """A fine-tuned model answers in some way everywhere; it was trained in one."""
+    """A fine-tuned model answers in several formats, but was trained with one."""
     model = Scripted(tokenizer, lambda _, n: FORMATS["json"].text(labels(n)), plain=-0.5, thought=-0.05)
 
     assert ask(model, tokenizer, WAYS, 4096).way == "chat, empty thought"
 
 
 def test_a_model_that_writes_something_else(tokenizer: Tokenizer) -> None:
-    """The message shows what, for each way in which it was asked, and names the way out."""
+    """The message shows the text for each kind of prompt, and gives advice."""
     said = {True: "A harbour page.", False: "<think>\nOkay, the user wants"}
     model = Scripted(tokenizer, lambda prompt, _: said[prompt.startswith("Label")])
 
@@ -102,8 +103,8 @@ def test_a_model_that_writes_something_else(tokenizer: Tokenizer) -> None:
 
 
 @pytest.mark.parametrize("kind", ["only two labels", "another prefix each time", "not what it finds likely"])
-def test_answers_that_are_none(tokenizer: Tokenizer, kind: str) -> None:
-    """A beginning by chance, or one that cannot be put into a prompt, is no format."""
+def test_invalid_answers(tokenizer: Tokenizer, kind: str) -> None:
+    """A beginning that occurs by chance, or that cannot be part of a prompt, is not a format."""
 
     def say(_: str, n: int) -> str:
         text = FORMATS["json"].text(labels(n))
@@ -118,5 +119,5 @@ def test_answers_that_are_none(tokenizer: Tokenizer, kind: str) -> None:
 
 
 def test_pages_with_enough_blocks_are_shown() -> None:
-    """With different numbers of them, so that no text fits all."""
+    """The pages have different numbers of blocks, so that no text fits all of them."""
     assert sorted({len(page) for page in probe_pages()} - {1, 2}) == [4, 12]

@@ -1,4 +1,4 @@
-"""What is known about an export before it begins: is that a Qwen3 checkpoint, and is there room."""
+"""Checks before an export: whether the checkpoint is a Qwen3 model, and whether there is enough space."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PUBLISHED = {
 
 
 def write(folder: Path, *missing: str, **changes: Any) -> Path:
-    """Write a checkpoint without weights in its weight file, and without some of its files."""
+    """Write a checkpoint with an empty weight file, and without some of its files."""
     folder.mkdir(parents=True, exist_ok=True)
     config = {name: value for name, value in {**PUBLISHED, **changes}.items() if value is not None}
     for name, text in {"config.json": json.dumps(config), "tokenizer.json": "{}", "model.safetensors": ""}.items():
@@ -48,14 +48,14 @@ def write(folder: Path, *missing: str, **changes: Any) -> Path:
     ],
 )
 def test_other_published_weights(tmp_path: Path, architecture: str, missing: str) -> None:
-    """Whoever has them learns what it would take."""
+    """The error explains what it would take to use them."""
     folder = write(tmp_path / "model", architectures=[architecture])
     with pytest.raises(ExportError, match=rf"expected Qwen3ForCausalLM \(got {architecture}\)\. .*{missing}"):
         open_checkpoint(str(folder), print)
 
 
 def test_the_published_dimensions(tmp_path: Path) -> None:
-    """596 million parameters; the head's copy of the embedding is a quarter more for as long as the export takes."""
+    """The model has 596 million parameters. During an export, the head's copy of the embedding adds a quarter."""
     found = open_checkpoint(str(write(tmp_path / "model")), print)
     assert found.name == "model"
     assert found.parameters == 596_049_920
@@ -66,8 +66,8 @@ def test_the_published_dimensions(tmp_path: Path) -> None:
     assert open_checkpoint(str(write(tmp_path / "own", tie_word_embeddings=False)), print).parameters == 751_632_384
 
 
-def test_a_prepared_folder_is_no_checkpoint(tmp_path: Path) -> None:
-    """Nor is a checkpoint a prepared folder; each message says what to do with it."""
+def test_a_prepared_folder_is_not_a_checkpoint(tmp_path: Path) -> None:
+    """A checkpoint is no prepared folder either. Each message says what to do with it."""
     (tmp_path / "manifest.json").write_text("{}")
     with pytest.raises(ExportError, match="it is a prepared folder already: use it as DRIPPER_MODEL"):
         open_checkpoint(str(tmp_path), print)
@@ -89,7 +89,7 @@ def test_a_prepared_folder_is_no_checkpoint(tmp_path: Path) -> None:
     ],
 )
 def test_not_a_checkpoint(tmp_path: Path, missing: list[str], changes: dict[str, Any], message: str) -> None:
-    """Each says what is missing or different."""
+    """Each error says what is missing or different."""
     with pytest.raises(ExportError, match=message):
         open_checkpoint(str(write(tmp_path, *missing, **changes)), print)
 
@@ -107,7 +107,7 @@ def test_not_a_checkpoint(tmp_path: Path, missing: list[str], changes: dict[str,
 def test_the_rotary_embedding_of_old_and_new_configurations(
     tmp_path: Path, rope: dict[str, Any], theta: float | None, scaling: dict[str, Any] | None
 ) -> None:
-    """What transformers 5 writes stands where transformers 4 looks for it, too."""
+    """Values that transformers 5 writes are put where transformers 4 reads them."""
     config = read_config(write(tmp_path / "model", **rope))
     assert config.get("rope_theta") == theta
     assert config.get("rope_scaling") == (scaling and {"rope_type": "yarn", **scaling})
@@ -115,7 +115,7 @@ def test_the_rotary_embedding_of_old_and_new_configurations(
 
 
 def test_too_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Told before the work, with both numbers."""
+    """The error comes before the work, with both numbers."""
     needs = open_checkpoint(str(write(tmp_path / "model")), print).needs("float32", copies=3)
     monkeypatch.setattr(checkpoint, "free_memory", lambda: None)  # a system that does not say
     check_space(needs, tmp_path / "not" / "there")
@@ -128,7 +128,7 @@ def test_too_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_model_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The configuration is looked at before the weights are fetched, and nothing but data is."""
+    """The configuration is checked before the weights are downloaded, and only data is downloaded."""
     calls: list[Any] = []
     hub = ModuleType("huggingface_hub")
 
@@ -156,7 +156,7 @@ def test_a_model_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_model_that_cannot_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the library, and without the model: each message names the way out."""
+    """Each message gives advice, without the library and without the model."""
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(ExportError, match=r"install scrapy-dripper\[export\], or name its folder"):
         open_checkpoint("own/qwen", print)
@@ -172,7 +172,7 @@ def test_a_model_that_cannot_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_neither_a_folder_nor_a_name() -> None:
-    """The message says what would be one."""
+    """The message describes valid values."""
     with pytest.raises(ExportError, match="neither a folder nor a name such as owner/model"):
         open_checkpoint("/no/such/folder", print)
 
@@ -181,7 +181,7 @@ def test_neither_a_folder_nor_a_name() -> None:
 def test_a_checkpoint_is_staged_where_links_cannot_be_made(
     refused: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Windows lets few users make them."""
+    """On Windows, few users may create links."""
 
     def refuse(*_: object) -> None:
         raise OSError(1314, "A required privilege is not held by the client")

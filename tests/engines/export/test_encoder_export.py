@@ -1,4 +1,4 @@
-"""Exporting a small random encoder, and what is refused; with torch."""
+"""Export of a small random encoder with torch, and inputs that are rejected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from scrapy_dripper.engines.qwen3.export import validate
 
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random encoder, as a folder."""
+    """A folder with a random encoder."""
     folder = tmp_path_factory.mktemp("checkpoint") / "random-encoder"
     write_encoder(folder, seed=0)
     return folder
@@ -32,7 +32,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def prepared(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the command makes of it."""
+    """The folder that the command writes for it."""
     folder = tmp_path_factory.mktemp("prepared") / "model"
     assert main(["export", str(checkpoint), str(folder), "--device", "cpu"]) == 0
     return folder
@@ -47,7 +47,7 @@ def changed(checkpoint: Path, folder: Path, file: str = "config.json", **values:
 
 
 def test_a_prepared_folder(prepared: Path) -> None:
-    """Its manifest says what the engine needs to know, and the graph answers as PyTorch does."""
+    """The manifest has all that the engine needs, and the graph gives the same logits as PyTorch."""
     found = load_encoder(prepared)
     assert (found.name, found.architecture) == ("random-encoder", "EuroBertForTokenClassification")
     assert (found.dtype, found.device, found.heads, found.context) == ("float32", "cpu", 2, 1024)
@@ -60,14 +60,14 @@ def test_a_prepared_folder(prepared: Path) -> None:
 
 
 def test_it_is_an_engine(prepared: Path) -> None:
-    """Export, and label."""
+    """An exported encoder labels pages."""
     engine = load_engine(Config(engine="encoder", model=str(prepared)))
     assert engine.name == "encoder"
     engine.close()
 
 
 def test_check(prepared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A good folder passes without the checkpoint; one of another model does not."""
+    """An intact folder passes without the checkpoint. A folder of another model fails."""
     assert main(["export", "--check", str(prepared)]) == 0
     assert "17 of 17 labels are the same" in capsys.readouterr().err
     other = changed(prepared, tmp_path / "other", "manifest.json", main=0)
@@ -76,14 +76,14 @@ def test_check(prepared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_classes_with_names(checkpoint: Path, tmp_path: Path) -> None:
-    """Main is the class of that name."""
+    """The class named main is main."""
     folder = changed(checkpoint, tmp_path / "named", id2label={"0": "MAIN", "1": "OTHER"})
     assert main(["export", str(folder), str(tmp_path / "out"), "--device", "cpu"]) == 0
     assert load_encoder(tmp_path / "out").main == 0
 
 
 def test_a_graph_for_another_machine(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In half precision, with the logits to compare it with there."""
+    """The graph is in half precision, and comes with logits for a comparison on that machine."""
     arguments = ["export", str(checkpoint), str(tmp_path / "out"), "--device", "cuda", "--no-validate"]
     assert main([*arguments, "--dtype", "bf16"]) == 0
     assert "'scrapy-dripper export --check " in capsys.readouterr().err
@@ -97,7 +97,7 @@ def test_a_graph_for_another_machine(checkpoint: Path, tmp_path: Path, capsys: p
 def test_a_graph_that_answers_otherwise_is_not_kept(
     checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nor anything else."""
+    """The whole folder is removed."""
     monkeypatch.setitem(validate.TOLERANCES, "float32", 0.0)
     assert main(["export", str(checkpoint), str(tmp_path / "out"), "--device", "cpu"]) == 2
     assert "nothing was written" in capsys.readouterr().err
@@ -117,7 +117,7 @@ def test_errors(
     checkpoint: Path, tmp_path: Path, flags: list[str], message: str,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    """Each is one sentence that says what to do."""
+    """Each error is one sentence that says what to do."""
     monkeypatch.setattr(encoder, "cuda_works", lambda: False)
     assert main(["export", str(checkpoint), str(tmp_path / "out"), *flags]) == 2
     assert message in capsys.readouterr().err
@@ -125,7 +125,7 @@ def test_errors(
 
 
 def test_encoders_of_another_kind(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a separator, with other classes, or with damaged weights."""
+    """They have no separator, other classes, or damaged weights."""
     out = ["--device", "cpu"]
     tokenizer = (checkpoint / "tokenizer.json").read_text(encoding="utf-8")
     bare = changed(checkpoint, tmp_path / "bare")

@@ -1,4 +1,4 @@
-"""Exporting small random models, and checking what was exported; with torch, for whichever exporter is installed."""
+"""Export of small random models with torch and the installed exporter, and checks of the result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROMPT = "Blocks: {html}\nLabels: "
 
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random model, as a folder."""
+    """A folder with a random model."""
     folder = tmp_path_factory.mktemp("checkpoint") / "random-qwen3"
     write_checkpoint(folder, SIZES["tiny"], seed=0)
     (folder / RECIPE).unlink(missing_ok=True)  # as a checkpoint from elsewhere
@@ -38,7 +38,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def prepared(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the command makes of it."""
+    """The folder that the command writes for it."""
     folder = tmp_path_factory.mktemp("prepared") / "new" / "model"
     assert export(checkpoint, folder, "--answer", "json") == 0
     return folder
@@ -51,7 +51,7 @@ def export(checkpoint: Path, out: Path, *flags: str) -> int:
 
 
 def test_a_prepared_folder(prepared: Path, checkpoint: Path) -> None:
-    """Its manifest says what the engine needs to know, and the files are those of which it has the hashes."""
+    """The manifest has all that the engine needs, and the hashes match the files."""
     found = load_prepared(prepared)
     assert found.name == "random-qwen3"
     assert (found.exporter, found.attention) == (EXPORTER, {"genai": "gqa", "optimum": "plain"}[EXPORTER])
@@ -65,7 +65,7 @@ def test_a_prepared_folder(prepared: Path, checkpoint: Path) -> None:
 
 
 def test_the_graph_answers_as_the_model_does(prepared: Path) -> None:
-    """The comparison is stored; so are logits of both labels for prompts of 1 to 11 blocks."""
+    """The comparison is stored, as are logits of both labels for prompts of 1 to 11 blocks."""
     source = load_prepared(prepared).source
     assert source["comparison"]["choices"] == source["comparison"]["same"] > 30
     assert source["comparison"]["difference"] < 1e-4 * source["comparison"]["largest"]
@@ -74,7 +74,7 @@ def test_the_graph_answers_as_the_model_does(prepared: Path) -> None:
 
 
 def test_check(prepared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A good folder passes without the checkpoint; one of another model, or a damaged one, does not."""
+    """An intact folder passes without the checkpoint. A damaged folder, or one of another model, fails."""
     assert main(["export", "--check", str(prepared)]) == 0
     assert "labels are the same" in capsys.readouterr().err
 
@@ -98,7 +98,7 @@ CHAT = (
 
 
 def teach(folder: Path) -> None:
-    """Train a checkpoint to answer the pages of the probes, asked as in chat, with labels that alternate."""
+    """Train a checkpoint to answer the chat prompts of the probe pages with alternating labels."""
     import torch
     from tokenizers import Tokenizer
     from transformers import Qwen3ForCausalLM
@@ -127,7 +127,7 @@ def teach(folder: Path) -> None:
 
 
 def test_how_a_model_answers_is_found_out(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where nobody says it, the manifest holds what the model writes by itself, and in which markup."""
+    """By default, the manifest holds the format and the markup that the model itself uses."""
     taught = tmp_path / "taught"
     shutil.copytree(checkpoint, taught)
     teach(taught)
@@ -143,14 +143,14 @@ def test_how_a_model_answers_is_found_out(checkpoint: Path, tmp_path: Path, caps
 
 
 def test_a_model_that_does_not_answer(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its weights are no use: nothing is exported, and what it wrote is shown."""
+    """Its weights are useless, so nothing is exported, and the error shows its text."""
     assert export(checkpoint, tmp_path / "out") == 2
     assert "does not answer in any format that is known. It wrote, asked raw: '" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
 def test_the_score_of_a_format_is_that_of_whole_answers(checkpoint: Path) -> None:
-    """As reading each answer from its beginning gives it, one label after the other."""
+    """It is equal to the score of reading each answer from its beginning, label by label."""
     import torch
     from tokenizers import Tokenizer
 
@@ -174,7 +174,7 @@ def test_the_score_of_a_format_is_that_of_whole_answers(checkpoint: Path) -> Non
 def test_a_graph_that_answers_otherwise_is_not_kept(
     checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nor anything else: no folder, no part of one."""
+    """No folder or part of a folder is left."""
     monkeypatch.setitem(validate.TOLERANCES, "float32", 0.0)
     assert export(checkpoint, tmp_path / "out", "--answer", "json") == 2
     assert "nothing was written" in capsys.readouterr().err
@@ -184,7 +184,7 @@ def test_a_graph_that_answers_otherwise_is_not_kept(
 def test_an_exporter_that_fails(
     checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its last words are in the message."""
+    """The message has the exporter's last words."""
     fake = tmp_path / "fake-python"
     fake.write_text("#!/bin/sh\necho 'RuntimeError: not this time'\nexit 3\n")
     fake.chmod(0o755)
@@ -195,7 +195,7 @@ def test_an_exporter_that_fails(
 
 
 def test_damaged_weights(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """They are noticed before anything is exported."""
+    """They are detected before the export."""
     broken = tmp_path / "broken"
     shutil.copytree(checkpoint, broken)
     (broken / "model.safetensors").write_bytes(b"no weights")
@@ -218,7 +218,7 @@ def test_errors(
     checkpoint: Path, tmp_path: Path, flags: list[str], message: str,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    """Each is one sentence that says what to do."""
+    """Each error is one sentence that says what to do."""
     monkeypatch.setattr(build, "cuda_works", lambda: False)
     assert export(checkpoint, tmp_path / "out", "--answer", "json", *flags) == 2
     error = capsys.readouterr().err
@@ -227,18 +227,20 @@ def test_errors(
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_there_stays(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A folder with anything in it is not written to."""
+def test_an_existing_folder_is_not_overwritten(
+    checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The export does not write to a folder that is not empty."""
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").write_text("mine")
     assert export(checkpoint, tmp_path / "out") == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert (tmp_path / "out" / "mine").read_text() == "mine"
 
 
 @pytest.mark.skipif(EXPORTER != "genai", reason="only onnxruntime-genai makes graphs for GPUs alone")
 def test_a_graph_for_another_machine(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Half precision for a GPU is written on request, with the logits to compare it with there."""
+    """On request, half precision for a GPU is written, with logits for a comparison on that machine."""
     assert export(checkpoint, tmp_path / "half", "--dtype", "fp16", "--device", "cpu") == 2
     assert "half precision for GPUs only" in capsys.readouterr().err
     assert export(checkpoint, tmp_path / "out", "--device", "cuda", "--no-validate", "--answer", "compact") == 0
@@ -251,14 +253,14 @@ def test_a_graph_for_another_machine(checkpoint: Path, tmp_path: Path, capsys: p
 
 @pytest.mark.skipif(EXPORTER != "optimum", reason="onnxruntime-genai makes graphs in half precision for GPUs only")
 def test_half_precision_on_a_cpu(checkpoint: Path, tmp_path: Path) -> None:
-    """The plain graph runs in half precision, and is compared with a tolerance for that."""
+    """The plain graph runs in half precision, and is compared with a suitable tolerance."""
     assert export(checkpoint, tmp_path / "out", "--dtype", "fp16", "--answer", "json_space") == 0
     comparison: dict[str, Any] = load_prepared(tmp_path / "out").source["comparison"]
     assert 1e-5 < comparison["difference"] < comparison["tolerance"] * comparison["largest"]
 
 
 def test_the_base_of_the_rotary_embedding(checkpoint: Path, tmp_path: Path) -> None:
-    """transformers 4 looks for it in another place than 5; whichever is installed, either place will do."""
+    """transformers 4 and 5 store it in different places. Both work with either version."""
     from tokenizers import Tokenizer
 
     from scrapy_dripper.engines.qwen3.export.reference import Reference
@@ -284,7 +286,7 @@ def test_the_base_of_the_rotary_embedding(checkpoint: Path, tmp_path: Path) -> N
 
 
 def test_the_parameters_are_counted_as_torch_counts_them(checkpoint: Path) -> None:
-    """What is told before an export comes from the configuration alone."""
+    """The number before an export comes from the configuration alone."""
     from transformers import AutoModelForCausalLM
 
     model = AutoModelForCausalLM.from_pretrained(checkpoint)

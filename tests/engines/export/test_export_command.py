@@ -1,4 +1,4 @@
-"""The command line of the export, where nothing needs to be exported for it."""
+"""The command line of the export, as far as nothing is exported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from scrapy_dripper.page.profiles import PROFILES
     ],
 )
 def test_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 2, and what was expected."""
+    """The exit code is 2, and the message says what was expected."""
     assert main(arguments) == 2
     assert message in capsys.readouterr().err
 
@@ -34,7 +34,7 @@ def test_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture
 def test_a_missing_extra(
     exporter: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is named before anything is looked at or fetched."""
+    """The error comes before anything is read or downloaded."""
     monkeypatch.setattr(exporters, "_is_there", lambda module: False)
     assert main(["export", "owner/model", str(tmp_path / "out"), "--exporter", exporter]) == 2
     assert f"run 'pip install scrapy-dripper[{extra}]' in a virtualenv of its own" in capsys.readouterr().err
@@ -42,7 +42,7 @@ def test_a_missing_extra(
 
 
 def test_what_can_be_chosen_is_what_there_is() -> None:
-    """The names stand in two places: --help has to work without the packages of the engine."""
+    """The names are in two places, because --help must work without the packages of the engine."""
     assert set(export_command.ANSWERS) == set(FORMATS)
     assert set(export_command.PROFILES) == set(PROFILES)
 
@@ -51,7 +51,7 @@ def test_what_can_be_chosen_is_what_there_is() -> None:
     ("flag", "value"), [("--context", "0"), ("--truncate-chars", "-1"), ("--context", "x"), ("--dtype", "int4")]
 )
 def test_wrong_values(flag: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """They are refused when the command line is read."""
+    """They are rejected when the command line is parsed."""
     with pytest.raises(SystemExit) as stopped:
         main(["export", "model", "out", flag, value])
     assert stopped.value.code == 2

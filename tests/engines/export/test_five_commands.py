@@ -1,4 +1,4 @@
-"""From the published weights to a crawl, by the commands of docs/guides/gpu.md, with a small checkpoint of their kind.
+"""The commands of docs/guides/gpu.md lead from published weights to a crawl. The tests use a small checkpoint.
 
 pip is left out. On a machine without a GPU, the commands are run as they stand, for what they say then, and with
 ``--device cpu``, for what they do.
@@ -20,9 +20,9 @@ pytest.importorskip("transformers")  # the extra [export]
 pytest.importorskip("onnxruntime_genai")
 
 import onnxruntime
-from published import NAME, TEMPLATE, write_package, write_published
 
 from scrapy_dripper.engines.qwen3.prepared import load_prepared
+from tests.engines.export.published import NAME, TEMPLATE, write_package, write_published
 
 ROOT = Path(__file__).parents[3]
 GPU = "CUDAExecutionProvider" in onnxruntime.get_available_providers()
@@ -41,7 +41,7 @@ class News(scrapy.Spider):
 
 
 def commands() -> list[str]:
-    """Return the commands of the guide, one a line, without comments."""
+    """Return the commands of the guide without comments, one per line."""
     text = (ROOT / "docs" / "guides" / "gpu.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"These are the steps.*?```\n(.*?)```", text, re.S)
     return [line.partition("  #")[0].strip() for line in block.splitlines()]
@@ -65,7 +65,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(machine: Path, command: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of the guide, but for pip, with the Python of the tests."""
+    """Run a command of the guide other than pip, with the Python of the tests."""
     ours = command.rpartition(" && ")[2]
     words = shlex.split(ours.removeprefix("export/bin/"))
     module = {"scrapy-dripper": "scrapy_dripper", "scrapy": "scrapy"}[words[0]]
@@ -82,7 +82,7 @@ def run(machine: Path, command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_there_are_five() -> None:
-    """Two that only install, and three that also do something; every extra that they name is there."""
+    """Two commands only install, and three also do something else. Every extra that they name exists."""
     found = commands()
     assert len(found) == 5
     extras = set(re.findall(r"scrapy-dripper\[(\S+?)\]", "\n".join(found)))
@@ -96,7 +96,7 @@ def test_there_are_five() -> None:
 
 @pytest.mark.skipif(GPU, reason="there is a GPU")
 def test_without_a_gpu_each_says_so(machine: Path) -> None:
-    """The graph is written anywhere; to check it, or to crawl, stops with one sentence that says what to install."""
+    """The graph can be written on any machine. Checking it, and crawling, stop with one sentence on what to install."""
     export, check, crawl = (line.replace("prepared/", "for-gpu/") for line in commands()[2:])
     done = run(machine, export)
     assert done.returncode == 0, done.stderr
@@ -116,7 +116,7 @@ def test_without_a_gpu_each_says_so(machine: Path) -> None:
 
 
 def test_to_a_crawl(machine: Path) -> None:
-    """The graph answers as the checkpoint does, and the items of the crawl have what it labelled."""
+    """The graph gives the same labels as the checkpoint, and the items of the crawl have the labelled content."""
     export, check, crawl = commands()[2:]
     done = run(machine, export.replace("--device cuda --no-validate", "--device cpu"))
     assert done.returncode == 0, done.stderr

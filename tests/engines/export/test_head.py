@@ -1,4 +1,4 @@
-"""Cutting the head of a graph: the same logits at the choices, and nothing of the head left."""
+"""Cutting the head of a graph keeps the logits at the choices and removes the rest of the head."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FLOAT, HALF, INT64 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.INT64
 
 
 def full_graph(*, tied: str = "", half: bool = False, cast: bool = False, seed: int = 0) -> ModelProto:
-    """Return a graph with the inputs and outputs of an exported Qwen3, and a model of no depth between them.
+    """Return a graph with the inputs and outputs of an exported Qwen3, and a model without layers between them.
 
     ``tied`` says which of embedding and head is the other one transposed, if any; ``cast`` gives logits in single
     precision of a product in half.
@@ -87,7 +87,7 @@ def run(model: ModelProto | Path, output: str, ids: npt.NDArray[np.int64], **mor
 
 @pytest.mark.parametrize("tied", ["", "embedding", "head"])
 def test_the_same_logits_at_the_choices(tied: str) -> None:
-    """Whichever way embedding and head are stored; also without any choice."""
+    """This holds for each way to store embedding and head, and without any choice."""
     rng = np.random.default_rng(1)
     full, cut = full_graph(tied=tied), full_graph(tied=tied)
     cut_head(cut, 7, 60)
@@ -106,7 +106,7 @@ def test_the_same_logits_at_the_choices(tied: str) -> None:
     data=st.data(),
 )
 def test_property_the_same_logits(batch: int, length: int, labels: tuple[int, int], data: st.DataObject) -> None:
-    """For every shape, any two labels and any rows, in any order and repeated."""
+    """This holds for all shapes, any two labels, and any rows in any order."""
     rows = np.array(data.draw(st.lists(st.integers(0, batch * length - 1), max_size=12)), dtype=np.int64)
     ids = np.random.default_rng(length).integers(0, VOCABULARY, (batch, length))
     cut = full_graph()
@@ -117,7 +117,7 @@ def test_property_the_same_logits(batch: int, length: int, labels: tuple[int, in
 
 @pytest.mark.parametrize("cast", [False, True])
 def test_half_precision_is_not_rounded_again(cast: bool) -> None:
-    """The head is computed in single precision: within half a step of what the full head gives, and finer."""
+    """The head is computed in single precision, so its logits are within half a step of the full head's."""
     ids = np.random.default_rng(2).integers(0, VOCABULARY, (2, 30))
     rows = np.arange(ids.size)
     cut = full_graph(half=True, cast=cast)
@@ -131,7 +131,7 @@ def test_half_precision_is_not_rounded_again(cast: bool) -> None:
 
 @pytest.mark.parametrize("tied", ["", "embedding", "head"])
 def test_nothing_of_the_head_is_left(tied: str) -> None:
-    """One matrix of the size of the vocabulary stays, the embedding, and is not transposed in each run."""
+    """Only the embedding has the size of the vocabulary, and it is not transposed at run time."""
     model = full_graph(tied=tied)
     cut_head(model, 0, 1)
     large = [tensor.name for tensor in model.graph.initializer if VOCABULARY in tensor.dims]
@@ -144,7 +144,7 @@ def test_nothing_of_the_head_is_left(tied: str) -> None:
 
 
 def test_large_weights_go_to_a_file_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The graph that is read from both files answers as the one in memory does."""
+    """The graph that is loaded from both files gives the same output as the one in memory."""
     monkeypatch.setattr(head, "INLINE_BYTES", 1000)
     model = full_graph()
     cut_head(model, 3, 4)
@@ -178,13 +178,13 @@ def _quantised() -> ModelProto:
     ],
 )
 def test_what_cannot_be_cut(model: object, labels: tuple[int, int], message: str) -> None:
-    """A graph of another kind is refused with what is different about it."""
+    """The error for another kind of graph names the difference."""
     with pytest.raises(GraphError, match=message):
         cut_head(model(), *labels)  # type: ignore[operator]
 
 
 def test_a_graph_with_other_inputs_is_refused(tmp_path: Path) -> None:
-    """The engine would feed it wrongly."""
+    """The engine would give it wrong inputs."""
     model = full_graph()
     cut_head(model, 0, 1)
     model.graph.input.append(helper.make_tensor_value_info("token_type_ids", INT64, ["B", "S"]))

@@ -1,4 +1,4 @@
-"""Where the prompt, the profile and the answer format of a checkpoint come from."""
+"""Find the prompt, the profile and the answer format of a checkpoint."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OWN = Recipe("native", 64, "own {html}", "json")
 
 
 def install(folder: Path, package: str, module: str, code: str) -> None:
-    """Write a package whose own import fails, with a module of prompts in it."""
+    """Write a package with a module of prompts, whose own import fails."""
     inner = folder / package / module.split(".")[0]
     inner.mkdir(parents=True)
     for one in (folder / package, inner):
@@ -37,14 +37,14 @@ def install(folder: Path, package: str, module: str, code: str) -> None:
         ({"profile": "v1.0", "prompt": "{html}", "answer": "json_space"}, Recipe("v1.0", 64, "{html}", "json_space")),
     ],
 )
-def test_what_is_given_comes_before_what_is_stored(tmp_path: Path, given: dict[str, Any], expected: Recipe) -> None:
-    """A checkpoint that was trained here says itself what it reads; flags change single values."""
+def test_given_values_override_stored_ones(tmp_path: Path, given: dict[str, Any], expected: Recipe) -> None:
+    """A checkpoint that was trained here stores its recipe. Flags override single values."""
     OWN.write(tmp_path)
     assert find_recipe(tmp_path, given) == expected
 
 
 def test_a_prompt_file(tmp_path: Path) -> None:
-    """Of a checkpoint that says nothing, the rest is that of the published weights."""
+    """For a checkpoint without a recipe, all other values are those of the published weights."""
     (tmp_path / "prompt.txt").write_bytes("Blöcke: {html}\n".encode())
     found = find_recipe(tmp_path, {"prompt_file": tmp_path / "prompt.txt"})
     assert found == Recipe("v1.0", 200, "Blöcke: {html}\n", None)
@@ -59,7 +59,7 @@ def test_a_prompt_file(tmp_path: Path) -> None:
 def test_the_prompt_of_an_installed_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, module: str, signature: str
 ) -> None:
-    """It is read without importing the package, which may not even work here."""
+    """The prompt is read without importing the package, which may not work here."""
     name = "version" if "version" in signature else "'v0'"
     code = f"def get_full_prompt({signature}):\n    return 'Prompt ' + {name} + ': ' + html\n"
     install(tmp_path, package, module, code)
@@ -72,7 +72,8 @@ def test_the_prompt_of_an_installed_package(
 
 
 def test_the_installed_prompt_of_a_page_is_the_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It makes its prompt of the whole simplified document, whose first and last tags are part of the template here."""
+    """The reference puts the whole simplified document into its prompt. Here, its first and last tags are part of the
+    template."""
     code = "def get_full_prompt(html):\n    return f'Input HTML:\\n{html}\\n/no_think\\n'\n"
     install(tmp_path, "mineru_html", "process.build_prompt", "import no_such_module\n")
     install(tmp_path, "dripper", "inference.prompt", code)
@@ -112,7 +113,7 @@ def test_compact_answers_have_a_prompt_of_their_own(tmp_path: Path, monkeypatch:
 def test_errors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], stored: str | None, message: str
 ) -> None:
-    """Each says what is wrong."""
+    """Each error says what is wrong."""
     # An installed package may be broken.
     install(tmp_path, "mineru_html", "process.build_prompt", "import no_such_module\n")
     install(tmp_path, "dripper", "inference.prompt", "import no_such_module\n")

@@ -1,15 +1,15 @@
-"""Prepared models that are loaded once: small random ones, by both exporters."""
+"""Small random models, prepared by both exporters and loaded once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from fakes import KINDS, PREPARED, FakeTagger
 from tokenizers import Tokenizer
 
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
+from tests.engines.qwen3.fakes import KINDS, PREPARED, FakeTagger
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +19,7 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture(scope="session")
 def thinking() -> Tokenizer:
-    """A tokenizer with tokens for the end of a thought, as Qwen3's has."""
+    """A tokenizer with end-of-thought tokens, like Qwen3's."""
     tokenizer = Tokenizer.from_file(str(PREPARED / "gqa" / "tokenizer.json"))
     tokenizer.add_special_tokens(["</think>"])
     tokenizer.add_tokens(["\n\n"])
@@ -33,7 +33,7 @@ def prepared() -> Prepared:
 
 @pytest.fixture(scope="session", params=KINDS)
 def either(request: pytest.FixtureRequest) -> Prepared:
-    """A prepared model with each kind of graph."""
+    """A prepared model, for each kind of graph."""
     return load_prepared(PREPARED / request.param)
 
 

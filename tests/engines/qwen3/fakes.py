@@ -17,7 +17,7 @@ KINDS = ("gqa", "plain")
 
 
 class FakeModel:
-    """A causal model: its choice after some tokens is a hash of all of them, so that everything depends on everything.
+    """A causal model. Its choice after some tokens is a hash of all of them, so it depends on every token.
 
     ``ties`` is the share of choices that are ties. Like a real one it keeps what it has read of each sequence.
     """
@@ -28,7 +28,7 @@ class FakeModel:
         self.passes = 0
 
     def forward(self, chunks: Sequence[Chunk]) -> list[Floats]:
-        """Return the logits of main and other that follow the rows of each chunk."""
+        """Return the logits of main and other after the rows of each chunk."""
         self.passes += 1
         assert len({chunk.sequence for chunk in chunks}) == len(chunks)
         answers = []
@@ -47,7 +47,7 @@ class FakeModel:
 
 
 class FakeTagger:
-    """Calls every block main whose text has the word, and is as confident as it is told to be."""
+    """Labels each block main whose text has the word, with the given confidence."""
 
     name = "tagger"
     profile = "native"
@@ -58,7 +58,7 @@ class FakeTagger:
         self.closed = 0
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return labels for each page, an error for one with the word 'untaggable'."""
+        """Return labels for each page, or an error for a page with the word 'untaggable'."""
         answers: list[Labels | EngineError] = []
         for page in pages:
             if any("untaggable" in text for text in page.blocks.text):
@@ -71,5 +71,5 @@ class FakeTagger:
         return answers
 
     def close(self) -> None:
-        """Count how often it was closed."""
+        """Count the calls."""
         self.closed += 1

@@ -1,4 +1,4 @@
-"""A crawl with the Qwen3 engine in a process of its own: ``qwen3_crawl_process.py JSON``.
+"""Run a crawl with the Qwen3 engine in its own process: ``qwen3_crawl_process.py JSON``.
 
 ``folder`` is the prepared model, ``pages`` how many pages there are, and ``fail`` says how often a pass over page 2
 fails. Prints one line of JSON about what came out and what is left of the process.
@@ -55,7 +55,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def break_passes() -> None:
-    """Make passes over the bad page fail as onnxruntime does when a device has no memory left."""
+    """Make passes over the bad page fail as onnxruntime does when a device has no free memory."""
     tokenizer = Tokenizer.from_file(str(Path(JOB["folder"], "tokenizer.json")))
     (token,) = set(tokenizer.encode(BAD).ids) - set(tokenizer.encode(GOOD).ids)
     run = Passes._run
@@ -87,7 +87,7 @@ class Pages(scrapy.Spider):
 
 
 def count_children() -> int:
-    """Return how many processes this one has started and not seen the end of; 0 where the system does not say."""
+    """Return how many child processes exist or have not been reaped; 0 where the system does not say."""
     count = 0
     for path in Path("/proc/self/task").glob("*/children"):
         with contextlib.suppress(OSError):  # a thread may end between the two lines

@@ -1,4 +1,4 @@
-"""Keys and values in bfloat16, which numpy does not know: a graph of single precision that casts them."""
+"""Keys and values in bfloat16, which numpy does not support. The graph is in single precision and casts them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def rounded(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Pre
 
 
 def logits(prepared: Prepared, ids: np.ndarray, *cuts: int) -> Floats:
-    """Return the logits at all places of a text that is read in pieces."""
+    """Return the logits at all positions of a text that is read in pieces."""
     passes = open_passes(open_session(prepared, "auto", 1), prepared, NOTHING)
     passes.begin([len(ids)], shared=False)
     ends = [*cuts, len(ids)]
@@ -60,7 +60,7 @@ def logits(prepared: Prepared, ids: np.ndarray, *cuts: int) -> Floats:
 
 
 def test_keys_and_values_are_kept(prepared: Prepared, rounded: Prepared) -> None:
-    """What a later pass makes of them is what single precision gives, to within eight bits."""
+    """Later passes that use them give the same logits as in single precision, to within eight bits."""
     ids = np.random.default_rng(0).integers(3, 500, size=90)
     exact = logits(prepared, ids)
 
@@ -71,7 +71,7 @@ def test_keys_and_values_are_kept(prepared: Prepared, rounded: Prepared) -> None
 
 
 def test_labels_are_nearly_always_those_of_one_token_at_a_time(rounded: Prepared) -> None:
-    """This graph rounds keys and values only once a pass is over, so that the way it is cut matters in near ties."""
+    """The graph rounds keys and values at the end of a pass, so near ties depend on how passes are divided."""
     *_, proof = Prover(rounded.folder, "json", seed=1).prove(pages=15, most_blocks=10)
 
     assert proof.chunked + proof.drafted <= 3
@@ -79,7 +79,7 @@ def test_labels_are_nearly_always_those_of_one_token_at_a_time(rounded: Prepared
 
 
 def test_plain_graphs_have_no_bfloat16(prepared: Prepared, tmp_path: Path) -> None:
-    """Their keys and values go through numpy."""
+    """Their keys and values pass through numpy."""
     manifest = json.loads((prepared.folder / "manifest.json").read_text(encoding="utf-8"))
     manifest |= {"dtype": "bfloat16", "attention": "plain"}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The engine: pages to labels, whatever their size, and one bad page costs no other."""
+"""The engine labels pages of any size, and a bad page affects no other page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes import PREPARED, FakeTagger
 from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
@@ -29,12 +28,13 @@ from scrapy_dripper.extraction import Document, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.profiles import PROFILES
+from tests.engines.qwen3.fakes import PREPARED, FakeTagger
 
 WORDS = "the harbour was quiet in the morning and boats came back with the tide before the market opened".split()
 
 
 def html(n: int, words: int = 4) -> str:
-    """Return a document of n paragraphs, every third of them with the word that the tagger looks for."""
+    """Return a document of n paragraphs. Every third one has the word that the tagger looks for."""
     paragraphs = (
         f"<p>{k} {'main' if k % 3 == 0 else ''} {' '.join(WORDS[(k + j) % len(WORDS)] for j in range(words))}</p>"
         for k in range(n)
@@ -53,7 +53,7 @@ def good(answer: Labels | EngineError) -> Labels:
 
 @contextmanager
 def passes_that(engine: Qwen3Engine, fail: Callable[[Sequence[int]], None]) -> Iterator[list[int]]:
-    """Call ``fail`` with the lengths of the sequences that an engine begins; yield how many there were each time."""
+    """Call ``fail`` with the lengths of the sequences of each pass, and yield their numbers."""
     passes, begun = engine.decoder.passes, []
 
     class Failing(Passes):
@@ -81,7 +81,7 @@ def passes_that(engine: Qwen3Engine, fail: Callable[[Sequence[int]], None]) -> I
 
 # ---------------------------------------------------------------------- labels
 def test_labels_do_not_depend_on_the_draft_or_on_other_pages(either: Prepared) -> None:
-    """Whatever the tagger says and whoever else is in the batch, labels are the model's own."""
+    """The labels are the model's own, whatever the tagger and the batch are."""
     pages = [page(n) for n in (12, 1, 30, 3)]
     found = []
     for word in ("main", "harbour", "nowhere"):
@@ -108,7 +108,7 @@ def test_both_kinds_of_graph_agree(engine: Qwen3Engine, either: Prepared) -> Non
 
 
 def test_work_is_counted(engine: Qwen3Engine) -> None:
-    """What stats add up: at most a pass per block, and what became of the draft."""
+    """The stats sum up at most one pass per block, and count the fate of the draft."""
     answer = good(engine.label([page(30)])[0])
 
     assert set(answer.work) == {"passes", "positions", "draft", "draft_kept", "windows"}
@@ -127,7 +127,7 @@ def test_no_pages_and_a_page_without_blocks(engine: Qwen3Engine) -> None:
 
 @pytest.mark.parametrize("template", ["{html}\nmain or other?\n", "{html}", "Blocks: {html}"])
 def test_prompts_with_and_without_words_around_the_page(either: Prepared, template: str) -> None:
-    """A model that is trained from nothing reads the page first."""
+    """The prompt of a model that was trained from scratch begins with the page."""
     engine = Qwen3Engine(replace(either, prompt=template), FakeTagger())
 
     together = [good(answer).main.tolist() for answer in engine.label([page(5), page(9), page(5)])]
@@ -136,8 +136,8 @@ def test_prompts_with_and_without_words_around_the_page(either: Prepared, templa
     engine.close()
 
 
-def test_a_page_that_cannot_be_tagged_is_labelled_all_the_same(engine: Qwen3Engine) -> None:
-    """The draft is only a guess: without one the answer is the same, a pass or two later."""
+def test_a_page_that_cannot_be_tagged_is_still_labelled(engine: Qwen3Engine) -> None:
+    """Without a draft, the labels are the same after a few more passes."""
     tree = document_fromstring(html(9).replace("quiet", "untaggable"))
     answer = good(engine.label([PROFILES["native"].cut(tree, "")])[0])
 
@@ -146,7 +146,7 @@ def test_a_page_that_cannot_be_tagged_is_labelled_all_the_same(engine: Qwen3Engi
 
 
 def test_pages_of_the_other_profile_get_drafts_too(prepared: Prepared) -> None:
-    """The tagger reads its own blocks; its labels come back over the texts that they share."""
+    """The tagger labels native blocks. The labels are transferred over shared texts."""
     engine = Qwen3Engine(replace(prepared, profile="v1.0"), FakeTagger())
     assert engine.profile == "v1.0"
     one = page(30, profile="v1.0")
@@ -159,7 +159,7 @@ def test_pages_of_the_other_profile_get_drafts_too(prepared: Prepared) -> None:
 
 # ---------------------------------------------------------------------- size
 def test_a_page_that_is_too_long(engine: Qwen3Engine) -> None:
-    """It is known before any pass, and the other pages of the batch are labelled."""
+    """This is known before any pass, and the other pages of the batch are labelled."""
     with passes_that(engine, lambda _: None) as begun:
         long, short = engine.label([page(100, 60), page(3)])
 
@@ -170,7 +170,7 @@ def test_a_page_that_is_too_long(engine: Qwen3Engine) -> None:
 
 
 def test_truncated(engine: Qwen3Engine) -> None:
-    """The first blocks are labelled, the others are not main, and the answer says so."""
+    """The first blocks are labelled, the others are not main, and the answer is marked as truncated."""
     answer = good(engine.label([page(100, 60, "truncate")])[0])
     whole = good(engine.label([page(100, 1, "truncate")])[0])
 
@@ -184,7 +184,7 @@ def test_truncated(engine: Qwen3Engine) -> None:
 
 
 def test_windows(engine: Qwen3Engine) -> None:
-    """Every block of a page of any length is labelled; the first window is what the page would be without the rest."""
+    """Every block of a page of any length is labelled. The first window equals a page without the rest."""
     long, cut = (good(engine.label([page(100, 60, oversize)])[0]) for oversize in ("window", "truncate"))
 
     assert long.work["windows"] > 1
@@ -275,7 +275,7 @@ def test_a_page_that_always_fails_is_an_error_of_its_own(engine: Qwen3Engine) ->
 
 
 def test_a_device_that_is_gone(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some pages find it out, no further one waits for it, and the model is loaded again after a pause."""
+    """The loss is detected after a few pages. Later pages do not wait, and the model is loaded again after a pause."""
     pages, now = [page(5)] * 6, [0.0]
     expected = good(engine.label(pages)[0]).main.tolist()
 
@@ -285,7 +285,7 @@ def test_a_device_that_is_gone(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPa
     with passes_that(engine, fail) as begun:
         answers = engine.label(pages)
         assert [type(answer) for answer in answers] == [EngineError] * 2 + [EngineLostError] * 4
-        assert "does not run any more" in str(answers[-1])
+        assert "the model no longer runs" in str(answers[-1])
         assert "CUDA failure 719" in str(answers[-1])
         assert len(begun) == 2 * 3 + 1
         assert [type(answer) for answer in engine.label(pages)] == [EngineLostError] * 6
@@ -302,7 +302,7 @@ def test_a_device_that_is_gone(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_model_is_never_loaded_twice(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where memory is short, the lost session is gone before another one is opened."""
+    """Memory may be short, so the lost session is freed before another one is opened."""
     page_ = page(5)
     expected = good(engine.label([page_])[0]).main.tolist()
     decoder = engine.decoder
@@ -329,8 +329,8 @@ def test_a_model_is_never_loaded_twice(engine: Qwen3Engine, monkeypatch: pytest.
     assert good(answer).main.tolist() == expected
 
 
-def test_pages_that_fail_in_a_row_are_no_loss(engine: Qwen3Engine) -> None:
-    """If the engine can still label two blocks, it is the pages."""
+def test_failing_pages_in_a_row_do_not_count_as_a_loss(engine: Qwen3Engine) -> None:
+    """If the engine can still label two blocks, the pages are the problem."""
 
     def fail(lengths: Sequence[int]) -> None:
         if max(lengths) > 400:
@@ -342,7 +342,7 @@ def test_pages_that_fail_in_a_row_are_no_loss(engine: Qwen3Engine) -> None:
     assert [type(answer) for answer in answers] == [EngineError] * 7 + [Labels]
 
 
-def test_logits_that_are_no_numbers_are_an_error(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logits_that_are_not_finite_are_an_error(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         type(engine.decoder.passes), "forward", lambda self, chunks: [np.full((len(c.rows), 2), np.nan) for c in chunks]
     )
@@ -356,7 +356,7 @@ def test_logits_that_are_no_numbers_are_an_error(engine: Qwen3Engine, monkeypatc
 
 
 def test_a_model_that_does_not_run_is_found_at_load(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the crawl needs it."""
+    """The error comes before the crawl."""
     monkeypatch.setattr(GqaPasses, "forward", lambda *_: [np.full((1, 2), np.nan)])
 
     with pytest.raises(ModelError, match=r"does not run .*not finite.*--check"):
@@ -364,7 +364,7 @@ def test_a_model_that_does_not_run_is_found_at_load(prepared: Prepared, monkeypa
 
 
 def test_a_model_without_room_for_two_blocks(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is memory that is missing, and not a graph that is damaged."""
+    """The error is a lack of memory, and not a damaged graph."""
 
     def no_memory(*_: object) -> None:
         raise RuntimeError("CUDA failure 2: out of memory")
@@ -396,8 +396,8 @@ def test_closing_twice(prepared: Prepared) -> None:
 def test_a_process_ends_whether_the_engine_was_closed_or_not() -> None:
     code = f"""
 import sys
-sys.path[:0] = {[str(PREPARED.parent)]!r}
-from fakes import FakeTagger
+sys.path[:0] = {[str(PREPARED.parents[3])]!r}
+from tests.engines.qwen3.fakes import FakeTagger
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.prepared import load_prepared
 engine = Qwen3Engine(load_prepared({str(PREPARED / "gqa")!r}), FakeTagger(), threads=2)
@@ -411,7 +411,7 @@ print("loaded")
 # ---------------------------------------------------------------------- cascade
 @pytest.mark.parametrize(("confidence", "kept"), [(0.95, True), (0.90, True), (0.85, False)])
 def test_a_confident_tagger_keeps_its_pages(prepared: Prepared, confidence: float, kept: bool) -> None:
-    """Only the rest costs a pass."""
+    """Only the other pages need a pass."""
     engine = Qwen3Engine(prepared, FakeTagger(confidence=confidence), cascade=0.9 - 1e-6)
     with passes_that(engine, lambda _: None) as begun:
         answer = good(engine.label([page(9)])[0])
@@ -424,7 +424,7 @@ def test_a_confident_tagger_keeps_its_pages(prepared: Prepared, confidence: floa
 
 
 def test_a_page_that_cannot_be_tagged_is_never_kept(prepared: Prepared) -> None:
-    """Not even if any confidence would do: what is said of it without a look is no label."""
+    """This holds for any threshold, because the page has no labels."""
     engine = Qwen3Engine(prepared, FakeTagger(), cascade=0.0)
     tree = document_fromstring(html(9).replace("quiet", "untaggable"))
     answers = [good(engine.label([one])[0]) for one in (PROFILES["native"].cut(tree, ""), page(9))]
@@ -438,7 +438,7 @@ def extract(engine: Any, config: Config, *documents: Document | str) -> list[Any
     return Extractor(config, engine).extract(documents)
 
 
-def test_extractions_say_who_decided_and_at_what_cost(prepared: Prepared) -> None:
+def test_extractions_have_their_source_and_work(prepared: Prepared) -> None:
     tagger = FakeTagger(confidence=0.99)
     both = Qwen3Engine(prepared, tagger, cascade=0.9)
     tagger.confidence, confident = 0.5, extract(both, Config(), html(6))[0]
@@ -451,7 +451,7 @@ def test_extractions_say_who_decided_and_at_what_cost(prepared: Prepared) -> Non
 
 @pytest.mark.parametrize("profile", ["native", "v1.0"])
 def test_a_page_of_low_quality_goes_to_the_model(prepared: Prepared, profile: str) -> None:
-    """However confident the tagger is of its blocks, and whatever profile cuts them; kept pages keep what it says."""
+    """This holds for any confidence and profile. Pages that are kept keep the tagger's quality."""
     tagger = FakeTagger(confidence=0.99)
     both = Qwen3Engine(replace(prepared, profile=profile), tagger, cascade=0.0)
     tagger.quality = 0.6
@@ -469,7 +469,7 @@ def test_a_page_of_low_quality_goes_to_the_model(prepared: Prepared, profile: st
 
 
 def test_what_becomes_of_a_long_page_is_the_documents_choice(engine: Qwen3Engine) -> None:
-    """The crawl's option, or the request's own."""
+    """The option comes from the crawl, or from the request."""
     config = Config(fallback="empty")
     long = html(100, 60)
     documents = [Document(long), *(Document(long, config=replace(config, oversize=o)) for o in ("truncate", "window"))]
@@ -483,7 +483,7 @@ def test_what_becomes_of_a_long_page_is_the_documents_choice(engine: Qwen3Engine
 
 
 def test_pages_are_cut_by_the_models_profile(prepared: Prepared) -> None:
-    """A footer is a block of the native profile; to the other one it does not exist."""
+    """A footer is a block in the native profile, and removed in the other one."""
     document = html(3).replace("</body>", "<footer><p>the end of it</p></footer></body>")
     blocks = []
     for profile in ("native", "v1.0"):
@@ -495,7 +495,7 @@ def test_pages_are_cut_by_the_models_profile(prepared: Prepared) -> None:
 
 
 def test_the_engine_of_a_configuration() -> None:
-    """DRIPPER_ENGINE and DRIPPER_MODEL are all that a user sets."""
+    """A user only sets DRIPPER_ENGINE and DRIPPER_MODEL."""
     engine = load_engine(Config(engine="qwen3", model=str(PREPARED / "gqa"), max_tokens=2000, cascade=0.0))
 
     assert (engine.name, engine.profile) == ("qwen3", "native")

@@ -1,4 +1,4 @@
-"""Real graphs of both kinds: labels are those of one token at a time, however the passes are cut.
+"""Labels from real graphs of both kinds equal those of token-by-token decoding, however the passes are divided.
 
 ``python benchmarks/decode.py --prove`` does the same with hundreds of pages.
 """
@@ -20,7 +20,7 @@ from scrapy_dripper.engines.qwen3.session import open_session
 
 @pytest.mark.parametrize("answer", FORMATS)
 def test_labels_are_those_of_one_token_at_a_time(either: Prepared, answer: str) -> None:
-    """Batches of one to five pages, with and without the shared prefix, and drafts of any quality."""
+    """Batches of one to five pages, with and without the shared prefix, with drafts of any quality."""
     *_, proof = Prover(either.folder, answer, seed=1).prove(pages=15, most_blocks=30)
 
     assert (proof.chunked, proof.drafted) == (0, 0)
@@ -29,7 +29,7 @@ def test_labels_are_those_of_one_token_at_a_time(either: Prepared, answer: str) 
 
 
 def test_padding_changes_no_label(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor are there many shapes of passes: a GPU makes a plan for each."""
+    """It also limits the number of distinct shapes, because a GPU makes a plan for each."""
     monkeypatch.setitem(CHUNK, "cpu", 256)
     shapes, run = set(), GqaPasses._run
 
@@ -47,7 +47,7 @@ def test_padding_changes_no_label(prepared: Prepared, monkeypatch: pytest.Monkey
 
 
 def test_padding_stays_within_the_context(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There are rotations for the positions of the context, and a graph on a GPU reads what is behind them."""
+    """Rotations only exist for positions in the context. A graph on a GPU would read beyond them."""
     monkeypatch.setitem(CHUNK, "cpu", 256)
     passes = open_passes(open_session(prepared, "auto", 1), replace(prepared, context=300), np.zeros(0, dtype=np.int64))
     read, run = [], GqaPasses._run
@@ -65,7 +65,7 @@ def test_padding_stays_within_the_context(prepared: Prepared, monkeypatch: pytes
 
 
 def test_one_token_at_a_time_is_what_the_whole_text_gives(either: Prepared) -> None:
-    """The reference itself, against runs of the graph without any cache, mask or buffer of ours."""
+    """The reference is compared with runs of the graph without our cache, masks and buffers."""
     prover = Prover(either.folder, "json", seed=2)
     session = open_session(either, "auto", 1)
     task = prover._task(6, shared=False)
@@ -89,7 +89,7 @@ def test_one_token_at_a_time_is_what_the_whole_text_gives(either: Prepared) -> N
 
 
 def test_the_shared_prefix_changes_no_bit(prepared: Prepared) -> None:
-    """Logits behind a prefix that was read long ago are those of the whole prompt, exactly."""
+    """Logits after a prefix that was read earlier are exactly those of the whole prompt."""
     prover = Prover(prepared.folder, "json", seed=3)
     tasks = [prover._task(40, shared=True) for _ in range(4)]
 
@@ -100,7 +100,7 @@ def test_the_shared_prefix_changes_no_bit(prepared: Prepared) -> None:
 
 
 def test_buffers_grow_and_the_prefix_survives_or_is_read_again(prepared: Prepared) -> None:
-    """Pages of all sizes in turn, alone and together, behind the prefix and not: each as if it were the first."""
+    """Pages of all sizes, alone and together, with and without the prefix, have the same labels as on their own."""
     prover = Prover(prepared.folder, "json", seed=4)
     passes = prover.passes
     assert isinstance(passes, GqaPasses)

@@ -1,4 +1,4 @@
-"""Answers as tokens: they spell the answer, whatever the labels, or the tokenizer is refused."""
+"""The tokens of an answer spell it for any labels. Otherwise, the tokenizer is rejected."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def spelt(tokenizer: Tokenizer, grammar: Grammar, answer: Answer, labels: list[b
 @given(labels=st.lists(st.booleans(), min_size=1, max_size=150))
 @pytest.mark.parametrize("name", FORMATS)
 def test_an_answer_spells_its_labels(thinking: Tokenizer, name: str, labels: list[bool]) -> None:
-    """For any labels, the tokens are those of the whole text, up to the last label."""
+    """For any labels, the tokens are those of the whole text up to the last label."""
     grammar = Grammar(thinking, name)
     text = FORMATS[name].text(["main" if label else "other" for label in labels])
 
@@ -41,7 +41,7 @@ def test_an_answer_spells_its_labels(thinking: Tokenizer, name: str, labels: lis
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_nothing_is_put_before_an_answer(thinking: Tokenizer, name: str) -> None:
-    """Some tokenizers begin each text with a token of their own; an answer is no text of its own."""
+    """Some tokenizers begin each text with a special token, but an answer is not the beginning of a text."""
     beginning = Tokenizer.from_str(thinking.to_str())
     token = "<|im_start|>"
     beginning.post_processor = processors.TemplateProcessing(
@@ -67,7 +67,7 @@ def test_what_the_formats_look_like() -> None:
 
 @pytest.mark.parametrize(("name", "first"), [("mineru_v1", []), ("mineru_v2", ["</think>", "\n\n"])])
 def test_the_tokens_of_a_state_machine(thinking: Tokenizer, name: str, first: list[str]) -> None:
-    """Those that MinerU-HTML 1.0 forces one by one, although the tokenizer has longer ones for the same text."""
+    """They are those that MinerU-HTML 1.0 forces one by one, although the tokenizer has longer ones for the text."""
     pieces = [*first, "{", *('"', "1", '":"', "main", '",'), *('"', "2", '":"', "main", '",')]
     for k in range(3, 12):
         pieces += ['"', *str(k), '":"', "main", '",']
@@ -82,7 +82,7 @@ def test_the_tokens_of_a_state_machine(thinking: Tokenizer, name: str, first: li
 
 
 def test_the_formats_that_fit_a_tokenizer(tokenizer: Tokenizer, thinking: Tokenizer) -> None:
-    """Without a token for the end of a thought, there is no answer that begins with one."""
+    """Without an end-of-thought token, no answer begins with one."""
     assert list(fitting(thinking)) == list(FORMATS)
     assert set(FORMATS) - set(fitting(tokenizer)) == {"mineru_v2"}
     assert fitting(NO_UNKNOWN) == {}
@@ -95,7 +95,7 @@ def test_no_blocks(tokenizer: Tokenizer) -> None:
 
 
 def test_an_answer_begins_like_a_longer_one(tokenizer: Tokenizer) -> None:
-    """Lengths grow with the number of blocks, also where the number of digits changes."""
+    """Lengths grow with the number of blocks, even if the number of digits changes."""
     grammar = Grammar(tokenizer, "json")
     lengths = [grammar.length(n) for n in range(1, 1200)]
 
@@ -135,13 +135,13 @@ NO_UNKNOWN = Tokenizer(models.WordLevel({"main": 0, "other": 1, "[UNK]": 2}, unk
     ],
 )
 def test_a_tokenizer_that_does_not_fit_is_refused(tokenizer: Tokenizer, answer: str, problem: str) -> None:
-    """Never with a wrong answer: the message names the format, the problem and the other formats."""
+    """It never causes a wrong answer. The message names the format, the problem and the other formats."""
     with pytest.raises(ModelError, match=rf"answer format '{answer}' \(.*{problem}.*try another format"):
         Grammar(tokenizer, answer)
 
 
 class Contextual:
-    """A tokenizer that writes the comma between two labels in another way if they differ."""
+    """A tokenizer that encodes the comma between two different labels in another way."""
 
     def __init__(self, mark: str) -> None:
         self.mark = mark
@@ -156,7 +156,7 @@ class Contextual:
 
 
 def test_runs_that_depend_on_the_labels_are_refused() -> None:
-    """A forced run has to be the same whatever was chosen before and will be chosen after."""
+    """A forced run must be the same for all choices before and after it."""
     Grammar(Contextual(","), "json")  # type: ignore[arg-type]
 
     with pytest.raises(ModelError, match="the tokens between two labels depend on the labels"):
@@ -164,7 +164,7 @@ def test_runs_that_depend_on_the_labels_are_refused() -> None:
 
 
 def test_a_quotation_mark_may_be_part_of_a_label_token(tokenizer: Tokenizer) -> None:
-    """What counts is that the choice is between two tokens, not where their text ends."""
+    """There must be a choice between two tokens. It does not matter where their texts end."""
     glued = trained('{"1":"main","2":"other"} main" other"', r'[a-z]+"|[0-9]|[^a-z0-9]+')
     grammar = Grammar(glued, "json")
 

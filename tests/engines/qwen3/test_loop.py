@@ -1,4 +1,4 @@
-"""The loop against decoding one token at a time, with a model in which everything depends on everything before."""
+"""The decoding loop gives the same labels as token-by-token decoding, with a fake model that depends on every token."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes import PREPARED, FakeModel
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
@@ -16,6 +15,7 @@ from tokenizers import Tokenizer
 from benchmarks.equality import naive
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Grammar
 from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Task, decode
+from tests.engines.qwen3.fakes import PREPARED, FakeModel
 
 
 @lru_cache
@@ -31,7 +31,7 @@ def task(prompt: list[int], draft: list[bool], answer: str = "json") -> Task:
 
 
 def expected(model: FakeModel, one: Task) -> Decoded:
-    """Return what one token at a time gives, in a sequence of its own."""
+    """Return the labels of token-by-token decoding, with a separate sequence for each page."""
     return naive(type(model)(model.seed, model.ties), one)
 
 
@@ -52,7 +52,7 @@ PAGES = st.lists(
 def test_labels_are_those_of_one_token_at_a_time(
     pages: list[Any], answer: str, lookahead: int | None, seed: int, ties: float
 ) -> None:
-    """For any prompts, drafts, formats, batches and ties; and never in more passes than blocks."""
+    """This holds for all prompts, drafts, formats, batches and ties, with at most one pass per block."""
     model = FakeModel(seed, ties)
     tasks = [task(prompt, draft, answer) for prompt, draft in pages]
 
@@ -67,7 +67,7 @@ def test_labels_are_those_of_one_token_at_a_time(
 
 @given(prompt=st.lists(st.integers(0, 500), min_size=3, max_size=9), n=st.integers(1, 60), data=st.data())
 def test_wrong_drafts_cost_no_more_than_a_pass_each(prompt: list[int], n: int, data: st.DataObject) -> None:
-    """The right draft is one pass over prompt and answer; each label that is corrected can cost one more."""
+    """A right draft takes one pass over prompt and answer. Each corrected label can cost another pass."""
     model = FakeModel()
     right = expected(model, task(prompt, [False] * n)).main.tolist()
     (found,) = decode(model, [task(prompt, right)])
@@ -82,7 +82,7 @@ def test_wrong_drafts_cost_no_more_than_a_pass_each(prompt: list[int], n: int, d
 
 
 class NearSighted(FakeModel):
-    """A model whose choice depends on the page, and now and then on the label before: as with real ones."""
+    """A model whose choice mostly depends on the page, and sometimes on the previous label, like real ones."""
 
     def _logits(self, ids: list[int]) -> tuple[float, float]:
         one = grammar("json")
@@ -94,7 +94,7 @@ class NearSighted(FakeModel):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_draft_that_is_half_wrong_takes_few_passes(seed: int) -> None:
-    """All choices of a pass are the new draft: what follows from none of the wrong labels is right at once.
+    """All choices of a pass are the new draft, so labels that do not depend on wrong ones are right at once.
 
     To correct one label a pass would take 30.
     """
@@ -108,7 +108,7 @@ def test_a_draft_that_is_half_wrong_takes_few_passes(seed: int) -> None:
 
 @pytest.mark.parametrize("lookahead", [0, 3, 30])
 def test_a_right_draft_that_is_read_in_parts(lookahead: int) -> None:
-    """What a pass does not reach stays as it was drafted."""
+    """Labels beyond the current pass stay as drafted."""
     right = expected(FakeModel(), task([1, 2], [False] * 30)).main
     (found,) = decode(FakeModel(), [task([1, 2], right.tolist())], 0, lookahead)
 
@@ -117,14 +117,14 @@ def test_a_right_draft_that_is_read_in_parts(lookahead: int) -> None:
 
 
 def test_without_a_draft_each_block_is_a_pass() -> None:
-    """And no token is read twice."""
+    """No token is read twice."""
     one = task([1, 2, 3], [False] * 30)
     (found,) = decode(FakeModel(), [one], 0, 0)
 
     assert (found.passes, found.positions) == (30, len(one))
 
 
-def test_what_is_read_already_is_not_read_again() -> None:
+def test_cached_tokens_are_not_read_again() -> None:
     model = FakeModel()
     one = task([5, 6, 7, 8], [True] * 4)
     model.forward([Chunk(0, 0, np.array([5, 6]), np.array([1]))])
@@ -159,8 +159,8 @@ def test_a_page_without_blocks_needs_no_pass() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_logits_that_are_no_numbers(bad: float) -> None:
-    """Half precision can overflow: no label comes of that."""
+def test_logits_that_are_not_finite(bad: float) -> None:
+    """Half precision can overflow. Such logits give no label."""
 
     class Broken(FakeModel):
         def _logits(self, ids: list[int]) -> tuple[float, float]:

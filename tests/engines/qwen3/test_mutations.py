@@ -1,4 +1,4 @@
-"""The faults that the tests of the loop and the grammar are tried with can still be made, each in one place."""
+"""Each fault of the mutation benchmark can still be made in exactly one place of the code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_every_fault_has_one_place() -> None:
-    """Code moves on; `python benchmarks/mutations.py` tries them all."""
+    """The code changes over time. `python benchmarks/mutations.py` tries all faults."""
     sys.path.insert(0, str(ROOT / "benchmarks"))
     try:
         mutations = importlib.import_module("mutations")

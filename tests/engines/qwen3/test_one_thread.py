@@ -1,4 +1,4 @@
-"""All passes of an engine are run by one thread, which nobody has to end."""
+"""One thread, which ends by itself, runs all passes of an engine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import gc
 import threading
 
 import pytest
-from fakes import FakeTagger
 from lxml.html import document_fromstring
 
 from scrapy_dripper.engines.one_thread import OneThread
@@ -14,10 +13,11 @@ from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.page.profiles import PROFILES
+from tests.engines.qwen3.fakes import FakeTagger
 
 
 def test_what_a_call_returns_and_raises() -> None:
-    """Comes back to whoever called."""
+    """Results and exceptions are passed to the caller."""
     thread = OneThread()
     own = thread(threading.current_thread)
 
@@ -31,8 +31,8 @@ def test_what_a_call_returns_and_raises() -> None:
     assert not own.is_alive()
 
 
-def test_who_comes_after_the_end_is_told() -> None:
-    """A crawl that ends while a thread still labels must not leave that thread waiting for ever."""
+def test_calls_after_the_end_raise() -> None:
+    """A crawl that ends while a thread labels pages must not leave the thread waiting forever."""
     thread, begun, go = OneThread(), threading.Event(), threading.Event()
     found: list[object] = []
 
@@ -54,7 +54,7 @@ def test_who_comes_after_the_end_is_told() -> None:
 
 
 def test_a_thread_that_is_forgotten_ends() -> None:
-    """An engine that nobody closed leaves nothing behind."""
+    """An engine that is never closed leaves no thread behind."""
     thread = OneThread()
     own = thread(threading.current_thread)
     del thread
@@ -65,7 +65,7 @@ def test_a_thread_that_is_forgotten_ends() -> None:
 
 
 def test_passes_run_in_one_thread(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever threads ask, one after the other, as a crawl's do after every 100 MB of pages."""
+    """The calling threads can change, as in a crawl after every 100 MB of pages."""
     seen, run = set(), Passes._run
 
     def noted(self: Passes, *args: object) -> object:

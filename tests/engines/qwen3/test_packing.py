@@ -1,4 +1,4 @@
-"""Which pages share a pass."""
+"""Group pages that share a pass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SIZES = st.lists(st.integers(1, 5000), max_size=40)
 
 @given(sizes=SIZES, shared=st.integers(0, 800), full=st.integers(1, 2000), most=st.integers(1, 20_000))
 def test_every_page_is_in_one_group_that_fits(sizes: list[int], shared: int, full: int, most: int) -> None:
-    """And no grouping is slower than passes of their own."""
+    """No grouping is slower than one pass per page."""
     groups = pack(sizes, shared, full, most)
 
     assert sorted(i for group in groups for i in group) == list(range(len(sizes)))
@@ -28,7 +28,7 @@ def test_short_pages_go_together_and_long_ones_alone() -> None:
 
 
 def test_a_long_prefix_is_better_read_once() -> None:
-    """Together, pages read the prefix again each."""
+    """Pages in the same pass each read the prefix again."""
     assert pack([600, 600], 0, 1000, 16_000) == [[0, 1]]
     assert pack([600, 600], 700, 1000, 16_000) == [[0], [1]]
 

@@ -1,4 +1,4 @@
-"""A page that is too long for the model."""
+"""Pages that are too long for the model are divided."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scrapy_dripper.engines.qwen3.prompt import Prompt, page_html
 
 
 def blocks(sizes: list[int]) -> list[str]:
-    """Return blocks with texts of so many words."""
+    """Return blocks whose texts have the given numbers of words."""
     return [f'<p _item_id="{k}">{"morning market " * n}</p>' for k, n in enumerate(sizes, 1)]
 
 
@@ -33,7 +33,7 @@ def divide(one: Splitter, html: list[str], oversize: str) -> list[tuple[range, i
 
 
 def test_the_longest_answer_counts(tokenizer: Tokenizer) -> None:
-    """A page fits if prompt and answer do, to the token."""
+    """A page fits if prompt and answer fit, to the exact token."""
     html = blocks([3] * 10)
     roomy = splitter(tokenizer, 100_000)
     ((_, size),) = divide(roomy, html, "fallback")
@@ -52,7 +52,7 @@ def test_the_longest_answer_counts(tokenizer: Tokenizer) -> None:
 
 
 def test_long_pages_in_windows_where_that_is_less_work(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Attention grows with the square; where it costs little, the instructions of each window cost more."""
+    """Attention grows with the square of the length. If it costs little, repeating the instructions costs more."""
     monkeypatch.setattr(parts_module, "SQUARE", 200)
     one = replace(splitter(tokenizer, 10_000), window=200)
 
@@ -65,7 +65,7 @@ def test_long_pages_in_windows_where_that_is_less_work(tokenizer: Tokenizer, mon
 
 
 def test_pages_over_the_limit_are_divided_as_finely(tokenizer: Tokenizer) -> None:
-    """If they are divided at all."""
+    """This holds if they are divided at all."""
     one = replace(splitter(tokenizer, 600), window=200)
     html = blocks([5] * 60)
 
@@ -78,7 +78,7 @@ def test_pages_over_the_limit_are_divided_as_finely(tokenizer: Tokenizer) -> Non
 @given(sizes=st.lists(st.integers(0, 60), min_size=1, max_size=60), limit=st.integers(120, 600), capped=st.booleans())
 @pytest.mark.parametrize("oversize", ["truncate", "window"])
 def test_every_part_fits(tokenizer: Tokenizer, oversize: str, sizes: list[int], limit: int, capped: bool) -> None:
-    """Whatever the sizes of the blocks, one by itself too large included."""
+    """This holds for any sizes of blocks, including a block that is too large by itself."""
     one = splitter(tokenizer, limit, limit - 30 if capped else None)
     parts = divide(one, blocks(sizes), oversize)
 

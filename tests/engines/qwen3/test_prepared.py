@@ -1,4 +1,4 @@
-"""Prepared folders: whole ones load, anything else says what to do."""
+"""Intact prepared folders can be loaded. For other folders, the error says what to do."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import KINDS, PREPARED
 
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.prepared import load_prepared
+from tests.engines.qwen3.fakes import KINDS, PREPARED
 
 Manifest = dict[str, Any]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A copy of a prepared folder, to be damaged."""
+    """A copy of a prepared folder that tests may damage."""
     return Path(shutil.copytree(PREPARED / "gqa", tmp_path / "prepared"))
 
 
@@ -34,7 +34,7 @@ def change(folder: Path, edit: Callable[[Manifest], Any]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_folders_of_these_tests(kind: str) -> None:
-    """Both exporters' folders load, are small, and need no PyTorch."""
+    """The folders of both exporters can be loaded, are small, and need no PyTorch."""
     prepared = load_prepared(PREPARED / kind)
 
     assert (prepared.attention, prepared.layers, prepared.context) == (kind, 2, 4096)
@@ -81,7 +81,7 @@ def test_a_wrong_manifest(folder: Path, edit: Callable[[Manifest], Any], problem
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '"x"', "null"])
-def test_a_manifest_that_is_none(folder: Path, text: str) -> None:
+def test_an_invalid_manifest(folder: Path, text: str) -> None:
     (folder / "manifest.json").write_text(text, encoding="utf-8")
 
     with pytest.raises(ModelError, match="is damaged"):
@@ -96,7 +96,7 @@ def test_a_file_that_was_changed(folder: Path) -> None:
         load_prepared(folder)
 
 
-def test_a_tokenizer_that_is_none(folder: Path) -> None:
+def test_an_invalid_tokenizer(folder: Path) -> None:
     (folder / "tokenizer.json").write_text("{}", encoding="utf-8")
     change(folder, lambda m: m["files"].update({"tokenizer.json": hashlib.sha256(b"{}").hexdigest()}))
 
@@ -106,7 +106,7 @@ def test_a_tokenizer_that_is_none(folder: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "symlink"), reason="needs symbolic links")
 def test_a_link_out_of_the_folder(folder: Path, tmp_path: Path) -> None:
-    """A folder from somebody else cannot make us read files of ours, hash or not."""
+    """A folder from elsewhere cannot make the engine read other files, whatever the hashes."""
     outside = tmp_path / "outside.onnx"
     (folder / "model.onnx").rename(outside)
     (folder / "model.onnx").symlink_to(outside)

@@ -1,4 +1,4 @@
-"""A crawl over sockets in which passes fail for one page: it costs that page, or nothing."""
+"""A crawl over sockets in which passes fail for one page. Only that page may be affected."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import KINDS, PREPARED
+
+from tests.engines.qwen3.fakes import KINDS, PREPARED
 
 PAGES = 4
 
 
 def crawl(kind: str, fail: int) -> dict[str, Any]:
-    """Run a crawl to its end, and return what came out; a process that does not end is an error."""
+    """Run a crawl to its end and return its output. A process that does not end is an error."""
     script = Path(__file__).with_name("qwen3_crawl_process.py")
     job = json.dumps({"folder": str(PREPARED / kind), "pages": PAGES, "fail": fail})
     done = subprocess.run([sys.executable, str(script), job], capture_output=True, text=True, timeout=300, check=False)
@@ -26,7 +27,7 @@ def crawl(kind: str, fail: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_memory_for_one_page(kind: str) -> None:
-    """Batches are halved down to that page, which is tried once more and then falls back alone; nothing is left over.
+    """Batches are halved down to that page. It is retried once and falls back alone, and nothing is left over.
 
     A graph with GroupQueryAttention reads pages one by one behind the shared prefix, a plain one all together.
     """
@@ -43,8 +44,8 @@ def test_no_memory_for_one_page(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "fail"), [("gqa", 1), ("plain", 3)])
-def test_memory_that_comes_back(kind: str, fail: int) -> None:
-    """The last try has it: the page has the labels that it would have had."""
+def test_memory_that_becomes_free_again(kind: str, fail: int) -> None:
+    """The last try succeeds, and the page has its usual labels."""
     found, whole = crawl(kind, fail), crawl(kind, 0)
 
     assert [item["by"]["source"] for item in found["items"]] == ["qwen3"] * PAGES

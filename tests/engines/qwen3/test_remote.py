@@ -1,4 +1,4 @@
-"""The model in a process of its own: workers read, draft and write, and the labels are what they would be in one."""
+"""The model runs in its own process. Workers read, draft and write, and the labels are the same as in one process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import PREPARED
 from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
@@ -20,6 +19,7 @@ from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.profiles import PROFILES
 from scrapy_dripper.workers import Shared, Task, shared_pool
+from tests.engines.qwen3.fakes import PREPARED
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills processes as POSIX has them")
 
@@ -31,7 +31,7 @@ DOCUMENTS = [
 
 @pytest.fixture(params=[None, 0.8], ids=["alone", "cascade"])
 def config(request: pytest.FixtureRequest) -> Config:
-    """Return the configuration of a small model, whose context some pages exceed."""
+    """Return the configuration of a small model whose context some pages exceed."""
     folder = str(PREPARED / "gqa")
     return Config(engine="qwen3", model=folder, cascade=request.param, processes=1, timeout=120, fallback="html")
 
@@ -45,13 +45,13 @@ def workers(config: Config) -> Iterator[Shared]:
 
 
 def extracted(workers: Shared, config: Config) -> list[Extraction]:
-    """Return what the workers make of the documents."""
+    """Return the workers' extractions of the documents."""
     found = workers.pool.extract([Task(document, config) for document in DOCUMENTS])
     return [replace(one, milliseconds=0) for one in found]
 
 
 def test_the_labels_are_those_of_one_process(workers: Shared, config: Config) -> None:
-    """To the last bit, with what was counted, for pages that are too long and for those that the tagger decides."""
+    """Labels and counters are bit for bit the same, also for pages that are too long or that the tagger decides."""
     extractor = Extractor(config)
     expected = [replace(one, milliseconds=0) for one in extractor.extract(DOCUMENTS)]
     extractor.close()
@@ -61,7 +61,7 @@ def test_the_labels_are_those_of_one_process(workers: Shared, config: Config) ->
 
 
 def test_only_tokens_are_passed_on(config: Config) -> None:
-    """Reading, drafting, writing prompts and dividing pages is the workers' part: the model has none of it to do."""
+    """Workers read pages, draft labels, write prompts and divide long pages. The model's process does none of this."""
     answers: list[tuple[dict[str, Any], list[bytes]]] = []
     asked: list[list[bytes]] = []
     server = ModelServer(config, lambda header, parts: answers.append((header, parts)))
@@ -88,7 +88,7 @@ def test_only_tokens_are_passed_on(config: Config) -> None:
 
 
 def test_a_lost_model_is_lost_for_all_pages(config: Config) -> None:
-    """Nothing is tried page by page."""
+    """The pages are not tried one by one."""
     engine = RemoteEngine.load(config, lambda *_: ({"lost": "no GPU"}, []))
     page = PROFILES["native"].cut(document_fromstring("<p>words"), "")
 
@@ -97,7 +97,7 @@ def test_a_lost_model_is_lost_for_all_pages(config: Config) -> None:
 
 
 def test_a_model_that_dies_is_started_again(workers: Shared, config: Config) -> None:
-    """Between two batches nobody notices."""
+    """A death between two batches affects no page."""
     before = extracted(workers, config)
     assert workers._model is not None
     (pid,) = workers._model.pids
@@ -108,7 +108,7 @@ def test_a_model_that_dies_is_started_again(workers: Shared, config: Config) -> 
 
 
 def test_a_model_that_is_missing_stops_the_start() -> None:
-    """With the sentence that an extractor would raise, although it is another process that finds out."""
+    """The message is the same as without workers, although another process detects the problem."""
     with pytest.raises(ModelError, match="set DRIPPER_MODEL to a folder made with"):
         shared_pool(Config(engine="qwen3", processes=1))
     with pytest.raises(ModelError, match=r"No prepared Qwen3 model in .*manifest\.json is missing"):

@@ -1,4 +1,4 @@
-"""What the documentation says of GPUs that nobody had is computed, and the computation keeps to what must be so."""
+"""The documented figures for untested GPUs are computed, and the computation satisfies basic constraints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(scope="module")
 def roofline() -> ModuleType:
-    """The module, which is beside scripts."""
+    """The module, which is among the scripts."""
     sys.path.insert(0, str(ROOT / "benchmarks"))
     try:
         return importlib.import_module("roofline")
@@ -23,7 +23,7 @@ def roofline() -> ModuleType:
 
 
 def test_a_gpu_that_waits_for_one_core(roofline: ModuleType) -> None:
-    """It is busy for as long as the core lets it, and with many cores all the time."""
+    """It is busy as long as the core can feed it, and always busy with many cores."""
     gpu = [0.010] * 400
 
     assert roofline.busy(gpu, 0.040, 1, 2, 8) == pytest.approx(0.25, abs=0.01)
@@ -33,12 +33,12 @@ def test_a_gpu_that_waits_for_one_core(roofline: ModuleType) -> None:
 
 
 def test_two_cores_keep_an_h200_busy(roofline: ModuleType) -> None:
-    """At 45 % of its peak and the lengths of real pages."""
+    """This assumes 45 % of its peak and the lengths of real pages."""
     assert roofline.busy_of(2) >= 0.9 > roofline.busy_of(1)
 
 
 def test_a_pass_takes_no_less_than_any_of_its_parts(roofline: ModuleType) -> None:
-    """Few tokens take as long as the weights are read, many as long as they are multiplied."""
+    """Reading the weights limits passes with few tokens, and arithmetic those with many."""
     device = roofline.Device("one", flops=1e12, bandwidth=0.1e12)
 
     assert roofline.seconds(device, 1.0, 1) == pytest.approx(2 * roofline.WEIGHTS / 0.1e12, rel=0.01)
@@ -47,7 +47,7 @@ def test_a_pass_takes_no_less_than_any_of_its_parts(roofline: ModuleType) -> Non
 
 
 def test_windows_cost_less_or_there_are_none(roofline: ModuleType) -> None:
-    """Short pages stay whole; of long ones, every token of the page is in some window."""
+    """Short pages stay whole. Every token of a long page is in some window."""
     assert roofline.in_windows(3000, 400) == [(3000, 400)]
     parts = roofline.in_windows(30_000, 2000)
 
@@ -57,7 +57,7 @@ def test_windows_cost_less_or_there_are_none(roofline: ModuleType) -> None:
 
 
 def test_the_tables_of_the_documentation(roofline: ModuleType) -> None:
-    """`python benchmarks/gpu.py --simulate` would print the same."""
+    """`python benchmarks/gpu.py --simulate` prints the same tables."""
     guide = (ROOT / "docs" / "guides" / "gpu.md").read_text(encoding="utf-8")
     kept = (ROOT / "benchmarks" / "results" / "gpu-model.txt").read_text(encoding="utf-8")
 

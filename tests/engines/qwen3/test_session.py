@@ -1,4 +1,4 @@
-"""Sessions run where they were asked to, or not at all; and how much memory there is."""
+"""Sessions run on the requested device or not at all, and memory is measured."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 import onnxruntime
 import pytest
-from fakes import FakeTagger
 
+from scrapy_dripper import machine
 from scrapy_dripper.engines import cuda, session
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3 import decoder
@@ -21,6 +21,7 @@ from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.engines.qwen3.session import open_session, tokens_that_fit
 from scrapy_dripper.engines.runtime import GPU_EXTRA
+from tests.engines.qwen3.fakes import FakeTagger
 
 ROOT = Path(__file__).parents[3]
 CUDA = "CUDAExecutionProvider"
@@ -33,7 +34,7 @@ def for_cuda(prepared: Prepared) -> Prepared:
 
 
 def test_cuda_that_this_onnxruntime_does_not_know(for_cuda: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The CPU is never a silent replacement."""
+    """The CPU never replaces CUDA silently."""
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
 
     with pytest.raises(ModelError, match=ADVICE):
@@ -41,7 +42,7 @@ def test_cuda_that_this_onnxruntime_does_not_know(for_cuda: Prepared, monkeypatc
 
 
 def test_cuda_without_its_libraries(for_cuda: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wheel for GPUs without CUDA's libraries lists the provider, and runs on the CPU without a word."""
+    """Without CUDA's libraries, a wheel for GPUs still lists the provider, and silently runs on the CPU."""
     loaded = []
     whole = onnxruntime.InferenceSession
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA, "CPUExecutionProvider"])
@@ -59,14 +60,14 @@ def test_cuda_without_its_libraries(for_cuda: Prepared, monkeypatch: pytest.Monk
     ("driver", "wheel", "message"),
     [
         (None, "13.0", "there is no NVIDIA driver"),
-        (12040, "13.0", r"driver knows CUDA 12\.4 and onnxruntime .* is made for 13\.0: update the driver, or run 'pip "
+        (12040, "13.0", r"driver supports CUDA 12\.4 and onnxruntime .* needs 13\.0: update the driver, or run 'pip "
                         r"install scrapy-dripper\[gpu-cuda12\]' and export the model again with '--cuda 12'"),
         (13000, "13.0", r"could not be started.*preload_dlls"),
         (13000, "", "could not be started"),
     ],
 )  # fmt: skip
 def test_why_cuda_does_not_start(driver: int | None, wheel: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No driver, one that is too old for the wheel, or a library that is missing."""
+    """There is no driver, the driver is too old for the wheel, or a library is missing."""
 
     class Driver:
         def cuDriverGetVersion(self, version: Any) -> int:  # noqa: N802 (NVIDIA's name)
@@ -81,7 +82,7 @@ def test_why_cuda_does_not_start(driver: int | None, wheel: str, message: str, m
 
 
 def test_the_sentences_of_the_guide(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What docs/guides/gpu.md says is printed where something is missing, to the letter."""
+    """The messages are exactly those in docs/guides/gpu.md."""
     guide = (ROOT / "docs" / "guides" / "gpu.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| (.*?) \| `(.*?)`", guide.partition("## When something fails")[2], re.M))
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
@@ -120,7 +121,7 @@ def test_the_sentences_of_the_guide(prepared: Prepared, monkeypatch: pytest.Monk
 def test_the_driver_is_looked_for_under_the_name_that_it_has(
     platform: str, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise, on Windows, there is no driver and next to no memory."""
+    """With the wrong name, Windows would have no driver and hardly any memory."""
     asked: list[str] = []
 
     def load(name: str) -> Any:
@@ -146,7 +147,7 @@ def test_the_driver_is_looked_for_under_the_name_that_it_has(
 def test_an_onnxruntime_that_is_too_old(
     prepared: Prepared, device: str, installed: str, advice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The message names the version that is needed, which that of onnxruntime would not."""
+    """The message names the required version, which onnxruntime's own message would not."""
     monkeypatch.setattr(onnxruntime, "__version__", installed)
 
     with pytest.raises(ModelError, match=rf"needs onnxruntime 1\.28 or later \(got {installed}\).*{advice}"):
@@ -155,7 +156,8 @@ def test_an_onnxruntime_that_is_too_old(
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib")
 def test_the_extras_install_what_graphs_need() -> None:
-    """The newest requirement of a graph is the least that [gpu] installs; [gpu-cuda12] has what goes without."""
+    """[gpu] installs at least the newest version that a graph requires. [gpu-cuda12] has the newest that supports CUDA
+    12."""
     import tomllib
 
     from scrapy_dripper.engines.qwen3.export.head import _RUNTIMES
@@ -171,7 +173,7 @@ def test_the_extras_install_what_graphs_need() -> None:
 def test_the_extra_that_errors_name_is_one_that_pip_has_something_for(
     python: tuple[int, int], extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As its marker has it: of an extra that is not for a Python, pip installs nothing and does not say so."""
+    """Its marker matches this Python. Otherwise, pip would silently install nothing."""
     monkeypatch.setattr(sys, "version_info", python)
 
     assert runpy.run_path(str(ROOT / "scrapy_dripper" / "engines" / "runtime.py"))["GPU_EXTRA"] == extra
@@ -187,7 +189,7 @@ def test_another_device_than_the_folders(prepared: Prepared, made_for: str, aske
 
 
 def test_nothing_is_kept_for_each_shape(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nearly every pass has other lengths, and onnxruntime would keep a plan of its memory for each of them."""
+    """Nearly every pass has a new shape, and onnxruntime would keep a memory plan for each."""
     whole, patterns = onnxruntime.InferenceSession, []
 
     def opened(path: str, options: onnxruntime.SessionOptions, providers: list[Any]) -> onnxruntime.InferenceSession:
@@ -202,7 +204,7 @@ def test_nothing_is_kept_for_each_shape(prepared: Prepared, monkeypatch: pytest.
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_a_model_that_does_not_fit(prepared: Prepared, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exporting it again would not help: the message says how much memory is free, and what may be done."""
+    """The message says how much memory is free and what to do, since another export would not help."""
 
     def no_memory(*_: Any, **__: Any) -> None:
         raise RuntimeError("Failed to allocate memory for requested buffer of size 311164928")
@@ -213,7 +215,7 @@ def test_a_model_that_does_not_fit(prepared: Prepared, device: str, monkeypatch:
     monkeypatch.setattr(session, "free_memory", lambda: 3 << 29)
     monkeypatch.setattr(cuda, "free_memory", lambda: 3 << 29)
 
-    with pytest.raises(ModelError, match=r"not fit into the memory .* 1\.5 GiB are free now: end what"):
+    with pytest.raises(ModelError, match=r"not fit into the memory .* 1\.5 GiB are free now: stop other"):
         open_session(replace(prepared, device=device), "auto", 1)
 
 
@@ -227,7 +229,7 @@ def test_a_graph_that_cannot_be_loaded(prepared: Prepared, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("wrong", [{"layers": 3}, {"layers": 1}, {"kv_heads": 1}, {"dtype": "float16"}])
 def test_a_manifest_that_is_not_the_graphs(either: Prepared, wrong: dict[str, Any]) -> None:
-    """The graph writes keys and values into memory of the size that the manifest says, so it is compared first."""
+    """The manifest sets the size of the memory that the graph writes to, so both are compared first."""
     with pytest.raises(ModelError, match=r"model\.onnx is not what .*manifest\.json says"):
         open_session(replace(either, **wrong), "auto", 1)
 
@@ -240,7 +242,7 @@ def test_a_graph_of_the_other_kind(either: Prepared) -> None:
 
 
 def test_room_follows_free_memory(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice the memory is twice the tokens; with score matrices it is less than that."""
+    """Twice the memory holds twice as many tokens, or fewer with score matrices."""
     plain = replace(prepared, attention="plain")
 
     def rooms(free: int | None) -> tuple[int, int]:
@@ -262,7 +264,7 @@ def test_room_on_a_gpu_is_the_gpus(for_cuda: Prepared, monkeypatch: pytest.Monke
 
 
 def test_free_memory_is_known_or_not() -> None:
-    free: Any = session.free_memory()
+    free = machine.free_memory()
 
     assert free is None or free > 1 << 20
     assert cuda.free_memory() is None or cuda.free_memory()

@@ -16,7 +16,7 @@ COSTS = st.lists(st.integers(1, 120), min_size=1, max_size=150)
 
 @given(costs=COSTS, room=st.integers(20, 400), short=st.floats(0.5, 1.3))
 def test_windows_cover_all_blocks_and_fit(costs: list[int], room: int, short: float) -> None:
-    """Also where the estimate is too small: what really fits may be half of it."""
+    """This holds even if the estimate is so small that only half of it really fits."""
 
     def fits(start: int, end: int) -> bool:
         return sum(costs[start:end]) <= room * short
@@ -44,7 +44,7 @@ def test_a_huge_block_is_alone_and_its_neighbours_are_not_read_often() -> None:
 
 
 def test_linear_in_the_number_of_blocks() -> None:
-    """However large blocks are: each is in a few windows at most."""
+    """Each block is in a few windows at most, however large blocks are."""
     for costs in ([1] * 20_000, [1, 1, 99] * 7_000, [60] * 20_000):
         assert sum(map(len, windows(costs, 100, lambda *_: True))) <= 3 * len(costs)
 

@@ -1,8 +1,8 @@
-"""A Qwen3 checkpoint to a prepared folder. Needs the extra [export] or [export-optimum], and is never imported in a
-crawl."""
+"""Export a Qwen3 checkpoint to a prepared folder. Requires the extra [export] or [export-optimum]. Crawls never import
+it."""
 
 from __future__ import annotations
 
 
 class ExportError(ValueError):
-    """There is nothing to export, or it cannot be exported; the message is one sentence that says what to do."""
+    """A checkpoint is missing or cannot be exported. The message is one sentence that says what to do."""

@@ -1,4 +1,4 @@
-"""How a checkpoint answers: in which markup it is to be asked, what it says first, in which format it goes on."""
+"""Find out how a checkpoint answers: the markup of its prompt, the text before its answer, and the answer format."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from scrapy_dripper.engines.qwen3.prepared import LEAST_LIKELIHOOD
 from scrapy_dripper.engines.qwen3.prompt import HTML
 
 FREE = 64
-"""Tokens that the model writes as it likes."""
+"""Number of tokens that the model generates freely."""
 LONGEST_PREFIX = 24
-"""Tokens before the answer, at most: an empty thought has four, in Qwen3's vocabulary."""
+"""Maximum number of tokens before the answer. An empty thought has four in Qwen3's vocabulary."""
 ENOUGH = 3
-"""Labels of a page that must come in the format; of a shorter page, all."""
+"""Number of labels of a page that must be in the format; all labels of a shorter page."""
 THOUGHT = "<think>\n\n</think>\n\n"
-"""What Qwen3 says where it is not to think, and what LLaMA-Factory puts before the answers that it trains on."""
+"""An empty thought. Qwen3 begins with it if thinking is off, and LLaMA-Factory puts it before training answers."""
 
 _shown = Repr()
 _shown.maxstring = 120
@@ -34,28 +34,28 @@ class Writer(Protocol):
     """A language model."""
 
     def write(self, prompt: Ids, tokens: int) -> Ids:
-        """Return the likeliest tokens, one after the other, behind a prompt; fewer if the text ends before."""
+        """Return the tokens that greedy decoding adds to a prompt; fewer than ``tokens`` if the text ends earlier."""
         ...
 
     def likelihood(self, tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> float:
-        """Return the log-likelihood, a block, of answers with the labels that the model prefers."""
+        """Return the log-likelihood per block of answers with the labels that the model prefers."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """One way to ask, and how the model answers."""
+    """A kind of prompt, and how the model answers it."""
 
     way: str
     """``raw``, ``chat`` or ``chat, empty thought``."""
     prompt: str
-    """The template, with the markup around it and the prefix behind it."""
+    """The template, with the markup around it and the prefix after it."""
     prefix: str
-    """What the model says before its answer, of its own accord."""
+    """The text that the model generates before its answer."""
     answer: str
-    """Name of the format."""
+    """Name of the answer format."""
     likelihood: float
-    """Log-likelihood, a block, of answers in it."""
+    """Log-likelihood per block of answers in this format."""
 
     def __str__(self) -> str:
         before = f" behind {self.prefix!r}" if self.prefix else ""
@@ -63,9 +63,9 @@ class Manner:
 
 
 def ask(writer: Writer, tokenizer: Tokenizer, ways: dict[str, str], context: int) -> Manner:
-    """Return the manner of a model: of the ways in which it answers in a format, the one that it finds likeliest.
+    """Return the manner of a model: among those with a known answer format, the one with the highest likelihood.
 
-    ``ways`` are templates by name. Raise :exc:`ExportError`, with what the model wrote, if it answers in none.
+    ``ways`` are templates by name. Raise :exc:`ExportError`, with the model's text, if no answer has a known format.
     """
     grammars = fitting(tokenizer)
     if not grammars:
@@ -98,7 +98,7 @@ def ask(writer: Writer, tokenizer: Tokenizer, ways: dict[str, str], context: int
 
 
 def ways(folder: Path, template: str) -> dict[str, str]:
-    """Return the templates to try: as it is, and, if the checkpoint has a chat template, within that."""
+    """Return the templates to try: the template itself and, if the checkpoint has a chat template, inside that."""
     found = {"raw": template}
     if "<|im_start|>" in template:  # whoever wrote it knows how the model is asked
         return found
@@ -110,7 +110,7 @@ def ways(folder: Path, template: str) -> dict[str, str]:
 
 
 def _chat(folder: Path, template: str) -> str | None:
-    """Return a template as a user's message in the chat template of a checkpoint, None if that has none."""
+    """Return a template as a user's message in the chat template of a checkpoint, or None if there is none."""
     if not any((folder / name).is_file() for name in ("tokenizer_config.json", "chat_template.jinja")):
         return None
     from transformers import PreTrainedTokenizerFast
@@ -121,7 +121,7 @@ def _chat(folder: Path, template: str) -> str | None:
             return None
         message = [{"role": "user", "content": template}]
         return str(tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True))
-    except Exception as error:  # whatever a template of the checkpoint's raises
+    except Exception as error:  # the checkpoint's template can raise anything
         raise ExportError(f"the chat template of {folder} cannot be used ({error}): remove it from there") from None
 
 
@@ -130,7 +130,7 @@ def _encode(tokenizer: Tokenizer, text: str) -> Ids:
 
 
 def _read(text: Ids, n: int, grammars: dict[str, Grammar]) -> tuple[tuple[int, ...], str] | None:
-    """Return the tokens before an answer for n blocks, and its format; None if there is no answer in the text."""
+    """Return the tokens before an answer for n blocks, and its format; None if the text has no answer."""
     for start in range(min(LONGEST_PREFIX, len(text)) + 1):
         for name, grammar in grammars.items():
             if _follows(text[start:], n, grammar):

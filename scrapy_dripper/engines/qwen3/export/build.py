@@ -1,4 +1,4 @@
-"""The way from a checkpoint to a prepared folder."""
+"""Build a prepared folder from a checkpoint."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to export, and how. None is for what follows from the rest."""
+    """The options of an export. None means that a value follows from the others."""
 
     model: str
     out: Path
     exporter: str = GENAI
     device: str | None = None
-    """``cuda`` or ``cpu``; None for ``cuda`` where onnxruntime can use a GPU."""
+    """``cuda`` or ``cpu``; None for ``cuda`` if onnxruntime can use a GPU."""
     cuda: int = 13
-    """Major version of CUDA that the graph will run with; 12 has no onnxruntime from 1.28 on."""
+    """Major version of CUDA that the graph will run with. There is no onnxruntime 1.28 or later for CUDA 12."""
     dtype: str | None = None
     """``float16``, ``bfloat16`` or ``float32``; None for half precision on a GPU."""
     profile: str | None = None
@@ -64,9 +64,9 @@ class Request:
 
 
 def export(request: Request, say: Say) -> Prepared:
-    """Write a prepared folder and return it. It is there whole and checked, or not at all.
+    """Write a prepared folder and return it. The folder is either complete and checked, or not written at all.
 
-    Raise :exc:`ExportError`, saying what to do, if it cannot be made; what can be known is checked before the work.
+    Raise :exc:`ExportError` if that fails. As much as possible is checked in advance.
     """
     check_exporter(request.exporter)
     device, dtype = _decided(request)
@@ -91,7 +91,7 @@ def export(request: Request, say: Say) -> Prepared:
     )
     tokenizer = Tokenizer.from_file(str(checkpoint.folder / TOKENIZER))
     if recipe.answer is not None:
-        Grammar(tokenizer, recipe.answer)  # raises where the tokenizer does not fit
+        Grammar(tokenizer, recipe.answer)  # raises if the tokenizer does not fit
     needs = checkpoint.needs(dtype, COPIES[request.exporter])
     say(
         f"{checkpoint.name}: {checkpoint.parameters / 1e6:,.1f} million parameters in {checkpoint.layers} layers, to "
@@ -108,10 +108,10 @@ def export(request: Request, say: Say) -> Prepared:
 
 
 def check(folder: Path, say: Say, device: str = "auto") -> None:
-    """Check a prepared folder: its files, its tokenizer, and its graph against the logits that the export noted.
+    """Check a prepared folder: its files, its tokenizer, and its graph against the logits that the export stored.
 
-    Needs neither PyTorch nor the checkpoint. Raise :exc:`ExportError` or
-    :exc:`~scrapy_dripper.engines.base.ModelError` for what is wrong.
+    This requires neither PyTorch nor the checkpoint. Raise :exc:`ExportError` or
+    :exc:`~scrapy_dripper.engines.base.ModelError` if anything is wrong.
     """
     from scrapy_dripper.engines.qwen3.export.validate import compare, stored_checks
 
@@ -124,7 +124,7 @@ def check(folder: Path, say: Say, device: str = "auto") -> None:
 
 
 def _decided(request: Request) -> tuple[str, str]:
-    """Return device and data type. Raise :exc:`ExportError` for a GPU that is not there, or a graph that none makes."""
+    """Return device and data type. Raise :exc:`ExportError` for a missing GPU, or for an unsupported kind of graph."""
     gpu = request.device != "cpu" and cuda_works()
     if request.device == "cuda" and request.validate and not gpu:
         raise ExportError(
@@ -169,12 +169,12 @@ def cuda_works() -> bool:
 def check_free(out: Path) -> None:
     """Raise :exc:`ExportError` if a folder has something in it."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ExportError(f"{out} is there already: remove it, or name another folder")
+        raise ExportError(f"{out} already exists: remove it, or name another folder")
 
 
 @contextmanager
 def part_folder(out: Path) -> Iterator[Path]:
-    """Yield a folder beside ``out``, which is gone in the end unless it was renamed."""
+    """Yield a temporary folder beside ``out``. It is removed in the end unless it was renamed."""
     part = Path(tempfile.mkdtemp(prefix=f".{out.name}.part-", dir=out.parent))
     part.chmod(0o755)
     try:
@@ -184,7 +184,7 @@ def part_folder(out: Path) -> Iterator[Path]:
 
 
 def finish(part: Path, out: Path) -> None:
-    """Rename a folder that is whole into place."""
+    """Rename a complete folder into place."""
     if out.is_dir():
         out.rmdir()
     part.rename(out)
@@ -204,7 +204,7 @@ def _write(
 
     try:
         reference = Reference(checkpoint.folder)
-    except Exception as error:  # of transformers, safetensors or torch
+    except Exception as error:  # raised by transformers, safetensors or torch
         raise ExportError(f"PyTorch cannot load {checkpoint.folder} ({error}): restore the checkpoint") from None
     answer, manner = recipe.answer, None
     if answer is None:
@@ -239,7 +239,7 @@ def _write(
     shutil.copyfile(checkpoint.folder / TOKENIZER, part / TOKENIZER)
 
     for name in files:
-        (part / name).chmod(0o644)  # onnx lets nobody else read its weights
+        (part / name).chmod(0o644)  # onnx writes weights that only the owner can read
 
     source: dict[str, Any] = {"model": checkpoint.name, "files": hashes(checkpoint.folder), "checks": to_json(checks)}
     if manner is not None:
@@ -292,6 +292,6 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def _tick(bar: Any, done: int) -> None:
-    """Set a progress bar to what is done, and show that time goes by."""
+    """Set a progress bar, and redraw it so that the time advances."""
     bar.n = max(bar.n, done)
     bar.refresh()

@@ -1,4 +1,4 @@
-"""A Qwen3 checkpoint, and what its dimensions say about the room that an export takes."""
+"""Read a Qwen3 checkpoint, and compute from its dimensions how much space an export needs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from typing import Any
 
 from scrapy_dripper.engines.qwen3.export import ExportError
 from scrapy_dripper.engines.qwen3.prepared import MANIFEST
+from scrapy_dripper.machine import free_memory
 
 ARCHITECTURE = "Qwen3ForCausalLM"
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
 HUB_FILES = ("*.json", "*.safetensors")
 LONGEST_CONTEXT = 32_768
-"""Tokens; the published weights were trained on no more, whatever the configuration of their base says."""
+"""Maximum context in tokens. The published weights were trained on no more, although their base's configuration allows
+more."""
 
 BYTES = {"float16": 2, "bfloat16": 2, "float32": 4}
 _MISSING = {
@@ -27,15 +29,15 @@ _MISSING = {
     "MinerU-HTML 1.0",
     "EuroBert": ". It is an encoder: fine-tune or name one that classifies tokens (EuroBertForTokenClassification)",
 }
-"""What it would take to use other published models, by the beginning of their architecture's name."""
+"""What other published models would require, by the beginning of their architecture's name."""
 _GIB = 1 << 30
-_BASE = 3 << 29  # bytes of memory for the programs themselves
+_BASE = 3 << 29  # bytes of memory for the program itself
 hub_name = re.compile(r"[\w.-]+/[\w.-]+").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Bytes that an export takes at its peak."""
+    """Peak use of an export, in bytes."""
 
     disk: int
     memory: int
@@ -64,21 +66,21 @@ class Checkpoint:
 
     @property
     def embedding(self) -> int:
-        """Parameters of the embedding, as many as those of the head."""
+        """Number of parameters of the embedding, which is also that of the head."""
         return self.vocabulary * self.hidden
 
     @property
     def parameters(self) -> int:
-        """Parameters, a tied head counted once."""
+        """Number of parameters, in which a tied head counts once."""
         attention = 2 * self.hidden * self.head_dim * (self.heads + self.kv_heads) + 2 * self.head_dim
         layer = attention + 3 * self.hidden * self.inner + 2 * self.hidden
         return self.layers * layer + self.hidden + self.embedding * (1 if self.tied else 2)
 
     def needs(self, dtype: str, copies: int) -> Needs:
-        """Return what an export to a data type takes.
+        """Return the space that an export to a data type needs.
 
-        On disk, for a while, both the exporter's graph, with an embedding and a full head, and the prepared one; in
-        memory, the weights in single precision and as many ``copies`` of the graph as the exporter makes.
+        At times, the disk holds both the exporter's graph, with an embedding and a full head, and the prepared graph.
+        The memory holds the weights in single precision, and as many ``copies`` of the graph as the exporter makes.
         """
         size = BYTES[dtype]
         full = self.parameters + (self.embedding if self.tied else 0)
@@ -86,10 +88,10 @@ class Checkpoint:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Return the configuration of a checkpoint as transformers 4 and 5 both read it.
+    """Return the configuration of a checkpoint in a form that both transformers 4 and 5 read.
 
-    transformers 5 writes the base of the rotary embedding, and how it is scaled, to a place where transformers 4 does
-    not look: it takes 10,000 and no scaling without a word. Raise ValueError or OSError for a file that is not JSON.
+    transformers 5 stores the base and the scaling of the rotary embedding in a place that transformers 4 ignores. It
+    would silently use 10,000 and no scaling. Raise ValueError or OSError for a file that is not JSON.
     """
     config: dict[str, Any] = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     rope = dict(config.get("rope_parameters") or {})
@@ -101,9 +103,9 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def open_checkpoint(model: str, say: Callable[[str], None]) -> Checkpoint:
-    """Return the checkpoint in a folder, or that of a name such as ``owner/model`` after getting it from the hub.
+    """Return the checkpoint in a folder, or download one by a name such as ``owner/model`` from the hub.
 
-    Raise :exc:`ExportError` if there is none, or it is not of the Qwen3 architecture.
+    Raise :exc:`ExportError` if there is none, or if it has another architecture than Qwen3.
     """
     folder = Path(model)
     if folder.is_dir():
@@ -124,26 +126,15 @@ def open_checkpoint(model: str, say: Callable[[str], None]) -> Checkpoint:
         return _read(Path(snapshot_download(model, allow_patterns=list(HUB_FILES))), model)
     except ExportError:
         raise
-    except Exception as error:  # many kinds, of several libraries, from a name that is not there to a full disk
+    except Exception as error:  # several libraries raise many types, from an unknown name to a full disk
         raise ExportError(f"cannot get {model} from the hub ({error}): name a folder with the checkpoint") from None
 
 
 def free_disk(folder: Path) -> int:
-    """Return the free bytes where a folder is or will be."""
+    """Return the free disk space, in bytes, where a folder is or will be."""
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free
-
-
-def free_memory() -> int | None:
-    """Return the bytes of memory that the system has left, None if it does not say."""
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) << 10
-    except (OSError, ValueError):
-        pass
-    return None
 
 
 def check_space(needs: Needs, folder: Path) -> None:
@@ -168,7 +159,7 @@ def sha256(path: Path) -> str:
 
 
 def hashes(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of the files of a checkpoint that decide about its answers."""
+    """Return the SHA-256 of the files of a checkpoint that determine its answers."""
     return {path.name: sha256(path) for path in [*sorted(_weights(folder)), folder / CONFIG, folder / TOKENIZER]}
 
 

@@ -1,5 +1,5 @@
-"""The programs that turn a checkpoint into a graph, each run in a process of its own: their memory is given back, and
-what they print becomes part of an error, or nothing."""
+"""Run the programs that turn a checkpoint into a graph. Each runs in its own process, so that its memory is freed and
+its output only appears in errors."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ from scrapy_dripper.engines.qwen3.export.checkpoint import CONFIG, Checkpoint, r
 GENAI, OPTIMUM = "genai", "optimum"
 EXTRAS = {GENAI: "export", OPTIMUM: "export-optimum"}
 COPIES = {GENAI: 1, OPTIMUM: 3}
-"""Copies of a graph's weights in memory beside the model, at most; measured with 46 and 596 million parameters."""
+"""Maximum number of copies of a graph's weights in memory besides the model, measured with 46 and 596 million
+parameters."""
 PACKAGES = {
     GENAI: ("onnxruntime-genai", "onnxruntime-genai-cuda", "onnx-ir", "onnxscript"),
     OPTIMUM: ("optimum", "optimum-onnx"),
 }
 SHARED_PACKAGES = ("scrapy-dripper", "onnx", "onnxruntime", "onnxruntime-gpu", "tokenizers", "torch", "transformers")
-"""Packages whose versions the manifest names where they are installed."""
+"""Packages whose versions the manifest lists if they are installed."""
 
 _MODULES = {
     GENAI: ("onnxruntime_genai.models.builder", "torch", "transformers", "onnx", "onnx_ir", "onnxruntime"),
     OPTIMUM: ("optimum.exporters.onnx", "torch", "transformers", "onnx", "onnxruntime"),
 }
-# transformers 4.58 dropped what optimum-onnx 0.1 uses, and the builder of onnxruntime-genai 0.18 imports models that
-# only transformers 5 has: so the two never work in the same environment.
+# transformers 4.58 removed parts that optimum-onnx 0.1 uses, and the builder of onnxruntime-genai 0.18 imports models
+# that only transformers 5 has. So the two never work in the same environment.
 _TRANSFORMERS = {GENAI: 5, OPTIMUM: 4}
 _POLL = 0.2  # seconds
 
@@ -73,7 +74,7 @@ def versions(exporter: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Who writes a graph, and for what."""
+    """The exporter of a graph, and the device and data type of the graph."""
 
     exporter: str
     dtype: str
@@ -83,17 +84,17 @@ class Target:
 
 
 def run_exporter(target: Target, checkpoint: Checkpoint, folder: Path, tick: Callable[[int], None]) -> Path:
-    """Write the graph of a checkpoint below a folder and return where it is.
+    """Write the graph of a checkpoint below a folder and return its path.
 
-    ``tick`` is called a few times a second with the bytes that are written so far. Raise :exc:`ExportError`, with the
-    last lines that the exporter printed, if it fails.
+    ``tick`` is called a few times per second with the number of bytes written so far. Raise :exc:`ExportError`, with
+    the last lines of the exporter's output, if it fails.
     """
     source, out, log = folder / "checkpoint", folder / "exported", folder / "log.txt"
     _stage(checkpoint, source)
     short = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}[target.dtype]
     if target.exporter == GENAI:
         command = ["-m", "onnxruntime_genai.models.builder", "-m", source, "-o", out, "-p", short, "-e", target.device]
-        command += ["-c", folder / "cache", "--extra_options", "hf_remote=false"]  # no code of the checkpoint's is run
+        command += ["-c", folder / "cache", "--extra_options", "hf_remote=false"]  # do not run code of the checkpoint
         if target.cuda == 12:
             command.append("fuse_qk_norm_gqa=false")  # inputs that GroupQueryAttention has from onnxruntime 1.28 on
     else:
@@ -118,22 +119,22 @@ def run_exporter(target: Target, checkpoint: Checkpoint, folder: Path, tick: Cal
 
 
 def _stage(checkpoint: Checkpoint, folder: Path) -> None:
-    """Link the files of a checkpoint into a folder, with a configuration that every exporter reads alike."""
+    """Link the files of a checkpoint into a folder, with a configuration that all exporters read in the same way."""
     folder.mkdir(parents=True)
     for path in checkpoint.folder.iterdir():
         if path.is_file() and path.suffix in (".json", ".safetensors") and path.name != CONFIG:
             _link(path.resolve(), folder / path.name)
     config = read_config(checkpoint.folder)
-    config.pop("auto_map", None)  # names code that a checkpoint brings
-    if config.get("eos_token_id") is None:  # onnxruntime-genai's builder asks for one; the graph has no use for it
+    config.pop("auto_map", None)  # names code in the checkpoint
+    if config.get("eos_token_id") is None:  # onnxruntime-genai's builder requires one, but the graph does not use it
         config["eos_token_id"] = 0
     (folder / CONFIG).write_text(json.dumps(config), encoding="utf-8")
 
 
 def _link(path: Path, name: Path) -> None:
-    """Give a file another name; copy it where there can be none.
+    """Link a file to another name, or copy it if that is not possible.
 
-    Windows lets few users make symbolic links, and other ones do not lead to another disk.
+    On Windows, few users may create symbolic links, and hard links do not work across disks.
     """
     for link in (name.symlink_to, name.hardlink_to):
         with suppress(OSError):
@@ -152,7 +153,7 @@ def _is_there(module: str) -> bool:
 def _written(folder: Path) -> int:
     try:
         return sum(path.stat().st_size for path in folder.glob("*"))
-    except OSError:  # a temporary file, gone again
+    except OSError:  # a temporary file that no longer exists
         return 0
 
 

@@ -1,10 +1,10 @@
 """Cut the head of an exported graph down to the two labels, at the positions where a label is chosen.
 
-The full head turns each position's hidden state into one logit per token of the vocabulary: 1.8 GB in half precision
-for 6,000 positions of Qwen3-0.6B, and a third on top of the cost of everything before it. Constrained decoding reads
-two of these logits, at one position per block. The cut graph takes the positions as ``choice_rows`` and gives
-``choice_logits``, always in single precision: the same numbers as the full head's to the order of summation, or, where
-that is in half precision, what it would have given without rounding.
+The full head turns each position's hidden state into one logit per token of the vocabulary. For 6,000 positions of
+Qwen3-0.6B, these are 1.8 GB in half precision, and a third of the cost of everything before it. Constrained decoding
+reads two of these logits, at one position per block. The cut graph takes the positions as ``choice_rows`` and returns
+``choice_logits``, always in single precision. They equal those of the full head up to the order of summation, or, if
+the full head is in half precision, up to its rounding.
 """
 
 from __future__ import annotations
@@ -26,30 +26,31 @@ GRAPH = "model.onnx"
 WEIGHTS = "model.onnx.data"
 
 INLINE_BYTES = 64 << 20
-"""Larger weights go to a file of their own: the runtime maps it, and protobuf stops at 2 GiB."""
+"""Larger weights go to a separate file, because the runtime can map it, and protobuf is limited to 2 GiB."""
 SMALLEST_OUTSIDE = 1024  # bytes; smaller tensors stay in the graph
 
 _PREFIX = "/choice_head/"
 _RUNTIMES = {12: "1.23", 14: "1.25", 16: "1.28"}
-"""The onnxruntime from which on GroupQueryAttention takes so many inputs; the last are norms of queries and keys."""
+"""The first version of onnxruntime whose GroupQueryAttention accepts each number of inputs. The last ones are the norms
+of queries and keys."""
 _DTYPES = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16", TensorProto.BFLOAT16: "bfloat16"}
 
 
 class GraphError(ValueError):
-    """The graph is not one that an exporter makes of Qwen3; the message says what is different."""
+    """The graph is not an exporter's graph of Qwen3. The message names the difference."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphShape:
-    """What a graph says about its model."""
+    """The properties of a model that its graph shows."""
 
     attention: str
-    """``gqa`` for GroupQueryAttention, else ``plain``."""
+    """``gqa`` for GroupQueryAttention, otherwise ``plain``."""
     dtype: str
-    """Of the cache: ``float16``, ``bfloat16`` or ``float32``."""
+    """Data type of the cache: ``float16``, ``bfloat16`` or ``float32``."""
     layers: int
     runtime: str
-    """The oldest onnxruntime that takes it."""
+    """The oldest version of onnxruntime that supports the graph."""
 
 
 def load_graph(folder: Path) -> ModelProto:
@@ -63,9 +64,9 @@ def load_graph(folder: Path) -> ModelProto:
 def cut_head(model: ModelProto, main: int, other: int) -> None:
     """Replace the output ``logits`` [B, S, V] of a graph, in place, by ``choice_logits`` float32 [N, 2].
 
-    ``choice_rows`` int64 [N], a new input, are the positions to choose at, counted through the flattened [B * S];
-    column 0 of the output is the logit of the token id ``main``, column 1 that of ``other``. The weights of the graph
-    must be loaded. Raise :exc:`GraphError` if the head is not a product with one constant matrix.
+    ``choice_rows`` int64 [N], a new input, are the positions of the choices in the flattened [B * S]. Column 0 of the
+    output is the logit of the token id ``main``, and column 1 that of ``other``. The weights of the graph must be
+    loaded. Raise :exc:`GraphError` if the head is not a product with one constant matrix.
     """
     graph = model.graph
     constants = _Constants(graph)
@@ -96,7 +97,7 @@ def cut_head(model: ModelProto, main: int, other: int) -> None:
 
 
 def save_graph(model: ModelProto, folder: Path) -> list[str]:
-    """Write a graph into a folder and return the names of the files, the graph first."""
+    """Write a graph to a folder, and return the names of its files, the graph first."""
     size = sum(tensor.ByteSize() for tensor in model.graph.initializer)
     path = folder / GRAPH
     if size <= INLINE_BYTES:
@@ -114,9 +115,9 @@ def save_graph(model: ModelProto, folder: Path) -> list[str]:
 
 
 def graph_shape(model: ModelProto) -> GraphShape:
-    """Return what a graph with a cut head says about its model.
+    """Return the properties of a graph with a cut head.
 
-    Raise :exc:`GraphError` where its inputs and outputs are not those that the engine feeds and reads.
+    Raise :exc:`GraphError` if its inputs and outputs are not those that the engine uses.
     """
     inputs = {one.name: one.type.tensor_type for one in model.graph.input}
     outputs = [one.name for one in model.graph.output]
@@ -154,7 +155,7 @@ class _Constants:
         self.producers = {name: node for node in graph.node for name in node.output}
 
     def array(self, name: str) -> npt.NDArray[np.generic] | None:
-        """Return a constant, looking through what only names or transposes it; None if it is none."""
+        """Return a constant, also through nodes that only rename or transpose it; None for anything else."""
         if name in self.initializers:
             return numpy_helper.to_array(self.initializers[name])
         node = self.producers.get(name)
@@ -183,7 +184,7 @@ def _find_head(graph: GraphProto, constants: _Constants) -> _Head:
 
 
 def _bake_transposes(graph: GraphProto, constants: _Constants) -> None:
-    """Transpose constant tensors now, not in each run: tied embeddings are exported as the transposed head."""
+    """Transpose constant tensors in advance. Tied embeddings are exported as the transposed head."""
     for node in list(graph.node):
         array = constants.array(node.output[0]) if node.op_type == "Transpose" else None
         if array is not None:
@@ -207,7 +208,7 @@ def _remove_unused(graph: GraphProto) -> None:
 
 
 def _reads(node: NodeProto) -> Iterator[str]:
-    """Yield the names that a node reads, its branches included."""
+    """Yield the names that a node reads, including those in its branches."""
     yield from node.input
     for attribute in node.attribute:
         for inner in (attribute.g, *attribute.graphs):  # ``g`` is empty where the attribute is no graph
@@ -217,6 +218,6 @@ def _reads(node: NodeProto) -> Iterator[str]:
 
 
 def _replace(field: Any, values: list[Any]) -> None:
-    """Give a repeated field of a protobuf message other values."""
+    """Replace the values of a repeated field of a protobuf message."""
     del field[:]
     field.extend(values)

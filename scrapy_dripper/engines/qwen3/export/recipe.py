@@ -1,7 +1,7 @@
-"""What a checkpoint was trained to read and to answer, and where to find that out.
+"""The recipe of a checkpoint: the prompt and the answers that it was trained with.
 
-A checkpoint trained here carries a recipe file. Of others, the prompt is a file that the user has, or comes from the
-package of whoever published the weights, where that is installed; no such text is in this package.
+A checkpoint that was trained with this package has a recipe file. For other checkpoints, the prompt comes from a file
+of the user, or from the installed package of the weights' publisher. This package does not contain it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from scrapy_dripper.page.simplify import FOOT, HEAD
 RECIPE = "scrapy_dripper.json"
 
 PUBLISHED_TRUNCATE_CHARS = 200
-"""Where the published weights' simplification cuts a block (Dripper paper, 3.2)."""
+"""Length at which the simplification for the published weights cuts the text of a block (Dripper paper, 3.2)."""
 
-# The packages run code of their own when they are imported, need more than this text does, and set up logging: so only
-# the module of the prompts is run, in a process of its own, under empty stand-ins for the packages around it.
+# Importing these packages runs other code, needs more dependencies and configures logging. So only the module of the
+# prompts is imported, in a separate process, with empty stand-ins for the packages around it.
 _READ_PROMPT = """
 import importlib, importlib.util, sys, types
 for name in {packages!r}:
@@ -42,14 +42,14 @@ sys.stdout.buffer.write(build({document!r}, *{arguments!r}).encode())
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The fields of a manifest that the graph does not tell."""
+    """The fields of a manifest that do not follow from the graph."""
 
     profile: str
     truncate_chars: int | None
     prompt: str
-    """Template with ``{html}`` once."""
+    """The template, with ``{html}`` exactly once."""
     answer: str | None
-    """None where it is to be found out with the model."""
+    """The answer format; None if the export tests the model for it."""
 
     def write(self, folder: Path) -> None:
         """Write the recipe beside a checkpoint."""
@@ -58,11 +58,11 @@ class Recipe:
 
 
 def find_recipe(folder: Path, given: Mapping[str, Any]) -> Recipe:
-    """Return the recipe of a checkpoint: what is ``given`` first, then its recipe file, then that of published weights.
+    """Return the recipe of a checkpoint, from ``given``, its recipe file or the published weights, in this order.
 
-    ``given`` may hold the fields of :class:`Recipe`, and ``prompt_file`` in place of ``prompt``; None counts as absent,
-    and a ``truncate_chars`` of 0 as no truncation. Raise :exc:`ExportError` if there is no prompt, or a value is none
-    that can be used.
+    ``given`` may hold the fields of :class:`Recipe`, and ``prompt_file`` in place of ``prompt``. None counts as absent,
+    and a ``truncate_chars`` of 0 as no truncation. Raise :exc:`ExportError` if there is no prompt, or if a value is
+    invalid.
     """
     values: dict[str, Any] = {"profile": "v1.0", "answer": None}
     values |= _stored(folder)
@@ -83,10 +83,10 @@ def find_recipe(folder: Path, given: Mapping[str, Any]) -> Recipe:
 
 
 def installed_prompt(version: str) -> str:
-    """Return the prompt template of the reference package that is installed here. Raise :exc:`ExportError` if none is.
+    """Return the prompt template of the installed reference package. Raise :exc:`ExportError` if it is not installed.
 
-    ``version`` is ``v0`` (the published Qwen3 weights, JSON answers) or ``compact``. That package puts the blocks of a
-    page into its prompts as one document, so the template has its first and last tags around ``{html}``.
+    ``version`` is ``v0`` (the published Qwen3 weights, JSON answers) or ``compact``. The package's prompts contain the
+    blocks of a page as one document, so the template has its first and last tags around ``{html}``.
     """
     candidates = [("mineru_html", "mineru_html.process", "mineru_html.process.build_prompt", [version])]
     if version == "v0":

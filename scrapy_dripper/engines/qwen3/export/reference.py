@@ -1,4 +1,4 @@
-"""The checkpoint in PyTorch: what an exported graph is compared with, and what the answers of a model look like."""
+"""Run the checkpoint in PyTorch, to compare an exported graph with it, and to find out how the model answers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Reference:
         ]
 
     def likelihood(self, tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> float:
-        """Return the log-likelihood, a block, of whole answers with the labels that the model prefers."""
+        """Return the log-likelihood per block of whole answers with the labels that the model prefers."""
         total, blocks = 0.0, 0
         for ids, rows in probes(tokenizer, template, grammar, context):
             total += self._likelihood(ids, rows, grammar)
@@ -47,7 +47,7 @@ class Reference:
 
     @torch.no_grad()
     def write(self, prompt: Ids, tokens: int) -> Ids:
-        """Return the likeliest tokens, one after the other, behind a prompt; fewer if the text ends before."""
+        """Return the tokens that greedy decoding adds to a prompt; fewer than ``tokens`` if the text ends earlier."""
         self._cache = DynamicCache(config=self._model.config)
         likely = self._step(torch.from_numpy(prompt), last=True)
         found: list[int] = []
@@ -69,7 +69,7 @@ class Reference:
         likely = self._step(torch.from_numpy(ids[:start]), last=True)
         total = 0.0
         for row, following in zip(rows, (*rows[1:], None), strict=True):
-            # ``likely`` says what may follow the tokens so far: the first forced one, or the label itself.
+            # ``likely`` rates the possible next tokens: the first forced one, or the label itself.
             forced = torch.from_numpy(ids[start : row + 1])
             if len(forced):
                 after = self._step(forced)
@@ -83,7 +83,7 @@ class Reference:
         return total
 
     def _step(self, ids: torch.Tensor, *, last: bool = False) -> torch.Tensor:
-        """Read tokens behind those in the cache; return the log-probabilities [S, V] after each, or after the last."""
+        """Read tokens after those in the cache. Return the log-probabilities [S, V] after each, or after the last."""
         states = self._model.model(input_ids=ids[None], past_key_values=self._cache, use_cache=True).last_hidden_state
         found: torch.Tensor = self._model.lm_head(states[0, -1:] if last else states[0]).log_softmax(1)
         return found

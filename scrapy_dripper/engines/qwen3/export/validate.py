@@ -1,4 +1,4 @@
-"""A graph against the model that it was made of: the same choices, to within what its data type allows."""
+"""Compare a graph with the model from which it was exported, within the tolerance of its data type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scrapy_dripper.engines.qwen3.prompt import HTML
 from scrapy_dripper.engines.qwen3.session import open_session
 
 TOLERANCES = {"float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1}
-"""Most that a logit may differ, as a share of the largest one."""
+"""Maximum difference of a logit, as a share of the largest one."""
 
 _PAGES = (
     ["<h1>Tides</h1>"],
@@ -40,24 +40,24 @@ _PAGES = (
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A prompt with an answer, and what the checkpoint makes of it."""
+    """A prompt with an answer, and the checkpoint's logits."""
 
     ids: list[int]
     rows: list[int]
     """Positions whose next token is a label."""
     logits: list[list[float]]
-    """Of main and other at each row, from PyTorch in single precision."""
+    """Logits of main and other at each row, from PyTorch in single precision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How far a graph is from its checkpoint."""
+    """The difference between a graph and its checkpoint."""
 
     choices: int
     same: int
-    """Choices at which both prefer the same label."""
+    """Number of choices at which both prefer the same label."""
     difference: float
-    """Largest between two logits."""
+    """Largest difference between two logits."""
     largest: float
     """Largest logit."""
     tolerance: float
@@ -80,7 +80,7 @@ def probe_pages() -> list[list[str]]:
 
 
 def probes(tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> list[tuple[Ids, Ids]]:
-    """Return ids and rows of a few prompts, each with an answer in which the labels alternate."""
+    """Return the ids and rows of a few prompts, each with an answer of alternating labels."""
     found = []
     for page in probe_pages():
         prompt = np.array(tokenizer.encode(template.replace(HTML, "".join(page))).ids, dtype=np.int64)
@@ -95,7 +95,7 @@ def probes(tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) 
 
 
 def compare(prepared: Prepared, checks: Sequence[Check], device: str = "auto") -> Comparison:
-    """Run a graph on the prompts of checks, each in one pass and in two with a cache between them.
+    """Run a graph on the prompts of checks, each in one pass, and in two passes with a cache between them.
 
     Raise :exc:`~scrapy_dripper.engines.base.ModelError` if it does not run at all.
     """
@@ -123,7 +123,7 @@ def compare(prepared: Prepared, checks: Sequence[Check], device: str = "auto") -
 
 
 def stored_checks(prepared: Prepared) -> list[Check]:
-    """Return the checks that an export left in a manifest. Raise :exc:`ExportError` if there are none."""
+    """Return the checks that an export has stored in a manifest. Raise :exc:`ExportError` if there are none."""
     try:
         checks = [Check(**one) for one in prepared.source["checks"]]
         if checks and all(len(one.rows) == len(one.logits) and one.rows for one in checks):
@@ -137,5 +137,5 @@ def stored_checks(prepared: Prepared) -> list[Check]:
 
 
 def to_json(checks: Sequence[Check]) -> list[dict[str, Any]]:
-    """Return checks as they are stored."""
+    """Return checks as JSON values for the manifest."""
     return [asdict(check) for check in checks]
