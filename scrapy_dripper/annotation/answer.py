@@ -8,14 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from scrapy_dripper.endpoint import AnswerError
+
 LABELS = ("main", "other")
 _NAMED = 20  # ids that an error names
 
 _fence = re.compile(r"```(?:json)?[ \t]*\n(.*)```", re.DOTALL | re.IGNORECASE).fullmatch
-
-
-class AnswerError(ValueError):
-    """An answer is invalid. The message says what was expected and what was received."""
 
 
 class Pairs(list[tuple[str, Any]]):

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scrapy_dripper.annotation.answer import AnswerError, Pairs, check, read_object
+from scrapy_dripper.annotation.answer import Pairs, check, read_object
 from scrapy_dripper.annotation.listing import Line
 from scrapy_dripper.annotation.prompt import RULES
 from scrapy_dripper.annotation.store import HUMAN, Record, record_of, safe_name
 from scrapy_dripper.annotation.web_task import web_task
+from scrapy_dripper.endpoint import AnswerError
 
 TASK, WEB_TASK, ANSWER = ".task.txt", ".task.html", ".answer*.json"
 

@@ -14,8 +14,7 @@ from typing import Any
 from tqdm import tqdm
 
 from scrapy_dripper.annotation import pages
-from scrapy_dripper.annotation.answer import AnswerError, read_answer
-from scrapy_dripper.annotation.endpoint import Endpoint, EndpointError, in_threads
+from scrapy_dripper.annotation.answer import read_answer
 from scrapy_dripper.annotation.export import SURE, ExportError, write_page
 from scrapy_dripper.annotation.listing import LEAST_CHARS, MAX_CHARS, listing
 from scrapy_dripper.annotation.pages import Sheet
@@ -24,7 +23,9 @@ from scrapy_dripper.annotation.store import Record, Store, StoreError, load, rec
 from scrapy_dripper.annotation.tasks import TaskError, read_answers, write_task
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
+from scrapy_dripper.cli.options import key_in
 from scrapy_dripper.config import Config
+from scrapy_dripper.endpoint import AnswerError, Endpoint, EndpointError, in_threads
 from scrapy_dripper.page import PageError
 
 MAX_BLOCKS = 1_500
@@ -139,7 +140,7 @@ class _Job:
             raise UsageError("--endpoint needs --model NAME")
         path = self._labels()
         try:
-            endpoint = Endpoint(arguments.endpoint, arguments.model, _key(arguments.api_key_env), arguments.timeout)
+            endpoint = Endpoint(arguments.endpoint, arguments.model, key_in(arguments.api_key_env), arguments.timeout)
         except ValueError as error:
             raise UsageError(f"expected {error}") from None
         sources = self._sources(path)
@@ -315,16 +316,6 @@ def label(endpoint: Endpoint, question: str, n: int) -> list[int]:
         return read_answer(endpoint.complete(messages(question)), n)
     except AnswerError as error:
         return read_answer(endpoint.complete(messages(question, error)), n)
-
-
-def _key(variable: str | None) -> str | None:
-    """Return the key in an environment variable. Messages never repeat the name, in case somebody passes the key."""
-    if variable is None:
-        return None
-    key = os.environ.get(variable, "").strip()
-    if not key:
-        raise UsageError("--api-key-env expects the name of an environment variable that holds the key (it is not set)")
-    return key
 
 
 def _once(path: Path, records: list[Record]) -> dict[str, Record]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,11 +15,12 @@ from typing import TYPE_CHECKING
 
 from scrapy_dripper.cli import evaluate_webmainbench
 from scrapy_dripper.cli.console import PROGRAM, UsageError, say
-from scrapy_dripper.cli.options import add_options, configured, count
+from scrapy_dripper.cli.options import add_options, configured, count, key_in
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
     from scrapy_dripper.dataset.sets import PageSet
+    from scrapy_dripper.evaluation.language_model import ModelOptions
 
 DATA = "data_sha256"
 """Key of a model's manifest that has the hash of each set's folder."""
@@ -108,7 +110,44 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="N",
         help="resamples for each interval (default: %(default)s)",
     )
+    model = parser.add_argument_group("a language model as a peer")
+    model.add_argument("--endpoint", metavar="URL", help="ask the OpenAI-compatible API there, such as http://HOST/v1")
+    model.add_argument("--endpoint-model", metavar="NAME", help="the model to ask for")
+    model.add_argument(
+        "--endpoint-cache",
+        type=Path,
+        metavar="FILE",
+        help="keep its answers there (SQLite); the budgets hold for this file, over all runs",
+    )
+    model.add_argument(
+        "--endpoint-requests", type=count, default=1_000, metavar="N", help="most requests (default: %(default)s)"
+    )
+    model.add_argument(
+        "--endpoint-tokens",
+        type=count,
+        default=5_000_000,
+        metavar="N",
+        help="most tokens of requests and answers (default: %(default)s)",
+    )
+    model.add_argument(
+        "--endpoint-price",
+        type=_price,
+        default=(0.0, 0.0),
+        metavar="IN,OUT",
+        help="price of a million tokens of requests, and of answers",
+    )
+    model.add_argument("--api-key-env", metavar="VAR", help="the environment variable that holds the key, if needed")
     add_options(parser, OPTIONS)
+
+
+def _price(text: str) -> tuple[float, float]:
+    try:
+        asked, answered = map(float, text.split(","))
+    except ValueError:
+        asked = answered = -1.0
+    if not (0 <= asked < 1e6 and 0 <= answered < 1e6):
+        raise argparse.ArgumentTypeError(f"expected two prices of a million tokens, such as 0.15,0.6 (got {text!r})")
+    return asked, answered
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -126,6 +165,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     from scrapy_dripper.dataset.sets import SetChoice, load_sets
     from scrapy_dripper.evaluation.figures import evaluate
+    from scrapy_dripper.evaluation.language_model import NAME as ENDPOINT
     from scrapy_dripper.evaluation.measure import OURS, PAGE, Setup
     from scrapy_dripper.evaluation.peers import check_peers
     from scrapy_dripper.evaluation.run import Cache, read_stored, run, versions_of
@@ -140,6 +180,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.check:
         raise UsageError("--check is for a .jsonl file of WebMainBench, and not for folders of pages")
     peers = check_peers(arguments.peers)
+    language_model = _language_model(arguments)
     _check_extra(arguments)
     try:
         sets = load_sets(map(SetChoice.parse, arguments.data))
@@ -156,11 +197,20 @@ def _run(arguments: argparse.Namespace) -> int:
     for note in ours.notes:
         say(note)
     setup = Setup(
-        config, model=not arguments.predictions, rouge=arguments.rouge, nodes=arguments.nodes, study=arguments.study
+        config,
+        model=not arguments.predictions,
+        rouge=arguments.rouge,
+        nodes=arguments.nodes,
+        study=arguments.study,
+        endpoint=language_model,
     )
     cache = Cache(arguments.cache, digest, versions_of(setup, peers, ours.version))
-    found = run(samples, stored, setup, cache, [PAGE, OURS, *peers], arguments.jobs)
+    found = run(
+        samples, stored, setup, cache, [PAGE, OURS, *peers, *([ENDPOINT] if language_model else [])], arguments.jobs
+    )
     labels = {OURS: ours.label} | {name: f"{name} {number}" for name, number in peers.items()}
+    if language_model:
+        labels[ENDPOINT] = f"{ENDPOINT} {language_model.model}"
     name = ", ".join(one.name for one in sets)
     evaluation = evaluate(name, digest, samples, found, labels, ours.notes, arguments.resamples)
 
@@ -186,6 +236,32 @@ def _check_extra(arguments: argparse.Namespace) -> None:
             study.check()
     except ImportError as error:
         raise UsageError(str(error)) from None
+
+
+def _language_model(arguments: argparse.Namespace) -> ModelOptions | None:
+    """Return the options of a language model, or None if none is named."""
+    from scrapy_dripper.evaluation.language_model import LanguageModel, ModelOptions
+
+    if arguments.endpoint is None:
+        return None
+    if not arguments.endpoint_model or arguments.endpoint_cache is None:
+        raise UsageError("--endpoint needs --endpoint-model NAME and --endpoint-cache FILE")
+    options = ModelOptions(
+        url=arguments.endpoint,
+        model=arguments.endpoint_model,
+        cache=arguments.endpoint_cache,
+        key=key_in(arguments.api_key_env),
+        requests=arguments.endpoint_requests,
+        tokens=arguments.endpoint_tokens,
+        price=arguments.endpoint_price,
+    )
+    try:
+        LanguageModel(options)
+    except ValueError as error:
+        raise UsageError(f"--endpoint expects {error}") from None
+    except (OSError, sqlite3.Error) as error:
+        raise UsageError(f"--endpoint-cache expects a file for SQLite: {error}") from None
+    return options
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from scrapy_dripper.checks import came
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.rules import RuleError
 
@@ -74,3 +76,13 @@ def count(value: str) -> int:
     if value.isdecimal() and int(value) > 0:
         return int(value)
     raise argparse.ArgumentTypeError(f"expected a whole number of at least 1 (got {value!r})")
+
+
+def key_in(variable: str | None) -> str | None:
+    """Return the key in an environment variable. Messages never repeat the name, in case somebody passes the key."""
+    if variable is None:
+        return None
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise UsageError("--api-key-env expects the name of an environment variable that holds the key (it is not set)")
+    return key

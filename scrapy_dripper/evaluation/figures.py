@@ -36,6 +36,9 @@ class Group:
     study: Study | None
     seconds: float | None
     """Mean CPU time of an extraction; None for stored texts, and unless the measures of the study are taken."""
+    tokens: float | None
+    cost: float | None
+    """Mean tokens of a language model, and their price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,15 +206,20 @@ def _group(results: Iterable[Result], resamples: int) -> Group:
     chosen = list(results)
     rows = [one.row for one in chosen]
     rouge, nodes, study = (_means([getattr(one, name) for one in chosen]) for name in ("rouge", "nodes", "study"))
-    timed = [one.seconds for one in chosen if one.seconds is not None]
     return Group(
         summarize(rows),
         mean_interval([row.f1 for row in rows], resamples),
         PRF(*rouge) if rouge else None,
         PRF(*nodes) if nodes else None,
         Study(*study) if study else None,
-        sum(timed) / len(timed) if timed else None,
+        *(_mean([getattr(one, name) for one in chosen]) for name in ("seconds", "tokens", "cost")),
     )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean of the values that are known, or None if none is."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def _means(scores: Sequence[Sequence[float] | None]) -> list[float]:

@@ -19,6 +19,8 @@ from scrapy_dripper.dataset.prf import PRF
 from scrapy_dripper.evaluation.blocks import BlockResult, block_prf
 from scrapy_dripper.evaluation.complexity import Complexity, complexity
 from scrapy_dripper.evaluation.dom_nodes import node_prf
+from scrapy_dripper.evaluation.language_model import NAME as ENDPOINT
+from scrapy_dripper.evaluation.language_model import LanguageModel, ModelOptions
 from scrapy_dripper.evaluation.peers import PEERS, quiet
 from scrapy_dripper.evaluation.rouge import Cut, load_cut, rouge
 from scrapy_dripper.evaluation.study import Study, study
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 Bools = npt.NDArray[np.bool_]
 
 OURS = "ours"
+_PLAIN = ("seconds", "tokens", "cost", "error", "source")
 PAGE = "page"
 """Cache key for the properties of a page that do not depend on a system."""
 
@@ -46,7 +49,12 @@ class Result:
     study: Study | None = None
     """Measures of the business study (:mod:`scrapy_dripper.evaluation.study`)."""
     seconds: float | None = None
-    """CPU time of the extraction, one of the measures of the study; None for a stored text."""
+    """CPU time of the extraction, one of the measures of the study; None for a stored text. For a language model, the
+    time until its answer."""
+    tokens: int | None = None
+    """Tokens of a language model's request and answer."""
+    cost: float | None = None
+    """Price of these tokens."""
     error: str | None = None
     """The exception that the system raised. The text then counts as empty."""
     source: str | None = None
@@ -83,6 +91,8 @@ class Setup:
     rouge: bool = False
     nodes: bool = False
     study: bool = False
+    endpoint: ModelOptions | None = None
+    """The language model that is measured as a peer."""
 
     def measured(self, result: Result) -> bool:
         """Return True if a result has everything that this run measures."""
@@ -97,6 +107,7 @@ class Measurer:
         self._extractor: Extractor | None = None
         self._peers: dict[str, Callable[[bytes], str]] = {}
         self._cut: Cut | None = load_cut() if setup.rouge else None
+        self._model: LanguageModel | None = None
         self._truth: tuple[str, Page | None, Bools] | None = None
         quiet()
 
@@ -109,6 +120,8 @@ class Measurer:
                 found[name] = self._complexity(html)
             elif name == OURS:
                 found[name] = self._ours(task, html)
+            elif name == ENDPOINT:
+                found[name] = self._language_model(task.sample, html)
             else:
                 found[name] = self._peer(name, task.sample, html)
         return found
@@ -156,6 +169,16 @@ class Measurer:
         except Exception as error:  # errors of a peer are part of its result
             return replace(self._scored(sample, html, ""), error=f"{type(error).__name__}: {error}"[:300])
         return replace(self._scored(sample, html, text), seconds=seconds)
+
+    def _language_model(self, sample: Sample, html: bytes) -> Result:
+        assert self.setup.endpoint is not None
+        try:
+            self._model = self._model or LanguageModel(self.setup.endpoint)
+            reply = self._model(html)
+        except Exception as error:  # includes a spent budget
+            return replace(self._scored(sample, html, ""), error=f"{type(error).__name__}: {error}"[:300])
+        _, seconds, tokens, cost = reply
+        return replace(self._scored(sample, html, reply.text), seconds=seconds, tokens=tokens, cost=cost)
 
     def _since(self, start: float) -> float | None:
         """Return the CPU time since ``start`` if it is wanted: it differs from run to run, unlike everything else."""
@@ -224,7 +247,7 @@ def to_json(result: Result | Complexity) -> dict[str, Any]:
     if isinstance(result, Complexity):
         return {name: getattr(result, name) for name in Complexity.__slots__}
     values: dict[str, Any] = {name: getattr(result.row, name) for name in ScoreRow.__slots__}
-    values |= {name: getattr(result, name) for name in ("rouge", "nodes", "study", "seconds", "error", "source")}
+    values |= {name: getattr(result, name) for name in ("rouge", "nodes", "study", *_PLAIN)}
     if (blocks := result.blocks) is not None:
         values["blocks"] = {
             **{name: _mask(getattr(blocks, name)) for name in ("main", "truth", "copies")},
@@ -246,9 +269,7 @@ def from_json(system: str, values: Mapping[str, Any]) -> Result | Complexity:
         rouge=PRF(*values["rouge"]) if values["rouge"] else None,
         nodes=PRF(*values["nodes"]) if values["nodes"] else None,
         study=Study(*values["study"]) if values["study"] else None,
-        seconds=values["seconds"],
-        error=values["error"],
-        source=values["source"],
+        **{name: values[name] for name in _PLAIN},
         blocks=blocks
         and BlockResult(
             **{name: tuple(mark == "1" for mark in blocks[name]) for name in ("main", "truth", "copies")},

@@ -18,6 +18,7 @@ from tqdm import tqdm
 import scrapy_dripper
 from scrapy_dripper.dataset.pages import DataError, Sample
 from scrapy_dripper.evaluation.complexity import Complexity
+from scrapy_dripper.evaluation.language_model import NAME as ENDPOINT
 from scrapy_dripper.evaluation.measure import OURS, Measurer, Result, Setup, Stored, Task, from_json, to_json
 
 Found = dict[str, dict[str, Result | Complexity]]
@@ -67,13 +68,18 @@ class Cache:
                     id_ = entry["id"]
                 except (ValueError, KeyError, TypeError, AttributeError):
                     continue
-                if not isinstance(result, Result) or setup.measured(result):
+                if not isinstance(result, Result) or (setup.measured(result) and _is_final(system, result)):
                     found[system][id_] = result
         return found
 
     def writer(self) -> _Writer:
         """Return a writer that appends to the file."""
         return _Writer(self.path, self._data, self._versions)
+
+
+def _is_final(system: str, result: Result) -> bool:
+    """Return False for a page that a language model did not answer: it may the next time, or with another budget."""
+    return system != ENDPOINT or result.error is None
 
 
 class _Writer:
@@ -138,6 +144,8 @@ def versions_of(setup: Setup, peers: Mapping[str, str], weights: str) -> dict[st
     code = (*_SCORING, *_PAGES, *(_OURS if setup.model else ()))
     ours = _digest(scrapy_dripper.__name__, weights, *options, _code(code))
     others = {name: f"{version} {_code(_SCORING + _PEERS)}" for name, version in peers.items()}
+    if setup.endpoint is not None:
+        others[ENDPOINT] = _digest(setup.endpoint.version, _code(_SCORING))
     return {"page": _code(("evaluation/complexity.py", "page")), OURS: ours, **others}
 
 

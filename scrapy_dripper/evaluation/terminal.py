@@ -67,14 +67,21 @@ def more_tables(evaluation: Evaluation) -> Iterator[tuple[str, list[str], list[l
         [
             label,
             *_cells([SCALE * value for value in w.study], 2),
-            "" if w.seconds is None else f"{1000 * w.seconds:.1f}",
+            *("" if value is None else f"{value:{form}}" for value, form in _taken(w)),
         ]
         for label, w in wholes
         if w.study
     ]
     if studied:
-        head = ["system", "ROUGE-1", "ROUGE-2", "ROUGE-L", "content-noise", "coherence", "completeness", "CPU ms"]
+        head = ["system", "ROUGE-1", "ROUGE-2", "ROUGE-L", "content-noise", "coherence", "completeness", "ms"]
+        head += ["tokens", "cost"]
         yield f"Measures of Yadav's study, 0 to {SCALE}", head, studied
+
+
+def _taken(group: Group) -> list[tuple[float | None, str]]:
+    """Return what a page takes: milliseconds, tokens and their price, each with its format."""
+    milliseconds = None if group.seconds is None else 1_000 * group.seconds
+    return [(milliseconds, ",.1f"), (group.tokens, ",.0f"), (group.cost, ".6f")]
 
 
 def _cells(values: Iterable[float], digits: int) -> list[str]:

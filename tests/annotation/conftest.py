@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from scrapy_dripper.annotation import endpoint as endpoint_module
+from scrapy_dripper import endpoint as endpoint_module
 from scrapy_dripper.annotation.pages import Sheet, sheet
 from scrapy_dripper.cli import main
 from scrapy_dripper.extraction import Document
-from tests.annotation.fake_endpoint import FakeEndpoint
+from tests.fake_endpoint import FakeEndpoint
 
 Annotate = Callable[..., int]
 

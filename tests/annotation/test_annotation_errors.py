@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from scrapy_dripper.annotation import endpoint as endpoint_module
-from scrapy_dripper.annotation.endpoint import Endpoint
+from scrapy_dripper import endpoint as endpoint_module
 from scrapy_dripper.annotation.export import ExportError, write_page
 from scrapy_dripper.annotation.pages import Sheet
 from scrapy_dripper.annotation.store import record_of, task_of
 from scrapy_dripper.cli import main
+from scrapy_dripper.endpoint import Endpoint
 from tests.annotation.conftest import MAIN, Annotate, html, records, sheet_of
-from tests.annotation.fake_endpoint import FakeEndpoint, Reply, good
+from tests.fake_endpoint import FakeEndpoint, Reply, good
 
 
 @pytest.mark.parametrize("key", ["", "ключ", "a\nb"])

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.annotation.answer import AnswerError, read_answer
+from scrapy_dripper.annotation.answer import read_answer
+from scrapy_dripper.endpoint import AnswerError
 
 GOOD = '{"1":"other","2":"main","3":"main"}'
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from scrapy_dripper.annotation.endpoint import ATTEMPTS, Endpoint, in_threads
 from scrapy_dripper.cli import annotate as command_module
 from scrapy_dripper.cli import main
+from scrapy_dripper.endpoint import ATTEMPTS, Endpoint, in_threads
 from tests.annotation.conftest import MAIN, Annotate, html, records
-from tests.annotation.fake_endpoint import FakeEndpoint, Reply, Request, chat, good, labels
+from tests.fake_endpoint import FakeEndpoint, Reply, Request, chat, good, labels
 
 KEY = "sk-very/secret-123"
 
@@ -112,7 +112,7 @@ def test_passing_trouble_is_waited_out(
 ) -> None:
     """What may be better later is asked again, each time after a longer wait, or the one that was asked for."""
     waits: list[float] = []
-    monkeypatch.setattr("scrapy_dripper.annotation.endpoint.time.sleep", waits.append)
+    monkeypatch.setattr("scrapy_dripper.endpoint.time.sleep", waits.append)
     fake.script = [trouble, trouble, good]
     assert annotate(pages / "Tides.html", ask=True) == 0
     assert len(fake.requests) == 3

@@ -25,7 +25,7 @@ MODULES = {
 ALLOWED = {
     ("training/stack.py", "pickle"): "examples to its own processes, through a folder that nobody else can write to",
     ("cli/inputs.py", "urllib.request"): "URLs that the user names on the command line",
-    ("annotation/endpoint.py", "urllib.request"): "the endpoint that the user names on the command line",
+    ("endpoint.py", "urllib.request"): "the endpoint that the user names on the command line",
     ("engines/qwen3/export/checkpoint.py", "huggingface_hub"): "a model that the user names on the command line",
     ("__init__.py", "importlib"): "the module of a public name, out of a constant table",
     ("workers/process.py", "subprocess"): "the worker processes, with arguments and no shell",

@@ -11,13 +11,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from http.client import HTTPException
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit, urlunsplit
-
-from scrapy_dripper.annotation.answer import AnswerError
 
 MAX_BYTES = 32_000_000
 ATTEMPTS = 5
+CHARS_OF_TOKEN = 4
+"""Characters of a token, where the endpoint does not report tokens."""
 _RETRIED = frozenset({408, 409, 425, 429})
 _REFUSED = frozenset({401, 403, 404})
 _LONGEST_WAIT = 60.0
@@ -25,6 +25,18 @@ _EXCERPT = 200
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+class AnswerError(ValueError):
+    """The answer of a model, or of a person, is invalid. The message says what was expected and what came."""
+
+
+class Answer(NamedTuple):
+    """The answer of a model, and what it took."""
+
+    text: str
+    tokens: tuple[int, int]
+    """Tokens of the request and of the answer, as the endpoint reports them. Else a token is four characters."""
 
 
 class EndpointError(Exception):
@@ -78,20 +90,25 @@ class Endpoint:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def complete(self, messages: Sequence[dict[str, str]]) -> str:
-        """Return the model's answer. Raise :exc:`EndpointError` if there is none, and AnswerError if it was cut off."""
+        """Return the text of :meth:`ask`."""
+        return self.ask(messages).text
+
+    def ask(self, messages: Sequence[dict[str, str]]) -> Answer:
+        """Return the model's answer. Raise :exc:`EndpointError` if there is none, and :exc:`AnswerError` if it was cut
+        off."""
         body = json.dumps({"model": self.model, "messages": messages, "temperature": 0}).encode()
         for attempt in range(1, ATTEMPTS + 1):
             answer = self._try(body)
-            if isinstance(answer, str):
+            if isinstance(answer, Answer):
                 return answer
             if attempt < ATTEMPTS:
                 wait = self.backoff * 2 ** (attempt - 1) * random.uniform(1, 1.5)
                 time.sleep(min(_LONGEST_WAIT, max(wait, answer.wait)))
         raise EndpointError(f"{answer}, {ATTEMPTS} times")
 
-    def _try(self, body: bytes) -> str | _RetryError:
+    def _try(self, body: bytes) -> Answer | _RetryError:
         try:
-            return self._content(self._post(body))
+            return self._content(self._post(body), len(body))
         except _RetryError as error:
             return error
 
@@ -142,9 +159,11 @@ class Endpoint:
             return _RetryError(said, _seconds(error.headers.get("Retry-After")))
         return EndpointError(said, refused=error.code in _REFUSED)
 
-    def _content(self, data: bytes) -> str:
+    def _content(self, data: bytes, asked: int) -> Answer:
+        """Return what a response says. ``asked`` is the length of the request."""
         try:
-            choice = json.loads(data)["choices"][0]
+            response = json.loads(data)
+            choice = response["choices"][0]
             content = choice["message"]["content"]
             cut_off = choice.get("finish_reason") == "length"
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -155,7 +174,10 @@ class Endpoint:
             raise EndpointError(f"{self.host}: expected a chat completion, choices[0].message.content (got {text!r})")
         if cut_off:
             raise AnswerError("the answer was cut off at the token limit of the endpoint")
-        return content or ""
+        usage = response.get("usage")
+        usage = usage if isinstance(usage, dict) else {}
+        tokens = _tokens(usage.get("prompt_tokens"), asked), _tokens(usage.get("completion_tokens"), len(content or ""))
+        return Answer(content or "", tokens)
 
     def _clean(self, text: str) -> str:
         """Return the beginning of a server's message, on one line and without the key."""
@@ -172,6 +194,11 @@ def _message(text: str) -> str:
         return str(error["message"] if isinstance(error, dict) else error)
     except (ValueError, LookupError, TypeError, RecursionError):
         return text
+
+
+def _tokens(reported: Any, characters: int) -> int:
+    known = isinstance(reported, int) and reported >= 0
+    return int(reported) if known else -(-characters // CHARS_OF_TOKEN)
 
 
 def _seconds(header: str | None) -> float:
