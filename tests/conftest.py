@@ -12,12 +12,15 @@ from hypothesis import HealthCheck, Phase, settings
 
 from scrapy_dripper.workers import process
 
-settings.register_profile("same", derandomize=True, deadline=None)
+EXAMPLES = 50
+"""Examples of a property. They are the same on every run, so what they find, they find the first time."""
+
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=EXAMPLES)
 settings.register_profile(
     "search", max_examples=5_000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 # A test that fails has said enough there, and says it much sooner.
-settings.register_profile("mutants", derandomize=True, deadline=None, phases=[Phase.explicit, Phase.generate])
+settings.register_profile("mutants", settings.get_profile("same"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 if "COVERAGE_PROCESS_CONFIG" in os.environ:  # `make coverage` measures the child process too, which gets to know little

@@ -8,7 +8,7 @@ import re
 import runpy
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,11 +36,23 @@ NO_ITEM = {"/private/", "/nasty/gone", "/nasty/moved"}
 UNREACHABLE = "http://localhost:9/nothing-here"
 
 
-def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+CRAWL = (str(PROJECT / "crawl.py"),)
+WITH_FEW_PAGES = """\
+import runpy, sys
+sys.path.insert(0, sys.argv[1])
+from example.website import nasty
+nasty.PAGES = {path: nasty.PAGES[path] for path in ["/nasty/", *sys.argv[2].split()]}
+sys.argv[:3] = [sys.argv[1] + "/crawl.py"]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Runs crawl.py with a website that has only some of the nasty pages, of which a few take seconds."""
+
+
+def run(*arguments: str | Path, program: Sequence[str] = CRAWL, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the example's crawl.py as a user does, at 100 columns and without a proxy."""
     inherited = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     return subprocess.run(
-        [sys.executable, PROJECT / "crawl.py", *arguments],
+        [sys.executable, *program, *arguments],
         env=inherited | {"COLUMNS": "100", "PYTHONIOENCODING": "utf-8"} | environment,
         capture_output=True,
         text=True,
@@ -68,8 +80,13 @@ class Crawl:
         return next(line for line in self.result.stdout.splitlines() if line.startswith(path + " "))
 
 
-def crawl(output: Path, *arguments: str) -> Crawl:
-    return Crawl(run("--output", output, *arguments), output)
+def crawl(output: Path, *arguments: str, program: Sequence[str] = CRAWL) -> Crawl:
+    return Crawl(run("--output", output, *arguments, program=program), output)
+
+
+def with_few_pages(*paths: str) -> tuple[str, ...]:
+    """Return the program of a crawl in which the website has only these nasty pages."""
+    return "-c", WITH_FEW_PAGES, str(PROJECT), " ".join(paths)
 
 
 @pytest.fixture(scope="module")
@@ -326,7 +343,8 @@ def test_there_is_a_markdown_file_for_each_page_with_text(site_crawl: Crawl) -> 
 
 
 def test_the_strict_spider_never_falls_back_and_truncates(tmp_path: Path) -> None:
-    items = crawl(tmp_path, "--spider", "strict").items
+    pages = with_few_pages("/nasty/blocks", "/nasty/no-blocks", "/nasty/utf-16")
+    items = crawl(tmp_path, "--spider", "strict", program=pages).items
     metas = {path: item["dripper"] for path, item in items.items() if item["dripper"]}
 
     assert {meta["source"] for meta in metas.values()} == {"tagger", "fallback:empty"}
@@ -336,7 +354,7 @@ def test_the_strict_spider_never_falls_back_and_truncates(tmp_path: Path) -> Non
 
 
 def test_the_callback_spider_keeps_long_reads_only(tmp_path: Path) -> None:
-    items = crawl(tmp_path, "--spider", "callback").items
+    items = crawl(tmp_path, "--spider", "callback", program=with_few_pages("/nasty/utf-16", "/nasty/no-blocks")).items
 
     assert "/news/bridge.html" in items
     assert "/nasty/utf-16" not in items

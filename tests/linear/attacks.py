@@ -6,6 +6,7 @@ the pump goes round in it, or leads to it again and again, for what is tried at 
 
 from __future__ import annotations
 
+import random
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,8 @@ SHORTEST_BOUND = 8
 """Repeats of at most that many are not pumped."""
 
 MOST_TAILS, MOST_SAMPLES, MOST_PAIRS = 10, 6, 120
+MOST_ATTACKS = 5_000
+"""Patterns with long lists of words would have twenty times as many, most of them alike."""
 
 ODDITIES = "\0\t\n\r .,:;-_/\\'\"<>()[]{}|&=!0159aAfkxzZ\x80\x85\xa0\u00df\u0131\u017f\u200b\u4e2d\uffff\U0001f600"
 
@@ -147,7 +150,7 @@ def _repeats(tree: Tree, flags: int, sampler: _Sampler, heads: list[str], before
 
 
 def attacks(pattern: re.Pattern[Any], matcher: Matcher) -> list[Attack]:
-    """Return the attacks on a pattern; few if it repeats nothing often."""
+    """Return the attacks on a pattern; few if it repeats nothing often. Of very many, a part is drawn by chance."""
     tree = parse(pattern)
     letters = alphabet(matcher, tree)
     sampler = _Sampler(letters)
@@ -169,7 +172,8 @@ def attacks(pattern: re.Pattern[Any], matcher: Matcher) -> list[Attack]:
     if repeats:
         found += _with_tails((("", letter) for letter in letters), tails)
         found += [Attack("", a + b, "", "", "\0") for a, b in islice(product(letters, letters), MOST_PAIRS)]
-    return [attack for attack in dict.fromkeys(found) if attack.pump]
+    found = [attack for attack in dict.fromkeys(found) if attack.pump]
+    return found if len(found) <= MOST_ATTACKS else random.Random(1).sample(found, MOST_ATTACKS)
 
 
 def _round(repeat: _Repeat, tails: list[str]) -> Iterator[Attack]:

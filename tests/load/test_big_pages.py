@@ -50,14 +50,13 @@ def test_while_one_batch_is_labelled_the_next_one_fills(size: int, settings: dic
     [
         (400_000, SCRAPYS, 13),
         (2_000_000, {}, 4),
-        (2_000_000, SCRAPYS, 3),
         (400_000, {"DRIPPER_BATCH_SIZE": 32}, 64),
         (400_000, {**SCRAPYS, **workers(1)}, 13),
         (2_000_000, {**SCRAPYS, **workers(2)}, 3),
         (40_000, workers(2), 24),
     ],
     ids=[
-        *("Scrapy's limit", "2 MB", "2 MB and Scrapy's limit", "large batches"),
+        *("Scrapy's limit", "2 MB", "large batches"),
         *("worker, Scrapy's limit", "2 workers, 2 MB and Scrapy's limit", "2 workers"),
     ],
 )

@@ -65,6 +65,7 @@ def page(body: str, url: str = "") -> Page:
         ("<ul><li>one<br>and a half<li>two</ul>", ["one\nand a half\ntwo"]),
         ("<ul><li>one<br><br>and a half<li>two</ul>", ["one\nand a half\ntwo"]),
         ("<dl><dt>word<dd>meaning</dl>", ["word", "meaning"]),
+        ("<pre>\nXML in X\n</pre>", ["XML in X"]),
     ],
 )
 def test_blocks(body: str, blocks: list[str]) -> None:
@@ -296,10 +297,32 @@ def test_number_of_elements(more: int, truncated: bool, monkeypatch: pytest.Monk
 
 
 def test_block_range_in_a_list_without_words() -> None:
-    tree = page("<p>a</p><ul><li>*<li><b>*</b></ul><p>b</p>").tree
-    number = [node.tag for node in tree.nodes].index("b")
+    """It is empty, and those of the nodes around it stay as they are."""
+    tree = page("<p>a</p>b<ul><li>*<li><b>*</b></ul><p>c</p>").tree
+    ranges = zip((node.tag for node in tree.nodes), tree.block_start.tolist(), tree.block_end.tolist(), strict=True)
 
-    assert (tree.block_start[number], tree.block_end[number]) == (1, 1)
+    assert list(ranges)[2:] == [
+        ("p", 0, 1),
+        ("ul", 2, 2),
+        ("li", 2, 2),
+        ("li", 2, 2),
+        ("b", 2, 2),
+        ("p", 2, 3),
+    ]
+
+
+def test_line_breaks_before_the_first_word_are_in_the_gap() -> None:
+    assert owners("<p><br><br>one</p>", "br") == [gap_before(0)] * 2
+
+
+def test_white_space_between_blocks_is_nobodys() -> None:
+    tree = page("<div> <p>a</p> </div>").tree
+
+    assert [tree.text_owner[2], tree.tail_owner[3]] == [NOBODY] * 2
+
+
+def test_a_page_may_have_no_address() -> None:
+    assert cut(parse("<p>x")).url == ""
 
 
 @given(documents())

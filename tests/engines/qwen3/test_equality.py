@@ -21,16 +21,16 @@ from scrapy_dripper.engines.qwen3.session import open_session
 @pytest.mark.parametrize("answer", FORMATS)
 def test_labels_are_those_of_one_token_at_a_time(either: Prepared, answer: str) -> None:
     """Batches of one to five pages, with and without the shared prefix, with drafts of any quality."""
-    *_, proof = Prover(either.folder, answer, seed=1).prove(pages=15, most_blocks=30)
+    *_, proof = Prover(either.folder, answer, seed=1).prove(pages=10, most_blocks=30)
 
     assert (proof.chunked, proof.drafted) == (0, 0)
-    assert proof.choices > 50
+    assert proof.choices > 30
     assert 0 < proof.main < proof.choices
 
 
 def test_padding_changes_no_label(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     """It also limits the number of distinct shapes, because a GPU makes a plan for each."""
-    monkeypatch.setitem(CHUNK, "cpu", 256)
+    monkeypatch.setitem(CHUNK, "cpu", CHUNK["cuda"])
     shapes, run = set(), GqaPasses._run
 
     def noted(self: GqaPasses, binding: object, inputs: dict[str, Ids]) -> Floats:
@@ -38,10 +38,10 @@ def test_padding_changes_no_label(prepared: Prepared, monkeypatch: pytest.Monkey
         return run(self, binding, inputs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(GqaPasses, "_run", noted)
-    *_, proof = Prover(prepared.folder, "json", seed=5).prove(pages=15, most_blocks=30)
+    *_, proof = Prover(prepared.folder, "json", seed=5).prove(pages=6, most_blocks=30)
 
     assert (proof.chunked, proof.drafted) == (0, 0)
-    assert proof.choices > 50
+    assert proof.choices > 20
     assert {width for _, width, _ in shapes} <= {64, 128, 256, 512, 1024}
     assert all(read % 256 == 0 or end == width for read, width, end in shapes)
 
@@ -88,15 +88,16 @@ def test_one_token_at_a_time_is_what_the_whole_text_gives(either: Prepared) -> N
     assert labels == expected.main.tolist()
 
 
-def test_the_shared_prefix_changes_no_bit(prepared: Prepared) -> None:
-    """Logits after a prefix that was read earlier are exactly those of the whole prompt."""
-    prover = Prover(prepared.folder, "json", seed=3)
+def test_the_shared_prefix_changes_nothing(either: Prepared) -> None:
+    """Logits after a prefix that was read earlier are those of the whole prompt, with GQA to the bit."""
+    prover = Prover(either.folder, "json", seed=3)
     tasks = [prover._task(40, shared=True) for _ in range(4)]
 
     def margins(shared: bool) -> list[Floats]:
         return [decode(prover.passes, [one], prover._begin([one], shared=shared))[0].margins for one in tasks]
 
-    assert [one.tolist() for one in margins(True)] == [one.tolist() for one in margins(False)]
+    for behind, whole in zip(margins(True), margins(False), strict=True):
+        np.testing.assert_allclose(behind, whole, rtol=0, atol=0 if either.attention == "gqa" else 1e-4)
 
 
 def test_buffers_grow_and_the_prefix_survives_or_is_read_again(prepared: Prepared) -> None:
