@@ -116,7 +116,7 @@ class Metadata:
     date_modified: str | None = None
     """The same for the last change."""
     language: str | None = None
-    """Language tag of the document (BCP 47)."""
+    """Language tag of the document (BCP 47): the one that it declares, or else that of its main content."""
     site_name: str | None = None
     url: str | None = None
     """The canonical URL. If the page names none, the URL that it was fetched from."""

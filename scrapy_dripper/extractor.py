@@ -18,6 +18,7 @@ from scrapy_dripper.engines.rules import marks
 from scrapy_dripper.engines.stages import after_engine, final
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
 from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, fill_shell, metadata
+from scrapy_dripper.metadata import detected_language
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.retrieval import check_tokenizer, with_front_matter, with_retrieval
@@ -173,6 +174,8 @@ class Extractor:
         if found is None:
             self._begin(document)
             found = metadata(document, config)
+        if found.language is None:
+            found = replace(found, language=detected_language(extraction.text or ""))
         extraction = replace(extraction, metadata=found)
         return with_front_matter(extraction, found) if config.front_matter else extraction
 

@@ -1,0 +1,61 @@
+"""The language of pages that declare none."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_dripper import Config, Extractor
+from scrapy_dripper.metadata import detected_language
+
+TEXTS = {
+    "de": "Zweimal am Tag steigt das Wasser bis an die alte Mauer, bleibt dort so lange, wie man für eine Tasse Tee "
+    "braucht, und zieht sich dann wieder über den Sand zurück. Die Tafel im Hafenamt sagt, wann das geschieht, und in "
+    "hundert Jahren hat sie sich nur ein einziges Mal geirrt, im Winter des großen Sturms, von dem man erzählt.",
+    "fr": "Deux fois par jour, la mer monte jusqu'au vieux mur, y reste le temps de boire une tasse de thé, puis se "
+    "retire de nouveau sur le sable. Le tableau du bureau du port indique à quelle heure, et en cent ans il ne s'est "
+    "trompé qu'une seule fois, pendant l'hiver de la grande tempête dont on parle encore.",
+    "en": "Twice a day the sea comes up to the old wall, stays there for the time that it takes to drink a cup of tea, "
+    "and goes out again over the sand. The table in the harbour office says when, and in a hundred years it has been "
+    "wrong only once, in the winter of the great storm, of which the people of the village still talk to this day.",
+}
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_a_text_tells_its_language(language: str) -> None:
+    assert detected_language(TEXTS[language] * 3) == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        TEXTS["de"][:200],
+        "x = 1; y[i] += z(3) " * 30,
+        (TEXTS["en"] + "海水每天两次涨到旧墙边，停留一杯茶的时间。") * 3,
+    ],
+)
+def test_a_text_that_tells_no_language(text: str) -> None:
+    """It is short, code, or Chinese among as much English."""
+    assert detected_language(text) is None
+
+
+@given(st.text(st.characters(), max_size=700))
+def test_no_text_is_too_odd(text: str) -> None:
+    found = detected_language(text + "\ud800" * 300)
+
+    assert found is None or len(found) == 2
+
+
+def test_a_page_that_declares_no_language_has_that_of_its_main_content() -> None:
+    html = "<title>Die Flut</title><nav><a href=/>Home</a></nav><h1>Die Flut</h1><p>{}</p><p>{}</p>"
+    page = html.format(TEXTS["de"], "Ende. ".join([TEXTS["de"]] * 3))
+    extractor = Extractor(Config(metadata=True))
+
+    found, declared = extractor.extract([page, "<html lang=nl>" + page])
+
+    assert found.metadata is not None
+    assert found.metadata.language == "de"
+    assert declared.metadata is not None
+    assert declared.metadata.language == "nl"
