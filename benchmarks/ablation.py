@@ -56,7 +56,7 @@ RULES = {
     "with_notes": "footnotes with their marks",
     "without_twins": "twins dropped",
 }
-"""The functions that :func:`scrapy_dripper.engines.tagger.engine.choose` calls, and what they are for."""
+"""The functions that :func:`scrapy_dripper.engines.tagger.engine.stages` calls, and what they are for."""
 Probabilities = Mapping[str, npt.NDArray[np.float32]]
 Scores = Mapping[str, float]
 """Word F1 by the page's id."""

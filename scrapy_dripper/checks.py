@@ -12,7 +12,7 @@ ENGINES = ("tagger", "qwen3", "encoder")
 """The engines that settings name without a path."""
 OUT_OF_PROCESS = ("qwen3", "encoder")
 """Those whose model runs in one process, which all workers of a crawl ask."""
-FALLBACKS = ("trafilatura", "html", "empty", "none")
+FALLBACKS = ("trafilatura", "html", "r4", "readability", "justext", "title_paragraphs", "empty", "none")
 """The built-in fallbacks."""
 CONTENT_TYPES = (
     *("title", "paragraph", "code", "formula", "table", "list", "image", "video", "audio", "quote", "rule"),
@@ -49,6 +49,15 @@ def did_you_mean(value: object, names: Iterable[str]) -> str:
     """Return the end of a message, which suggests the most similar name. It is empty if no name is similar."""
     close = get_close_matches(value, names, 1, 0.75) if isinstance(value, str) and len(value) <= LONGEST_NAME else []
     return f"; did you mean {close[0]}?" if close else ""
+
+
+def came(value: object, error: object) -> str:
+    """Return the end of a message about a wrong value: what came, and which of the expected names may be meant.
+
+    ``error`` says what was expected, with names in single quotation marks.
+    """
+    names = re.findall(r"'(\w+)'", str(error))
+    return f"(got {short(value)}{did_you_mean(value, names)})"
 
 
 def boolean(value: Any) -> bool:

@@ -6,14 +6,13 @@ The same :class:`Config` is read from Scrapy settings (``DRIPPER_BATCH_SIZE``), 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper import checks
-from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, OUT_OF_PROCESS, Check, did_you_mean, short
-from scrapy_dripper.rules import RuleError, Rules, read_rules
+from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, OUT_OF_PROCESS, Check, came, did_you_mean, short
+from scrapy_dripper.rules import WANTED, RuleError, Rules, read_rules
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -69,8 +68,9 @@ class Config:
     fallback: str | Callable[..., Any] = _option(
         "trafilatura",
         checks.fallback,
-        "What extracts a page that the model cannot process: 'trafilatura', 'html' (the whole cleaned page), 'empty', "
-        "'none' (the item is not changed) or a dotted path to a callable.",
+        "What extracts a page that the model cannot process: 'trafilatura', 'html' (the whole cleaned page), 'r4' (by "
+        "ratios of elements), 'readability', 'justext', 'title_paragraphs', 'empty', 'none' (the item is not changed) "
+        "or a dotted path to a callable.",
         per_request=True,
     )
     favor: str = _option(
@@ -84,6 +84,13 @@ class Config:
         "auto",
         checks.one_of("auto", "keep", "drop"),
         "How to treat readers' comments: the model decides ('auto'), they are kept ('keep') or left out ('drop').",
+        per_request=True,
+    )
+    captions: str = _option(
+        "auto",
+        checks.one_of("auto", "keep", "drop"),
+        "How to treat the captions of images: the model decides ('auto'), those in the main content are kept ('keep') "
+        "or left out ('drop').",
         per_request=True,
     )
     min_quality: float | None = _option(
@@ -426,5 +433,6 @@ def _checked(option: Field[Any], value: Any) -> Any:
     try:
         return option.metadata["check"](value)
     except ValueError as error:
-        meant = did_you_mean(value, re.findall(r"'(\w+)'", str(error)))
-        raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error} (got {short(value)}{meant})") from None
+        of_a_rule = isinstance(error, RuleError) and str(error) != WANTED  # says itself what came
+        end = "" if of_a_rule else f" {came(value, error)}"
+        raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error}{end}") from None

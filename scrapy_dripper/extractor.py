@@ -14,9 +14,8 @@ from scrapy_dripper.checks import short
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Engine, EngineError, Labels
-from scrapy_dripper.engines.comments import with_comments
-from scrapy_dripper.engines.headline import with_headline
-from scrapy_dripper.engines.rules import Marks, marks
+from scrapy_dripper.engines.rules import marks
+from scrapy_dripper.engines.stages import after_engine, final
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
 from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, fill_shell, metadata
 from scrapy_dripper.output import NOTHING, write
@@ -250,7 +249,7 @@ class Extractor:
                 return PageError(FallbackReason.LOW_QUALITY, error)
             known = self._known(document) if config.site_memory == "on" else None
             taken, learnt = _compared(page, answer.main, known)
-            main = _decided(page, replace(answer, main=answer.main & ~taken), ruled, config)
+            main = final(after_engine(page, replace(answer, main=answer.main & ~taken), ruled, config))
             extraction = self._compose(document, config, page, answer, main)
             repeated = int((taken & ~main).sum())
             extraction = replace(extraction, rules=ruled.blocks, repeated=repeated, digest=learnt)
@@ -294,19 +293,6 @@ class Extractor:
 
 def _reason(made: Extraction | PageError) -> FallbackReason | None:
     return made.reason if isinstance(made, PageError) else made.fallback_reason
-
-
-def _decided(page: Page, answer: Labels, ruled: Marks, config: Config) -> npt.NDArray[np.bool_]:
-    """Return the labels of a page: those of the engine, changed by rules and by the options for comments and headline.
-
-    Main content selected by a ``whole`` rule is not changed, unless comments or the headline are to be dropped.
-    """
-    main = said = ruled.on(answer.main)
-    if not ruled.whole or config.comments == "drop":
-        main = with_comments(page, answer.probabilities, main, config.comments, answer.page_type)
-    if not ruled.whole or config.title == "drop":
-        main = with_headline(page, answer.probabilities, main, config.title)
-    return ruled.on_result(said, main)
 
 
 def _compared(page: Page, main: npt.NDArray[np.bool_], known: bytes | None) -> tuple[npt.NDArray[np.bool_], bytes]:

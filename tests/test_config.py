@@ -73,10 +73,11 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         ("timeout", 10**400, "DRIPPER_TIMEOUT must be a number of seconds above 0"),
         ("timeout", float("inf"), "DRIPPER_TIMEOUT must be a number of seconds above 0 (got inf)"),
         ("oversize", "split", "DRIPPER_OVERSIZE must be one of 'fallback', 'truncate', 'window' (got 'split')"),
-        ("fallback", "readability", "DRIPPER_FALLBACK must be one of 'trafilatura', 'html', 'empty', 'none', a dotted"),
+        ("fallback", "perhaps", "DRIPPER_FALLBACK must be one of 'trafilatura', 'html', 'r4',"),
         ("cascade", 1.5, "DRIPPER_CASCADE must be a number from 0 to 1 (got 1.5)"),
         ("favor", "both", "DRIPPER_FAVOR must be one of 'balanced', 'precision', 'recall' (got 'both')"),
         ("comments", False, "DRIPPER_COMMENTS must be one of 'auto', 'keep', 'drop' (got False)"),
+        ("captions", "all", "DRIPPER_CAPTIONS must be one of 'auto', 'keep', 'drop' (got 'all')"),
         ("min_quality", 60, "DRIPPER_MIN_QUALITY must be a number from 0 to 1 (got 60)"),
         ("cascade", "often", "DRIPPER_CASCADE must be a number from 0 to 1 (got 'often')"),
         ("max_tokens", 0, "DRIPPER_MAX_TOKENS must be a whole number of at least 1 (got 0)"),
@@ -122,7 +123,10 @@ def test_a_request_overrides_some_options() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"batch_size": 3}, "takes the keys fallback, favor, comments, min_quality, retry_shells, rules, oversize"),
+        (
+            {"batch_size": 3},
+            "takes the keys fallback, favor, comments, captions, min_quality, retry_shells, rules, oversize",
+        ),
         ({"model": "x"}, "takes the keys"),
         ({"sandbox": "never"}, "takes the keys"),
         ({"worker_memory": 100_000}, "takes the keys"),

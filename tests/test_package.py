@@ -123,6 +123,13 @@ def test_the_extras_that_messages_name_exist() -> None:
     assert {"cpu", "gpu", "poet", "zyte", "playwright", "train", "evaluate", "corpus", "dev"} <= provided
 
 
+def test_every_folder_of_tests_is_a_package() -> None:
+    """Otherwise two test modules of the same name clash, and helpers have no import path."""
+    folders = {path.parent for path in (ROOT / "tests").rglob("*.py") if "node_modules" not in path.parts}
+
+    assert not [str(folder) for folder in folders if not (folder / "__init__.py").exists()]
+
+
 def test_what_is_imported_is_required() -> None:
     """What the package imports anywhere is asked for by it, an extra, or a package that it is a part of or wraps."""
     asked = set().union(
@@ -137,6 +144,8 @@ def test_what_is_imported_is_required() -> None:
     }
     # Who has NeMo Curator imports the module that is for it; it brings an engine of its own, and torch.
     assert missing.pop("nemo_curator") == {"scrapy_dripper/corpus/adapters/curator.py"}
+    # Ray is a choice of who has a cluster of it, with its version.
+    assert missing.pop("ray") == {"scrapy_dripper/cli/corpus_executors.py"}
     assert missing == {}
 
 
@@ -151,10 +160,13 @@ def test_the_core_imports_nothing_of_an_extra() -> None:
         if not core & {normal(name) for name in distributions.get(module, [module])}
         for file in files
     }
-    apart = ("scrapy_dripper/corpus/", "scrapy_dripper/training/", "scrapy_dripper/engines/qwen3/export/")
-    assert {file for file in optional if not file.startswith(apart)} <= {
+    apart = ("corpus/", "evaluation/webmainbench/", "training/", "engines/qwen3/export/")
+    assert {
+        file for file in optional if not file.startswith(tuple(f"scrapy_dripper/{folder}" for folder in apart))
+    } <= {
         "scrapy_dripper/providers.py",
         "scrapy_dripper/crawl/article.py",
+        "scrapy_dripper/fallback/readability_output.py",
     }
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from scrapy_dripper.cli import corpus_clean, corpus_report
+from scrapy_dripper.cli import corpus_clean, corpus_executors, corpus_report, corpus_sample, corpus_tokens
 from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.cli.corpus_folder import claim, missing
 from scrapy_dripper.cli.options import OPTIONS, add_options, configured, count
@@ -27,6 +27,7 @@ EXAMPLES = """\
 examples:
   scrapy-dripper corpus extract crawl.warc.gz -o pages/
   scrapy-dripper corpus extract 'shards/*.warc.gz' -o pages/ --workers 8 --main-html
+  scrapy-dripper corpus extract shards/ -o /shared/pages/ --executor slurm --sbatch partition=cpu --sbatch time=4:00:00
 
 Every WARC file is a task with its own Parquet file, DIR/00000.parquet and so on; with --tasks, a task has several. A
 file appears only when it is complete. After an interruption, repeat the command: finished tasks are not repeated.
@@ -53,6 +54,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     extract.add_argument("-o", "--output", metavar="DIR", required=True, help="the folder of the Parquet files")
     extract.add_argument("--tasks", type=count, metavar="N", help="at most, and by default, one for each WARC file")
     extract.add_argument("--workers", type=count, metavar="N", help="tasks at a time; default: one for each core")
+    corpus_executors.add_options(extract)
     extract.add_argument(
         "--processes",
         type=count,
@@ -75,13 +77,15 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_options(extract, [name for name in OPTIONS if not name.startswith(("chunk_", "front_"))])
     corpus_clean.add_parser(parts)
     corpus_report.add_parser(parts)
+    corpus_sample.add_parser(parts)
+    corpus_tokens.add_parser(parts)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Extract all archives and return the exit code."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports the client of the hub, which is not used here.
     try:
-        from scrapy_dripper.corpus.ranks import RankProcesses, RanksFailedError
+        from scrapy_dripper.corpus.ranks import RanksFailedError
         from scrapy_dripper.corpus.reader import FastWarcReader
         from scrapy_dripper.corpus.step import DripperExtractor
         from scrapy_dripper.corpus.table import Publish, RowWriter, schema
@@ -95,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
     tasks = min(arguments.tasks or len(files), len(files))
     columns = [name for name in ("main_html", "content") if getattr(arguments, name)]
     columns += ["page"] if arguments.metadata else []
-    folder = Path(arguments.output)
+    folder = Path(os.path.abspath(arguments.output))  # the ranks of a cluster may begin in another folder
     folder.mkdir(parents=True, exist_ok=True)
     root = Path(os.path.commonpath([file.parent for file in files]))
     names = [file.relative_to(root).as_posix() for file in files]
@@ -104,23 +108,18 @@ def run(arguments: argparse.Namespace) -> int:
     paths = folder / "logs" / "inputs.txt"
     paths.parent.mkdir(exist_ok=True)
     paths.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
-    executor = RankProcesses(
-        [
-            FastWarcReader(str(root), str(paths), max_bytes=10 * config.max_bytes),
-            DripperExtractor(
-                config,
-                output=arguments.text,
-                content=arguments.content,
-                on_error=arguments.on_error,
-                processes=arguments.processes,
-            ),
-            RowWriter(folder, schema(columns)),
-            Publish(folder),
-        ],
-        tasks=tasks,
-        workers=min(tasks, arguments.workers or os.cpu_count() or 1),
-        logging_dir=str(folder / "logs"),
-    )
+    steps = [
+        FastWarcReader(str(root), str(paths), max_bytes=10 * config.max_bytes),
+        DripperExtractor(
+            config,
+            output=arguments.text,
+            content=arguments.content,
+            on_error=arguments.on_error,
+            processes=arguments.processes,
+        ),
+        RowWriter(folder, schema(columns)),
+        Publish(folder),
+    ]
     code = 0
     totals: Counter[str] = Counter()
     with tqdm(total=tasks, unit="task", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
@@ -131,12 +130,13 @@ def run(arguments: argparse.Namespace) -> int:
             bar.update()
 
         try:
-            executor.run(finished)
+            corpus_executors.run(arguments, steps, tasks, folder / "logs", finished)
         except RanksFailedError as error:
             say(f"{error}; repeat the command to try them again")
             code = 1
-    for line in _summary(totals):
-        say(line)
+    if totals or arguments.executor != "slurm":  # which may not have begun
+        for line in _summary(totals):
+            say(line)
     return code
 
 

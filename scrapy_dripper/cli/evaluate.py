@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy_dripper.cli import evaluate_webmainbench
 from scrapy_dripper.cli.console import PROGRAM, UsageError, say
 from scrapy_dripper.cli.options import add_options, configured, count
 
@@ -34,8 +35,10 @@ examples:
   scrapy-dripper evaluate pages/ --peers trafilatura,readability      beside other extractors
   scrapy-dripper evaluate pages/ --predictions held-out.jsonl --report report.html
   scrapy-dripper evaluate pages/ --cache run.jsonl --jobs 4           can be stopped and resumed
+  scrapy-dripper evaluate WebMainBench_545.jsonl                      with the metrics of its toolkit
 
-exit codes: 0 measured, whatever the figures are, 2 wrong usage or data of another shape (one sentence), 130 Ctrl-C
+exit codes: 0 measured, whatever the figures are, 1 --check found differences, 2 wrong usage or data of another
+shape (one sentence), 130 Ctrl-C
 """
 
 
@@ -54,7 +57,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "data",
         nargs="+",
         metavar="DATA",
-        help="[NAME=]FOLDER with html/ID.html and ground-truth/ID.json, or with pages.jsonl; any number of them",
+        help="[NAME=]FOLDER with html/ID.html and ground-truth/ID.json, or with pages.jsonl; any number of them; "
+        "or one FILE.jsonl of WebMainBench",
     )
     parser.add_argument(
         "--predictions",
@@ -69,9 +73,23 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default=[],
         metavar="NAMES",
         help="other extractors to measure, separated by commas: trafilatura, trafilatura-no-comments, readability, "
-        "resiliparse, justext, boilerpy3, html2text",
+        "resiliparse, justext, boilerpy3, html2text, r4, title_paragraphs",
     )
     parser.add_argument("--rouge", action="store_true", help="also measure ROUGE-5; needs the extra [evaluate]")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="for a file of WebMainBench with results of its toolkit: compute its scores again, and compare them",
+    )
+    parser.add_argument(
+        "--nodes", action="store_true", help="also measure retrieved DOM nodes (Alarte and Silva); labels are inferred"
+    )
+    parser.add_argument(
+        "--study",
+        action="store_true",
+        help="also measure ROUGE-1, 2 and L, content-noise ratio, coherence, completeness and CPU time (Yadav); needs "
+        "the extra [evaluate]",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write one self-contained HTML report there")
     parser.add_argument(
@@ -110,7 +128,6 @@ def _run(arguments: argparse.Namespace) -> int:
     from scrapy_dripper.evaluation.figures import evaluate
     from scrapy_dripper.evaluation.measure import OURS, PAGE, Setup
     from scrapy_dripper.evaluation.peers import check_peers
-    from scrapy_dripper.evaluation.rouge import load_cut
     from scrapy_dripper.evaluation.run import Cache, read_stored, run, versions_of
     from scrapy_dripper.evaluation.terminal import text
 
@@ -118,12 +135,12 @@ def _run(arguments: argparse.Namespace) -> int:
     for path in (arguments.json, arguments.report, arguments.cache):
         if path is not None and path.is_dir():  # Checked before the work begins.
             raise UsageError(f"{path} is a folder: name a file in it")
+    if evaluate_webmainbench.is_bench(arguments.data):
+        return evaluate_webmainbench.run(arguments, config)
+    if arguments.check:
+        raise UsageError("--check is for a .jsonl file of WebMainBench, and not for folders of pages")
     peers = check_peers(arguments.peers)
-    if arguments.rouge:
-        try:
-            load_cut()
-        except ImportError as error:
-            raise UsageError(str(error)) from None
+    _check_extra(arguments)
     try:
         sets = load_sets(map(SetChoice.parse, arguments.data))
     except ValueError as error:
@@ -138,7 +155,9 @@ def _run(arguments: argparse.Namespace) -> int:
         ours = _model(config, sets)
     for note in ours.notes:
         say(note)
-    setup = Setup(config, model=not arguments.predictions, rouge=arguments.rouge)
+    setup = Setup(
+        config, model=not arguments.predictions, rouge=arguments.rouge, nodes=arguments.nodes, study=arguments.study
+    )
     cache = Cache(arguments.cache, digest, versions_of(setup, peers, ours.version))
     found = run(samples, stored, setup, cache, [PAGE, OURS, *peers], arguments.jobs)
     labels = {OURS: ours.label} | {name: f"{name} {number}" for name, number in peers.items()}
@@ -153,6 +172,20 @@ def _run(arguments: argparse.Namespace) -> int:
 
         _write(arguments.report, report(evaluation, config, arguments.worst))
     return 0
+
+
+def _check_extra(arguments: argparse.Namespace) -> None:
+    """Raise UsageError if a measure needs a library that is not installed."""
+    from scrapy_dripper.evaluation import study
+    from scrapy_dripper.evaluation.rouge import load_cut
+
+    try:
+        if arguments.rouge:
+            load_cut()
+        if arguments.study:
+            study.check()
+    except ImportError as error:
+        raise UsageError(str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
+from scrapy_dripper.checks import came
 from scrapy_dripper.config import Config
+from scrapy_dripper.rules import RuleError
 
 OPTIONS = (
     *("engine", "model", "threads", "batch_size", "fallback", "favor", "comments", "min_quality", "rules"),
@@ -39,8 +41,10 @@ def _add_option(group: argparse._ArgumentGroup, option: Field[Any]) -> None:
     def checked(value: str) -> Any:
         try:
             return check(value)
+        except RuleError as error:  # says itself which rule is wrong
+            raise argparse.ArgumentTypeError(f"expected {error}") from None
         except ValueError as error:
-            raise argparse.ArgumentTypeError(f"expected {error} (got {value!r})") from None
+            raise argparse.ArgumentTypeError(f"expected {error} {came(value, error)}") from None
 
     try:
         check(object())

@@ -6,7 +6,6 @@ import hashlib
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from datatrove.data import Document
@@ -15,25 +14,17 @@ from datatrove.pipeline.filters.gopher_quality_filter import GopherQualityFilter
 from datatrove.pipeline.filters.gopher_repetition_filter import GopherRepetitionFilter
 from datatrove.utils.word_tokenizers import WordTokenizer
 
+from scrapy_dripper.corpus.language import classify, identifier
 from scrapy_dripper.corpus.words import UNSPACED, words
 
 Verdict = bool | tuple[bool, str]
 
-MOST_IDENTIFIED = 10_000
-"""Number of characters of a text by which its language is identified."""
 MOST_WORDS = 10
 """Number of words in the longest phrase of a list."""
 MOST_SEGMENTS = 16
 """Number of segments of a path by which an address is looked up."""
 
 _heading_marks = re.compile(r"(?m)^([ >*+.\d-]*)#{1,6} ").sub
-
-
-@lru_cache(1)
-def _identifier() -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
 class Words(WordTokenizer):  # type: ignore[misc]
@@ -73,15 +64,15 @@ class Language(BaseFilter):  # type: ignore[misc]
     def __init__(self, keep: tuple[str, ...] = (), least: float = 0.65) -> None:
         """Raise ValueError for a language that py3langid does not know."""
         super().__init__()
-        known = {str(name) for name in _identifier().labels} if keep else set()
+        known = {str(name) for name in identifier().labels} if keep else set()
         if unknown := sorted(set(keep) - known):
             raise ValueError(f"expected languages out of {', '.join(sorted(known))} (got {', '.join(unknown)})")
         self.keep, self.least = frozenset(keep), least
 
     def filter(self, document: Document) -> Verdict:
         """Return True if the language is wanted, otherwise False with the reason."""
-        language, score = _identifier().classify(document.text[:MOST_IDENTIFIED])
-        document.metadata |= {"language": language, "language_score": float(score)}
+        language, score = classify(document.text)
+        document.metadata |= {"language": language, "language_score": score}
         if self.keep and language not in self.keep:
             return False, language
         return (False, "unsure") if self.keep and score < self.least else True

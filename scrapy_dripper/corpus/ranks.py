@@ -31,7 +31,10 @@ class RanksFailedError(RuntimeError):
     def __init__(self, ranks: Sequence[int], tasks: int, logs: str) -> None:
         named = ", ".join(map(str, ranks[:10])) + (", ..." if len(ranks) > 10 else "")
         super().__init__(f"{len(ranks)} of {tasks} tasks failed, {TRIES} times each: {named}; their logs are in {logs}")
-        self.ranks = tuple(ranks)
+        self.ranks, self._arguments = tuple(ranks), (ranks, tasks, logs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._arguments
 
 
 class RankProcesses(PipelineExecutor):  # type: ignore[misc]
@@ -58,13 +61,15 @@ class RankProcesses(PipelineExecutor):  # type: ignore[misc]
         values = {"node_ips": "localhost", "executor": "LOCAL", **unknown}
         return DistributedEnvVars(**{f"datatrove_{name}": value for name, value in values.items()})
 
-    def run(self, finished: Callable[[int], None] | None = None) -> None:
-        """Run all ranks that are not complete. Call ``finished`` with each complete rank, starting with earlier runs.
+    def run(self, finished: Callable[[int], None] | None = None, ranks: Sequence[int] | None = None) -> None:
+        """Run all ranks, or those named, that are not complete.
 
-        If ranks fail, raise :exc:`RanksFailedError` after all others are done.
+        Call ``finished`` with each complete rank, starting with earlier runs. If ranks fail, raise
+        :exc:`RanksFailedError` after all others are done.
         """
-        waiting = deque(self.get_incomplete_ranks())
-        for rank in sorted(set(range(self.tasks)) - set(waiting)):
+        ranks = range(self.tasks) if ranks is None else ranks
+        waiting = deque(self.get_incomplete_ranks(ranks))
+        for rank in sorted(set(ranks) - set(waiting)):
             if finished is not None:
                 finished(rank)
         program = dill.dumps(self)

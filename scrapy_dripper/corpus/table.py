@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,11 @@ def schema(optional: Iterable[str] = ()) -> pa.Schema:
 
 
 class RowWriter(ParquetWriter):  # type: ignore[misc]
-    """Write the documents of a rank into a folder ``unfinished`` below the output folder, as ``RANK.parquet``."""
+    """Write the documents of a rank into a folder ``unfinished`` below the output folder.
+
+    The file is named after the process, because a cluster may run a rank twice: it cannot tell a dead machine from one
+    that it no longer reaches.
+    """
 
     def __init__(self, folder: str | os.PathLike[str], columns: pa.Schema) -> None:
         super().__init__(
@@ -62,6 +67,15 @@ class RowWriter(ParquetWriter):  # type: ignore[misc]
             schema=columns,
         )
 
+    def _get_output_filename(self, document: Document, rank: int | str = 0, **options: Any) -> str:
+        if isinstance(rank, str):  # datatrove's name of the stat for this file
+            return str(super()._get_output_filename(document, rank, **options))
+        return _unfinished(rank)
+
+
+def _unfinished(rank: int) -> str:
+    return f"{rank:05d}-{platform.node()}-{os.getpid()}.parquet"
+
 
 def _row(writer: RowWriter, document: Document) -> dict[str, Any]:
     values = {"id": document.id, "text": document.text} | document.metadata
@@ -71,7 +85,7 @@ def _row(writer: RowWriter, document: Document) -> dict[str, Any]:
 class Publish(PipelineStep):  # type: ignore[misc]
     """Move the file of a rank to the output folder once it is complete, so that the folder never holds partial files.
 
-    A Parquet file that was not closed cannot be read at all.
+    A Parquet file that was not closed cannot be read at all. What killed processes have left of the rank is removed.
     """
 
     type = "WRITER"
@@ -84,10 +98,12 @@ class Publish(PipelineStep):  # type: ignore[misc]
     def run(self, data: Iterable[Document], rank: int = 0, world_size: int = 1) -> Iterator[Document]:  # noqa: ARG002
         """Yield the documents, close the files of their writers, and move the file of this rank."""
         yield from data
-        name = f"{rank:05d}.parquet"
-        written = self.folder / "unfinished" / name
+        folder = self.folder / "unfinished"
+        written = folder / _unfinished(rank)
         if written.exists():  # a rank without pages writes no file
-            written.replace(self.folder / name)
+            written.replace(self.folder / f"{rank:05d}.parquet")
+        for rest in folder.glob(f"{rank:05d}-*.parquet"):
+            rest.unlink(missing_ok=True)
 
 
 class RowReader(PipelineStep):  # type: ignore[misc]

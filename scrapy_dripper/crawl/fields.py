@@ -87,7 +87,7 @@ class Fields:
             return False
         item = adapter.item
         if not isinstance(item, dict) and field not in adapter.field_names():
-            self._stats.field_error(type(item).__name__, field, "the class has no such field")
+            self._stats.field_error(type(item).__name__, field, f"the class has no such field; add {field} to it")
             return False
         return _is_empty(adapter.get(field))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from scrapy_dripper.engines import cuda
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.runtime import check_runtime
+from scrapy_dripper.machine import free_memory
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -104,19 +105,6 @@ def usable_memory(device: str) -> float:
 def free_bytes(device: str) -> int | None:
     """Return how many bytes of a device's memory are free, or None if that is unknown."""
     return cuda.free_memory() if device == "cuda" else free_memory()
-
-
-def free_memory() -> int | None:
-    """Return how many bytes of memory this process can still use according to Linux, or None if that is unknown."""
-    found = []
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        found += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
-        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-        found += [int(limit)] if limit != "max" else []
-    except (OSError, ValueError):
-        pass
-    return min(found, default=None)
 
 
 def _check_version(made: Graph, installed: str) -> None:

@@ -17,6 +17,7 @@ from scrapy_dripper.evaluation.complexity import LEVELS, Complexity, levels
 from scrapy_dripper.evaluation.measure import PAGE, Result, truth_words
 from scrapy_dripper.evaluation.run import Found
 from scrapy_dripper.evaluation.set_table import SetTable, set_table
+from scrapy_dripper.evaluation.study import Study
 
 LENGTHS = ((0, "no words"), (99, "1-99"), (299, "100-299"), (999, "300-999"), (2999, "1,000-2,999"))
 LONGEST = "3,000 or more"
@@ -31,6 +32,10 @@ class Group:
     summary: Summary
     f1: Interval
     rouge: PRF | None
+    nodes: PRF | None
+    study: Study | None
+    seconds: float | None
+    """Mean CPU time of an extraction; None for stored texts, and unless the measures of the study are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +202,22 @@ def _members(samples: Sequence[Sample], kind: Callable[[Sample], str], order: Se
 def _group(results: Iterable[Result], resamples: int) -> Group:
     chosen = list(results)
     rows = [one.row for one in chosen]
-    rouge = [one.rouge for one in chosen if one.rouge is not None]
-    mean = PRF(*(sum(column) / len(rouge) for column in zip(*rouge, strict=True))) if rouge else None
-    return Group(summarize(rows), mean_interval([row.f1 for row in rows], resamples), mean)
+    rouge, nodes, study = (_means([getattr(one, name) for one in chosen]) for name in ("rouge", "nodes", "study"))
+    timed = [one.seconds for one in chosen if one.seconds is not None]
+    return Group(
+        summarize(rows),
+        mean_interval([row.f1 for row in rows], resamples),
+        PRF(*rouge) if rouge else None,
+        PRF(*nodes) if nodes else None,
+        Study(*study) if study else None,
+        sum(timed) / len(timed) if timed else None,
+    )
+
+
+def _means(scores: Sequence[Sequence[float] | None]) -> list[float]:
+    """Return the mean of each column, without rows that are None."""
+    known = [row for row in scores if row is not None]
+    return [sum(column) / len(known) for column in zip(*known, strict=True)]
 
 
 def _differences(ours: System, peer: System, types: Mapping[str, Sequence[str]], resamples: int) -> list[Difference]:

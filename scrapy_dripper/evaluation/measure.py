@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.dataset.alignment import align, tokens
@@ -12,15 +16,19 @@ from scrapy_dripper.dataset.metrics import ScoreRow, score
 from scrapy_dripper.dataset.neutral import page_title
 from scrapy_dripper.dataset.pages import Sample
 from scrapy_dripper.dataset.prf import PRF
-from scrapy_dripper.evaluation.blocks import BlockResult
+from scrapy_dripper.evaluation.blocks import BlockResult, block_prf
 from scrapy_dripper.evaluation.complexity import Complexity, complexity
+from scrapy_dripper.evaluation.dom_nodes import node_prf
 from scrapy_dripper.evaluation.peers import PEERS, quiet
 from scrapy_dripper.evaluation.rouge import Cut, load_cut, rouge
+from scrapy_dripper.evaluation.study import Study, study
 from scrapy_dripper.extraction import Document, Extraction
-from scrapy_dripper.page import PageError, read
+from scrapy_dripper.page import Page, PageError, read
 
 if TYPE_CHECKING:
     from scrapy_dripper.extractor import Extractor
+
+Bools = npt.NDArray[np.bool_]
 
 OURS = "ours"
 PAGE = "page"
@@ -33,6 +41,12 @@ class Result:
 
     row: ScoreRow
     rouge: PRF | None = None
+    nodes: PRF | None = None
+    """Score of the retrieved DOM nodes (:mod:`scrapy_dripper.evaluation.dom_nodes`)."""
+    study: Study | None = None
+    """Measures of the business study (:mod:`scrapy_dripper.evaluation.study`)."""
+    seconds: float | None = None
+    """CPU time of the extraction, one of the measures of the study; None for a stored text."""
     error: str | None = None
     """The exception that the system raised. The text then counts as empty."""
     source: str | None = None
@@ -66,7 +80,13 @@ class Setup:
     config: Config
     model: bool
     """True to run our model, False to use stored texts instead."""
-    rouge: bool
+    rouge: bool = False
+    nodes: bool = False
+    study: bool = False
+
+    def measured(self, result: Result) -> bool:
+        """Return True if a result has everything that this run measures."""
+        return not any(getattr(self, name) and getattr(result, name) is None for name in ("rouge", "nodes", "study"))
 
 
 class Measurer:
@@ -77,6 +97,7 @@ class Measurer:
         self._extractor: Extractor | None = None
         self._peers: dict[str, Callable[[bytes], str]] = {}
         self._cut: Cut | None = load_cut() if setup.rouge else None
+        self._truth: tuple[str, Page | None, Bools] | None = None
         quiet()
 
     def __call__(self, task: Task) -> dict[str, Result | Complexity]:
@@ -109,31 +130,58 @@ class Measurer:
     def _ours(self, task: Task, html: bytes) -> Result:
         sample, stored = task.sample, task.stored
         document = Document(html, sample.url)
-        source = "stored"
+        source, seconds = "stored", None
         if self.setup.model:
             if self._extractor is None:
                 from scrapy_dripper.extractor import Extractor
 
                 self._extractor = Extractor(self.setup.config)
+            start = time.process_time()
             (extraction,) = self._extractor.extract([document])
+            seconds = self._since(start)
             stored = Stored(extraction.text or "", extraction.labels, extraction.probabilities)
             source = _source(extraction)
         stored = stored or Stored("")
         blocks = block_result(document, self.setup.config, sample, stored)
-        return replace(self._scored(sample, html, stored.text), source=source, blocks=blocks)
+        labels = None if blocks is None or blocks.inferred else np.array(blocks.main)
+        return replace(self._scored(sample, html, stored.text, labels), source=source, blocks=blocks, seconds=seconds)
 
     def _peer(self, name: str, sample: Sample, html: bytes) -> Result:
         try:
             if name not in self._peers:
                 self._peers[name] = PEERS[name].load()
+            start = time.process_time()
             text = self._peers[name](html)
+            seconds = self._since(start)
         except Exception as error:  # errors of a peer are part of its result
             return replace(self._scored(sample, html, ""), error=f"{type(error).__name__}: {error}"[:300])
-        return self._scored(sample, html, text)
+        return replace(self._scored(sample, html, text), seconds=seconds)
 
-    def _scored(self, sample: Sample, html: bytes, text: str) -> Result:
-        row = scored(sample, text, html)
-        return Result(row, rouge=rouge(text, sample.truth, self._cut) if self._cut else None)
+    def _since(self, start: float) -> float | None:
+        """Return the CPU time since ``start`` if it is wanted: it differs from run to run, unlike everything else."""
+        return time.process_time() - start if self.setup.study else None
+
+    def _scored(self, sample: Sample, html: bytes, text: str, labels: Bools | None = None) -> Result:
+        """Return the score of a text. ``labels`` are those of the page's blocks, if they are known."""
+        return Result(
+            scored(sample, text, html),
+            rouge=rouge(text, sample.truth, self._cut) if self._cut else None,
+            nodes=self._nodes(sample, html, text, labels) if self.setup.nodes else None,
+            study=study(text, sample.truth) if self.setup.study else None,
+        )
+
+    def _nodes(self, sample: Sample, html: bytes, text: str, labels: Bools | None) -> PRF:
+        """Return the score of the retrieved DOM nodes. Labels that are not known are inferred from the text."""
+        if self._truth is None or self._truth[0] != sample.id:
+            try:
+                page = read(Document(html, sample.url), self.setup.config)
+                self._truth = sample.id, page, align(page.blocks.text, sample.truth).main
+            except PageError:
+                self._truth = sample.id, None, np.zeros(0, dtype=np.bool_)
+        _, known, truth = self._truth
+        if known is None:
+            return block_prf(0, 0, int(bool(sample.truth.strip())))
+        return node_prf(known, align(known.blocks.text, text).main if labels is None else labels, truth)
 
 
 def scored(sample: Sample, text: str, html: bytes) -> ScoreRow:
@@ -176,7 +224,7 @@ def to_json(result: Result | Complexity) -> dict[str, Any]:
     if isinstance(result, Complexity):
         return {name: getattr(result, name) for name in Complexity.__slots__}
     values: dict[str, Any] = {name: getattr(result.row, name) for name in ScoreRow.__slots__}
-    values |= {"rouge": result.rouge, "error": result.error, "source": result.source}
+    values |= {name: getattr(result, name) for name in ("rouge", "nodes", "study", "seconds", "error", "source")}
     if (blocks := result.blocks) is not None:
         values["blocks"] = {
             **{name: _mask(getattr(blocks, name)) for name in ("main", "truth", "copies")},
@@ -196,6 +244,9 @@ def from_json(system: str, values: Mapping[str, Any]) -> Result | Complexity:
     return Result(
         ScoreRow(**{name: values[name] for name in ScoreRow.__slots__} | {"neutral": PRF(*values["neutral"])}),
         rouge=PRF(*values["rouge"]) if values["rouge"] else None,
+        nodes=PRF(*values["nodes"]) if values["nodes"] else None,
+        study=Study(*values["study"]) if values["study"] else None,
+        seconds=values["seconds"],
         error=values["error"],
         source=values["source"],
         blocks=blocks

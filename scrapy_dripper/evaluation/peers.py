@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from importlib import import_module, metadata, util
 from types import ModuleType
 
+from scrapy_dripper.config import Config
 from scrapy_dripper.page.charset import decode_html
+from scrapy_dripper.page.parse import parse
 
 
 class PeerError(Exception):
@@ -37,8 +39,16 @@ def _readability(module: ModuleType, html: bytes) -> str:
 
 
 def _justext(module: ModuleType, html: bytes) -> str:
-    paragraphs = module.justext(_text(html), module.get_stoplist("English"))
-    return "\n".join(paragraph.text for paragraph in paragraphs if not paragraph.is_boilerplate)
+    return "\n".join(paragraph.text for paragraph in module.good_paragraphs(parse(_text(html))))
+
+
+def _fallback(name: str) -> Peer:
+    """Return a fallback as a peer."""
+    return Peer(
+        "scrapy-dripper",
+        "scrapy_dripper.fallback",
+        lambda m, html: m.BUILT_IN[name].run(_text(html), "", Config(), len(html)).text,
+    )
 
 
 def _html2text(module: ModuleType, html: bytes) -> str:
@@ -63,13 +73,16 @@ PEERS: dict[str, Peer] = {
     "trafilatura-no-comments": Peer(
         "trafilatura", "trafilatura", lambda m, html: m.extract(html, include_comments=False)
     ),
-    "justext": Peer("justext", "justext", _justext),
+    # With the stop words of the page's language, not always those of English.
+    "justext": Peer("justext", "scrapy_dripper.fallback.justext_output", _justext),
     "boilerpy3": Peer(
         "boilerpy3",
         "boilerpy3.extractors",
         lambda m, html: m.DefaultExtractor(raise_on_failure=False).get_content(_text(html)),
     ),
     "html2text": Peer("html2text", "html2text", _html2text),
+    "r4": _fallback("r4"),
+    "title_paragraphs": _fallback("title_paragraphs"),
 }
 
 
@@ -102,5 +115,5 @@ def check_peers(names: list[str]) -> dict[str, str]:
 
 def quiet() -> None:
     """Silence the peers' logs, because errors are counted anyway."""
-    for peer in PEERS.values():
-        logging.getLogger(peer.module.split(".")[0]).setLevel(logging.CRITICAL)
+    for name in {peer.module.split(".")[0] for peer in PEERS.values()} - {"scrapy_dripper"}:
+        logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -29,9 +29,11 @@ _SCORING = (
     "dataset/neutral.py",
     "dataset/prf.py",
     "evaluation/rouge.py",
+    "evaluation/dom_nodes.py",
+    "evaluation/study.py",
     "dataset/alignment.py",
 )
-_PEERS = ("evaluation/peers.py",)
+_PEERS = ("evaluation/peers.py", "fallback")
 _PAGES = ("page", "extraction.py")
 _OURS = ("engines", "extractor.py", "fallback", "output")
 
@@ -49,8 +51,8 @@ class Cache:
     def __init__(self, path: Path | None, data: str, versions: Mapping[str, str]) -> None:
         self.path, self._data, self._versions = path, data, versions
 
-    def load(self, rouge: bool) -> Found:
-        """Return the cached results. If ROUGE is wanted, results without it are left out."""
+    def load(self, setup: Setup) -> Found:
+        """Return the cached results that have everything that a run measures."""
         found: Found = {name: {} for name in self._versions}
         if self.path is None or not self.path.exists():
             return found
@@ -65,7 +67,7 @@ class Cache:
                     id_ = entry["id"]
                 except (ValueError, KeyError, TypeError, AttributeError):
                     continue
-                if not (rouge and isinstance(result, Result) and result.rouge is None):
+                if not isinstance(result, Result) or setup.measured(result):
                     found[system][id_] = result
         return found
 
@@ -161,7 +163,7 @@ def run(
     jobs: int,
 ) -> Found:
     """Return the results of all systems for all samples. Raise :exc:`RunError` if a process dies."""
-    found = cache.load(setup.rouge)
+    found = cache.load(setup)
     tasks = []
     for sample in samples:
         missing = tuple(name for name in systems if sample.id not in found[name])

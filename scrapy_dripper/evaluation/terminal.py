@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from scrapy_dripper.characters import printable
 from scrapy_dripper.dataset.metrics import POOR
 from scrapy_dripper.dataset.text_table import aligned
 from scrapy_dripper.evaluation.blocks import Reliability
 from scrapy_dripper.evaluation.figures import Evaluation, Group
+from scrapy_dripper.evaluation.study import SCALE
 
 
 def text(evaluation: Evaluation) -> str:
     """Return the tables of an evaluation, without control characters, which names of files and pages may contain."""
     parts = [f"{len(evaluation.samples):,} pages of {evaluation.data}", _systems(evaluation)]
+    for title, head, body in more_tables(evaluation):
+        parts.append(f"{title}\n{aligned(head, body)}")
     for kind, title in (("type", "Word F1 by page type"), ("level", "Word F1 by difficulty")):
         parts.append(f"{title}\n{_groups(evaluation, kind)}")
     if evaluation.differences:
@@ -50,6 +55,30 @@ def _systems(evaluation: Evaluation) -> str:
     rouge = evaluation.ours.whole.rouge is not None
     body = [[s.label, *system_cells(s.whole, rouge), str(s.errors)] for s in evaluation.systems]
     return aligned(["system", *system_head(rouge), "errors"], body)
+
+
+def more_tables(evaluation: Evaluation) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """Yield title, head and rows of the tables of measures that were asked for."""
+    wholes = [(system.label, system.whole) for system in evaluation.systems]
+    nodes = [[label, *_cells(w.nodes[::-1], 4)] for label, w in wholes if w.nodes]
+    if nodes:
+        yield "DOM nodes, as Alarte and Silva count them", ["system", "F1", "R", "P"], nodes
+    studied = [
+        [
+            label,
+            *_cells([SCALE * value for value in w.study], 2),
+            "" if w.seconds is None else f"{1000 * w.seconds:.1f}",
+        ]
+        for label, w in wholes
+        if w.study
+    ]
+    if studied:
+        head = ["system", "ROUGE-1", "ROUGE-2", "ROUGE-L", "content-noise", "coherence", "completeness", "CPU ms"]
+        yield f"Measures of Yadav's study, 0 to {SCALE}", head, studied
+
+
+def _cells(values: Iterable[float], digits: int) -> list[str]:
+    return [f"{value:.{digits}f}" for value in values]
 
 
 def _groups(evaluation: Evaluation, kind: str) -> str:

@@ -13,6 +13,8 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback.by_path import Fallback, load
 from scrapy_dripper.fallback.nothing import nothing
+from scrapy_dripper.fallback.r4 import by_r4
+from scrapy_dripper.fallback.title_paragraphs import by_title_and_paragraphs
 from scrapy_dripper.fallback.trees import first_part
 from scrapy_dripper.fallback.whole_page import whole_page
 from scrapy_dripper.output import write_html
@@ -42,9 +44,25 @@ def _trafilatura(text: str, url: str, config: Config, size: int) -> Extraction:
     return by_trafilatura(text, url, config, size)
 
 
+def _readability(text: str, url: str, config: Config, size: int) -> Extraction:
+    from scrapy_dripper.fallback.readability_output import by_readability  # of an extra
+
+    return by_readability(text, url, config, size)
+
+
+def _justext(text: str, url: str, config: Config, size: int) -> Extraction:
+    from scrapy_dripper.fallback.justext_output import by_justext  # of an extra
+
+    return by_justext(text, url, config, size)
+
+
 BUILT_IN = {
     "trafilatura": BuiltIn(_trafilatura, parses=True),
     "html": BuiltIn(whole_page, parses=True),
+    "r4": BuiltIn(by_r4, parses=True),
+    "readability": BuiltIn(_readability, parses=True, needs=("readability", "fallbacks")),
+    "justext": BuiltIn(_justext, parses=True, needs=("justext", "fallbacks")),
+    "title_paragraphs": BuiltIn(by_title_and_paragraphs, parses=True),
     "empty": BuiltIn(),
     "none": BuiltIn(),
 }

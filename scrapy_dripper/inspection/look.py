@@ -11,6 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.base import Engine, EngineError, Labels
+from scrapy_dripper.engines.rules import marks
+from scrapy_dripper.engines.stages import after_engine, reasons
 from scrapy_dripper.engines.tagger.engine import Tagger
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
@@ -50,6 +54,8 @@ class BlockView:
     """Indexes into :data:`FLAGS`."""
     reasons: tuple[tuple[int, float], ...]
     """Groups of features, as indexes into the page's ``groups``, with their influence, which is positive for main."""
+    rule: int
+    """The rule that decided its label, as an index into the page's ``rules``; 0 if the probabilities decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,8 @@ class PageView:
     flags: tuple[str, ...]
     groups: tuple[str, ...]
     """Groups of features that can be named; empty if the engine does not explain its labels."""
+    rules: tuple[str, ...]
+    """The rules that decided the label of a block; the first one stands for the probabilities, and is empty."""
     forms: dict[str, Form]
     markdown_html: str | None
     """The rendered Markdown; None if no renderer is installed."""
@@ -98,13 +106,18 @@ def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = 
     page = _read(document, extractor, extraction.fallback_reason)
     clock.lap("of that: decode, parse and cut into blocks")
     influences: dict[str, Any] = {}
+    rules: list[str] = []
     if page is not None:
+        answer: Labels | EngineError | None = None
         with suppress(Exception):  # The extraction has the error.
-            extractor.engine.label([page])
+            (answer,) = extractor.engine.label([page])
         clock.lap("of that: features and model")
         if isinstance(extractor.engine, Tagger):
             influences = extractor.engine.influences(page)
             clock.lap("what speaks for and against each block")
+        if isinstance(answer, Labels) and len(extraction.labels) == len(page.blocks):
+            rules = _rules(page, extractor.engine, answer, config)
+            clock.lap("which labels rules decided")
     asked = replace(document, config=replace(config, fallback="trafilatura", front_matter=False))
     # The reason is kept, because Trafilatura cannot read a document that is not a page, or that stopped a worker,
     # either.
@@ -119,9 +132,10 @@ def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = 
         facts=tuple(_facts(extraction)),
         snapshot=snapshot(page) if page is not None else "",
         styles=tuple(style_sheets(document, config)) if page is not None else (),
-        blocks=tuple(_blocks(page, extraction, other.text or "", influences)) if page is not None else (),
+        blocks=tuple(_blocks(page, extraction, other.text or "", influences, rules)) if page is not None else (),
         flags=FLAGS,
         groups=tuple(influences),
+        rules=tuple(_named(rules)),
         forms=_forms(page, extraction, other),
         markdown_html=rendered(extraction.markdown or ""),
         timings=tuple(clock.timings),
@@ -184,11 +198,25 @@ def _facts(extraction: Extraction) -> list[tuple[str, str]]:
     return facts
 
 
-def _blocks(page: Page, extraction: Extraction, other: str, influences: dict[str, Any]) -> list[BlockView]:
+def _rules(page: Page, engine: Engine, answer: Labels, config: Config) -> list[str]:
+    """Return for each block the rule that decided its label; empty if the probabilities did."""
+    first = engine.stages(page) if isinstance(engine, Tagger) else ()
+    return reasons([*first, *after_engine(page, answer, marks(page, config.rules), config)])
+
+
+def _named(rules: Sequence[str]) -> list[str]:
+    """Return the rules without repetitions, behind an empty one."""
+    return list(dict.fromkeys(["", *rules]))
+
+
+def _blocks(
+    page: Page, extraction: Extraction, other: str, influences: dict[str, Any], rules: Sequence[str]
+) -> list[BlockView]:
     n = len(page.blocks)
     labelled = len(extraction.labels) == n
     theirs = kept(page.blocks.text, other)
     flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
+    numbers = {rule: number for number, rule in enumerate(_named(rules))}
     changes = np.array(list(influences.values())).T if influences else np.zeros((n, 0))
     return [
         BlockView(
@@ -197,6 +225,7 @@ def _blocks(page: Page, extraction: Extraction, other: str, influences: dict[str
             by_trafilatura=theirs[k],
             flags=tuple(i for i, flag in enumerate(_FLAGS) if flags[k] & flag),
             reasons=strongest(changes[k].tolist()),
+            rule=numbers[rules[k]] if rules else 0,
         )
         for k in range(n)
     ]

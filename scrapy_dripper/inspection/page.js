@@ -1,7 +1,7 @@
 const MARK = "data-dripper-block";
 const UNSURE = [0.2, 0.8];
 const UPTO = 1000; // characters of a block in lists
-const blocks = data.blocks.map(([p, main, theirs, flags, reasons]) => ({ p, main, theirs, flags, reasons }));
+const blocks = data.blocks.map(([p, main, theirs, flags, reasons, rule]) => ({ p, main, theirs, flags, reasons, rule }));
 const n = blocks.length;
 const has = n > 0 && blocks[0].p !== null;
 const labels = blocks.map(block => block.main);
@@ -100,7 +100,7 @@ function count() {
   by("undo").disabled = !past.length;
 }
 function card(i) {
-  const { p, flags, reasons, theirs, main } = blocks[i];
+  const { p, flags, reasons, theirs, main, rule } = blocks[i];
   const parts = (sign, title) => {
     const found = reasons.filter(([, change]) => change * sign > 0);
     if (!found.length) return "";
@@ -115,6 +115,7 @@ function card(i) {
   const fill = head.querySelector(".bar i");
   if (fill) fill.style.width = `${p * 100}%`;
   const notes = [parts(1, "for"), parts(-1, "against")].filter(Boolean);
+  if (rule && labels[i] === main) notes.unshift(`decided by a rule: ${data.rules[rule]}`);
   if (Boolean(main) !== Boolean(theirs)) notes.push(`only ${main ? "scrapy-dripper" : "Trafilatura"} kept it`);
   if (marks[i] && !isShown(i)) notes.push("not visible on the page");
   const line = make("p", { className: "reasons" });

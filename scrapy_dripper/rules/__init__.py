@@ -3,8 +3,8 @@
 Rules are read from a file or a dict, checked before the first page, and looked up by the URL of a page.
 """
 
-from scrapy_dripper.rules.read import KINDS, RuleError, read_rules
+from scrapy_dripper.rules.read import KINDS, WANTED, RuleError, read_rules
 from scrapy_dripper.rules.ruleset import Rule, Rules, hosts_of
 from scrapy_dripper.rules.selectors import find
 
-__all__ = ["KINDS", "Rule", "RuleError", "Rules", "find", "hosts_of", "read_rules"]
+__all__ = ["KINDS", "WANTED", "Rule", "RuleError", "Rules", "find", "hosts_of", "read_rules"]

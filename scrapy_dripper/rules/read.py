@@ -25,6 +25,7 @@ _name = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*").fullmatch
 _ipv6 = re.compile(r"\[[0-9a-f:.]+\]", re.I).fullmatch
 _port = re.compile(r":\d*$").sub
 WANTED = 'a dict, or a TOML or JSON file, such as {"example.com": {"drop": [".related"]}}'
+"""What rules may be given as. It is the whole message about a value that is neither."""
 
 
 class RuleError(ValueError):
@@ -51,7 +52,7 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
     rules: list[Rule] = []
     for pattern, kind, selector in triples:
         if len(rules) >= (MOST_OUTSIDE if outside else MOST):
-            raise RuleError(f"rules, at most {MOST_OUTSIDE if outside else MOST:,} of them")
+            raise RuleError(f"rules, at most {MOST_OUTSIDE if outside else MOST:,} of them (got more)")
         rules.append(_rule(pattern, kind, selector, outside))
         if outside and sum(len(rule.selector) for rule in rules) > LONGEST_OUTSIDE:
             raise RuleError(f"rules with selectors of at most {LONGEST_OUTSIDE:,} characters in all")
@@ -136,8 +137,8 @@ def _pattern(pattern: Any) -> str:
         if same == EVERY or _name(same) or _ipv6(host):
             return same + slash + same_path(path)
     raise RuleError(
-        f"rules for hosts ('example.com'), for paths on a host ('example.com/news/*') or for all pages ('*'); got "
-        f"{_shown(pattern)}"
+        f"rules for hosts ('example.com'), for paths on a host ('example.com/news/*') or for all pages ('*') (got "
+        f"{_shown(pattern)})"
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import threading
 import time
 import weakref
@@ -13,6 +12,7 @@ from collections.abc import Sequence
 from scrapy_dripper.config import ENGINES, FALLBACKS, OUT_OF_PROCESS, Config, ConfigError
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.machine import cores
 from scrapy_dripper.workers.errors import ClosedError, StartError
 from scrapy_dripper.workers.process import OnAside, Process, Relay
 from scrapy_dripper.workers.wire import Task
@@ -336,11 +336,10 @@ def _end(processes: Sequence[Process]) -> None:
 
 
 def processes(config: Config) -> int:
-    """Return the maximum number of worker processes of a crawl: by default, one less than there are cores.
+    """Return the maximum number of worker processes of a crawl: by default, one less than the cores that it may use.
 
     With a large model there are two more, to keep it busy: workers that wait for the model need no core.
     """
     if config.processes is not None:
         return config.processes
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores - 1) + (2 if config.engine in OUT_OF_PROCESS else 0)
+    return max(1, cores() - 1) + (2 if config.engine in OUT_OF_PROCESS else 0)

@@ -137,3 +137,62 @@ def test_the_reader_gets_pages_to_learn_from_and_one_of_each_site(tmp_path: Path
     assert len(drawn) == 3
     page = (tmp_path / "one" / "news-0" / "page.txt").read_text(encoding="utf-8")
     assert "A h1: Title" in page
+
+
+ARTICLE = """<html><head><title>{name}</title></head><body><nav><a href="/home">Home</a>
+<a href="/shop">The shop</a></nav><article><h1>{name}</h1>{paragraphs}<h2>Tools</h2><ul>
+<li>a hammer with a long handle</li><li>a saw for the wood</li></ul>
+<p>All of this is told in <a href="/book">the book of the harbour</a> as well.</p></article></body></html>"""
+
+
+@pytest.fixture
+def annotated(tmp_path: Path) -> Path:
+    """Ten annotated pages, each with a list and a link in its text, and two links in a menu."""
+    for folder in ("html", "ground-truth"):
+        (tmp_path / "data" / folder).mkdir(parents=True)
+    for name in "abcdefghij":
+        title = f"The story of harbour {name}"
+        texts = [
+            f"Paragraph {i} of harbour {name} is a sentence that is long enough, with {i} ships." for i in range(8)
+        ]
+        html = ARTICLE.format(name=title, paragraphs="".join(f"<p>{text}</p>" for text in texts))
+        (tmp_path / "data" / "html" / f"{name}.html").write_text(html, encoding="utf-8")
+        rest = ["Tools", "a hammer with a long handle", "a saw for the wood"]
+        rest.append("All of this is told in the book of the harbour as well.")
+        truth = {"main_content": "\n".join([title, *texts, *rest]), "title": title, "with": [], "without": []}
+        record = {"url": f"https://{name}.example/", "ground_truth": truth}
+        (tmp_path / "data" / "ground-truth" / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
+    return tmp_path / "data"
+
+
+def test_rag_finds_the_lists_and_links_of_the_truth(annotated: Path, tmp_path: Path) -> None:
+    done = run("rag.py", "--data", annotated, "--peers", "", "--pages", 10, "--output", tmp_path / "report.txt")
+
+    assert done.returncode == 0, done.stderr
+    assert "10 pages with 0 code, 0 tables, 10 lists" in done.stdout
+    chunks, words, links = re.findall(r"^scrapy-dripper .*$", done.stdout, re.M)
+    assert re.split("  +", chunks)[-3:] == ["0 of 0", "0 of 10", "0"]
+    assert re.split("  +", words)[1:] == ["0.0%, 0.0%"]
+    assert "10 of the main content, 20 others" in done.stdout
+    assert re.split("  +", links)[1:] == ["10", "100.0%", "100.0%"]
+
+
+def test_revisits_tell_changes_from_visits(annotated: Path, tmp_path: Path) -> None:
+    arguments = ["--data", annotated, "--peers", "", "--pages", 4, "--output", tmp_path / "report.txt"]
+    done = run("revisits.py", *arguments)
+
+    assert done.returncode == 0, done.stderr
+    visits, _, pairs = done.stdout.partition("All ")
+    found = rows(visits)
+    assert found["content_hash"][:2] == ["100%", "100%"]  # time stamp, nonces
+    assert found["content_hash"][5:] == ["0%"] * 4
+    assert found["simhash, 3 bits"][5] == "100%"  # a number
+    assert rows(pairs)["content_hash"] == ["0", "0", "0"]
+    assert "All 45 pairs of 10 different pages" in done.stdout
+
+
+def test_a_peer_that_is_unknown_is_named(annotated: Path) -> None:
+    done = run("rag.py", "--data", annotated, "--peers", "crawl5ai")
+
+    assert done.returncode == 1
+    assert done.stderr == "expected peers from crawl4ai, trafilatura (got crawl5ai)\n"

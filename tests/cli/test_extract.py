@@ -440,6 +440,7 @@ def test_what_the_fallback_extracts_is_a_result(tides: Path, capsys: pytest.Capt
     [
         ([], "the following arguments are required: INPUT"),
         (["a.html", "--format", "yaml"], "invalid choice: 'yaml'"),
+        (["a.html", "--favor", "recal"], "'precision', 'recall' (got 'recal'; did you mean recall?)"),
         (["a.html", "--batch-size", "0"], "argument --batch-size: expected a whole number of at least 1 (got '0')"),
         (["a.html", "--fallback", "magic"], "argument --fallback: expected one of 'trafilatura'"),
         (

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import scrapy
 
+from scrapy_dripper.config import FALLBACKS
 from tests.crawl.crawling import PATIENCE, Site, page
 
 ROOT = Path(__file__).parents[2]
@@ -128,10 +129,9 @@ def test_p03_ctrl_c_while_a_batch_waits_for_more_pages(start: Start, site: Site,
     assert all(item["markdown"] for item in process.items)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_p04_ctrl_c_twice_does_not_wait_for_the_engine(start: Start, site: Site, kind: str) -> None:
-    """The process ends although the engine would never answer."""
-    process = start(kind, {"DRIPPER_TIMEOUT": 3600}, urls=site.pages(3), engine="hung")
+def test_p04_ctrl_c_twice_does_not_wait_for_the_engine(start: Start, site: Site) -> None:
+    """The process ends although the engine would never answer. ``tests/faults`` covers the other kinds."""
+    process = start("AsyncCrawlerProcess", {"DRIPPER_TIMEOUT": 3600}, urls=site.pages(3), engine="hung")
     process.wait_for("labelling")
     process.interrupt()
     process.wait_for("shutting down gracefully")
@@ -165,7 +165,7 @@ def test_p05_ctrl_c_once_finishes_what_waits_and_says_how_much(start: Start, sit
         (
             {"DRIPPER_FALLBACK": "nothing"},
             "good",
-            "ConfigError: DRIPPER_FALLBACK must be one of 'trafilatura', 'html', 'empty', 'none', a dotted path to a "
+            f"ConfigError: DRIPPER_FALLBACK must be one of {', '.join(map(repr, FALLBACKS))}, a dotted path to a "
             "callable or a callable (got 'nothing')",
         ),
         ({"DRIPPER_BACH_SIZE": 5}, "good", "ConfigError: DRIPPER_BACH_SIZE is not a setting of scrapy-dripper"),
@@ -302,10 +302,9 @@ def test_stopped_while_a_worker_is_stuck(start: Start, site: Site, kind: str, se
 
 
 @needs_proc
-@pytest.mark.parametrize("kind", KINDS)
-def test_ctrl_c_twice_does_not_wait_for_a_stuck_worker(start: Start, site: Site, kind: str) -> None:
-    """Both processes end, although the page would take forever."""
-    process, pids = with_a_stuck_worker(start, site, kind, 3_600)
+def test_ctrl_c_twice_does_not_wait_for_a_stuck_worker(start: Start, site: Site) -> None:
+    """Both processes end, although the page would take forever. ``tests/faults`` covers the other kinds."""
+    process, pids = with_a_stuck_worker(start, site, "AsyncCrawlerProcess", 3_600)
     process.interrupt()
     process.wait_for("shutting down gracefully")
 
@@ -313,18 +312,6 @@ def test_ctrl_c_twice_does_not_wait_for_a_stuck_worker(start: Start, site: Site,
 
     process.end(20)
     assert any("forcing unclean shutdown" in line for line in process.logged)
-    assert pids
-    assert all_gone(pids)
-
-
-@needs_proc
-def test_kill_9_leaves_no_worker(start: Start, site: Site) -> None:
-    """The crawl cannot end its worker, which is stuck where it runs no Python code."""
-    process, pids = with_a_stuck_worker(start, site, "AsyncCrawlerProcess", 3_600)
-
-    process.popen.kill()
-
-    process.end()
     assert pids
     assert all_gone(pids)
 

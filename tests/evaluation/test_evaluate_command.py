@@ -296,17 +296,41 @@ def test_a_process_that_dies(
 ) -> None:
     """Native code of a peer can end its process: the message says what to try, and where the rest is kept."""
     site = tmp_path / "site"
-    (site / "justext-3.0.dist-info").mkdir(parents=True)
-    (site / "justext-3.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: justext\nVersion: 3.0\n")
-    (site / "justext.py").write_text("import os\njustext = get_stoplist = lambda *texts: os._exit(9)\n")
+    about, code = site / "boilerpy3-9.0.dist-info", site / "boilerpy3"
+    about.mkdir(parents=True)
+    code.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: boilerpy3\nVersion: 9.0\n")
+    (code / "__init__.py").touch()
+    (code / "extractors.py").write_text("import os\nDefaultExtractor = lambda **options: os._exit(9)\n")
     monkeypatch.syspath_prepend(str(site))
     cache = tmp_path / "cache.jsonl"
 
-    assert evaluate(data, "--predictions", held_out, "--peers", "justext", "--jobs", 2, "--cache", cache) != 0
+    assert evaluate(data, "--predictions", held_out, "--peers", "boilerpy3", "--jobs", 2, "--cache", cache) != 0
 
     error = capsys.readouterr().err
     assert "a process died" in error
     assert f"try a smaller --jobs or fewer --peers; what was measured is in {cache}" in error
+
+
+def test_measures_of_the_papers_are_taken_if_asked_for(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
+    """DOM nodes and the measures of the study, for all systems; the time of those that run."""
+    pytest.importorskip("rapidfuzz")
+    out, report = tmp_path / "out.json", tmp_path / "report.html"
+    more = ["--peers", "r4,title_paragraphs", "--nodes", "--study", "--jobs", 1, "--json", out, "--report", report]
+    assert evaluate(data, "--predictions", held_out, *more, "--cache", tmp_path / "cache") == 0
+
+    printed = capsys.readouterr().out
+    ours, r4, paragraphs = (system["all"] for system in figures(out)["systems"])
+    assert 0.7 < ours["nodes"]["f1"] < 0.9
+    assert paragraphs["nodes"]["recall"] == paragraphs["study"]["completeness"] == 1
+    assert r4["study"]["clean"] == 1
+    assert ours["seconds"] is None
+    assert 0 < r4["seconds"] < 10
+    for text in (printed, report.read_text(encoding="utf-8")):
+        assert "ROUGE-L" in text
+        assert "DOM nodes" in text
+    assert evaluate(data, "--predictions", held_out, *more, "--cache", tmp_path / "cache") == 0
+    assert capsys.readouterr().out == printed
 
 
 def test_rouge_is_measured_if_asked_for(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:

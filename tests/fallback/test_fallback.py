@@ -336,6 +336,8 @@ def test_wrong_dotted_path(path: str, message: str) -> None:
 
 @pytest.mark.parametrize("fallback", [*FALLBACKS, to_html])
 def test_right_fallbacks_pass_the_check(fallback: object) -> None:
+    if fallback == "readability":
+        pytest.importorskip("readability")
     check_fallback(Config(fallback=fallback))  # type: ignore[arg-type]
 
 
@@ -361,7 +363,7 @@ HARD = {
 
 
 @pytest.mark.parametrize("name", HARD)
-@pytest.mark.parametrize("fallback", ["trafilatura", "html"])
+@pytest.mark.parametrize("fallback", ["trafilatura", "html", "r4"])
 def test_hard_pages(name: str, fallback: str) -> None:
     """Pages that break extractors pass through the same parser as all others."""
     html, word = HARD[name]

@@ -86,7 +86,7 @@ def test_pointing_at_a_block_says_what_is_known_of_it(opened: Open) -> None:
     tab.block(1).hover()
     card = tab.page.inner_text("#card")
 
-    probability, _, _, flags, reasons = data["blocks"][0]
+    probability, _, _, flags, reasons, _ = data["blocks"][0]
     assert card.startswith("block 1\nother\n")
     assert f"{probability:.2f}" in card
     assert all(data["flags"][flag] in card for flag in flags)
@@ -94,6 +94,18 @@ def test_pointing_at_a_block_says_what_is_known_of_it(opened: Open) -> None:
     assert "Home About us" in card
     tab.block(3).hover()
     assert tab.page.inner_text("#card").startswith("block 3\nmain\n")
+
+
+def test_pointing_at_a_block_says_which_rule_decided_it(opened: Open, tmp_path: Path) -> None:
+    (tmp_path / "rules.json").write_text('{"*": {"keep": "footer"}}', encoding="utf-8")
+    tab = opened(PAGE, "--rules", str(tmp_path / "rules.json"))
+
+    tab.block(8).hover()
+    assert "decided by a rule: a rule of DRIPPER_RULES" in tab.page.inner_text("#card")
+    tab.block(3).hover()
+    assert "decided by a rule" not in tab.page.inner_text("#card")
+    tab.block(8).click()
+    assert "decided by a rule" not in tab.page.inner_text("#card")
 
 
 def test_a_click_flips_a_label_and_undo_takes_it_back(opened: Open) -> None:

@@ -123,6 +123,18 @@ def test_rules_are_seen_in_the_labels(inspected: Inspect, tmp_path: Path) -> Non
 
     assert [block[1] for block in data["blocks"]] == [0] * 7 + [1]
     assert data["forms"]["text"]["text"] == "Copyright 2026, all rights reserved"
+    assert data["rules"][data["blocks"][7][5]] == data["rules"][data["blocks"][2][5]] == "a rule of DRIPPER_RULES"
+    assert data["rules"][data["blocks"][0][5]] == ""  # the probabilities said so, too
+
+
+def test_the_rule_that_decided_a_label_is_named(inspected: Inspect) -> None:
+    """Its label is not that of the probabilities, which decided all others."""
+    fragment, page = data_of(inspected("<p>Buy now</p>")), data_of(inspected())
+
+    whole = "a fragment is main as a whole, and an error page or a bot wall is not"
+    assert [fragment["rules"][block[5]] for block in fragment["blocks"]] == [whole]
+    assert [page["rules"][block[5]] for block in page["blocks"][:4]] == [""] * 4
+    assert data_of(inspected(PAGE, "--min-quality", "1"))["rules"] == [""]
 
 
 @pytest.mark.parametrize("how", ["empty", "none"])

@@ -208,6 +208,16 @@ def test_a_wrong_rule_is_one_sentence(rules: Any, words: str) -> None:
         Config(rules=rules)
 
 
+@pytest.mark.parametrize(
+    "rules", [5, {"e.org": {"drop": "p::before"}}, {"e.org": {"drop": "a|p"}}, {"e o": {"drop": "p"}}]
+)
+def test_a_wrong_rule_says_once_what_came(rules: Any) -> None:
+    with pytest.raises(ConfigError) as raised:
+        Config(rules=rules)
+
+    assert str(raised.value).count("(got ") == 1
+
+
 @pytest.mark.parametrize("name", ["broken.json", "broken.toml"])
 def test_a_broken_file_is_one_sentence(tmp_path: Path, name: str) -> None:
     if name.endswith("toml") and sys.version_info < (3, 11):

@@ -30,6 +30,8 @@ ALLOWED = {
     ("__init__.py", "importlib"): "the module of a public name, out of a constant table",
     ("workers/process.py", "subprocess"): "the worker processes, with arguments and no shell",
     ("corpus/ranks.py", "subprocess"): "the processes of its ranks, with arguments and no shell",
+    ("corpus/clusters.py", "subprocess"): "squeue, with the number of a job and no shell",
+    ("cli/corpus_executors.py", "subprocess"): "the error of sbatch, which datatrove calls",
     ("corpus/ranks.py", "dill"): "a pipeline to the processes of its ranks, as datatrove's own executor does",
     ("corpus/rank.py", "dill"): "the pipeline of the process that started it, from its standard input",
     ("engines/encoder/export.py", "huggingface_hub"): "a model that the user names on the command line",

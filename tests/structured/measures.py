@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import lxml.html
-from apted import APTED
-from apted import Config as Costs
 from lxml.html import HtmlElement
 from markdown_it import MarkdownIt
-from rapidfuzz.distance import Levenshtein
+
+from scrapy_dripper.evaluation.webmainbench.teds import edit_similarity, teds
 
 _renderer = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 _code = re.compile(r"(?ms)^ {0,12}(`{3,}|~{3,}).*?^ {0,12}\1|(`+)(?!`).+?(?<!`)\2(?!`)")
@@ -65,70 +64,6 @@ class Rendered:
     def tables(self) -> list[HtmlElement]:
         """Tables that are in no other table."""
         return self.find(".//table[not(ancestor::table)]")
-
-
-def edit_similarity(one: str, other: str) -> float:
-    """Return 1 - Levenshtein distance / length of the longer text; 1 for two empty texts."""
-    return float(Levenshtein.normalized_similarity(one, other))
-
-
-@dataclass(frozen=True)
-class Node:
-    """A node of the tree that stands for the tables of a page."""
-
-    tag: str
-    text: str = ""
-    spans: tuple[str, str] = ("1", "1")
-    children: tuple[Node, ...] = ()
-
-    @property
-    def size(self) -> int:
-        return 1 + sum(child.size for child in self.children)
-
-
-class _Costs(Costs):  # type: ignore[misc]
-    """Edits cost 1, a change of text its share of the characters (Zhong et al. 2020, PubTabNet)."""
-
-    def rename(self, node1: Node, node2: Node) -> float:
-        if node1.tag != node2.tag or node1.spans != node2.spans:
-            return 1.0
-        return 1.0 - edit_similarity(node1.text, node2.text)
-
-    def children(self, node: Node) -> Sequence[Node]:
-        return node.children
-
-
-def teds(one: Sequence[HtmlElement], other: Sequence[HtmlElement]) -> float:
-    """Return the tree edit distance similarity of the tables of two pages: 1 - distance / nodes of the larger tree.
-
-    Header cells count as cells, groups of rows do not count, and neither do rows without text: Markdown must write an
-    empty header where a page has none.
-    """
-    first, second = (Node("page", children=tuple(map(_table, tables))) for tables in (one, other))
-    if not first.children and not second.children:
-        return 1.0
-    distance = float(APTED(first, second, _Costs()).compute_edit_distance())
-    return 1.0 - distance / (max(first.size, second.size) - 1)
-
-
-def _table(table: HtmlElement) -> Node:
-    rows = (row for row in table.iter("tr") if next(row.iterancestors("table")) is table)
-    return Node("table", children=tuple(_row(row) for row in rows if row.text_content().strip() or _has_image(row)))
-
-
-def _has_image(row: HtmlElement) -> bool:
-    return next(row.iter("img"), None) is not None
-
-
-def _row(row: HtmlElement) -> Node:
-    return Node("tr", children=tuple(_cell(cell) for cell in row if cell.tag in ("td", "th")))
-
-
-def _cell(cell: HtmlElement) -> Node:
-    nested = [one for one in cell.iter("table") if next(one.iterancestors("td", "th")) is cell]
-    text = "" if nested else " ".join(" ".join(cell.itertext()).split())
-    spans = (cell.get("rowspan", "1"), cell.get("colspan", "1"))
-    return Node("td", text, spans, tuple(map(_table, nested)))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from tokenizers import Tokenizer
 
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.grammar import Ids
+from scrapy_dripper.engines.qwen3.seam import seam
 
 HTML = "{html}"
 """What a template has in the place of the blocks, exactly once."""
@@ -21,7 +22,10 @@ class Prompt:
         if template.count(HTML) != 1:
             raise ModelError(f"The prompt must contain {HTML} exactly once (got {template.count(HTML)} times)")
         self._tokenizer = tokenizer
-        self._before, self._after = template.split(HTML)
+        before, self._after = template.split(HTML)
+        place = seam(tokenizer, before)
+        self._head = np.array(tokenizer.encode(before[:place]).ids, dtype=np.int64)
+        self._before = before[place:]
         probes = self._encode([self._before + start for start in ("", "<p>", '<div class="a">')])
         shortest = min(map(len, probes))
         same = [len({int(probe[i]) for probe in probes}) == 1 for i in range(shortest)]
@@ -50,7 +54,9 @@ class Prompt:
         return text if len(offsets) <= tokens else text[: offsets[tokens][0]]
 
     def _encode(self, texts: Sequence[str]) -> list[Ids]:
-        return [np.array(one.ids, dtype=np.int64) for one in self._tokenizer.encode_batch_fast(list(texts))]
+        """Return the tokens of the head, which were computed once, with those of each text behind it."""
+        found = self._tokenizer.encode_batch_fast(list(texts))
+        return [np.concatenate([self._head, np.array(one.ids, dtype=np.int64)]) for one in found]
 
 
 def page_html(blocks: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,18 +11,53 @@ import numpy.typing as npt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
+from scrapy_dripper.engines.stages import MODEL, Stage, final
 from scrapy_dripper.engines.tagger.decision import DecisionRule, decide, without_holes
-from scrapy_dripper.engines.tagger.features import features
+from scrapy_dripper.engines.tagger.features import Features, features
 from scrapy_dripper.engines.tagger.influence import CORRECTIONS, influences
 from scrapy_dripper.engines.tagger.learnt import Learnt
 from scrapy_dripper.engines.tagger.little import SURE, with_little
-from scrapy_dripper.engines.tagger.model import Model, bundled, schema_of
+from scrapy_dripper.engines.tagger.model import Answer, Model, bundled, schema_of
 from scrapy_dripper.engines.tagger.notes import with_notes
 from scrapy_dripper.engines.tagger.one_article import with_one_article
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
 from scrapy_dripper.engines.tagger.twins import without_twins
 from scrapy_dripper.engines.tagger.whole import with_alike, with_headings, with_whole
 from scrapy_dripper.page.page import Page
+
+
+def stages(
+    page: Page,
+    probabilities: npt.NDArray[np.float32],
+    size: npt.NDArray[np.float32],
+    rule: DecisionRule,
+    types: npt.NDArray[np.float32],
+) -> Iterator[Stage]:
+    """Yield which of a page's n blocks are main: by expected F1, and then after each of the rules of this package.
+
+    ``types`` are the probabilities of the page types, of shape (types,). All other arrays have shape (n,); ``size`` is
+    in words. Twins are removed last, so that no other rule adds them again.
+    """
+    recall_weight = rule.recall_of(types, page.wishes.favor)
+    main = decide(probabilities, size, recall_weight, rule.min_words)
+    yield MODEL, main
+    main = without_holes(probabilities, main)
+    yield "a small hole in the main content is filled if it is likely to be main", main
+    main = with_little(page, probabilities, main)
+    yield "a fragment is main as a whole, and an error page or a bot wall is not", main
+    main = with_whole(page, probabilities, main)
+    yield "lists, tables, code and call-outs are kept whole or not at all", main
+    main = with_alike(page, probabilities, main)
+    yield "most blocks of the same shape are main", main
+    main = with_headings(page, probabilities, main)
+    yield "a heading stays with the text below it", main
+    if PAGE_TYPES[types.argmax()] == "article":
+        main = with_one_article(page, probabilities, main)
+        yield "outside of the article of the headline, text has to be sure to be main", main
+    main = with_notes(page, probabilities, main)
+    yield "a footnote has the label of its marks", main
+    main = without_twins(page, probabilities, main)
+    yield "what is in the source twice is kept once", main
 
 
 def choose(
@@ -32,20 +67,8 @@ def choose(
     rule: DecisionRule,
     types: npt.NDArray[np.float32],
 ) -> npt.NDArray[np.bool_]:
-    """Return which of a page's n blocks are main: by expected F1, and then by the rules of this package.
-
-    ``types`` are the probabilities of the page types, of shape (types,). All other arrays have shape (n,); ``size`` is
-    in words. Twins are removed last, so that no other rule adds them again.
-    """
-    recall_weight = rule.recall_of(types, page.wishes.favor)
-    main = without_holes(probabilities, decide(probabilities, size, recall_weight, rule.min_words))
-    main = with_little(page, probabilities, main)
-    main = with_alike(page, probabilities, with_whole(page, probabilities, main))
-    main = with_headings(page, probabilities, main)
-    if PAGE_TYPES[types.argmax()] == "article":
-        main = with_one_article(page, probabilities, main)
-    main = with_notes(page, probabilities, main)
-    return without_twins(page, probabilities, main)
+    """Return which of a page's n blocks are main: the labels after the last of the :func:`stages`."""
+    return final(stages(page, probabilities, size, rule, types))
 
 
 class Tagger:
@@ -71,10 +94,7 @@ class Tagger:
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Return the labels, page type and quality of each page."""
         batch = features(pages)
-        answer = self._model(batch)
-        if self._learnt:
-            corrected = self._learnt.corrected(pages, answer.probabilities, batch.edges)
-            answer = replace(answer, probabilities=corrected)
+        answer = self._answer(pages, batch)
         rule = self._model.manifest.decoding
         edges = zip(batch.edges[:-1].tolist(), batch.edges[1:].tolist(), strict=True)
         parts = [(answer.probabilities[a:b], batch.size[a:b]) for a, b in edges]
@@ -96,6 +116,18 @@ class Tagger:
                 parts, mains, kinds.tolist(), answer.types, quality.tolist(), strict=True
             )
         ]
+
+    def _answer(self, pages: Sequence[Page], batch: Features) -> Answer:
+        answer = self._model(batch)
+        if not self._learnt:
+            return answer
+        return replace(answer, probabilities=self._learnt.corrected(pages, answer.probabilities, batch.edges))
+
+    def stages(self, page: Page) -> Iterator[Stage]:
+        """Return the labels of a page after each step of the decision."""
+        batch = features([page])
+        answer = self._answer([page], batch)
+        return stages(page, answer.probabilities, batch.size, self._model.manifest.decoding, answer.types[0])
 
     def influences(self, page: Page) -> dict[str, npt.NDArray[np.float32]]:
         """Return the influence of each group of features on each block of a page (see :mod:`.influence`)."""

@@ -21,7 +21,7 @@ from scrapy_dripper.evaluation.report.charts import (
 from scrapy_dripper.evaluation.report.pages import page_section, title_of
 from scrapy_dripper.evaluation.report.style import STYLE
 from scrapy_dripper.evaluation.report.svg import Markup, join, tag
-from scrapy_dripper.evaluation.terminal import system_cells, system_head
+from scrapy_dripper.evaluation.terminal import more_tables, system_cells, system_head
 
 __all__ = ["report"]
 
@@ -112,6 +112,10 @@ def _systems(evaluation: Evaluation) -> Markup:
             "as empty.",
         ),
         _table(["", *head, "errors"], body, first_is_ours=True),
+        *(
+            join(tag("p", title), _table(columns, rows, first_is_ours=True))
+            for title, columns, rows in more_tables(evaluation)
+        ),
     )
 
 

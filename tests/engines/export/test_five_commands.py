@@ -20,9 +20,9 @@ pytest.importorskip("transformers")  # the extra [export]
 pytest.importorskip("onnxruntime_genai")
 
 import onnxruntime
-from published import NAME, TEMPLATE, write_package, write_published
 
 from scrapy_dripper.engines.qwen3.prepared import load_prepared
+from tests.engines.export.published import NAME, TEMPLATE, write_package, write_published
 
 ROOT = Path(__file__).parents[3]
 GPU = "CUDAExecutionProvider" in onnxruntime.get_available_providers()

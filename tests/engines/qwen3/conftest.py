@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fakes import KINDS, PREPARED, FakeTagger
 from tokenizers import Tokenizer
 
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
+from tests.engines.qwen3.fakes import KINDS, PREPARED, FakeTagger
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes import PREPARED, FakeTagger
 from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
@@ -29,6 +28,7 @@ from scrapy_dripper.extraction import Document, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.profiles import PROFILES
+from tests.engines.qwen3.fakes import PREPARED, FakeTagger
 
 WORDS = "the harbour was quiet in the morning and boats came back with the tide before the market opened".split()
 
@@ -396,8 +396,8 @@ def test_closing_twice(prepared: Prepared) -> None:
 def test_a_process_ends_whether_the_engine_was_closed_or_not() -> None:
     code = f"""
 import sys
-sys.path[:0] = {[str(PREPARED.parent)]!r}
-from fakes import FakeTagger
+sys.path[:0] = {[str(PREPARED.parents[3])]!r}
+from tests.engines.qwen3.fakes import FakeTagger
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.prepared import load_prepared
 engine = Qwen3Engine(load_prepared({str(PREPARED / "gqa")!r}), FakeTagger(), threads=2)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes import PREPARED, FakeModel
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
@@ -16,6 +15,7 @@ from tokenizers import Tokenizer
 from benchmarks.equality import naive
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Grammar
 from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Task, decode
+from tests.engines.qwen3.fakes import PREPARED, FakeModel
 
 
 @lru_cache

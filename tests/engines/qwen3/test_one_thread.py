@@ -6,7 +6,6 @@ import gc
 import threading
 
 import pytest
-from fakes import FakeTagger
 from lxml.html import document_fromstring
 
 from scrapy_dripper.engines.one_thread import OneThread
@@ -14,6 +13,7 @@ from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.page.profiles import PROFILES
+from tests.engines.qwen3.fakes import FakeTagger
 
 
 def test_what_a_call_returns_and_raises() -> None:

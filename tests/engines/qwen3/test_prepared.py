@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import KINDS, PREPARED
 
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.prepared import load_prepared
+from tests.engines.qwen3.fakes import KINDS, PREPARED
 
 Manifest = dict[str, Any]
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import KINDS, PREPARED
+
+from tests.engines.qwen3.fakes import KINDS, PREPARED
 
 PAGES = 4
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import PREPARED
 from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
@@ -20,6 +19,7 @@ from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.profiles import PROFILES
 from scrapy_dripper.workers import Shared, Task, shared_pool
+from tests.engines.qwen3.fakes import PREPARED
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills processes as POSIX has them")
 

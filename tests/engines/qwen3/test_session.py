@@ -12,8 +12,8 @@ from typing import Any
 
 import onnxruntime
 import pytest
-from fakes import FakeTagger
 
+from scrapy_dripper import machine
 from scrapy_dripper.engines import cuda, session
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3 import decoder
@@ -21,6 +21,7 @@ from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.engines.qwen3.session import open_session, tokens_that_fit
 from scrapy_dripper.engines.runtime import GPU_EXTRA
+from tests.engines.qwen3.fakes import FakeTagger
 
 ROOT = Path(__file__).parents[3]
 CUDA = "CUDAExecutionProvider"
@@ -263,7 +264,7 @@ def test_room_on_a_gpu_is_the_gpus(for_cuda: Prepared, monkeypatch: pytest.Monke
 
 
 def test_free_memory_is_known_or_not() -> None:
-    free: Any = session.free_memory()
+    free = machine.free_memory()
 
     assert free is None or free > 1 << 20
     assert cuda.free_memory() is None or cuda.free_memory()

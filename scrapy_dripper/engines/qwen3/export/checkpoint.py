@@ -13,6 +13,7 @@ from typing import Any
 
 from scrapy_dripper.engines.qwen3.export import ExportError
 from scrapy_dripper.engines.qwen3.prepared import MANIFEST
+from scrapy_dripper.machine import free_memory
 
 ARCHITECTURE = "Qwen3ForCausalLM"
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
@@ -134,17 +135,6 @@ def free_disk(folder: Path) -> int:
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free
-
-
-def free_memory() -> int | None:
-    """Return the bytes of memory that the system has left, None if it does not say."""
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) << 10
-    except (OSError, ValueError):
-        pass
-    return None
 
 
 def check_space(needs: Needs, folder: Path) -> None:

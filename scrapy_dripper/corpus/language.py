@@ -1,0 +1,28 @@
+"""Identify the language of texts, with the model that py3langid's package holds."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+MOST_IDENTIFIED = 10_000
+"""Number of characters of a text by which its language is identified."""
+
+
+@lru_cache(1)
+def identifier() -> Any:
+    """Return the identifier. Raise ImportError without py3langid."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def classify(text: str) -> tuple[str, float]:
+    """Return the language of a text, an ISO 639 code, with its probability; ``zxx`` is a text in no language."""
+    language, score = identifier().classify(text[:MOST_IDENTIFIED])
+    return str(language), float(score)
+
+
+def language_of(text: str) -> str:
+    """Return the language of a text."""
+    return classify(text)[0]

@@ -1,0 +1,133 @@
+"""The fallbacks ``readability``, ``justext`` and ``title_paragraphs``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.fallback import fall_back
+
+NAMES = ["readability", "justext", "title_paragraphs"]
+SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "
+GERMAN = "Die Flut kommt zweimal am Tag, und jede Sandburg an diesem Strand muss mit ihr rechnen, so wie es war. "
+CHINESE = (
+    "潮水每天涨落两次，这片沙滩上的每座沙堡都要算上这一点。"
+    + "孩子们第二天早上又建起新的城墙和塔楼，直到海水再来。" * 2
+)
+
+
+def page(sentence: str = SENTENCE, lang: str = "en", more: str = "") -> str:
+    return f"""<!DOCTYPE html><html lang="{lang}"><head><title> Tides &amp; sand </title><script>x = 1</script></head>
+<body>Top<nav><a href="/">Home</a> <a href="/about">About us</a></nav>
+<article><h2>High water</h2><p onclick="x()">{sentence * 3}<b>Mind</b> the <a href="/gap">gap</a>.</p>
+<p>{sentence * 4}</p>{more}<p>{sentence * 3} a &lt;b&gt;</p></article>
+<footer><div>Imprint</div></footer></body></html>"""
+
+
+def extracted(name: str, html: str, **options: Any) -> Extraction:
+    if name == "readability":
+        pytest.importorskip("readability")
+    return fall_back(Document(html, "http://example.com/"), Config(fallback=name, **options), FallbackReason.TIMEOUT)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_article(name: str) -> None:
+    """Text, Markdown and Main-HTML have the paragraphs, and nothing that could run."""
+    found = extracted(name, page())
+
+    assert (found.source, found.title, found.error) == (f"fallback:{name}", "Tides & sand", None)
+    assert found.content
+    for output in (found.text, found.markdown, found.main_html):
+        assert str(output).count("sandcastle") == 10
+        assert "Imprint" not in str(output)
+        assert "onclick" not in str(output)
+        assert "x = 1" not in str(output)
+    assert "a <b>" in str(found.text)
+
+
+def test_readability_keeps_what_an_article_is_made_of() -> None:
+    markdown = str(extracted("readability", page()).markdown)
+
+    assert "**Mind** the [gap](http://example.com/gap)" in markdown
+
+
+def test_justext_keeps_headings_and_text() -> None:
+    found = extracted("justext", page())
+
+    assert "<h2>High water</h2>" in str(found.main_html)
+    assert "Mind the gap." in str(found.text)
+    assert "<a" not in str(found.main_html)
+
+
+def test_the_title_is_the_first_of_its_paragraphs() -> None:
+    found = extracted("title_paragraphs", page())
+
+    assert str(found.text).splitlines()[0] == "Tides & sand"
+    assert str(found.markdown).startswith("# Tides & sand\n")
+    assert "Top" not in str(found.text)
+    assert "High water" not in str(found.text)
+
+
+def test_a_page_without_a_title_has_paragraphs() -> None:
+    assert extracted("title_paragraphs", "<p>One <i>more</i></p><div>no</div><p>Two</p>").text == "One more\nTwo"
+
+
+@pytest.mark.parametrize(
+    ("lang", "sentence", "word"),
+    [
+        ("de", GERMAN, "Sandburg"),
+        ("de-AT", GERMAN, "Sandburg"),
+        ("", GERMAN, "Sandburg"),
+        ("zh", CHINESE, "沙堡"),
+        ("xx", SENTENCE, "sandcastle"),
+    ],
+)
+def test_justext_takes_the_stop_words_of_the_page(lang: str, sentence: str, word: str) -> None:
+    """English ones would call other languages boilerplate; without a list, none count."""
+    assert str(extracted("justext", page(sentence, lang)).text).count(word) == 10
+
+
+def test_stop_words_of_another_language_are_no_text_of_the_page() -> None:
+    """So that the language does matter."""
+    assert extracted("justext", page(GERMAN, "hu")).is_empty
+
+
+def test_justext_takes_linear_time() -> None:
+    """It would search tens of thousands of short paragraphs for the neighbours of each one."""
+    found = extracted("justext", page(more="<p>Cons</p>" * 12_000))
+
+    assert str(found.text).count("sandcastle") == 10
+
+
+def test_readability_does_not_clean_attributes_with_a_pattern() -> None:
+    """Its pattern for attributes takes minutes for this tag."""
+    hostile = "<p " + " ".join(f"x{i}=' style= onx '" for i in range(1_000)) + f">{SENTENCE * 2}</p>"
+
+    assert "sandcastle" in str(extracted("readability", page(more=hostile)).text)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("html", ["<p></p>", "<frameset></frameset>", "<div>one two</div>", "<title>T</title>", "<hr>"])
+def test_a_page_with_nothing_to_find_breaks_none(name: str, html: str) -> None:
+    assert extracted(name, html).error is None
+
+
+def _deep(sentence: str) -> str:
+    return "<div>" * 5_000 + f"<p>{sentence * 5}</p>"
+
+
+def _wide(sentence: str) -> str:
+    return "".join(f"<div><p>{sentence * 3}{i}</p></div>" for i in range(2_000))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("build", [_deep, _wide])
+def test_hard_pages(name: str, build: Callable[[str], str]) -> None:
+    found = extracted(name, build(SENTENCE))
+
+    assert found.error is None
+    assert "sandcastle" in str(found.text)
