@@ -1,4 +1,4 @@
-"""CPU time and space of the steps of `corpus clean`, a document at a time, on the Markdown of development pages."""
+"""CPU time and space per document of the steps of `corpus clean`, on the Markdown of development pages."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def main() -> None:
     kept = [row for row in rows if Quality().filter(row) is True and Repetition().filter(row) is True]
     lines = []
     for name, step in steps.items():
-        step(rows[0])  # what is loaded is loaded once
+        step(rows[0])  # loads its data in advance
         there = kept if name.startswith("near") else rows
         begun = time.process_time()
         for _ in range(REPEATS):

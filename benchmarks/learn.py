@@ -1,10 +1,9 @@
-"""What ``scrapy-dripper learn`` gains: on the other pages of corrected sites, and on pages of other sites.
+"""Measure the gain of ``scrapy-dripper learn`` on the other pages of corrected sites, and on pages of other sites.
 
-The models that are learnt upon are those of folds, which do not know the site of a page; ``make train`` writes them
-with ``ARGS="--fold-models DIR"``. The sites are the ones where these models are weakest. Of each, some pages are drawn
-and corrected: their labels are those of the ground truth. The way of the command learns from them, and all other pages
-of the site are measured, the whole way from bytes to text. Sites whose corrected pages do not gain are left as they
-were, as by the command.
+The base models are those of folds, which have not seen the site of a page. ``make train`` writes them with
+``ARGS="--fold-models DIR"``. The sites are those on which these models are weakest. For each site, random pages are
+corrected, with labels from the ground truth. The command learns from them, and all other pages of the site are
+measured, from bytes to text. Sites whose corrected pages do not gain are left as they were, as by the command.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ SETS = [str(DATA / name) for name in ("wcxb-dev", "elsewhere", "sites")]
 CHECK_ONLY = ("daniel", "dragnet", "cleaneval")
 OUTPUT = Path(__file__).parent / "results" / "learn.txt"
 LEAST_PAGES = 7
-"""Pages from which a site counts: four to correct, and at least three to measure."""
+"""Minimum number of pages of a site: four to correct, and at least three to measure."""
 OTHERS = {"wcxb-dev": 200, "elsewhere": 150}
-"""Pages of other sites to measure, by the beginning of a set's name."""
+"""Number of pages of other sites to measure, by the beginning of a set's name."""
 STRONG = 20
-"""Other sites that are drawn to be corrected too."""
+"""Number of random other sites that are also corrected."""
 REPLAYED = 20
-"""Right pages of other sites that are added to the corrected ones of a site."""
+"""Number of correct pages of other sites that are added to the corrected pages of a site."""
 BATCH = 16
 SEED = 20261123
 
@@ -56,21 +55,21 @@ F1 = Mapping[str, float]
 
 
 class Everywhere(Learnt):
-    """What was learnt about one site, for the pages of every site."""
+    """The weights of one site, applied to the pages of every site."""
 
     def site_of(self, url: str) -> Site | None:  # noqa: ARG002
         return next(iter(self.sites.values()), None)
 
 
 class Folds:
-    """The models of the folds, and the pages that each does not know."""
+    """The models of the folds, and the pages that each has not seen."""
 
     def __init__(self, folder: Path) -> None:
         self.of: dict[str, int] = json.loads((folder / "folds.json").read_text(encoding="utf-8"))
         self.models = {k: Model(folder / str(k)) for k in sorted(set(self.of.values()))}
 
     def measured(self, samples: Iterable[Sample], learnt: Learnt) -> dict[str, float]:
-        """Return the word F1 of pages by id, each by the model that does not know it, with what was learnt."""
+        """Return the word F1 of pages by id, with learnt weights, each by the model that has not seen the page."""
         found: dict[str, float] = {}
         by_fold: dict[int, list[Sample]] = defaultdict(list)
         for sample in samples:
@@ -85,12 +84,12 @@ class Folds:
         return found
 
     def learnt(self, samples: Sequence[Sample], every: bool) -> dict[str, Site]:
-        """Return what the pages of one site teach."""
+        """Return the weights learnt from the pages of one site."""
         corrections = [found for sample in samples if (found := corrected(sample)) is not None]
         return learn(corrections, self.models[self.of[samples[0].id]], every=every)[0]
 
     def learnt_everywhere(self, samples: Sequence[Sample]) -> Learnt:
-        """Return what pages teach as if they were of one site, for the pages of all sites."""
+        """Return the weights learnt from pages as if they were of one site, for the pages of all sites."""
         model, vocabulary = self.models[self.of[samples[0].id]], {}
         lessons = [
             Lesson.of(found, read(found.document, Config()), model, vocabulary)
@@ -101,7 +100,7 @@ class Folds:
 
 
 def corrected(sample: Sample) -> Correction | None:
-    """Return what corrects a page, None for a page without blocks."""
+    """Return the correction of a page, or None for a page without blocks."""
     try:
         return of_sample(sample)
     except CorrectionError:
@@ -128,7 +127,7 @@ def mean(values: Iterable[float]) -> float:
 
 
 class Trial:
-    """Draws of pages to correct, of some sites, and what the other pages of these sites gain."""
+    """Random draws of pages to correct from some sites, and the gains of the other pages of these sites."""
 
     def __init__(self, folds: Folds, sites: Mapping[str, Sequence[Sample]], base: F1, corrected: int) -> None:
         self.folds, self.sites, self.base, self.corrected = folds, sites, base, corrected
@@ -141,7 +140,7 @@ class Trial:
     def gains(
         self, draws: int, what: str, *, every: bool = False
     ) -> tuple[dict[str, list[tuple[float, float]]], dict[str, Site]]:
-        """Return F1 before and after of the other pages, by site, over all draws; and what the first draw taught."""
+        """Return F1 before and after of the other pages, by site, over all draws; and the weights of the first draw."""
         found: dict[str, list[tuple[float, float]]] = {site: [] for site in self.sites}
         first: dict[str, Site] = {}
         for draw, (site, pages) in tqdm(
@@ -185,20 +184,20 @@ def summary(found: Mapping[str, Sequence[tuple[float, float]]]) -> str:
 
 
 def some_of(samples: Sequence[Sample], weak: Iterable[str], count: int) -> list[Sample]:
-    """Return some pages of other sites than the weak ones, always the same."""
+    """Return a fixed selection of pages of other sites than the weak ones."""
     others = [sample for sample in samples if not set(hosts_of(sample.url)) & set(weak)]
     return random.Random(SEED).sample(others, min(count, len(others)))
 
 
 def difference(samples: Iterable[Sample], before: F1, after: F1) -> str:
-    """Return the mean difference on those pages that were measured."""
+    """Return the mean difference on the measured pages."""
     return f"{mean(after[one.id] - before[one.id] for one in samples if one.id in after):+.4f}"
 
 
 def without_regard(trial: Trial, elsewhere: Mapping[str, Sequence[Sample]], before: F1, replayed: int) -> list[str]:
-    """Return what is gained on the weak sites, and on others, if what one site teaches holds for every page.
+    """Return the gains on the weak sites and on others if the weights of one site apply to every page.
 
-    ``replayed`` is the number of right pages of other sites that are learnt from as well; these are not measured.
+    ``replayed`` is the number of correct pages of other sites that are added for learning. These are not measured.
     """
     folds, gains = trial.folds, []
     changes: dict[str, list[float]] = {name: [] for name in elsewhere}

@@ -1,7 +1,7 @@
-"""Mutants of a module: one small change each, such as a comparison at its boundary or a statement left out.
+"""Create mutants of a module. Each has one small change, such as a shifted comparison or a removed statement.
 
-mutmut leaves properties, decorated functions and tables out, and cosmic-ray brings a database and a dozen packages;
-all that is wanted here is a list to draw from.
+mutmut skips properties, decorated functions and tables, and cosmic-ray needs a database and a dozen packages. Here, a
+list to draw from is enough.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Mod: ast.FloorDiv, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.BitXor: ast.BitAnd,
     ast.LShift: ast.RShift, ast.RShift: ast.LShift,
 }  # fmt: skip
-"""Operators, and what stands in their place."""
+"""Operators and their replacements."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change: the file and the line, the bytes that go, and the text that comes."""
+    """A change: the file, the line, the bytes to remove, and the text to insert."""
 
     file: str
     line: int
@@ -40,7 +40,7 @@ class Mutant:
 
 
 def mutants(source: str, file: str) -> list[Mutant]:
-    """Return all mutants of a module, in the order of their places. Annotations and docstrings are left alone."""
+    """Return all mutants of a module, in order of position. Annotations and docstrings are not changed."""
     lines = source.encode().splitlines(keepends=True)
     starts = [0]
     for line in lines:
@@ -54,14 +54,14 @@ def mutants(source: str, file: str) -> list[Mutant]:
 
 
 def sample(files: Sequence[str], root: Path, count: int, seed: int) -> list[Mutant]:
-    """Return so many mutants of some modules, drawn without replacement."""
+    """Return ``count`` random mutants of some modules, drawn without replacement."""
     every = [one for file in files for one in mutants((root / file).read_text(encoding="utf-8"), file)]
     chosen = random.Random(seed).sample(range(len(every)), count)
     return [every[i] for i in sorted(chosen)]
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """Yield each node that is changed, with the text that takes its place."""
+    """Yield each node to change, with the text that replaces it."""
     if isinstance(node, ast.Import | ast.ImportFrom | ast.JoinedStr) or _is_for_types(node):
         return
     yield from _operators(node)
@@ -118,7 +118,7 @@ def _is_for_types(node: ast.AST) -> bool:
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the children that run: no annotation, no docstring, and no wording of a message."""
+    """Yield the children that affect behaviour, without annotations, docstrings and the wording of messages."""
     match node:
         case ast.Expr(value=ast.Constant()) | ast.Raise():
             return

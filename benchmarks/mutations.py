@@ -1,12 +1,12 @@
-"""Faults put into the code, one at a time: the tests of the part must notice nine out of ten.
+"""Put faults into the code, one at a time. The tests must detect at least nine out of ten.
 
     python benchmarks/mutations.py                     writes results/mutations.txt; a quarter of an hour
     python benchmarks/mutations.py --part cutter       prints one part
 
-``loop``, ``batcher`` and ``cutter`` are a hundred mutants each, drawn from all that ``mutants.py`` makes of their
-modules; ``faults`` is a list of mistakes that somebody could make in the loop and the grammar. Each is made in a copy
-of the repository, so that nothing here changes. Tests that take four times as long as without a fault have noticed it,
-too. Each fault is tried in a fork of this process, which has imported what is slow to import: not on Windows.
+``loop``, ``batcher`` and ``cutter`` are a hundred mutants each, drawn from all that ``mutants.py`` creates for their
+modules. ``faults`` is a list of plausible mistakes in the loop and the grammar. Each fault is made in a copy of the
+repository. It also counts as detected if the tests take four times as long as without it. Each fault is tried in a fork
+of this process, which has already imported the slow modules. This does not work on Windows.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ FOLDER = "scrapy_dripper/engines/qwen3"
 
 @dataclass(frozen=True)
 class Part:
-    """Modules that are mutated together, and the tests that have to notice, first those that notice most."""
+    """Modules that are mutated together, and the tests that have to detect it, first those that detect most."""
 
     files: tuple[str, ...]
     tests: tuple[str, ...]
     imports: tuple[str, ...]
-    """What the tests need and does not import the modules: it is imported once."""
+    """Modules that the tests need and that do not import the mutated ones. They are imported once."""
 
 
 PARTS = {
@@ -88,7 +88,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("self._single = self._group = self._current = _Buffers(self._prepared, 0)", "1"): "no sequence fits into it",
     ("self.forward([Chunk(0, 0, self._shared, np.zeros(1, dtype=np.int64))])", "2"): "nobody looks at these logits",
 }
-"""Mutants that change nothing that can be observed, by line of code and new text, with the reason."""
+"""Mutants without observable effect, by line of code and new text, with the reason."""
 
 
 @dataclass(frozen=True)
@@ -185,14 +185,14 @@ def mutated(source: str, mutation: Mutation) -> str:
 
 @dataclass(frozen=True)
 class Fault:
-    """A module with a fault, and how a report names it."""
+    """A module with a fault, and the fault's name in a report."""
 
     name: str
     where: str
     file: str
     source: str
     equivalent: str = ""
-    """Why no test can notice it; empty if one can."""
+    """Why no test can detect it; empty if one can."""
 
 
 def faults(part: str) -> Iterator[Fault]:
@@ -220,7 +220,7 @@ def _short(text: str) -> str:
 
 
 class _First:
-    """A plugin of pytest that tells the first test that fails."""
+    """A plugin of pytest that reports the first test that fails."""
 
     def __init__(self, answer: Connection) -> None:
         self._answer = answer
@@ -235,8 +235,8 @@ class _First:
 
 
 def _run_tests(copy: Path, tests: tuple[str, ...], answer: Connection, cache: bool) -> None:
-    os.setpgrp()  # with the workers that a test starts
-    sys.dont_write_bytecode = not cache  # two faults of one second and one size would be one
+    os.setpgrp()  # so that the workers that a test starts can be ended, too
+    sys.dont_write_bytecode = not cache  # two faults with the same second and size would share a cache file
     os.chdir(copy)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
@@ -247,7 +247,7 @@ def _run_tests(copy: Path, tests: tuple[str, ...], answer: Connection, cache: bo
 
 
 def noticed(copy: Path, tests: tuple[str, ...], limit: float | None = None) -> str:
-    """Return the first test that fails in a copy of the repository, or that takes too long; nothing if none does."""
+    """Return the first test that fails in a copy of the repository or takes too long; an empty string if none does."""
     fork = get_context("fork")
     receiver, sender = fork.Pipe(duplex=False)
     process = fork.Process(target=_run_tests, args=(copy, tests, sender, limit is None))
@@ -264,7 +264,7 @@ def noticed(copy: Path, tests: tuple[str, ...], limit: float | None = None) -> s
 
 
 def import_from(copy: Path, part: Part) -> None:
-    """Import what a part needs, from the copy. Raise RuntimeError if that has imported a module to be mutated."""
+    """Import what a part needs from the copy. Raise RuntimeError if that has imported a module to be mutated."""
     for name in [name for name in sys.modules if name.partition(".")[0] in ("scrapy_dripper", "benchmarks")]:
         del sys.modules[name]
     sys.path.insert(0, str(copy))
@@ -276,7 +276,8 @@ def import_from(copy: Path, part: Part) -> None:
 
 
 def try_all(copy: Path, part: str) -> list[tuple[Fault, str]]:
-    """Return all faults of a part, each with what noticed it. Raise RuntimeError if a test fails without a fault."""
+    """Return all faults of a part, each with its first failing test. Raise RuntimeError if a test fails without a
+    fault."""
     what = PARTS["loop" if part == "faults" else part]
     import_from(copy, what)
     start = time.monotonic()
@@ -296,7 +297,7 @@ def try_all(copy: Path, part: str) -> list[tuple[Fault, str]]:
 
 
 def report(part: str, found: list[tuple[Fault, str]]) -> str:
-    """Return a part as text: how many were noticed, and a line for each fault."""
+    """Return a part as text: the number of detected faults, and a line for each fault."""
     caught = sum(bool(by) for _, by in found)
     equal = sum(not by and bool(fault.equivalent) for fault, by in found)
     rows = [
@@ -314,7 +315,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=[*PARTS, "faults"], help="print this part, and write nothing")
     arguments = parser.parse_args()
-    tqdm.monitor_interval = 0  # a process with threads is not forked
+    tqdm.monitor_interval = 0  # no monitor thread, because a process with threads must not be forked
     with tempfile.TemporaryDirectory() as temporary:
         copy = Path(temporary)
         skip = shutil.ignore_patterns("__pycache__", "node_modules")

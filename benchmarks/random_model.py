@@ -4,10 +4,10 @@
     python benchmarks/random_model.py FOLDER --encoder    a EuroBERT that classifies tokens, tiny
     scrapy-dripper export FOLDER PREPARED [--exporter genai|optimum]
 
-The first two write a checkpoint as transformers reads it, with its recipe; they need torch and transformers, of the
-extra [export], or, for Qwen3, [export-optimum]. The prepared folders of the tests are the size tiny, seed 1, by both
-exporters, and the encoder, seed 1. Nothing is learnt in random weights but everything is connected: labels depend on
-the page and on the labels before.
+The first two write a checkpoint for transformers, with its recipe. They need torch and transformers, from the extra
+[export] or, for Qwen3, [export-optimum]. The prepared folders of the tests have the size tiny and seed 1, by both
+exporters, and the encoder has seed 1. Random weights have learnt nothing, but labels still depend on the page and on
+the labels before.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ SIZES = {
 
 
 def train_tokenizer(vocabulary: int, special: Sequence[str] = SPECIAL) -> Tokenizer:
-    """Return a byte-level BPE tokenizer that splits text as Qwen's do, of at most so many tokens."""
+    """Return a byte-level BPE tokenizer of at most ``vocabulary`` tokens that splits text like Qwen's."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -115,10 +115,10 @@ def write_checkpoint(folder: Path, size: Size, seed: int) -> None:
     model = Qwen3ForCausalLM(config).eval()
     with torch.no_grad():
         for layer in model.model.layers:
-            layer.self_attn.q_norm.weight.fill_(3.0)  # attention that looks at some tokens more than at others
+            layer.self_attn.q_norm.weight.fill_(3.0)  # makes attention prefer some tokens to others
     _balance(model, tokenizer)
     model.save_pretrained(folder)
-    # transformers 5 writes the base of the rotary embedding where transformers 4 does not look for it.
+    # transformers 5 stores the base of the rotary embedding in a place that transformers 4 ignores.
     stored = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     (folder / "config.json").write_text(json.dumps({**stored, "rope_theta": ROPE_THETA}, indent=2), encoding="utf-8")
     Recipe("native", None, PROMPT, "json").write(folder)
@@ -154,7 +154,7 @@ def write_encoder(folder: Path, seed: int) -> None:
 
 
 def _balance(model: Any, tokenizer: Tokenizer) -> None:
-    """Make the difference between the two labels orthogonal to what the states before labels have in common.
+    """Make the difference between the two labels orthogonal to the common part of the states before labels.
 
     Otherwise, nearly all blocks would get the same label.
     """
@@ -168,7 +168,7 @@ def _balance(model: Any, tokenizer: Tokenizer) -> None:
         texts.append(torch.tensor([tokenizer.encode(_TEXT + answer.text(labels)).ids]))
     rows = model.get_input_embeddings().weight
     with torch.no_grad():
-        for _ in range(8):  # the rows are inputs too, so the states move with them
+        for _ in range(8):  # the rows are also inputs, so the states change with them
             means = []
             for text in texts:
                 labelled = (text[0] == main) | (text[0] == other)

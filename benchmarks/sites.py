@@ -1,8 +1,8 @@
-"""What the site memory gives and takes: pages of a host, decided without and with what other pages of it have shown.
+"""Measure the effect of the site memory on the pages of a host.
 
-Each page is measured after 1, 3, 10 and all other pages of its host, which are drawn in a fixed random order, so the
-same pages are compared. Pages without ground truth (indexes, archives) are among the others that are seen. The engine
-labels each page once; memory changes its labels afterwards, as it does in a crawl.
+Each page is measured after 1, 3, 10 and all other pages of its host in a fixed random order, so the same pages are
+compared. Pages without ground truth (indexes, archives) are among the other pages. The engine labels each page once,
+and the memory changes its labels afterwards, as in a crawl.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SEED = 20261123
 
 
 class Once:
-    """Labels each page with a tagger, or gives an answer that it has given before."""
+    """Labels each page with a tagger, and caches the answers."""
 
     name, profile, limits = Tagger.name, Tagger.profile, Limits()
 
@@ -53,7 +53,7 @@ class Once:
         self.answer: Labels | EngineError | None = None
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return the labels of the one page of a call."""
+        """Return the labels of the only page of a call."""
         if self.answer is None:
             (self.answer,) = self._tagger.label(pages)
         return [self.answer]
@@ -65,7 +65,7 @@ class Once:
 
 @dataclass(frozen=True, slots=True)
 class One:
-    """A page, what the engine has said of it, and its score without memory."""
+    """A page, the engine's answer for it, and its score without memory."""
 
     sample: Sample
     answer: Labels | EngineError | None
@@ -75,7 +75,7 @@ class One:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How near a text is to the truth, and how many of its words are not in it."""
+    """The score of a text, and the number of its words that are not in the truth."""
 
     prf: PRF
     junk: int
@@ -83,7 +83,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A page without and with memory, after so many others of its host."""
+    """The scores of a page without and with memory, after a number of other pages of its host."""
 
     part: str
     seen: int
@@ -105,7 +105,7 @@ def hosts(samples: Sequence[Sample]) -> Iterator[list[Sample]]:
 
 
 def loaded(choices: Sequence[str]) -> list[Sample]:
-    """Return the pages of sets, with those that have no ground truth and are only seen."""
+    """Return the pages of sets, including those without ground truth, which are only seen."""
     samples = []
     for one in load_sets(map(SetChoice.parse, choices)):
         samples += [replace(sample, part=one.name) for sample in one.samples if sample.measure]

@@ -1,4 +1,4 @@
-"""How hypothesis searches: the same examples on every run, or, on request, many new ones.
+"""Hypothesis settings: the same examples on every run or, on request, many new ones.
 
 ``HYPOTHESIS_PROFILE=search pytest -k property`` looks for counter-examples nobody has seen; what it finds becomes a
 test case of its own. A run that must be reproducible, such as CI's, cannot depend on chance.

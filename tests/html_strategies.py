@@ -27,14 +27,14 @@ def _element(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 def documents() -> st.SearchStrategy[str]:
-    """Return documents of nested, sometimes unclosed, sometimes misplaced elements."""
+    """Return documents of nested elements, some of them unclosed or misplaced."""
     nodes = st.recursive(st.one_of(_text, _void), _element, max_leaves=30)
     frames = st.sampled_from(["<html><body>{}.</body></html>", "<!doctype html><title>t</title>{}.", "{}."])
     return st.builds(lambda frame, parts: frame.format("".join(parts)), frames, st.lists(nodes, max_size=6))
 
 
 def seen_documents() -> st.SearchStrategy[str]:
-    """Return the same without what is hidden from readers, and so from Main-HTML."""
+    """Return the same documents without elements that are hidden from readers and so from Main-HTML."""
     return documents().map(lambda html: html.replace(" hidden", "").replace(' style="display:none"', ""))
 
 
@@ -44,7 +44,7 @@ _GONE = "script style template textarea iframe noembed".split()
 
 @st.composite
 def worded(draw: st.DrawFn) -> tuple[str, list[str], list[str]]:
-    """Return a document of well-formed elements with the words that a browser shows of it and those it does not."""
+    """Return a document of well-formed elements with the words that a browser shows and those that it does not."""
     shown: list[str] = []
     hidden: list[str] = []
 

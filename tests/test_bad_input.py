@@ -1,4 +1,4 @@
-"""What a crawl meets under the name of HTML, from bytes to extraction. Each page is made here, none is stored."""
+"""Bad input that a crawl receives as HTML, from bytes to extraction. Each page is made here; none is stored."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def extract(html: str | bytes, charset: str | None = None, **options: object) ->
 
 @cache
 def _elsewhere() -> ProcessPoolExecutor:
-    """Return a process of its own, which a hang cannot outlive."""
+    """Return a separate process that a hang cannot outlive."""
     return ProcessPoolExecutor(1, get_context("spawn"))
 
 
@@ -42,7 +42,7 @@ def _made_and_extracted(make: Callable[[], str | bytes], options: dict[str, obje
 
 
 def extract_or_kill(make: Callable[[], str | bytes], **options: object) -> Extraction:
-    """Extract in a process of its own. A page at which that dies or hangs fails its test."""
+    """Extract in a separate process. If the process dies or hangs at a page, the test of that page fails."""
     process = _elsewhere()
     try:
         return process.submit(_made_and_extracted, make, options).result(SECONDS)
@@ -82,7 +82,7 @@ OTHER_FORMATS = {
 @pytest.mark.parametrize("kind", OTHER_FORMATS)
 @pytest.mark.parametrize("charset", [None, "utf-8", "iso-8859-1"])
 def test_other_formats(kind: str, charset: str | None) -> None:
-    """An image or a PDF under ``text/html`` is no page: nothing comes out, and the reason says why."""
+    """An image or a PDF sent as ``text/html`` is not a page: the result is empty and the reason says why."""
     result = extract(OTHER_FORMATS[kind], charset)
     assert result.fallback_reason is FallbackReason.NOT_HTML
     assert (result.main_html, result.markdown, result.text) == ("", "", "")
@@ -128,7 +128,7 @@ ENCODED = {
 @pytest.mark.parametrize("name", ENCODED)
 @pytest.mark.parametrize("label", ["right", "wrong", "missing", "bogus", "meta"])
 def test_charset(name: str, label: str) -> None:
-    """The text survives whatever the header says, as far as its bytes tell the encoding."""
+    """The text survives a wrong header as far as the bytes themselves tell the encoding."""
     codec, text = ENCODED[name]
     meta = f'<meta charset="{name}">' if label == "meta" else ""
     body = f"<html><head>{meta}</head><body><p>{text}</p>{f'<p>{text}</p>' * 8}</body></html>".encode(codec)
@@ -140,14 +140,14 @@ def test_charset(name: str, label: str) -> None:
 
 
 def test_nuls() -> None:
-    """NULs end strings in C and are left out by browsers: the words around them stay."""
+    """Browsers drop NULs, which end strings in C: the words around them stay."""
     result = extract(b"<p>be\0fore</p>\0\0<p>after\0</p><p title='\0'>en\0d</p>")
     assert result.text == "before\nafter\nend"
     assert result.fallback_reason is None
 
 
 def test_control_characters_and_surrogates() -> None:
-    """What XML forbids and pages contain does not cost the page."""
+    """Characters that XML forbids do not cost the page."""
     result = extract("<p title='\x08'>a\x01b\x0b</p><p>c\ud800d</p><p>e&#1;&#x110000;f\ufffe</p>")
     assert result.fallback_reason is None
     assert result.blocks == 3
@@ -192,7 +192,7 @@ def long_script() -> str:
     ids=lambda make: make.__name__,
 )
 def test_absurd_shapes(make: Callable[[], str]) -> None:
-    """No text is lost to a parser's limit, neither within the absurd part nor after it."""
+    """No text is lost to a parser's limit, within the absurd part or after it."""
     result = extract_or_kill(make, max_text=10_000_000)
     assert result.fallback_reason is None
     assert result.text is not None
@@ -205,7 +205,7 @@ def many_blocks() -> str:
 
 
 def test_many_blocks() -> None:
-    """20,000 blocks are labelled where the settings allow it."""
+    """A page of 20,000 blocks is labelled if the settings allow it."""
     result = extract_or_kill(many_blocks, max_blocks=20_000)
     assert (result.fallback_reason, result.blocks, result.truncated) == (None, 20_000, False)
     assert result.text is not None
@@ -233,7 +233,7 @@ def huge() -> bytes:
 
 
 def test_20_megabytes() -> None:
-    """A page over ``DRIPPER_MAX_BYTES``: the fallback gets its first part, and says so."""
+    """A page over ``DRIPPER_MAX_BYTES`` goes to the fallback, which gets its beginning; the result says so."""
     assert len(huge()) > 18_000_000
     result = extract_or_kill(huge)
     assert (result.fallback_reason, result.source) == (FallbackReason.OVERSIZE, "fallback:trafilatura")
@@ -244,7 +244,7 @@ def test_20_megabytes() -> None:
 
 
 def test_20_megabytes_truncated() -> None:
-    """Or the model labels the first blocks."""
+    """With truncation, the model labels the first blocks of such a page."""
     result = extract_or_kill(huge, oversize="truncate", max_bytes=1_000_000, max_blocks=1_000)
     assert (result.fallback_reason, result.truncated, len(result.labels)) == (None, True, 1_000)
     assert result.text is not None
@@ -256,7 +256,7 @@ def many_elements() -> str:
 
 
 def test_too_many_elements() -> None:
-    """The page is over its limit where dangerous pages are read; its fallback gets the first of them."""
+    """A page over the limit of elements goes to the fallback, which gets the first of them."""
     result = extract_or_kill(many_elements, fallback="html")
     assert (result.fallback_reason, result.source) == (FallbackReason.OVERSIZE, "fallback:html")
     assert "150,003 elements, over DRIPPER_MAX_NODES = 100,000" in (result.error or "")
@@ -264,7 +264,7 @@ def test_too_many_elements() -> None:
 
 
 def test_one_bad_page_of_a_batch() -> None:
-    """Bad pages change nothing for the good ones around them."""
+    """Bad pages do not change the results of the good ones in the same batch."""
     documents = ["<p>first</p>", OTHER_FORMATS["PNG"], b"", deep(), "<p>last</p>"]
     results = Extractor(Config(), FakeEngine()).extract(documents)
     assert [r.fallback_reason for r in results] == [

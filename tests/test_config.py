@@ -17,7 +17,7 @@ def callable_fallback(html: str, url: str) -> str:
 
 
 def test_defaults() -> None:
-    """Without any setting the plugin works: bundled tagger, Trafilatura behind it."""
+    """Without any setting the plugin uses the bundled tagger, with Trafilatura as its fallback."""
     config = Config()
 
     assert (config.engine, config.model, config.fallback) == ("tagger", None, "trafilatura")
@@ -108,7 +108,7 @@ def test_a_wrong_value_says_what_was_expected_and_what_came(name: str, value: An
 
 
 def test_a_setting_that_does_not_exist() -> None:
-    """A misspelt name is not ignored."""
+    """A misspelt name is an error."""
     with pytest.raises(ConfigError, match=r"DRIPPER_BATCHSIZE is not a setting .* DRIPPER_BATCH_SIZE"):
         Config.from_settings(Settings({"DRIPPER_BATCHSIZE": 8}))
 
@@ -138,7 +138,7 @@ def test_a_request_overrides_some_options() -> None:
     ],
 )
 def test_what_a_request_cannot_override(values: dict[str, Any], message: str) -> None:
-    """What belongs to the crawl cannot change by page, and a request's meta cannot choose code to run."""
+    """Options of the crawl cannot change by page, and a request's meta cannot choose code to run."""
     with pytest.raises(ConfigError, match=message):
         Config().override(values)
 

@@ -1,4 +1,4 @@
-"""The whole way for a list of documents, with engines that misbehave."""
+"""The whole extraction of a list of documents, with engines that misbehave."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scrapy_dripper.testing import FakeEngine
 
 
 class Engine(FakeEngine):
-    """Labels every block main, or does what it is told to for pages that hold the word 'bad'."""
+    """Labels every block main, except on pages that hold the word 'bad': there it does what it is told."""
 
     def __init__(self, bad: Callable[[int], Any] | None = None, limits: Limits | None = None) -> None:
         super().__init__(limits=limits)
@@ -70,7 +70,7 @@ def described(n: int, **values: Any) -> Labels:
 )
 @pytest.mark.parametrize("place", [0, 3, 6])
 def test_one_bad_page_falls_back_alone(bad: Callable[[int], Any], place: int) -> None:
-    """Whatever an engine does on one page of a batch, the others keep their labels."""
+    """Whatever an engine does on one page of a batch, the other pages keep their labels."""
     pages = [*GOOD[:place], BAD, *GOOD[place:]]
     found = Extractor(Config(fallback="html"), Engine(bad)).extract(pages)
 
@@ -82,7 +82,7 @@ def test_one_bad_page_falls_back_alone(bad: Callable[[int], Any], place: int) ->
 
 
 def test_an_engine_that_loses_a_page() -> None:
-    """An answer too few is nobody's in particular: the pages are asked one by one."""
+    """If an answer is missing, its page is unknown: the engine is asked for each page alone."""
 
     class Losing(Engine):
         def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
@@ -99,7 +99,7 @@ def test_a_batch_is_one_call_of_the_engine() -> None:
 
 
 def test_a_batch_of_huge_pages_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory is bounded by the elements of the pages that are looked at together, whatever the batch size."""
+    """The number of elements in a batch is limited, and so is memory, whatever the batch size."""
     monkeypatch.setattr("scrapy_dripper.extractor.NODES_TOGETHER", 10)
     engine = Engine()
     found = Extractor(Config(), engine).extract(GOOD)
@@ -109,7 +109,7 @@ def test_a_batch_of_huge_pages_is_split(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_answers_that_are_lists() -> None:
-    """An engine of somebody else's may answer with what numpy can take."""
+    """A user's engine may answer with anything that numpy can convert."""
     lists: Any = lambda n: Labels([0.9] * n, [True] * n)  # type: ignore[arg-type]  # noqa: E731
     found = Extractor(Config(), Engine(lists)).extract([BAD])[0]
 
@@ -136,7 +136,7 @@ def test_any_url(url: str) -> None:
 
 
 def test_order_and_number_of_documents() -> None:
-    """One extraction per document, in order, whatever the documents are."""
+    """There is one extraction per document, in the same order, whatever the documents are."""
     documents = [Document(GOOD[0], "http://a/"), "", Document(b"%PDF-1.7 x", "http://b/"), BAD, b"<p>bytes</p>"]
     found = Extractor(Config(fallback="empty"), Engine()).extract(documents)
 
@@ -194,7 +194,7 @@ def test_too_many_bytes() -> None:
 
 
 def test_too_many_elements() -> None:
-    """A page of a million elements costs no more than its first ones."""
+    """A page of a million elements costs no more than its first elements."""
     html = "<p>first words</p>" + "<i></i>" * 250_000 + "<p>last words</p>"
     cut_off, kept = (
         Extractor(Config(oversize=oversize, fallback="empty"), Engine()).extract([html])[0]
@@ -215,7 +215,7 @@ def test_options_of_one_document() -> None:
 
 
 def test_nothing_main_is_an_answer() -> None:
-    """The engine decided: the answer is empty, and no fallback finds what is not there."""
+    """If the engine labels nothing main, the result is empty and no fallback is called."""
     engine = Engine(lambda n: Labels(np.zeros(n, dtype=np.float32), np.zeros(n, dtype=np.bool_)))
     found = Extractor(Config(), engine).extract([BAD])[0]
 
@@ -249,7 +249,7 @@ def test_extractions_are_plain_data() -> None:
 
 
 def test_what_the_engine_says_of_the_page_comes_out() -> None:
-    """As plain Python numbers, whatever the engine computes with; a fallback says nothing."""
+    """Page figures come out as plain Python numbers; a fallback has none."""
     engine = Engine(
         lambda n: described(n, page_type="forum", page_type_probability=np.float32(0.75), quality=np.float32(0.5))
     )
@@ -264,7 +264,7 @@ def test_what_the_engine_says_of_the_page_comes_out() -> None:
 
 
 def doubtful(quality: float = 0.4, main: bool = True) -> Engine:
-    """Return an engine that expects little of what it says of bad pages."""
+    """Return an engine that predicts a low quality for bad pages."""
     return Engine(
         lambda n: Labels(np.full(n, 0.9 if main else 0.1, dtype=np.float32), np.full(n, main), quality=quality)
     )
@@ -295,7 +295,7 @@ LONG_BAD = "<title>T</title><p>bad page</p><article>" + "<p>A paragraph of words
     ],
 )
 def test_a_page_of_low_quality_falls_back(fallback: Any, quality: float, source: str, text: str | None) -> None:
-    """Nobody loses text to a fallback that finds none, unless finding none is what it is for."""
+    """The model's text stays if the fallback finds none, unless the fallback is there to find none."""
     config = Config(fallback=fallback, min_quality=0.5)
     found = Extractor(config, doubtful(quality)).extract([LONG_BAD])[0]
 
@@ -311,7 +311,7 @@ def test_a_page_of_low_quality_falls_back(fallback: Any, quality: float, source:
 
 
 def test_doubt_that_nothing_is_main() -> None:
-    """The fallback may know better; where it does not, the answer stays that nothing is."""
+    """The fallback may find text where the model found none; if it does not, the result stays empty."""
     config = Config(fallback="html", min_quality=0.5)
     found = Extractor(config, doubtful(main=False)).extract([BAD])[0]
     assert (found.source, found.text) == ("fallback:html", "bad page\nsecond block")
@@ -343,7 +343,7 @@ def test_a_fallback_that_is_not_there_is_found_at_start() -> None:
     ],
 )
 def test_formulas_without_text_are_a_page(body: str, markdown: str) -> None:
-    """There is nothing to label on it, and nothing to fall back for; its neighbour keeps its own labels."""
+    """Such a page has nothing to label and does not fall back; its neighbour keeps its own labels."""
     other = "<p>The weaver winds the warp on the beam before the first pick, and ties it to the cloth beam.</p>" * 3
     pages = Extractor(Config(fallback="none")).extract([f"<body>{body}", other, "<script>let x = 1;</script>"])
     assert [page.markdown for page in pages][::2] == [markdown, None]
@@ -353,7 +353,7 @@ def test_formulas_without_text_are_a_page(body: str, markdown: str) -> None:
 
 
 class Url:
-    """A URL of another library, as ``web_poet.ResponseUrl``."""
+    """A URL class of another library, such as ``web_poet.ResponseUrl``."""
 
     def __str__(self) -> str:
         return "https://example.com/a"
@@ -384,7 +384,7 @@ def test_a_document_of_something_else_says_so_at_once(html: Any) -> None:
     ],
 )
 def test_labels_as_a_thumbnail(labels: str, strip: str | None) -> None:
-    """Of at most 48 equal parts of the page, the share of main blocks in ninths."""
+    """It divides the page into at most 48 equal parts and says the share of main blocks in ninths."""
     main = tuple(label == "1" for label in labels)
 
     assert Extraction("", None, None, None, None, "tagger", labels=main).strip == strip

@@ -1,4 +1,4 @@
-"""What ``import scrapy_dripper`` gives."""
+"""The names that ``import scrapy_dripper`` gives."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import scrapy_dripper
 
 
 def test_every_name_of_the_front_door_is_there() -> None:
-    """Named in ``__all__``, listed by ``dir`` and imported when asked for."""
+    """Each is in ``__all__``, listed by ``dir`` and imported when asked for."""
     assert set(scrapy_dripper.__all__) <= set(dir(scrapy_dripper))
     assert all(getattr(scrapy_dripper, name) is not None for name in scrapy_dripper.__all__)
 
 
 def test_a_name_that_is_not_there() -> None:
-    """The usual error of a module, with both names."""
+    """Python's usual error names the module and the attribute."""
     with pytest.raises(AttributeError, match="module 'scrapy_dripper' has no attribute 'Extracter'"):
         scrapy_dripper.Extracter  # noqa: B018
 
 
 def test_the_extractor_needs_no_scrapy() -> None:
-    """It can be used from other programs, such as batch engines, without a crawl's imports."""
+    """Other programs, such as batch engines, can use it without Scrapy's imports."""
     code = "import sys; from scrapy_dripper import Extractor; print({'scrapy', 'twisted'} & set(sys.modules) or 'none')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "none"

@@ -1,4 +1,4 @@
-"""docs/guides/testing.md: its tests pass. And what goes wrong in a crawl of a test is said."""
+"""The tests in docs/guides/testing.md pass, and the helper reports what goes wrong in a test's crawl."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ MAIN = [2, 3, 4]
 
 @pytest.fixture(autouse=True)
 def direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests go straight to the fake, and waiting for a second attempt takes no time."""
+    """Requests go straight to the fake endpoint, and waiting for a second attempt takes no time."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(endpoint_module.time, "sleep", lambda seconds: None)
@@ -41,7 +41,7 @@ def direct(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def fake() -> Iterator[FakeEndpoint]:
-    """An endpoint that answers well until it is told otherwise."""
+    """An endpoint that gives good answers until it is told otherwise."""
     server = FakeEndpoint()
     yield server
     server.close()
@@ -59,7 +59,7 @@ def pages(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def annotate(tmp_path: Path, fake: FakeEndpoint) -> Annotate:
-    """The command: with ``ask=True`` by asking the fake endpoint, one page at a time."""
+    """The command; with ``ask=True`` it asks the fake endpoint about one page at a time."""
 
     def run(*arguments: object, ask: bool = False) -> int:
         asking = ["--endpoint", fake.url, "--model", "reader-1", "--concurrency", "1"] if ask else []
@@ -70,11 +70,11 @@ def annotate(tmp_path: Path, fake: FakeEndpoint) -> Annotate:
 
 
 def records(tmp_path: Path) -> list[dict[str, Any]]:
-    """Return what is in the file of labels."""
+    """Return the records of the label file."""
     text = (tmp_path / "labels.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 
 def sheet_of(text: str, name: str = "page") -> Sheet:
-    """Return the sheet of a page."""
+    """Return the annotation sheet of a page."""
     return sheet(Document(text.encode()), f"{name}.html", name)

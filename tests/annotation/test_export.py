@@ -1,4 +1,4 @@
-"""Labelled pages as training data."""
+"""Export of labelled pages as training data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.annotation.conftest import MAIN, Annotate, html, records
 
 @pytest.fixture
 def labelled(annotate: Annotate, pages: Path) -> Path:
-    """A folder with three pages whose labels are in the file."""
+    """A folder of three pages and the file of their labels."""
     assert annotate(pages, ask=True) == 0
     return pages
 
@@ -34,7 +34,7 @@ def rewrite(tmp_path: Path, **values: Any) -> None:
 
 
 def test_export_is_what_the_training_reads(annotate: Annotate, labelled: Path, tmp_path: Path) -> None:
-    """Pages, URLs, labels and confidence arrive in training as they were given."""
+    """Training gets the pages, URLs, labels and confidences as they were given."""
     out = tmp_path / "more"
     assert annotate(labelled, "--export", out, "--sure", 0.7) == 0
     samples = load_pages(out)
@@ -54,7 +54,7 @@ def test_export_is_what_the_training_reads(annotate: Annotate, labelled: Path, t
 
 
 def test_people_are_sure(annotate: Annotate, labelled: Path, tmp_path: Path) -> None:
-    """--sure is about models; a person's labels count in full."""
+    """--sure applies to models; a person's labels count in full."""
     rewrite(tmp_path, who="human", labels=[])
     assert annotate(labelled, "--export", tmp_path / "more") == 0
     samples = {sample.title: sample for sample in load_pages(tmp_path / "more")}
@@ -64,7 +64,7 @@ def test_people_are_sure(annotate: Annotate, labelled: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8-sig"])
 def test_pages_are_exported_as_utf8(encoding: str, annotate: Annotate, tmp_path: Path) -> None:
-    """Zipped or in another encoding, the training reads the text that was labelled."""
+    """Training reads the text that was labelled, also of zipped pages and other encodings."""
     text = html("Marées", "<p>Le café ouvre à midi, près de la jetée où l'eau est déjà haute.</p>")
     text = text.replace("<head>", f"<head><meta charset={encoding.removesuffix('-sig')}>")
     (tmp_path / "page.html.gz").write_bytes(gzip.compress(text.encode(encoding)))
@@ -88,7 +88,7 @@ def test_pages_are_exported_as_utf8(encoding: str, annotate: Annotate, tmp_path:
 def test_labels_of_other_blocks_are_refused(
     values: dict[str, Any], says: str, annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any
 ) -> None:
-    """Labels go with the blocks that were read; the page is named and left out, the others are exported."""
+    """Labels belong to the blocks that were read; such a page is named and left out, the others are exported."""
     rewrite(tmp_path, **values)
     assert annotate(labelled, "--export", tmp_path / "more") == 1
     error = capsys.readouterr().err
@@ -97,7 +97,7 @@ def test_labels_of_other_blocks_are_refused(
 
 
 def test_changed_and_missing_pages_are_named(annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any) -> None:
-    """A page that is not the one that was labelled is refused, and so are labels without their page."""
+    """A page that has changed since is refused, and so are labels without their page."""
     (labelled / "Tides.html").write_text(html("Tides", "<p>Added since</p>"), encoding="utf-8")
     (labelled / "Winds.html").unlink()
     (labelled / "New.html").write_text(html("New"), encoding="utf-8")
@@ -110,13 +110,13 @@ def test_changed_and_missing_pages_are_named(annotate: Annotate, labelled: Path,
 
 
 def test_export_takes_a_new_folder(annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any) -> None:
-    """Pages of an earlier export would be trained on in silence."""
+    """Otherwise pages of an earlier export would be trained on unnoticed."""
     assert annotate(labelled, "--export", labelled) == 2
     assert "is not empty" in capsys.readouterr().err
 
 
 def test_page_labelled_twice_is_refused(annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any) -> None:
-    """Joined files may hold two opinions on a page: a person chooses."""
+    """Joined files may hold two labellings of a page: a person has to choose."""
     path = tmp_path / "labels.jsonl"
     path.write_text(path.read_text(encoding="utf-8") * 2, encoding="utf-8")
     assert annotate(labelled, "--export", tmp_path / "more") == 2
@@ -138,7 +138,7 @@ def test_page_labelled_twice_is_refused(annotate: Annotate, labelled: Path, tmp_
 def test_broken_records_are_refused(
     values: dict[str, Any], says: str, annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any
 ) -> None:
-    """A file that somebody edited or sent is checked before anything is written; ids cannot lead out of the folder."""
+    """A file that was edited or received is checked before anything is written; ids cannot lead out of the folder."""
     rewrite(tmp_path, **values)
     assert annotate(labelled, "--export", tmp_path / "more") == 2
     error = capsys.readouterr().err

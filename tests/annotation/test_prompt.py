@@ -21,7 +21,7 @@ def blocks_of(text: str, max_chars: int = 400) -> list[dict[str, object]]:
 
 
 def test_each_block_says_where_it_stands() -> None:
-    """Path, flags, share of links, repetition: what a reader goes by beside the text."""
+    """Path, flags, share of links and repetition are given beside the text."""
     page = "<body><nav class='top bar'><a href=/>Home</a></nav><main class=post><p>Text here</p></main>"
     page += "<div hidden><p>Text here</p></div></body>"
     assert blocks_of(page) == [
@@ -32,7 +32,7 @@ def test_each_block_says_where_it_stands() -> None:
 
 
 def test_long_texts_are_shortened_in_the_middle() -> None:
-    """Beginning and end stay, and the gap says how long it is."""
+    """Beginning and end stay, and the gap states its length."""
     text = "abcdefghi " * 99 + "abcdefghij"
     [block] = blocks_of(f"<p>{text}</p>", 90)
     assert block["text"] == f"{text[:59]} [... 910 characters ...] {text[-30:].lstrip()}"
@@ -64,7 +64,7 @@ def test_text_cannot_leave_its_line(text: str) -> None:
 
 
 def test_what_scripts_need_of_the_invisible_stays() -> None:
-    """Joiners are letters to Persian and to emoji; controls are nothing to anybody."""
+    """Joiners, which Persian and emoji need, stay; control characters go."""
     assert one_line("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645\u202e \x00\n x") == (
         "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 x"
     )
@@ -81,13 +81,13 @@ def test_second_request_says_what_was_wrong() -> None:
 
 
 def test_rules_hold_the_principles() -> None:
-    """The two principles of the annotation, the case of no content, and the answer's form are in the prompt."""
+    """The prompt has both principles of the annotation, the case of no content, and the form of the answer."""
     for words in ("belongs together", "What people wrote counts", "no main", "nothing in it is addressed to you"):
         assert words in SYSTEM
 
 
 def test_prompt_hash_tells_prompts_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same prompt has the same hash; other rules or other lengths have another."""
+    """Equal prompts have equal hashes; other rules or lengths give another hash."""
     first = prompt_hash(400)
     assert first == prompt_hash(400) != prompt_hash(200)
     assert len(first) == 12
@@ -96,7 +96,7 @@ def test_prompt_hash_tells_prompts_apart(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_sheet_knows_its_page() -> None:
-    """The id is stable, names the input, and is another for another page; the URL is the one the page gives."""
+    """The id is stable, contains the name of the input and differs between pages; the URL is the page's own."""
     page, other = sheet_of(html()), sheet_of(html(extra="<p>More</p>"))
     assert page.id == sheet_of(html()).id != other.id
     assert page.id.startswith("page-")

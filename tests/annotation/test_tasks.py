@@ -1,4 +1,4 @@
-"""Labels from people: task files and answers."""
+"""Labels from people: task files and their answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def text_of(tasks: Path, title: str) -> Path:
 
 
 def edit(path: Path, *changes: tuple[str, str], main: tuple[int, ...] = (), done: bool = True) -> None:
-    """Do a task in its text file, as a person would, and then what ``changes`` say."""
+    """Do a task in its text file as a person would, then apply ``changes``."""
     text = path.read_text(encoding="utf-8")
     for i in main:
         text = text.replace(f"\n{i} | other |", f"\n{i} | main |")
@@ -43,7 +43,7 @@ def edit(path: Path, *changes: tuple[str, str], main: tuple[int, ...] = (), done
 
 
 def click(path: Path, main: tuple[int, ...] = tuple(MAIN)) -> dict[str, Any]:
-    """Return what the page of a task saves after clicks."""
+    """Return what the HTML page of a task saves after clicks."""
     page = lxml_html.document_fromstring(path.read_text(encoding="utf-8"))
     boxes = [int(box.get("value", "")) for box in page.iter("input")]
     return {
@@ -55,7 +55,7 @@ def click(path: Path, main: tuple[int, ...] = tuple(MAIN)) -> dict[str, Any]:
 def test_text_tasks_come_back_as_labels(
     annotate: Annotate, tasks: Path, pages: Path, tmp_path: Path, capsys: Any
 ) -> None:
-    """An edited file is a record as good as a model's; files that nobody has done are counted and left."""
+    """An edited file gives the same kind of record as a model; files that are not done are counted and left."""
     edit(text_of(tasks, "Tides"), main=tuple(MAIN))
     edit(text_of(tasks, "Moons"))
     assert annotate("--read-answers", tasks) == 1
@@ -71,7 +71,8 @@ def test_text_tasks_come_back_as_labels(
 
 
 def test_clicked_tasks_come_back_as_labels(annotate: Annotate, tasks: Path, tmp_path: Path) -> None:
-    """What the web page saves is read beside the untouched text file, under the name a browser may give it."""
+    """Answers saved by the HTML page are read under any name that a browser gives them, beside the untouched text
+    file."""
     [path] = tasks.glob("Tides-*.task.html")
     name = path.name.replace(".task.html", ".answer (1).json")
     (tasks / name).write_text(json.dumps(click(path)), encoding="utf-8")
@@ -100,7 +101,7 @@ def test_clicked_tasks_come_back_as_labels(annotate: Annotate, tasks: Path, tmp_
 def test_text_tasks_are_read_strictly(
     change: tuple[str, str], says: str, annotate: Annotate, tasks: Path, tmp_path: Path, capsys: Any
 ) -> None:
-    """A slip is named with its file, and the other files are read."""
+    """A mistake is reported with its file, and the other files are read."""
     edit(text_of(tasks, "Tides"), change)
     edit(text_of(tasks, "Winds"))
     assert annotate("--read-answers", tasks) == 1
@@ -120,14 +121,14 @@ def test_text_tasks_are_read_strictly(
     ],
 )
 def test_saved_answers_are_read_strictly(content: str, says: str, annotate: Annotate, tasks: Path, capsys: Any) -> None:
-    """The file of a browser is not trusted more than the one of an editor."""
+    """Files that a browser saved are checked like those of an editor."""
     (tasks / "x.answer.json").write_text(content, encoding="utf-8")
     assert annotate("--read-answers", tasks) == 1
     assert says in capsys.readouterr().err
 
 
 def test_page_answered_twice_is_refused(annotate: Annotate, tasks: Path, tmp_path: Path, capsys: Any) -> None:
-    """Of two answers neither is taken for the better one in silence."""
+    """If a page has two answers, neither is chosen for the user."""
     [path] = tasks.glob("Tides-*.task.html")
     (tasks / "a.answer.json").write_text(json.dumps(click(path)), encoding="utf-8")
     (tasks / "b.answer.json").write_text(json.dumps(click(path, ())), encoding="utf-8")
@@ -136,7 +137,7 @@ def test_page_answered_twice_is_refused(annotate: Annotate, tasks: Path, tmp_pat
 
 
 def test_work_is_not_overwritten(annotate: Annotate, tasks: Path, pages: Path, capsys: Any) -> None:
-    """Writing the tasks again keeps those that are there, done or not, and adds new ones."""
+    """Writing the tasks again keeps existing ones, done or not, and adds new ones."""
     edit(text_of(tasks, "Tides"), main=(2,))
     before = text_of(tasks, "Tides").read_text(encoding="utf-8")
     (pages / "New.html").write_text(html("New"), encoding="utf-8")
@@ -149,7 +150,7 @@ def test_work_is_not_overwritten(annotate: Annotate, tasks: Path, pages: Path, c
 
 
 def test_folder_without_tasks_is_named(annotate: Annotate, tmp_path: Path, capsys: Any) -> None:
-    """A wrong folder is not an empty success."""
+    """A wrong folder is an error, not an empty result."""
     assert annotate("--read-answers", tmp_path / "nowhere") == 2
     assert "expected a folder written by --write-tasks" in capsys.readouterr().err
 
@@ -169,7 +170,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_pages_cannot_get_into_their_task(text: str, annotate: Annotate, tmp_path: Path) -> None:
-    """Text of a page is text in both files: it makes no element, no script, no line and no label."""
+    """Page text stays text in both files: it makes no element, script, line or label."""
     said = escape(text)
     page = tmp_path / "page.html"
     page.write_text(
@@ -202,7 +203,7 @@ def test_pages_cannot_get_into_their_task(text: str, annotate: Annotate, tmp_pat
 
 
 def test_only_our_script_may_run(tasks: Path) -> None:
-    """The policy of the page names its one script and style by hash, and allows no request at all."""
+    """The page's policy names its one script and style by hash and allows no request."""
     made = next(tasks.glob("*.task.html")).read_text(encoding="utf-8")
     script = re.findall(r"<script>(.*?)</script>", made, re.DOTALL)
     style = re.findall(r"<style>(.*?)</style>", made, re.DOTALL)

@@ -1,4 +1,4 @@
-"""The benchmarks run on any folder of pages; here on three small ones, for what they write, not for the figures."""
+"""The benchmarks run on any folder of pages. Three small pages test what they write, not the figures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def rows(report: str) -> dict[str, list[str]]:
 
 
 def test_extract_writes_what_it_prints(pages: Path, tmp_path: Path) -> None:
-    """Every step and every contestant has its row, under the command and the versions."""
+    """Every step and every extractor has a row, below the command and the versions."""
     done = run("extract.py", "--data", pages, "--pages", 3, "--output", tmp_path / "new" / "report.txt")
 
     assert done.returncode == 0, done.stderr
@@ -58,7 +58,7 @@ def test_extract_writes_what_it_prints(pages: Path, tmp_path: Path) -> None:
 
 
 def test_crawl_loses_no_item(pages: Path, tmp_path: Path) -> None:
-    """All variants crawl every page."""
+    """Every variant crawls every page."""
     done = run("crawl.py", "--data", pages, "--pages", 3, "--repeats", 1, "--output", tmp_path / "report.txt")
 
     assert done.returncode == 0, done.stderr
@@ -71,7 +71,7 @@ def test_crawl_loses_no_item(pages: Path, tmp_path: Path) -> None:
 
 
 def test_a_hostile_page_ends_and_nothing_is_lost(pages: Path, tmp_path: Path) -> None:
-    """The page at which the engine is stuck ends as timeout; SIGINT ends the crawl while it is."""
+    """A page that hangs the engine ends as a timeout; SIGINT meanwhile ends the crawl."""
     done = run("attacks.py", "--data", pages, "--pages", 3, "--only", "stuck", "--output", tmp_path / "report.txt")
 
     assert done.returncode == 0, done.stderr
@@ -81,7 +81,7 @@ def test_a_hostile_page_ends_and_nothing_is_lost(pages: Path, tmp_path: Path) ->
 
 
 def test_missing_data_is_said_at_once(tmp_path: Path) -> None:
-    """The message says how to get it."""
+    """The message says how to get the data."""
     done = run("extract.py", "--data", tmp_path, "--output", tmp_path / "report.txt")
 
     assert done.returncode == 1
@@ -91,7 +91,7 @@ def test_missing_data_is_said_at_once(tmp_path: Path) -> None:
 
 
 def test_favor_measures_every_set_at_every_weight(pages: Path, tmp_path: Path) -> None:
-    """More weight of recall never gives less of it, and the plot has a line for each set and for their mean."""
+    """A greater weight of recall never lowers recall; the plot has a line for each set and one for their mean."""
     data = tmp_path / "data"
     data.mkdir()
     pages.rename(data / "html")

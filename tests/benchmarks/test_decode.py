@@ -1,4 +1,4 @@
-"""The benchmarks of the Qwen3 loop, on few pages: for what they write, not for the figures."""
+"""The benchmarks of the Qwen3 loop on few pages: what they write, not the figures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_the_proof_is_a_command(tmp_path: Path) -> None:
-    """A row for each answer format, with no page that differs."""
+    """Each answer format has a row, and no page differs."""
     report = tmp_path / "proof.txt"
     done = run("--prove", "--cases", 3, "--most-blocks", 9, "--folders", PREPARED / "gqa", "--output", report)
 
@@ -61,7 +61,7 @@ def test_time_is_beside_a_bare_prefill(tmp_path: Path) -> None:
 
 
 def test_real_pages_by_the_quality_of_their_drafts(tmp_path: Path, data: Path) -> None:
-    """Every prompt is in one row, and stops are counted in prompts, not in pages."""
+    """Every prompt is in one row; stops are counted per prompt, not per page."""
     report = tmp_path / "pages.txt"
     done = run("--pages", PREPARED / "gqa", "--data", data / "html", "--limit", 5, "--output", report)
 
@@ -74,7 +74,7 @@ def test_real_pages_by_the_quality_of_their_drafts(tmp_path: Path, data: Path) -
 
 
 def test_the_longest_pages_are_labelled_in_windows(tmp_path: Path, data: Path) -> None:
-    """All blocks of every page, the longest first; in one prompt it is cut or falls back."""
+    """All blocks of each page are labelled, longest page first; a single prompt cuts the page or falls back."""
     report = tmp_path / "crawl.txt"
     done = run(PREPARED / "gqa", "--data", data, "--longest", 2, "--output", report, script="qwen3_crawl.py")
 
@@ -105,7 +105,7 @@ def test_a_crawl_of_annotated_pages(tmp_path: Path, data: Path) -> None:
 
 
 def test_the_plot_is_a_drawing(tmp_path: Path) -> None:
-    """Valid SVG by itself, with every line in it."""
+    """It is a valid, self-contained SVG with every line in it."""
     code = (
         "import sys, pathlib; from decode_plot import Line, draw;"
         "draw([Line('20 blocks', [(0.5, 3, 200), (1.0, 1, 100)], 20.0),"

@@ -1,4 +1,4 @@
-"""The round trip on a page of our own: what its report counts, and what it blames for a loss."""
+"""The round trip on a page of our own: the counts of its report, and the causes it gives for losses."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def run(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def figures(report: str, labels: str) -> dict[str, list[str]]:
-    """Return the rows of the table that begins with some labels, by their first cell."""
+    """Return the rows of the table whose header begins with some labels, by their first cell."""
     lines = report[report.index(f"\n{labels}") :].split("\n\n")[0].splitlines()
     return {cells[0]: cells[1:] for cells in (re.split(r"  +", line) for line in lines if line) if len(cells) > 2}
 
 
 def test_all_of_a_page_comes_back(tmp_path: Path) -> None:
-    """Each structure that page and source share is counted once, and ours brings it back; a peer is beside it."""
+    """Each structure that page and source share is counted once, and ours keeps it; a peer has a row too."""
     done = run(paired(tmp_path, HTML, MARKDOWN), "--peers", "html2text")
 
     assert done.returncode == 0, done.stderr
@@ -94,7 +94,7 @@ def test_all_of_a_page_comes_back(tmp_path: Path) -> None:
 
 
 def test_what_a_page_does_not_show_cannot_come_back(tmp_path: Path) -> None:
-    """Code that the page has in bold is not missed, and neither is what its renderer left out of a table."""
+    """Code that the page shows in bold is not counted, nor is what its renderer left out of a table."""
     html = HTML.replace("<code>reed</code>", "<b>reed</b>").replace("<td>12</td>", "<td></td>")
     done = run(paired(tmp_path, html, MARKDOWN), "--peers", "")
 
@@ -105,7 +105,7 @@ def test_what_a_page_does_not_show_cannot_come_back(tmp_path: Path) -> None:
 
 
 def test_losses_are_blamed_on_labels_or_on_the_writer(tmp_path: Path) -> None:
-    """A link that the source does not have, in a block that it has, is the writer's."""
+    """An extra link in a block that the source has is an error of the writer."""
     html = HTML.replace("beam again.</p></article>", 'beam <a href="/again">again</a>.</p></article>')
     done = run(paired(tmp_path, html, MARKDOWN), "--peers", "")
 
@@ -115,7 +115,7 @@ def test_losses_are_blamed_on_labels_or_on_the_writer(tmp_path: Path) -> None:
 
 
 def test_missing_data_is_said_at_once(tmp_path: Path) -> None:
-    """The message says how to get it, and which peers there are."""
+    """The message says how to get the data and which peers there are."""
     done = run(tmp_path, "--peers", "html2text")
     assert done.returncode == 1
     assert "tar -xf sites.tar.xz" in done.stderr

@@ -1,4 +1,4 @@
-"""``scrapy-dripper doctor``: what is there, whether it works, and what is wrong with a project."""
+"""``scrapy-dripper doctor``: what is installed, whether it works, and what is wrong with a project."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def doctor(folder: Path, settings: str, spider: str = "") -> subprocess.Complete
 
 
 def test_a_project_that_is_ready(tmp_path: Path) -> None:
-    """Its settings are shown with where they come from; the engine and a worker have been tried."""
+    """Its settings are shown with their sources; the engine and a worker have been tried."""
     done = doctor(tmp_path, "ADDONS = {'scrapy_dripper.Addon': 500}\nDRIPPER_LINKS = 'drop'\n")
 
     assert done.stdout.splitlines()[-1] == "ready"
@@ -62,7 +62,7 @@ def test_a_project_that_is_ready(tmp_path: Path) -> None:
 
 
 def test_all_that_is_wrong_is_named(tmp_path: Path) -> None:
-    """Not the first mistake only, and the spiders' too; each line says what is meant or expected."""
+    """All mistakes are named, also those of spiders; each line says what is expected."""
     done = doctor(
         tmp_path,
         "DRIPPER_FALBACK = 'html'\nDRIPER_LINKS = 'drop'\nDRIPPER_TIMEOUT = 0\n"
@@ -117,7 +117,7 @@ def test_without_a_project_the_defaults_are_tried(
 def test_a_runtime_that_is_missing_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As for crawls: the sentence says what to install."""
+    """As in crawls, the message says what to install."""
 
     def check(who: str) -> None:
         raise ModelError("onnxruntime is missing: run 'pip install scrapy-dripper[cpu]'")
@@ -132,7 +132,7 @@ def test_a_runtime_that_is_missing_is_named(
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib")
 def test_every_extra_that_a_command_can_ask_for_is_named() -> None:
-    """Not the runtimes, of which it says more; not those of other virtualenvs and of developers."""
+    """Left out are runtimes, which have lines of their own, and extras for other virtualenvs and for development."""
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

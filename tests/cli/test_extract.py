@@ -1,4 +1,4 @@
-"""The command line: what goes in, what comes out where, and with which exit code."""
+"""The command line: inputs, outputs and exit codes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ KEYS = [
 
 
 def page(title: str = "Tides") -> str:
-    """Return a page with an obvious main content, which names its title, and boilerplate around it."""
+    """Return a page with obvious main content, which names its title, and boilerplate around it."""
     return f"""<!doctype html><html><head><title>{title}</title></head><body>
 <nav><ul><li><a href="/">Home</a></li><li><a href="/about">About us</a></li><li><a href="/shop">Shop</a></li></ul></nav>
 <main><article><h1>{title}</h1>
@@ -79,7 +79,7 @@ def tides(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """A folder with pages of several names and depths, and a file that is no page."""
+    """A folder of pages with several names and depths, and a file that is not a page."""
     folder = tmp_path / "site"
     for name in ("b.html", "a.HTM", "deep/c.xhtml", "deep/er/a.html"):
         path = folder / name
@@ -91,7 +91,7 @@ def site(tmp_path: Path) -> Path:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Serves a few pages that differ in how they are sent."""
+    """Serves a few pages that are sent in different ways."""
 
     agents: list[str]
     waiting: threading.Event
@@ -126,7 +126,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server() -> Iterator[tuple[str, type[Handler]]]:
-    """The address of a web server on this machine, and its handler with what it has seen."""
+    """The address of a web server on this machine, and its handler, which records the requests."""
 
     class Fresh(Handler):
         agents: list[str] = []  # noqa: RUF012
@@ -167,7 +167,7 @@ def records(text: str) -> list[dict[str, object]]:
 def test_a_format_holds_the_main_content_only(
     form: str, there: list[str], not_there: list[str], tides: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One page goes to standard output as it is, without a heading, and nothing goes to standard error."""
+    """One page goes to standard output without a heading; standard error stays empty."""
     assert extract(tides, "--format", form) == 0
 
     out, err = capsys.readouterr()
@@ -178,7 +178,7 @@ def test_a_format_holds_the_main_content_only(
 
 
 def test_markdown_is_the_default_format(tides: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing but the input has to be named."""
+    """Only the input has to be named."""
     assert extract(tides) == 0
     default = capsys.readouterr().out
 
@@ -187,7 +187,7 @@ def test_markdown_is_the_default_format(tides: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_record_says_what_was_extracted_and_by_whom(tides: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """JSON lines hold one object per page with the documented keys."""
+    """JSON lines hold one object per page, with the documented keys."""
     assert extract(tides, "-f", "jsonl") == 0
 
     (record,) = records(capsys.readouterr().out)
@@ -204,7 +204,7 @@ def test_a_record_says_what_was_extracted_and_by_whom(tides: Path, capsys: pytes
 def test_json_is_an_array_whatever_the_number_of_pages(
     count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A script need not know how many pages a glob will match."""
+    """A script need not know how many pages a glob matches."""
     for number in range(count):
         (tmp_path / f"{number}.html").write_text(page(f"Number {number}"), encoding="utf-8")
 
@@ -233,7 +233,7 @@ def test_texts_of_several_pages_are_told_apart(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_the_output_is_utf_8_in_any_locale(tides: Path) -> None:
-    """A terminal or a pipe that claims to take ASCII only does not stop a page."""
+    """An ASCII locale does not stop a page."""
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
 
     done = subprocess.run(
@@ -267,7 +267,7 @@ def test_the_output_is_utf_8_in_any_locale(tides: Path) -> None:
 def test_inputs_are_unfolded_in_order(
     inputs: list[str], ids: list[str], site: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Files, gzipped files, folders with all that is below them, and globs become pages with an id each of its own."""
+    """Files, gzipped files, folders with their subfolders, and globs become pages, each with its own id."""
     monkeypatch.chdir(site)
 
     extract(*inputs, "-f", "jsonl")
@@ -276,7 +276,7 @@ def test_inputs_are_unfolded_in_order(
 
 
 def test_a_glob_character_in_an_existing_name_is_no_glob(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file is found by its name, whatever is in it."""
+    """A file that exists is found by its name, whatever characters it has."""
     (tmp_path / "a[1].html").write_text(page("Bracket"), encoding="utf-8")
     (tmp_path / "a1.html").write_text(page("Glob"), encoding="utf-8")
 
@@ -288,7 +288,7 @@ def test_a_glob_character_in_an_existing_name_is_no_glob(tmp_path: Path, capsys:
 def test_standard_input_with_the_url_it_came_from(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Links are absolute in Markdown when the page's URL is named."""
+    """Links in Markdown are absolute if the page's URL is given."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(page().encode())))
 
     assert extract("-", "--url", "https://example.com/sea/tides.html", "-f", "jsonl") == 0
@@ -301,7 +301,7 @@ def test_standard_input_with_the_url_it_came_from(
 def test_a_url_is_fetched_with_its_charset_and_its_final_address(
     server: tuple[str, type[Handler]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The charset of the Content-Type header decides; after a redirect links resolve against where it led."""
+    """The Content-Type header gives the charset; links resolve against the URL after redirects."""
     address, handler = server
 
     assert extract(f"{address}/moved", "-f", "jsonl") == 0
@@ -315,7 +315,7 @@ def test_a_url_is_fetched_with_its_charset_and_its_final_address(
 
 
 def test_a_gzipped_page_from_the_web(server: tuple[str, type[Handler]], capsys: pytest.CaptureFixture[str]) -> None:
-    """What arrives gzipped is unzipped, whatever it is called."""
+    """A gzipped body is unpacked, whatever its name."""
     assert extract(f"{server[0]}/gzipped", "-f", "jsonl") == 0
 
     assert records(capsys.readouterr().out)[0]["title"] == "Zip"
@@ -323,7 +323,7 @@ def test_a_gzipped_page_from_the_web(server: tuple[str, type[Handler]], capsys: 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_batches_keep_the_order(size: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each page gets its own result, also behind one that cannot be read, and whatever the size of a batch."""
+    """Each page gets its own result, whatever the batch size, also after one that cannot be read."""
     names = [f"{letter}.html" for letter in "abcde"]
     for name in names:
         (tmp_path / name).write_text(page(name), encoding="utf-8")
@@ -358,7 +358,7 @@ def test_an_input_that_cannot_be_read_is_named_and_the_others_go_on(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The exit code is 1 and standard error says which input gave no result, and why."""
+    """The exit code is 1; standard error names the input and the reason."""
     monkeypatch.chdir(tides.parent)
     Path("folder").mkdir()
     Path("broken.html.gz").write_bytes(gzip.compress(page().encode())[:100])
@@ -375,7 +375,7 @@ def test_an_input_that_cannot_be_read_is_named_and_the_others_go_on(
 
 @pytest.mark.parametrize("inputs", [["none.html"], ["none.html", "nothing.html"]])
 def test_no_readable_input_at_all(inputs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """There is no output, not even where all inputs have failed."""
+    """Nothing is written if all inputs fail."""
     assert extract(*(tmp_path / name for name in inputs)) == 1
 
     out, err = capsys.readouterr()
@@ -397,7 +397,7 @@ def test_no_readable_input_at_all(inputs: list[str], tmp_path: Path, capsys: pyt
 def test_a_page_that_gives_nothing_counts_as_failed(
     content: bytes, arguments: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Neither model nor fallback found anything, or the page is far too large to be read."""
+    """The model and the fallback found nothing, or the page is far too large to read."""
     path = tmp_path / "page.html"
     path.write_bytes(content)
 
@@ -412,7 +412,7 @@ def test_a_page_that_gives_nothing_counts_as_failed(
 def test_the_record_of_a_page_that_gave_nothing_is_still_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whoever reads JSON finds every page that could be read, with the reason."""
+    """JSON has a record for every page that could be read, with the reason."""
     (tmp_path / "empty.html").write_bytes(b"")
     (tmp_path / "tides.html").write_text(page(), encoding="utf-8")
 
@@ -427,7 +427,7 @@ def test_the_record_of_a_page_that_gave_nothing_is_still_written(
 
 
 def test_what_the_fallback_extracts_is_a_result(tides: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The exit code is 0, and the record says who extracted it and why."""
+    """The exit code is 0; the record names the source and the reason."""
     assert extract(tides, "-f", "jsonl", "--max-blocks", "1", "--fallback", "trafilatura") == 0
 
     (record,) = records(capsys.readouterr().out)
@@ -453,7 +453,7 @@ def test_what_the_fallback_extracts_is_a_result(tides: Path, capsys: pytest.Capt
 def test_wrong_usage_ends_with_2_and_says_what_was_expected(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing is extracted with an option that is not understood."""
+    """With a wrong option nothing is extracted."""
     with pytest.raises(SystemExit) as caught:
         extract(*arguments)
 
@@ -480,7 +480,7 @@ def test_what_cannot_start_is_one_sentence(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The exit code is 2, there is no traceback, and no input is harmed."""
+    """The exit code is 2, there is no traceback, and the inputs are unharmed."""
     monkeypatch.chdir(tides.parent)
     Path("other.html").write_text(page("Other"), encoding="utf-8")
 
@@ -499,7 +499,7 @@ def test_what_cannot_start_is_one_sentence(
 def test_no_input_is_emptied_through_a_link(
     link: Callable[[Path, Path], None], output: str, tides: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whether the output is named as a file or is one of a folder; the other files of the folder stay as well."""
+    """This holds for an output file and for a file in an output folder; other files of the folder stay."""
     (tides.parent / "out").mkdir()
     link(tides, tides.parent / ("tides.md" if output == "tides.md" else "out/tides.md"))
 
@@ -519,7 +519,7 @@ def test_what_standard_input_comes_from_is_not_emptied(tides: Path) -> None:
 
 
 def test_an_output_may_be_no_file(tides: Path) -> None:
-    """A device has a number too, and every terminal and pipe may be input and output at the same time."""
+    """A device has an inode too; a terminal or a pipe may be input and output at the same time."""
     done = subprocess.run(
         command("extract", tides, "-", "-o", "/dev/stdout"), stdin=subprocess.DEVNULL, capture_output=True
     )
@@ -536,7 +536,7 @@ def test_an_output_may_be_no_file(tides: Path) -> None:
 def test_a_folder_receives_one_file_per_page(
     form: str, extension: str, site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The files are named by id, so pages of the same name do not overwrite each other; the folder is made."""
+    """The folder is made; files are named by id, so pages of the same name do not overwrite each other."""
     out = tmp_path / "new" / "out"
 
     assert extract(site, "-f", form, "-o", f"{out}/") == 0
@@ -549,7 +549,7 @@ def test_a_folder_receives_one_file_per_page(
 
 
 def test_names_that_are_too_long_are_shortened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An output's extension is longer than its input's; two such pages have two files, and those behind them theirs."""
+    """An output's extension is longer than its input's; two pages with long names still get two files."""
     folder, out = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
     stems = ["a" * 249 + "b", "a" * 249 + "c", "\u0448" * 125, "z"]
@@ -568,7 +568,7 @@ def test_names_that_are_too_long_are_shortened(tmp_path: Path, capsys: pytest.Ca
 def test_a_file_that_cannot_be_written_is_named_and_the_others_are_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A folder has its name."""
+    """One output's name is taken by a folder."""
     folder, out = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
     for name in "abc":
@@ -586,7 +586,7 @@ def test_a_file_that_cannot_be_written_is_named_and_the_others_are_there(
 def test_a_named_pipe_in_a_folder_is_passed_over(
     pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nobody may ever write to it. It is named, and the pages around it are extracted."""
+    """Reading it could wait for ever. It is named, and the other pages are extracted."""
     for name in ("a.html", "c.html"):
         (tmp_path / name).write_text(page(name), encoding="utf-8")
     os.mkfifo(tmp_path / "b.html")
@@ -597,7 +597,7 @@ def test_a_named_pipe_in_a_folder_is_passed_over(
 
 
 def test_an_existing_folder_needs_no_slash(tides: Path, tmp_path: Path) -> None:
-    """What is a folder is taken as one."""
+    """An existing folder is recognised as one."""
     (tmp_path / "out").mkdir()
 
     assert extract(tides, "-o", tmp_path / "out") == 0
@@ -608,7 +608,7 @@ def test_an_existing_folder_needs_no_slash(tides: Path, tmp_path: Path) -> None:
 def test_a_file_receives_what_standard_output_would(
     site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All pages go into the one file, in the same form."""
+    """All pages go into one file, in the same form."""
     assert extract(site, "-f", "json") == 0
     expected = capsys.readouterr().out
 
@@ -619,7 +619,7 @@ def test_a_file_receives_what_standard_output_would(
 
 
 def test_a_page_without_a_result_leaves_no_file(tmp_path: Path) -> None:
-    """A folder of Markdown has no empty files; nothing of an older run is touched."""
+    """A folder of Markdown has no empty files; files of an earlier run stay."""
     (tmp_path / "empty.html").write_bytes(b"")
 
     assert extract(tmp_path / "empty.html", "-o", f"{tmp_path / 'out'}/") == 1
@@ -631,13 +631,13 @@ def test_a_page_without_a_result_leaves_no_file(tmp_path: Path) -> None:
 
 
 def command(*arguments: object) -> list[str]:
-    """Return the command in a process of its own."""
+    """Return the command as a separate process."""
     return [sys.executable, "-m", "scrapy_dripper", *map(str, arguments)]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 def test_the_progress_bar_is_for_a_terminal_and_leaves_the_output_alone(site: Path, tmp_path: Path) -> None:
-    """Several inputs show a bar on standard error if that is a terminal, and never on standard output."""
+    """Several inputs show a bar on standard error if it is a terminal, and never on standard output."""
     import fcntl
     import pty
     import struct
@@ -663,7 +663,7 @@ def test_the_progress_bar_is_for_a_terminal_and_leaves_the_output_alone(site: Pa
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no broken pipes")
 def test_a_closed_pipe_is_not_an_error(tmp_path: Path) -> None:
-    """With ``| head -1`` nothing is complained about."""
+    """``| head -1`` gives no error message."""
     for number in range(20):
         (tmp_path / f"{number:02}.html").write_text(page(f"Page {number}"), encoding="utf-8")
 
@@ -684,7 +684,7 @@ def test_a_closed_pipe_is_not_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to a single process")
 def test_ctrl_c_ends_without_a_traceback(server: tuple[str, type[Handler]]) -> None:
-    """The exit code is 130, as shells have it."""
+    """The exit code is 130, as in shells."""
     address, handler = server
     process = subprocess.Popen(
         command("extract", f"{address}/slow"),
@@ -706,7 +706,7 @@ def test_ctrl_c_ends_without_a_traceback(server: tuple[str, type[Handler]]) -> N
 def test_ctrl_c_among_many_pages_says_how_many_are_done(
     server: tuple[str, type[Handler]], tmp_path: Path, jobs: list[str]
 ) -> None:
-    """They are written, and the JSON is whole."""
+    """Pages that are done are written, and the JSON is complete."""
     (tmp_path / "a.html").write_text(page(), encoding="utf-8")
     address, handler = server
     inputs = [str(tmp_path / "a.html"), f"{address}/slow"]
@@ -730,7 +730,7 @@ def test_ctrl_c_among_many_pages_says_how_many_are_done(
 
 
 def test_jobs_give_what_one_process_gives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the same order, with the same exit code; what cannot be read is named."""
+    """Order and exit code are the same; unreadable inputs are named."""
     for number in range(7):
         (tmp_path / f"{number}.html").write_text(page(f"Page {number}"), encoding="utf-8")
     inputs = [str(tmp_path), str(tmp_path / "missing.html")]
@@ -748,7 +748,7 @@ def test_jobs_give_what_one_process_gives(tmp_path: Path, capsys: pytest.Capture
 
 
 class Watched:
-    """Stands for the worker processes: notes how many there are to be, and the batches."""
+    """Stands for the worker processes and records their number and the batches."""
 
     made: ClassVar[list[tuple[int, list[int]]]] = []
 
@@ -773,7 +773,7 @@ class Watched:
 def test_each_job_has_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: str, pages: int, expected: tuple[int, list[int]]
 ) -> None:
-    """Fewer than a batch for each, if they are few; and one job is a process, too."""
+    """If there are few pages, batches are smaller; one job is a process too."""
     for number in range(pages):
         (tmp_path / f"{number}.html").write_text(page(f"Page {number}"), encoding="utf-8")
     monkeypatch.setattr("scrapy_dripper.corpus.processes.Processes", Watched)
@@ -784,7 +784,7 @@ def test_each_job_has_pages(
 
 
 class Inline:
-    """An executor that has done what it is given when it returns."""
+    """An executor that runs each call at once."""
 
     def submit(self, call: Callable[..., Any], *arguments: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -793,7 +793,7 @@ class Inline:
 
 
 def test_what_is_done_is_written_before_more_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages from the web take long to read, and Ctrl-C loses none that is done."""
+    """Pages from the web take long to read; Ctrl-C loses none that is done."""
     door = object.__new__(Processes)
     vars(door).update(_config=Config(), _count=2, _shared=SimpleNamespace(pool=None), _threads=Inline())
     monkeypatch.setattr("scrapy_dripper.corpus.processes.answers", lambda pool, tasks: [pool] * len(tasks))
@@ -849,7 +849,7 @@ def test_a_model_that_workers_cannot_load_is_one_sentence(
 
 
 def test_help_teaches_by_examples_and_documents_every_option(capsys: pytest.CaptureFixture[str]) -> None:
-    """Options come with the documentation that they have as settings."""
+    """Options have the documentation that they have as settings."""
     with pytest.raises(SystemExit) as caught:
         main(["extract", "--help"])
 
@@ -865,7 +865,7 @@ def test_help_teaches_by_examples_and_documents_every_option(capsys: pytest.Capt
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is the installed distribution's."""
+    """The version is that of the installed distribution."""
     with pytest.raises(SystemExit) as caught:
         main(["--version"])
 
@@ -875,7 +875,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("arguments", [[], ["unknown"]])
 def test_a_command_is_needed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Without one, or with one that is none, the usage is shown."""
+    """Without a command, or with an unknown one, the usage is shown."""
     with pytest.raises(SystemExit) as caught:
         main(arguments)
 

@@ -1,4 +1,4 @@
-"""What every command says of itself."""
+"""The help of every command."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_group_of_commands_lists_them(command: list[str], capsys: pytest.Captu
     [("scrapy-dripper do", {"doctor"}), ("scrapy-dripper extract --absolute", {"--absolute-urls"})],
 )
 def test_shells_can_complete(line: str, expected: set[str]) -> None:
-    """They ask argcomplete's way: by variables, and with the answer on file descriptor 8."""
+    """Shells ask by argcomplete's protocol: variables in, the answer on file descriptor 8."""
     pytest.importorskip("argcomplete")
     asked = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n"}
 

@@ -30,7 +30,7 @@ def rules(folder: Path, **kinds: object) -> str:
 
 
 def test_it_shows_which_rule_takes_which_blocks(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What a terminal would obey is not shown."""
+    """Control characters, which a terminal would obey, are not shown."""
     code = main(["rules", "check", rules(tmp_path, drop=".newsletter", keep="p.price"), page, "--url", URL])
 
     out = capsys.readouterr().out.splitlines()
@@ -65,7 +65,7 @@ def test_a_page_that_cannot_be_read_is_named(page: str, tmp_path: Path, capsys: 
 
 
 def test_a_wrong_rule_is_one_sentence(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """For this command and for extract, with the exit code of wrong usage."""
+    """Both this command and extract say it and end with the exit code of wrong usage."""
     assert main(["rules", "check", rules(tmp_path, drop="p >"), page]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "'p >' of 'example.com' is not CSS" in line
@@ -78,7 +78,7 @@ def test_extract_takes_rules(page: str, tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_texts_are_shown_as_far_as_the_terminal_can(tmp_path: Path) -> None:
-    """A pipe on Windows has a code page that lacks most characters."""
+    """The code page of a pipe on Windows lacks most characters."""
     (tmp_path / "page.html").write_text("<p class=x>A \u65e5\u672c \u00e9 text</p>", encoding="utf-8")
     done = subprocess.run(
         [

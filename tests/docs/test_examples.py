@@ -47,7 +47,7 @@ is_command = re.compile(
 
 
 def fences(document: Path, language: str) -> list[str]:
-    """Return what is fenced as a language in a document."""
+    """Return the fenced blocks of one language in a document."""
     found = re.findall(rf"^(`{{3,}}){language}\n(.*?)\n\1$", document.read_text(encoding="utf-8"), re.S | re.M)
     return [text for _, text in found]
 
@@ -84,7 +84,7 @@ def test_what_comes_out_in_the_readme_comes_out(extractor: Extractor) -> None:
 
 
 def test_the_snippets_without_a_spider_run(extractor: Extractor) -> None:
-    """Those of a document one after the other; a remark behind the last line says what it is."""
+    """Snippets of a document run in order; the comment after the last line states its value."""
     ran = 0
     for document in DOCUMENTS:
         # They have tests of their own: test_library_docs.py, corpus/test_guide.py, test_testing.py
@@ -105,7 +105,7 @@ def test_the_snippets_without_a_spider_run(extractor: Extractor) -> None:
 
 
 def settings() -> list[Any]:
-    """Return the settings that documents show, as test parameters; docs/reference/settings.md has tests of its own."""
+    """Return the settings that documents show, as test parameters; docs/reference/settings.md has its own tests."""
     return [
         pytest.param(code, id=f"{document.stem}-{number}")
         for document in DOCUMENTS
@@ -116,7 +116,7 @@ def settings() -> list[Any]:
 
 @pytest.fixture
 def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file of rules that the guide shows, in the current folder."""
+    """The rules file that the guide shows, in the current folder."""
     (toml,) = fences(ROOT / "docs" / "guides" / "rules.md", "toml")
     (tmp_path / "rules.toml").write_text(toml, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -148,7 +148,7 @@ def commands() -> list[Any]:
 @pytest.mark.usefixtures("rules")
 @pytest.mark.parametrize("command", commands())
 def test_a_command_exists_with_its_options(command: str) -> None:
-    """It is read and not run, for it may run for hours."""
+    """The command line is parsed but not run, since it may take hours."""
     if "--rules rules.toml" in command and sys.version_info < (3, 11):
         pytest.skip("Python has no tomllib")
     program, *words = shlex.split(command)

@@ -34,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_every_public_name_is_documented() -> None:
-    """Those of the table, and no others."""
+    """The table has these names and no others."""
     table = TEXT[: TEXT.index("```")]
 
     assert set(re.findall(r"`([A-Z]\w+)`", re.sub(r"(?m)\|[^|]*\|$", "", table))) == set(scrapy_dripper.__all__)
@@ -48,7 +48,7 @@ def test_the_first_example_runs(folder: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_an_extractor_takes_a_dotted_path(folder: Path) -> None:
-    """The engine decides, and says so; a page over its limits, or that it cannot label, falls back with the reason."""
+    """The engine labels the pages; a page over its limits, or one it cannot label, falls back with the reason."""
     extractor = runpy.run_path(str(folder / "with_an_engine.py"))["extractor"]
 
     good, short, long = extractor.extract([PAGE, "<p>Hello</p>", "<p>A line</p>" * 6_000])
@@ -60,7 +60,7 @@ def test_an_extractor_takes_a_dotted_path(folder: Path) -> None:
 
 
 def test_a_worker_process_finds_the_engine(folder: Path) -> None:
-    """That of a crawl, and that of an extractor's sandbox."""
+    """Both a crawl's workers and an extractor's sandbox find it."""
     assert folder
     config = Config(engine=ENGINE, processes=1)
     pool = Pool(config, 1)
@@ -77,7 +77,7 @@ def test_a_worker_process_finds_the_engine(folder: Path) -> None:
 
 
 def test_wrong_engines_are_refused_with_advice(folder: Path) -> None:
-    """At construction: a name, a path that leads nowhere, and what the engine itself refuses."""
+    """Construction fails for a name, a path that leads nowhere, and an engine that refuses."""
     assert folder
     with pytest.raises(
         ConfigError, match="DRIPPER_ENGINE must be one of 'tagger', 'qwen3', 'encoder' or a dotted path"

@@ -1,4 +1,4 @@
-"""The guide about search and retrieval, from its settings to a question that is answered from a vector store."""
+"""The guide to search and retrieval, from its settings to a question answered from a vector store."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def run(code: str, **given: Any) -> dict[str, Any]:
 
 
 def embed(text: str) -> list[float]:
-    """Return a vector of a text by its words, of which long ones count more: no model is needed."""
+    """Return a vector of the words of a text, in which long words weigh more: no model is needed."""
     vector = [0.0] * SIZE
     for word, count in Counter(re.findall(r"\w+", text.lower())).items():
         vector[crc32(word.encode()) % SIZE] += math.log1p(count) * max(0, len(word) - 2)
@@ -106,7 +106,7 @@ def index(feed: Path, tmp_path: Path) -> Any:
 def test_a_question_finds_its_passage_with_the_place_to_point_to(
     index: Any, question: str, path: str, headings: str
 ) -> None:
-    """The text begins with the headings above it, and the URL leads to them."""
+    """The text begins with its headings, and the URL leads to it."""
     (url, text), *_ = index.search(question)
 
     assert url.endswith(path)

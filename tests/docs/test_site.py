@@ -1,4 +1,4 @@
-"""The documentation as a whole: links lead somewhere, generated parts are those of the code, and forms are well formed.
+"""The documentation as a whole: links resolve, generated parts match the code, and forms are well formed.
 
 What single pages say is tested where their subject is, as in ``tests/crawl/test_docs.py``.
 """
@@ -50,14 +50,14 @@ def loaded(name: str) -> ModuleType:
 
 
 def tokens(page: Path) -> Iterator[Token]:
-    """Return the tokens of a page, those within lines too."""
+    """Return the tokens of a page, also those within lines."""
     for token in MARKDOWN.parse(page.read_text(encoding="utf-8")):
         yield token
         yield from token.children or ()
 
 
 def links(page: Path) -> list[str]:
-    """Return where the links and pictures of a page lead."""
+    """Return the targets of the links and pictures of a page."""
     found = [token.attrGet("href") or token.attrGet("src") for token in tokens(page)]
     return [str(target) for target in found if target]
 
@@ -76,7 +76,7 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
-    """Files that are linked to are there, and so are the headings."""
+    """The files and headings that are linked to exist."""
     wrong = []
     for target in links(page):
         inside = FILES.match(target)
@@ -95,7 +95,7 @@ def test_links_of_the_readme_are_absolute() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    """Whoever opens it sees all of it; the rest is in docs/."""
+    """A reader can take it in at once; the rest is in docs/."""
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 130
 
 
@@ -114,7 +114,7 @@ def test_the_picture_is_that_of_its_script() -> None:
 
 
 def test_every_page_is_in_the_menu() -> None:
-    """The site has no page that nobody finds."""
+    """No page is out of the reader's reach."""
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     listed = re.findall(r"^([a-z][\w/-]+)$", "\n".join(re.findall(r"```\{toctree\}\n(.*?)```", index, re.S)), re.M)
 
@@ -123,7 +123,7 @@ def test_every_page_is_in_the_menu() -> None:
 
 
 def test_records_for_retrieval(tmp_path: Path) -> None:
-    """The example of the guide makes a record of each chunk on an item: its path, its text and where it is."""
+    """The guide's example makes a record of each chunk of an item: its path, its text and its place."""
     guide = (ROOT / "docs" / "guides" / "rag.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(# records\.py\n.*?)```", guide, re.S)
     names: dict[str, Any] = {}
@@ -149,21 +149,21 @@ def test_records_for_retrieval(tmp_path: Path) -> None:
 
 
 def yaml_files() -> list[Path]:
-    """Return the YAML files that tools of others read."""
+    """Return the YAML files that other programs read."""
     names = (".github/**/*.yml", ".pre-commit-config.yaml", "CITATION.cff")
     return sorted(path for name in names for path in ROOT.glob(name))
 
 
 @pytest.mark.parametrize("file", yaml_files(), ids=lambda file: file.relative_to(ROOT).as_posix())
 def test_yaml_is_well_formed(file: Path) -> None:
-    """Nobody sees a mistake in them before a release fails."""
+    """Otherwise a mistake in them shows only at a release."""
     yaml = pytest.importorskip("yaml")
 
     assert isinstance(yaml.safe_load(file.read_text(encoding="utf-8")), dict)
 
 
 def test_workflows_run_what_tox_has() -> None:
-    """All Pythons that the package names, the lowest and newest dependencies, and every check besides."""
+    """They run every Python that the package names, the lowest and newest dependencies, and all other checks."""
     yaml = pytest.importorskip("yaml")
     jobs = yaml.safe_load((ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8"))["jobs"]
     tests = [entry["env"] for entry in jobs["tests"]["strategy"]["matrix"]["include"]]
@@ -177,7 +177,7 @@ def test_workflows_run_what_tox_has() -> None:
 
 
 def test_the_citation_is_of_this_version() -> None:
-    """It is what people quote."""
+    """Readers cite that version."""
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 

@@ -26,14 +26,14 @@ probabilities = st.lists(st.tuples(st.floats(0, 1), st.booleans(), st.integers(1
     ],
 )
 def test_block_labels(main: str, truth: str, copies: str, expected: tuple[float, float, float]) -> None:
-    """Main is what is to be found; a copy of a main block counts neither way."""
+    """Main is the positive class; a copy of a main block counts neither way."""
     masks = [tuple(mark == "1" for mark in marks) for marks in (main, truth, copies)]
     assert BlockResult(*masks, words=(1,) * len(main)).prf() == pytest.approx(expected)
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50))
 def test_block_f1_is_the_harmonic_mean(hits: int, wrong: int, missed: int) -> None:
-    """However it is computed."""
+    """F1 is the harmonic mean of precision and recall."""
     precision, recall, f1 = block_prf(hits, wrong, missed)
     assert f1 == pytest.approx(2 * precision * recall / (precision + recall) if hits else f1)
     assert (f1 == 1) == (wrong + missed == 0)
@@ -50,7 +50,7 @@ def test_reliability_by_hand() -> None:
 
 
 def test_words_weigh() -> None:
-    """A block of nine words counts nine times as much as one of a single word."""
+    """A block of nine words counts nine times as much as a block of one word."""
     found = reliability(np.array([0.5, 0.5]), np.array([True, False]), np.array([9.0, 1.0]))
 
     assert found.error == pytest.approx(0.4)
@@ -58,7 +58,7 @@ def test_words_weigh() -> None:
 
 
 def test_empty_bins_have_no_mean_and_do_not_count() -> None:
-    """What is not there is not a number, and does not make the error one."""
+    """Their means are NaN, and the error ignores them."""
     found = reliability(np.array([0.95]), np.array([True]))
 
     assert math.isnan(found.share[0])
@@ -68,7 +68,7 @@ def test_empty_bins_have_no_mean_and_do_not_count() -> None:
 
 @given(probabilities)
 def test_the_error_is_bounded_and_weights_are_repetitions(rows: list[tuple[float, bool, int]]) -> None:
-    """The error is between 0 and 1, and a block of weight n is as good as n blocks."""
+    """The error is from 0 to 1, and a block of weight n equals n blocks."""
     p, truth, weight = (np.array(column) for column in zip(*rows, strict=True))
     weighted = reliability(p, truth, weight.astype(float))
     repeated = reliability(np.repeat(p, weight), np.repeat(truth, weight))
@@ -88,7 +88,7 @@ def test_what_is_as_often_right_as_it_says_has_no_error(hits: list[int]) -> None
 
 
 def test_only_blocks_that_count_are_pooled() -> None:
-    """Copies are left out, and pages without probabilities."""
+    """Copies and pages without probabilities are left out."""
     with_p = BlockResult((True, True, False), (True, False, False), (False, True, False), (3, 4, 5), (0.9, 0.8, 0.1))
     without = BlockResult((True,), (True,), (False,), (7,))
 

@@ -1,4 +1,4 @@
-"""The complexity score and the levels that it is cut into."""
+"""The complexity score and its levels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_more_complex_page_measures_more(measure: str, less: str, more: str) -
 
 
 def test_measures_by_hand() -> None:
-    """html, body, p, a deep; one link of 4 in 8 characters; what follows a link is not in it."""
+    """html, body, p, a and b are nested; the link has 4 of 8 characters, and the text after it is not in it."""
     found = of("<p>12<a><b>3456</b></a>78</p>")
 
     assert found.links == 0.5
@@ -43,13 +43,13 @@ def test_measures_by_hand() -> None:
 
 
 def test_what_no_reader_sees_does_not_count() -> None:
-    """Scripts, styles, templates and comments make a page no more difficult."""
+    """Scripts, styles, templates and comments do not make a page more complex."""
     hidden = "<script>var a = '<table>$$'</script><style>p{}</style><template><ul><li>x</ul></template><!-- $$ -->"
     assert of(f"<p>a</p>{hidden}") == of("<p>a</p>")
 
 
 def test_levels_are_cut_at_the_30th_and_70th_percentile() -> None:
-    """Of ten different pages three are simple, four are in between and three are hard."""
+    """Of ten different pages three are simple, four are medium and three are hard."""
     pages = [Complexity(float(k), 0, 0, 0) for k in (5, 3, 9, 0, 1, 8, 2, 7, 4, 6)]
 
     found = levels(pages)

@@ -54,7 +54,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def held_out(data: Path, tmp_path: Path) -> Path:
-    """Stored texts: all of them right but the first, which is half of it, and the second, which is empty."""
+    """Stored texts: the first is half of the right one, the second is empty, the others are right."""
     lines = []
     for path in sorted((data / "ground-truth").glob("*.json")):
         text = json.loads(path.read_text())["ground_truth"]["main_content"]
@@ -66,7 +66,7 @@ def held_out(data: Path, tmp_path: Path) -> Path:
 
 
 class Engine(FakeEngine):
-    """Says 0.9 for every block of many words, 0.2 for the others; cannot label a page that says so."""
+    """Gives long blocks 0.9 and others 0.2; fails on a page that asks for it."""
 
     def probability(self, text: str) -> float:
         return 0.9 if len(text.split()) > 5 else 0.2
@@ -101,7 +101,7 @@ def figures(path: Path) -> dict[str, Any]:
 
 
 def test_stored_texts_beside_peers(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
-    """The table and the JSON have every system, by type and difficulty, and the paired differences."""
+    """Table and JSON have every system, by type and difficulty, and the paired differences."""
     out = tmp_path / "out" / "figures.json"
     code = evaluate(data, "--predictions", held_out, "--peers", "html2text,resiliparse", "--jobs", 1, "--json", out)
     printed, said = capsys.readouterr()
@@ -129,7 +129,7 @@ def test_stored_texts_beside_peers(data: Path, held_out: Path, tmp_path: Path, c
 
 
 def test_labels_and_probabilities_can_be_stored(data: Path, tmp_path: Path) -> None:
-    """Held-out probabilities are what calibration is measured on; labels of another page's length are not used."""
+    """Calibration is measured on held-out probabilities; labels of another length are not used."""
     lines = [{"id": f"p{n}", "text": "", "labels": [0, 0, 0, 1, 1, 0], "probabilities": [0.5] * 6} for n in range(7)]
     lines.append({"id": "p7", "text": "", "labels": [1], "probabilities": [1.0]})
     (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
@@ -159,7 +159,7 @@ def test_the_model_runs(data: Path, model: Path, tmp_path: Path, capsys: Any) ->
 
 
 def test_a_page_that_the_model_cannot_label_counts(data: Path, model: Path, tmp_path: Path) -> None:
-    """What the fallback makes of it is ours, with the reason; it has no probabilities."""
+    """The fallback's text counts as ours, with the reason; the page has no probabilities."""
     write_page(data, "p9")
     (data / "html" / "p9.html").write_text("<html><body><p>unlabelled</p></body></html>")
 
@@ -173,7 +173,7 @@ def test_a_page_that_the_model_cannot_label_counts(data: Path, model: Path, tmp_
 def test_pages_that_the_model_was_trained_on_are_no_measure(
     data: Path, model: Path, tmp_path: Path, capsys: Any
 ) -> None:
-    """If the manifest names the hash of the data, the terminal, the JSON and the report say so in plain words."""
+    """If the manifest has the hash of the data, the terminal, the JSON and the report say so."""
     (model / "manifest.json").write_text(json.dumps({"data_sha256": {"my-pages": data_hash(data)}}))
     paths = tmp_path / "out.json", tmp_path / "report.html"
 
@@ -185,7 +185,7 @@ def test_pages_that_the_model_was_trained_on_are_no_measure(
 
 
 def test_single_pages_that_the_model_was_trained_on(data: Path, model: Path, tmp_path: Path, capsys: Any) -> None:
-    """A manifest that lists pages is asked for each; of those of a set that are not in it nothing is said."""
+    """If the manifest lists pages, each page is looked up; a set with none of them gets no warning."""
     pages = [page_hash(data / "html" / f"p{n}.html") for n in range(3)]
     (model / "manifest.json").write_text(json.dumps({"data_sha256": {}, "training_pages": {"home": pages}}))
     write_page(tmp_path / "other", "q0")
@@ -198,7 +198,7 @@ def test_single_pages_that_the_model_was_trained_on(data: Path, model: Path, tmp
 
 
 def test_several_sets_have_a_row_each(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
-    """In either layout; the headline that stands before a stored text is neutral where the truth leaves it out."""
+    """Both layouts work; a headline before a stored text is neutral if the truth lacks it."""
     text = write_page(tmp_path / "listed", "q-0")
     (tmp_path / "listed/pages.jsonl").write_text(json.dumps({"id": "q-0", "text": text, "title": "Rivers and stones"}))
     with held_out.open("a") as file:
@@ -217,7 +217,7 @@ def test_several_sets_have_a_row_each(data: Path, held_out: Path, tmp_path: Path
 def test_an_interrupted_run_goes_on(
     data: Path, held_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was measured is not measured again, half a line is no harm, and the figures are those of one run."""
+    """Measured pages are not measured again, half a line does no harm, and the figures equal those of one run."""
     calls: list[str] = []
     measure = Measurer.__call__
 
@@ -252,7 +252,7 @@ def test_an_interrupted_run_goes_on(
 def test_the_cache_is_for_the_same_data_and_version(
     data: Path, held_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other texts are scored again but the peers are not; other pages make everything new; ROUGE needs the text."""
+    """New texts are scored again without the peers; new pages renew everything; ROUGE needs the text."""
     asked: list[tuple[str, ...]] = []
     measure = Measurer.__call__
 
@@ -282,7 +282,7 @@ def test_the_cache_is_for_the_same_data_and_version(
 
 
 def test_processes_give_the_same_figures(data: Path, held_out: Path, tmp_path: Path) -> None:
-    """Order of arrival does not matter."""
+    """The order of arrival does not matter."""
     arguments = [data, "--predictions", held_out, "--peers", "html2text", "--json"]
 
     assert evaluate(*arguments, tmp_path / "one.json", "--jobs", 1) == 0
@@ -294,7 +294,7 @@ def test_processes_give_the_same_figures(data: Path, held_out: Path, tmp_path: P
 def test_a_process_that_dies(
     data: Path, held_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    """Native code of a peer can end its process: the message says what to try, and where the rest is kept."""
+    """A peer's native code can end its process: the message says what to try and where the rest is kept."""
     site = tmp_path / "site"
     about, code = site / "boilerpy3-9.0.dist-info", site / "boilerpy3"
     about.mkdir(parents=True)
@@ -334,7 +334,7 @@ def test_measures_of_the_papers_are_taken_if_asked_for(data: Path, held_out: Pat
 
 
 def test_rouge_is_measured_if_asked_for(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
-    """It is a column of the table, and a paired difference."""
+    """It adds a column to the table, and a paired difference."""
     pytest.importorskip("jieba")
     arguments = [data, "--predictions", held_out, "--peers", "html2text", "--rouge", "--json", tmp_path / "out.json"]
 
@@ -395,20 +395,20 @@ def test_what_cannot_start_is_one_sentence(
 
 
 def test_data_that_are_not_there(tmp_path: Path, capsys: Any) -> None:
-    """The folder is named."""
+    """The error names the folder."""
     assert evaluate(tmp_path / "nothing", "--predictions", tmp_path / "x") == 2
     assert "nothing is not there" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["--json", "--report", "--cache"])
 def test_a_folder_is_no_file(data: Path, held_out: Path, tmp_path: Path, option: str, capsys: Any) -> None:
-    """It is said before the work and not after it."""
+    """The error comes before the work."""
     assert evaluate(data, "--predictions", held_out, option, tmp_path) == 2
     assert "is a folder: name a file in it" in capsys.readouterr().err
 
 
 def test_pages_without_a_stored_text_count_as_empty(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
-    """They are not left out of the mean, and it is said how many there are."""
+    """They stay in the mean, and their number is stated."""
     lines = held_out.read_text().splitlines()
     held_out.write_text("\n".join([*lines[:6], json.dumps({"id": "unknown", "text": "x"})]))
 
@@ -422,7 +422,7 @@ def test_pages_without_a_stored_text_count_as_empty(data: Path, held_out: Path, 
 
 @pytest.fixture
 def report(data: Path, model: Path, tmp_path: Path) -> str:
-    """A report with a page whose title, URL, text and type want to get out."""
+    """A report on a page whose title, URL, text and type contain markup."""
     write_page(data, "worst", kind=HOSTILE, title=HOSTILE)
     (data / "html" / "worst.html").write_text(
         "<html><body><p>&lt;script&gt;alert(2)&lt;/script&gt; with words enough to be taken for main</p></body></html>"
@@ -433,7 +433,7 @@ def report(data: Path, model: Path, tmp_path: Path) -> str:
 
 
 def test_the_report_is_well_formed_and_says_what_was_found(report: str) -> None:
-    """It can be parsed as XML, every link leads somewhere, every plot is there, and the worst page is the first."""
+    """It parses as XML, every link resolves, every plot is there, and the worst page comes first."""
     assert report.startswith("<!DOCTYPE html>\n<html")
     tree = etree.fromstring(report.split("\n", 1)[1].encode())
     ids = tree.xpath("//@id")
@@ -452,7 +452,7 @@ def test_the_report_is_well_formed_and_says_what_was_found(report: str) -> None:
 
 
 def test_the_report_needs_nothing_from_elsewhere_and_runs_nothing(report: str) -> None:
-    """No script, no link to the outside, nothing loaded, no handler; a policy for browsers says so too."""
+    """It has no script, handler, outside link or loaded resource; its policy for browsers forbids them too."""
     tree = etree.fromstring(report.split("\n", 1)[1].encode())
     tags = {element.tag for element in tree.iter() if isinstance(element.tag, str)}
 
@@ -469,7 +469,7 @@ def test_the_report_needs_nothing_from_elsewhere_and_runs_nothing(report: str) -
 
 
 def test_hostile_text_is_shown_and_not_obeyed(report: str) -> None:
-    """Title, type and text of a page are on the report letter by letter, without what no document may hold."""
+    """Title, type and text of a page are shown literally, without characters that a document may not hold."""
     tree = etree.fromstring(report.split("\n", 1)[1].encode())
     text = "".join(tree.find("body").itertext())
 

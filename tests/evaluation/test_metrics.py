@@ -36,7 +36,7 @@ texts = st.lists(st.sampled_from(["a", "A", "b", "c", "d1", "é", "日本", ".",
     ],
 )
 def test_word_prf(prediction: str, truth: str, expected: tuple[float, float, float]) -> None:
-    """Words are compared as bags: order, case and punctuation do not count, how often a word occurs does."""
+    """Words are compared as bags: order, case and punctuation do not count, the number of occurrences does."""
     assert word_prf(prediction, truth) == pytest.approx(expected)
 
 
@@ -51,7 +51,7 @@ def test_word_prf_is_bounded_and_symmetric(one: str, other: str) -> None:
 
 @given(texts, st.randoms(use_true_random=False))
 def test_f1_is_one_only_for_the_same_words(text: str, shuffler: random.Random) -> None:
-    """A shuffled text scores 1, and one word more makes it less."""
+    """A shuffled text scores 1, and one more word lowers it."""
     words = text.split()
     shuffler.shuffle(words)
     assert word_prf(" ".join(words), text).f1 == 1
@@ -69,7 +69,7 @@ def test_f1_is_one_only_for_the_same_words(text: str, shuffler: random.Random) -
     ],
 )
 def test_snippet_rate(prediction: str, snippets: list[str], expected: float | None) -> None:
-    """Case does not matter, white space does; no snippets give no rate."""
+    """Case does not matter, white space does; without snippets there is no rate."""
     assert snippet_rate(prediction, snippets) == expected
 
 
@@ -84,7 +84,7 @@ def rows() -> list[ScoreRow]:
 
 
 def test_summaries_are_means_over_pages_by_type(rows: list[ScoreRow]) -> None:
-    """All pages come first, then WCXB's types in its order, then others; every number is a plain mean or count."""
+    """All pages come first, then WCXB's types in its order, then others; each number is a plain mean or count."""
     table = summaries(rows)
     assert list(table) == ["ALL", "article", "product", "portal"]
     whole = table["ALL"]
@@ -98,7 +98,7 @@ def test_summaries_are_means_over_pages_by_type(rows: list[ScoreRow]) -> None:
 
 
 def test_pages_without_snippets(rows: list[ScoreRow]) -> None:
-    """They count as 1 in the rates of WCXB and not at all in the others."""
+    """They count as 1 in WCXB's rates and do not count in the others."""
     whole = summaries(rows)["ALL"]
     assert (whole.with_rate, whole.without_rate) == pytest.approx((0.75, 0.625))
     assert (whole.named_with_rate, whole.named_without_rate) == pytest.approx((0.5, 0.25))
@@ -106,7 +106,7 @@ def test_pages_without_snippets(rows: list[ScoreRow]) -> None:
 
 
 def test_summary_of_nothing() -> None:
-    """No pages make no mean, not an error."""
+    """Without pages there is no mean and no error."""
     table = summaries([])
     assert table["ALL"].pages == 0
     assert math.isnan(table["ALL"].f1)
@@ -122,7 +122,7 @@ def test_plain_table_is_aligned(rows: list[ScoreRow]) -> None:
 
 
 def test_markdown_table_has_a_cell_for_each_column(rows: list[ScoreRow]) -> None:
-    """Each line has as many cells as the head, and the second is the rule."""
+    """Each line has as many cells as the header, and the second line is the rule."""
     lines = format_table(summaries(rows), markdown=True).splitlines()
     assert len(lines) == 6
     assert {line.count("|") for line in lines} == {lines[0].count("|")}
@@ -142,7 +142,7 @@ def test_interval_holds_the_mean_and_shrinks_with_pages() -> None:
 
 
 def test_interval_is_reproducible() -> None:
-    """The seed decides, and another one gives a slightly different interval."""
+    """Equal seeds give equal intervals, and another seed a slightly different one."""
     values = [math.sin(i) for i in range(50)]
     assert mean_interval(values, 500, seed=7) == mean_interval(values, 500, seed=7)
     assert mean_interval(values, 500, seed=7) != mean_interval(values, 500, seed=8)
@@ -153,12 +153,12 @@ def test_interval_is_reproducible() -> None:
     [([0.1] * 30, True), ([-0.1] * 30, True), ([0.1, -0.1] * 30, False), ([0.0] * 30, False)],
 )
 def test_paired_interval_tells_a_difference(deltas: list[float], excludes_zero: bool) -> None:
-    """An interval that leaves out zero says so."""
+    """The interval of a real difference does not contain zero."""
     assert paired_interval(deltas, n=500).excludes_zero is excludes_zero
 
 
 def test_many_pages_fit_in_memory_pieces() -> None:
-    """More numbers than are drawn at once give as many resamples."""
+    """Drawing the numbers in parts gives as many resamples."""
     mean, low, high = mean_interval([0.0, 1.0] * 300_000, n=20)
     assert mean == 0.5
     assert 0.49 < low <= high < 0.51

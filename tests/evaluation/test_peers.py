@@ -26,7 +26,7 @@ PAGE = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Fer
 
 @pytest.mark.parametrize("name", PEERS)
 def test_a_peer_returns_the_text_of_a_page(name: str) -> None:
-    """Each adapter fits the library that is installed, if it is."""
+    """Each adapter fits its library, if that is installed."""
     if importlib.util.find_spec(PEERS[name].module.split(".")[0]) is None:
         pytest.skip(f"{name} is not installed")
 
@@ -38,7 +38,7 @@ def test_a_peer_returns_the_text_of_a_page(name: str) -> None:
 
 
 def test_readability_gives_html_of_which_the_text_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With its interface, for it is not installed for tests."""
+    """A fake has its interface, since the tests do not install it."""
 
     class Document:
         def __init__(self, html: str) -> None:
@@ -60,20 +60,20 @@ def test_readability_gives_html_of_which_the_text_is_taken(monkeypatch: pytest.M
 
 
 def test_a_missing_peer_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The name of a peer is not always the name of what has to be installed."""
+    """A peer and its package can have different names."""
     monkeypatch.setitem(peers.PEERS, "readability", Peer("readability-lxml", "no_such_module", lambda m, html: ""))
     with pytest.raises(PeerError, match="pip install readability-lxml"):
         check_peers(["html2text", "readability"])
 
 
 def test_an_unknown_peer_names_the_known_ones() -> None:
-    """So that a slip of the pen is seen."""
+    """The user can then correct a misspelt name."""
     with pytest.raises(PeerError, match=r"trafilatura, readability, .*got 'trafilatra'"):
         check_peers(["trafilatra"])
 
 
 def test_versions_of_peers() -> None:
-    """Figures are nothing without the version that they are of."""
+    """Figures need the version that they were measured with."""
     found = check_peers(["html2text", "trafilatura"])
     assert list(found) == ["html2text", "trafilatura"]
     assert all(version[0].isdigit() for version in found.values())

@@ -1,4 +1,4 @@
-"""``scrapy-dripper evaluate`` over odd pages: what the report shows of each, and what is said about odd inputs."""
+"""``scrapy-dripper evaluate`` over odd pages: the report shows each, and messages name odd inputs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAGES: dict[str, tuple[bytes, str, str | None]] = {
 
 
 def test_a_page_is_told_by_its_title_or_what_there_is(tmp_path: Path) -> None:
-    """Annotations mostly have none."""
+    """Annotations mostly have no title."""
     for name, html in (("a", "<title>The  ferry</title>"), ("b", "<p>No title</p>")):
         (tmp_path / f"{name}.html").write_text(html, encoding="utf-8")
     titled, bare = (
@@ -48,7 +48,7 @@ def test_a_page_is_told_by_its_title_or_what_there_is(tmp_path: Path) -> None:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Three pages: one with everything that can be said of a block, one that is none, one with nothing true."""
+    """Three pages: one with every kind of block, one without blocks, one without main content."""
     folder = tmp_path / "pages"
     for part in ("html", "ground-truth"):
         (folder / part).mkdir(parents=True)
@@ -64,7 +64,7 @@ def evaluate(*arguments: object) -> int:
 
 
 def test_what_is_shown_of_odd_pages(data: Path, tmp_path: Path, capsys: Any) -> None:
-    """Copies count for neither side, long runs of links are folded, and where there is nothing the report says so."""
+    """Copies count for neither side, long runs of links are folded, and an empty part says so."""
     stored = [{"id": name, "text": text} for name, (_, _, text) in PAGES.items() if text is not None]
     stored.append({"id": "stranger", "text": "x"})
     predictions = tmp_path / "texts.jsonl"
@@ -83,7 +83,7 @@ def test_what_is_shown_of_odd_pages(data: Path, tmp_path: Path, capsys: Any) -> 
 
 
 def test_a_model_that_does_not_say_what_it_was_trained_on(data: Path, tmp_path: Path, capsys: Any) -> None:
-    """The reader is told that the figures may be too good."""
+    """The report warns that the figures may be too good."""
     from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
 
     folder = tmp_path / "model"
@@ -101,7 +101,7 @@ def test_a_model_that_does_not_say_what_it_was_trained_on(data: Path, tmp_path: 
 
 
 def test_rouge_without_jieba(data: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    """One sentence that says what to install, before any page is read."""
+    """One sentence says what to install, before any page is read."""
     monkeypatch.setitem(sys.modules, "jieba", None)
 
     with pytest.raises(ImportError, match=r"scrapy-dripper\[evaluate\]"):

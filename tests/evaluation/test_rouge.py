@@ -1,4 +1,4 @@
-"""ROUGE-N over tokens as they are."""
+"""ROUGE-N over given tokens."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ texts = st.text(alphabet="ab \n", max_size=40)
     ],
 )
 def test_rouge(prediction: str, truth: str, n: int, expected: tuple[float, float, float]) -> None:
-    """N-grams count as often as both texts have them; case and white space count; short texts have none."""
+    """N-grams count as often as both texts have them; case and white space count; texts shorter than n have none."""
     assert rouge(prediction, truth, list, n) == pytest.approx(expected)
 
 

@@ -26,12 +26,12 @@ TITLE = "A bridge over the river"
     ],
 )
 def test_the_title_is_neutral(prediction: str, truth: str) -> None:
-    """Whether a text begins with it or not; a part of it is the title as well."""
+    """A text scores 1 with the title, with part of it, or without it."""
     assert neutral_prf(prediction, truth, [TITLE]).f1 == 1
 
 
 def test_what_is_no_title_counts() -> None:
-    """Another headline, one further down, a word of it alone; and a headline that the truth has is not to be lost."""
+    """Another headline, one further down and a single word of it count; a headline in the truth must not be lost."""
     assert neutral_prf("It was built.", f"{TITLE}\nIt was built.", [TITLE]).recall == 3 / 8
     assert without_title("A bridge over the sea\nx", TITLE) == "A bridge over the sea\nx"
     assert without_title(f"a\nb\nc\n{TITLE}", TITLE) == f"a\nb\nc\n{TITLE}"
@@ -40,7 +40,7 @@ def test_what_is_no_title_counts() -> None:
 
 
 def test_characters_of_chinese_and_japanese_are_words() -> None:
-    """A wrong character costs itself and not the whole sentence."""
+    """A wrong character costs itself, not the whole sentence."""
     assert neutral_prf("日本語です", "日本語だ").precision == pytest.approx(3 / 5)
     assert word_prf("日本語です", "日本語だ").precision == 0
 
@@ -50,7 +50,7 @@ texts = st.lists(st.sampled_from(["a", "b", "c", "\n"]), max_size=12).map(" ".jo
 
 @given(texts, texts, texts)
 def test_a_title_never_lowers_the_score(prediction: str, truth: str, title: str) -> None:
-    """It is the best of the readings, of which one is without it."""
+    """The score is the best of several readings, one of which has no title."""
     assert neutral_prf(prediction, truth, [title]).f1 >= word_prf(prediction, truth).f1 - 1e-12
 
 
@@ -66,7 +66,7 @@ def sample(name: str, part: str, language: str, words: int, folder: Path) -> Sam
 
 
 def test_the_rows_of_the_table(tmp_path: Path) -> None:
-    """By set, where each set counts the same in the mean; by language, from the page where nobody says; by length."""
+    """Rows by set, which count equally in the mean; by language, which may come from the page; and by length."""
     samples = [sample(f"a{i}", "first", "", 149, tmp_path) for i in range(12)]
     samples += [sample("b0", "second", "de", 150, tmp_path), sample("b1", "second", "", 600, tmp_path)]
     samples[-1].path.write_text("<html>")
@@ -97,7 +97,7 @@ def test_the_rows_of_the_table(tmp_path: Path) -> None:
 
 
 def test_one_system_alone(tmp_path: Path) -> None:
-    """Nothing to compare with is no error."""
+    """A single system, without any to compare with, is not an error."""
     one = sample("a", "first", "de", 3, tmp_path)
     row: ScoreRow = score("a", "article", "w", one.truth)
     text = set_table([one], {"ours": {"a": row}}).text()

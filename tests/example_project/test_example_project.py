@@ -1,4 +1,4 @@
-"""The example project: its website, its spiders, and the program that runs them."""
+"""The example project: its website, its spiders and the program that runs them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def run(*arguments: str | Path, program: Sequence[str] = CRAWL, **environment: s
 
 @dataclass(frozen=True)
 class Crawl:
-    """What a crawl left behind."""
+    """The results of a crawl."""
 
     result: subprocess.CompletedProcess[str]
     output: Path
@@ -118,7 +118,7 @@ def test_a_stored_page_comes_in_the_encoding_that_it_declares(website: Website, 
 
 
 def test_the_site_has_pages_in_old_encodings(website: Website) -> None:
-    """A GB18030 and a Shift-JIS page are really sent as such: their bytes are not UTF-8."""
+    """A GB18030 and a Shift-JIS page are sent in those encodings: their bytes are not UTF-8."""
     for path in ("/zh/bookshop.html", "/ja/railway.html"):
         with OPEN(website.url + path) as reply, pytest.raises(UnicodeDecodeError):
             reply.read().decode("utf-8")
@@ -303,7 +303,7 @@ def test_the_report_fits_the_terminal_and_names_every_page(site_crawl: Crawl) ->
 
 
 def test_the_table_of_the_documentation_is_this_one(site_crawl: Crawl) -> None:
-    """All but the milliseconds and the spaces between the columns."""
+    """All but the milliseconds and the spaces between the columns are the same."""
     document = (PROJECT.parent / "docs" / "start" / "example-project.md").read_text(encoding="utf-8")
     shown = [line.split() for line in re.findall(r"^/.*", document.partition("```text\n")[2].partition("```")[0], re.M)]
     rows = [(row, site_crawl.row(row[0]).split()) for row in shown]
@@ -313,7 +313,8 @@ def test_the_table_of_the_documentation_is_this_one(site_crawl: Crawl) -> None:
 
 
 def test_the_report_says_what_kinds_of_pages_there_were() -> None:
-    """Largest first, with the mean quality, where the model knows them; no empty lines where it does not."""
+    """Page types are sorted by number, with their mean quality, if the model predicts them; otherwise there are no
+    such lines."""
     watcher = Watcher(get_crawler())
     stats = {
         "dripper/page_type/forum": 2,
@@ -362,7 +363,7 @@ def test_the_callback_spider_keeps_long_reads_only(tmp_path: Path) -> None:
 
 
 def test_addresses_that_work_and_that_do_not(website: Website, tmp_path: Path) -> None:
-    """One page is enough for exit code 0; the others are rows with what was wrong with them."""
+    """One page is enough for exit code 0; the others have rows with their errors."""
     paths = ("/de/fenster.html", "/nasty/gone", "/private/")
     crawled = crawl(tmp_path, "--urls", "\n".join([*(website.url + path for path in paths), UNREACHABLE]))
     rows = crawled.result.stdout

@@ -1,4 +1,4 @@
-"""Bookkeeping of a crawl: its requests, items and stats must agree."""
+"""The books of a crawl: its requests, items and stats must agree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEAD = ("scenario", "responses", "faults injected", "items out", "counted by rea
 
 @dataclass
 class Books:
-    """The ledger of one crawl, as its process has written it."""
+    """The ledger of one crawl, as its process wrote it."""
 
     scenario: str
     ledger: dict[str, Any]
@@ -24,11 +24,11 @@ class Books:
         self.stats = self.ledger["stats"]
 
     def stat(self, name: str) -> int:
-        """Return one of our stats, 0 if it was never touched."""
+        """Return one of the plugin's stats, or 0 if it is not set."""
         return int(self.stats.get(f"dripper/{name}", 0))
 
     def group(self, prefix: str) -> Counter[str]:
-        """Return our stats under a prefix, by what follows it."""
+        """Return the plugin's stats under a prefix, keyed by the rest of their names."""
         start = f"dripper/{prefix}/"
         return Counter(
             {name.removeprefix(start): value for name, value in self.stats.items() if name.startswith(start)}
@@ -36,7 +36,7 @@ class Books:
 
     @property
     def by(self) -> dict[str, tuple[str | None, str | None]]:
-        """Who decided, and why the model did not, for each item that came out."""
+        """For each item that came out, its source and its fallback reason."""
         return {id_: (source, reason) for id_, source, reason in self.ledger["scraped"]}
 
     def injected(self, kind: str) -> list[int]:
@@ -44,13 +44,13 @@ class Books:
         return list(self.ledger["injected"].get(kind, []))
 
     def unaccounted(self) -> Counter[str]:
-        """Return the items that neither came out nor were counted by anybody."""
+        """Return the items that did not come out and were not counted either."""
         out = [id_ for id_, _, _ in self.ledger["scraped"]]
         ledger = self.ledger
         return Counter(ledger["yielded"]) - Counter([*out, *ledger["dropped"], *ledger["failed"], *ledger["filtered"]])
 
     def balance(self, *, finished: bool = True, complete: bool = True, stats: bool = True) -> None:
-        """Check that nothing is lost and that the stats say so.
+        """Check that nothing is lost and that the stats agree.
 
         ``finished`` is False for a crawl that was killed, ``complete`` for one that was stopped before its end,
         ``stats`` for one whose stats are known to be wrong.
@@ -87,7 +87,7 @@ class Books:
             assert ledger["asked"] == self.stat("pages") + self.group("skipped").total() + self.stat("cancelled")
 
     def balance_items(self) -> None:
-        """Check that the items say of themselves what the stats say of all, where each page has one item."""
+        """Check that the items agree with the stats, for crawls with one item per page."""
         by = list(self.by.values())
         assert Counter(source for source, _ in by if source) == self.group("pages")
         assert Counter(reason for _, reason in by if reason) == self.group("fallback")
@@ -110,12 +110,12 @@ class Books:
 
 
 def words(counts: dict[str, int]) -> str:
-    """Return counts as a table has them."""
+    """Return counts as they are written in a table."""
     return ", ".join(f"{name} {n:,}" for name, n in sorted(counts.items()) if n) or "none"
 
 
 def table() -> str:
-    """Return the table of all crawls, as Markdown."""
+    """Return the table of all crawls as Markdown."""
     lines = [
         HEAD,
         ("---",) * len(HEAD),

@@ -37,7 +37,7 @@ def fault_site() -> Iterator[str]:
 
 @pytest.fixture
 def pages() -> int:
-    """How many responses a crawl has at least."""
+    """The least number of responses of a crawl."""
     return PAGES
 
 
@@ -49,12 +49,12 @@ def crawls(fault_site: str, tmp_path: Path) -> Callable[..., dict[str, Books]]:
 
 @pytest.fixture
 def crawl(crawls: Callable[..., dict[str, Books]]) -> Crawl:
-    """Run one crawl in a process of its own: ``crawl(scenario, **job)``."""
+    """Run one crawl in a separate process: ``crawl(scenario, **job)``."""
     return lambda scenario, **job: crawls(scenario, **job)["markdown"]
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the table, and write it where ``FAULTS_TABLE`` says."""
+    """Print the table, and write it to the file ``FAULTS_TABLE``."""
     if ROWS:
         terminalreporter.section("faults in live crawls")
         terminalreporter.write(table())

@@ -97,7 +97,7 @@ DOORS: dict[str, dict[str, Any]] = {
 
 
 class Ledger:
-    """What happens in one crawl."""
+    """Records what happens in one crawl."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         self.job = {**DEFAULTS, **job}
@@ -118,11 +118,11 @@ class Ledger:
         self.away, self.fallen = f"{self.job['vanish']}.away", 0
 
     def note(self, kind: str, number: int) -> None:
-        """Note a fault."""
+        """Record a fault."""
         self.injected[kind].add(number)
 
     def watch(self, crawler: Crawler) -> None:
-        """Listen to the signals of a crawl."""
+        """Connect to the signals of a crawl."""
         self.crawler = crawler
         connect = crawler.signals.connect
         connect(self._response, signals.response_received)
@@ -198,7 +198,7 @@ def is_plain(value: object) -> bool:
 
 
 class FaultSpider(Spider):
-    """Fetches pages and yields an item for each, unless it is told otherwise."""
+    """Fetches pages and yields an item for each, unless the job says otherwise."""
 
     name = "faults"
     ledger: Ledger
@@ -269,7 +269,7 @@ class FaultSpider(Spider):
 
 
 class Mishaps:
-    """An item pipeline that drops some items and fails for others."""
+    """An item pipeline that drops some items and raises for others."""
 
     crawler: Crawler
 
@@ -289,7 +289,7 @@ class Mishaps:
 
 
 class Filter:
-    """A spider middleware of the user's that lets some items out."""
+    """A user's spider middleware that removes some items."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Filter:
@@ -336,7 +336,7 @@ class Twice:
 
 
 class LateCloseSpider(CloseSpider):
-    """Starts the time of ``CLOSESPIDER_TIMEOUT`` when so many responses are there, however slow the machine is."""
+    """Starts the time of ``CLOSESPIDER_TIMEOUT`` after a number of responses, however slow the machine is."""
 
     def spider_opened(self, spider: Any) -> None:
         self.crawler.signals.connect(self._response, signals.response_received)
@@ -347,7 +347,7 @@ class LateCloseSpider(CloseSpider):
 
 
 def install_engine(ledgers: dict[str, Ledger]) -> None:
-    """Put the engine of each crawl in the place of every engine that is loaded; ``DRIPPER_MODEL`` tells them apart."""
+    """Replace every engine that is loaded by the engine of its crawl; ``DRIPPER_MODEL`` tells them apart."""
     load = scrapy_dripper.extractor.load_engine
 
     def faulty(config: Any) -> Any:
@@ -405,7 +405,7 @@ chance = random.Random(15)
 
 
 def know_workers(ledger: Ledger, pids: Path, refused: list[int]) -> None:
-    """Note the worker processes, here and in a file that outlives this one; let some of them not start."""
+    """Record the worker processes, here and in a file that outlives this process; some of them fail to start."""
     init, turns = Process.__init__, count()
 
     def noted(process: Any, *args: Any) -> None:
@@ -423,7 +423,7 @@ def know_workers(ledger: Ledger, pids: Path, refused: list[int]) -> None:
 
 @contextlib.contextmanager
 def refusing_processes() -> Iterator[None]:
-    """Be a system that has no process to give."""
+    """Act as a system that cannot start a process."""
 
     def refuse(*_: Any, **__: Any) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
@@ -437,7 +437,7 @@ def refusing_processes() -> Iterator[None]:
 
 
 def tell_workers(ledgers: dict[str, Ledger], path: Path) -> None:
-    """Write down what engine and fallback are to do in worker processes, for :mod:`tests.faults.fault_worker`."""
+    """Write what engine and fallback do in worker processes, for :mod:`tests.faults.fault_worker`."""
     names = ("engine", "faults", "fallback_faults", "seconds", "vanish", "at", "stuck")
     jobs = {name: {key: ledger.job[key] for key in names} for name, ledger in ledgers.items()}
     path.write_text(json.dumps(jobs), encoding="utf-8")
@@ -445,14 +445,14 @@ def tell_workers(ledgers: dict[str, Ledger], path: Path) -> None:
 
 
 def hear_workers(ledgers: dict[str, Ledger], path: Path) -> None:
-    """Enter into the ledgers what the workers have noted."""
+    """Add the notes of the workers to the ledgers."""
     for line in path.read_text(encoding="ascii").splitlines() if path.exists() else ():
         name, kind, number = line.split()
         ledgers[name].note(kind, int(number))
 
 
 def send_signals(ledger: Ledger, stuck: Path) -> None:
-    """Send the signals of the job to this process while pages are in its workers."""
+    """Send the job's signals to this process while pages are in its workers."""
     job = ledger.job
 
     def send() -> None:
@@ -469,7 +469,7 @@ def send_signals(ledger: Ledger, stuck: Path) -> None:
 
 
 def refuse_threads(ledger: Ledger, every: int) -> None:
-    """Let some threads of the plugin not start."""
+    """Let some of the plugin's threads fail to start."""
     start, turns = threading.Thread.start, count(1)
 
     def refuse(thread: threading.Thread) -> None:
@@ -526,7 +526,7 @@ def main() -> None:
 
 
 def new_process(job: dict[str, Any]) -> Any:
-    """Return the process of Scrapy's that the job asks for."""
+    """Return the Scrapy process that the job asks for."""
     ours = (
         {"DRIPPER_PROCESSES": job["processes"], "DRIPPER_ENGINE": "tests.faults.fault_worker.load"}
         if job["processes"]

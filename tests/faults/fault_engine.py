@@ -1,4 +1,4 @@
-"""Engines that fail for chosen pages: one of our own, which is fast, and the bundled tagger."""
+"""Engines that fail for chosen pages: a fast one for tests, and the bundled tagger."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Note = Callable[[str, int], None]
 
 
 class Dead(BaseException):
-    """What no ``except Exception`` catches."""
+    """An error that ``except Exception`` does not catch."""
 
 
 class Rules:
-    """Labels as main each block that contains ``MAIN``."""
+    """Labels each block that contains ``MAIN`` as main."""
 
     name = "rules"
     profile = "native"
@@ -41,7 +41,7 @@ class Rules:
 
 
 class Faulty:
-    """An engine that fails for some pages and is good for the others."""
+    """An engine that fails for some pages and works for the others."""
 
     def __init__(self, engine: Engine, faults: Faults, note: Note, seconds: float) -> None:
         self._engine, self._faults, self._note, self._seconds = engine, faults, note, seconds
@@ -71,7 +71,7 @@ class Faulty:
 
 
 def spin() -> None:
-    """Never come back, and let no other thread of the process run."""
+    """Hang and let no other thread of the process run."""
     re.match("(a|a)*$", "a" * 100 + "b")
 
 
@@ -102,7 +102,7 @@ def number_of(url: str) -> int:
 
 
 def exception(kind: str) -> BaseException:
-    """Return what an engine raises."""
+    """Return the exception that an engine raises."""
     if kind == "memory":
         return MemoryError("cannot allocate 34359738368 bytes")
     if kind == "onnx":
@@ -113,7 +113,7 @@ def exception(kind: str) -> BaseException:
 
 
 def spoil(kind: str | None, answer: Any) -> Any:
-    """Return an answer that is none."""
+    """Return an invalid answer."""
     if kind == "nan":
         return Labels(answer.probabilities * np.float32("nan"), answer.main)
     if kind == "short":

@@ -1,4 +1,4 @@
-"""Information about processes from the system: children, open files, and which are workers."""
+"""Information about processes from the system: children, open files and workers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def children(pid: int) -> list[int]:
-    """Return the child processes that a process has, ended ones among them if nobody has asked how."""
+    """Return the child processes of a process, including zombies."""
     found: list[int] = []
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):  # a thread may end between the two lines
@@ -17,7 +17,7 @@ def children(pid: int) -> list[int]:
 
 
 def files(pid: int | str = "self") -> set[str]:
-    """Return the files, pipes and sockets that a process has open, those of ONNX Runtime itself aside."""
+    """Return the open files, pipes and sockets of a process, without those of ONNX Runtime."""
     found = set()
     for path in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):  # that of the folder itself
@@ -26,7 +26,7 @@ def files(pid: int | str = "self") -> set[str]:
 
 
 def is_worker(pid: int) -> bool:
-    """Return True if a process is alive and a worker."""
+    """Return True if a process is a worker and alive."""
     try:
         return b"scrapy_dripper/child" in Path(f"/proc/{pid}/cmdline").read_bytes()  # empty when it has ended
     except OSError:

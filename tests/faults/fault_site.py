@@ -19,7 +19,7 @@ Faults = Mapping[str, Sequence[int]]
 
 
 def kind_of(number: int, faults: Faults) -> str | None:
-    """Return the fault of a page, None if it has none."""
+    """Return the fault of a page, or None if it has none."""
     return next((kind for kind, (period, rest) in faults.items() if number % period == rest), None)
 
 
@@ -29,7 +29,7 @@ def pages_of(kind: str, faults: Faults, pages: range) -> list[int]:
 
 
 def page(number: int) -> bytes:
-    """Return an HTML page whose main content no other page has."""
+    """Return an HTML page with main content of its own."""
     return (
         f"<!DOCTYPE html><html><head><title>Page {number}</title></head><body><nav><a href='/'>Menu</a></nav>"
         f"<article><h1>Page {number}</h1><p>MAIN text of page {number}, which says nothing in particular, at some "
@@ -38,7 +38,7 @@ def page(number: int) -> bytes:
 
 
 def listing(first: int, count: int = 50) -> bytes:
-    """Return a page with links to so many pages."""
+    """Return a page with links to a number of pages."""
     links = "".join(f"<a href='/p/{number}'>Page {number}</a> " for number in range(first, first + count))
     return f"<html><body><p>{links}</p></body></html>".encode()
 
@@ -46,7 +46,7 @@ def listing(first: int, count: int = 50) -> bytes:
 def answer(
     body: bytes, *headers: str, status: str = "200 OK", length: int | None = None, type_: str = "text/html"
 ) -> bytes:
-    """Return an HTTP response; ``length`` is what it claims to have."""
+    """Return an HTTP response; ``length`` is its Content-Length."""
     lines = [f"HTTP/1.1 {status}", f"Content-Type: {type_}", *headers]
     if not any(header.startswith("Transfer-Encoding") for header in headers):
         lines.append(f"Content-Length: {len(body) if length is None else length}")
@@ -73,7 +73,7 @@ class Connection(asyncio.Protocol):
             KINDS.get(kind, good)(self, int(number or 0))
 
     def last(self, data: bytes) -> None:
-        """Send this and nothing more."""
+        """Send this and close the connection."""
         self.transport.write(data)
         self.transport.close()
 
@@ -86,7 +86,7 @@ class Connection(asyncio.Protocol):
 
 
 def good(connection: Connection, number: int) -> None:
-    """The page, as it should be."""
+    """The page without a fault."""
     connection.transport.write(answer(page(number)))
 
 
@@ -102,7 +102,7 @@ def reset_half(connection: Connection, number: int) -> None:
 
 
 def half(connection: Connection, number: int) -> None:
-    """Half the body that Content-Length promises."""
+    """Half of the body that Content-Length promises."""
     body = page(number)
     connection.last(answer(body[: len(body) // 2], length=len(body)))
 
@@ -116,18 +116,18 @@ def chunk(connection: Connection, number: int) -> None:
 
 
 def garbage(connection: Connection, number: int) -> None:
-    """A chunked body whose chunk sizes are no numbers."""
+    """A chunked body whose chunk sizes are not numbers."""
     connection.last(answer(b"zzz\r\n" + page(number), "Transfer-Encoding: chunked"))
 
 
 def gzip_half(connection: Connection, number: int) -> None:
-    """Compressed, and cut off, with a Content-Length that fits."""
+    """A compressed body that is cut off, with a Content-Length that fits."""
     body = gzip.compress(page(number) * 3)
     connection.transport.write(answer(body[: len(body) // 2], "Content-Encoding: gzip"))
 
 
 def gzip_lie(connection: Connection, number: int) -> None:
-    """Not compressed at all, whatever the header says."""
+    """A body that is not compressed, with a header that says it is."""
     connection.transport.write(answer(page(number), "Content-Encoding: gzip"))
 
 
@@ -137,12 +137,12 @@ def header(connection: Connection, number: int) -> None:
 
 
 def header_long(connection: Connection, number: int) -> None:
-    """A content type of 10 kB, which is still allowed."""
+    """A content type of 10 kB, which is allowed."""
     connection.transport.write(answer(page(number), type_=f"text/html; charset={'x' * 10_000}"))
 
 
 def silent(connection: Connection, number: int) -> None:
-    """Nothing at all, for as long as the connection lives."""
+    """No answer as long as the connection lives."""
 
 
 def moved(connection: Connection, number: int) -> None:
@@ -156,7 +156,7 @@ def loop(connection: Connection, number: int) -> None:
 
 
 def flaky(connection: Connection, number: int) -> None:
-    """Overloaded at first, good later."""
+    """An overload at first, later the good page."""
     first = visits[f"/flaky/{number}"] == 1
     connection.transport.write(answer(page(number), status="503 Service Unavailable" if first else "200 OK"))
 
@@ -167,17 +167,17 @@ def gone(connection: Connection, number: int) -> None:
 
 
 def empty(connection: Connection, number: int) -> None:
-    """No body."""
+    """An empty body."""
     connection.transport.write(answer(b""))
 
 
 def pdf(connection: Connection, number: int) -> None:
-    """Not a page, though it says so."""
+    """A PDF that claims to be a page."""
     connection.transport.write(answer(b"%PDF-1.7\n" + page(number)))
 
 
 def big(connection: Connection, number: int) -> None:
-    """More than ``DOWNLOAD_MAXSIZE`` of the crawls."""
+    """A body over the ``DOWNLOAD_MAXSIZE`` of the crawls."""
     connection.transport.write(answer(page(number) + b" " * 300_000))
 
 
@@ -196,7 +196,7 @@ KINDS: dict[str, Callable[[Connection, int], None]] = {
 
 
 async def serve() -> None:
-    """Serve until standard input ends: with the test that started this."""
+    """Serve until standard input ends, with the test that started this process."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(Connection, "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)

@@ -27,14 +27,14 @@ server.RETRY_SECONDS = 0.2
 
 
 def note(job: str, kind: str, number: int) -> None:
-    """Note a fault, before it happens."""
+    """Record a fault before it happens."""
     file = os.open(f"{os.environ['FAULTS_WORKERS']}.notes", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(file, f"{job} {kind} {number}\n".encode("ascii"))
     os.close(file)
 
 
 class Ending:
-    """An engine that is stuck, or loses its model and dies, from some page on."""
+    """An engine that hangs, or loses its model and dies, from some page on."""
 
     def __init__(self, engine: Faulty, name: str) -> None:
         self._engine, self._name, self._job = engine, name, JOBS[name]
@@ -60,7 +60,7 @@ class Ending:
 
 
 def load(config: Config) -> Ending:
-    """Return the engine of a crawl; where there are several in one process, ``DRIPPER_MODEL`` tells them apart."""
+    """Return the engine of a crawl; in a process with several crawls, ``DRIPPER_MODEL`` tells them apart."""
     name = config.model if config.model in JOBS else FIRST
     job = JOBS[name]
     engine = Tagger.load(config) if job["engine"] == "tagger" else Rules()

@@ -1,4 +1,4 @@
-"""Crawls in processes of their own, which are checked for what they leave behind."""
+"""Crawls in separate processes, which are checked for what they leave behind."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Crawl = Callable[..., Books]
 
 
 def run(scenario: str, report: Path, job: dict[str, Any]) -> dict[str, Books]:
-    """Return the books of the crawls of one process, by their names, when it is gone."""
+    """Return the books of the crawls of one process, by name, once it has ended."""
     if job.get("process") == "reactorless" and scrapy.version_info < (2, 19):
         job["process"] = "AsyncCrawlerProcess"
     pids = report.with_name("pids")
@@ -72,7 +72,7 @@ def run(scenario: str, report: Path, job: dict[str, Any]) -> dict[str, Books]:
 
 
 def end(process: subprocess.Popen[str]) -> str:
-    """Return the log of a process that has ended; one that does not end says where it is, and is killed."""
+    """Return the log of a process that has ended; a process that does not end prints its stacks and is killed."""
     try:
         return process.communicate(timeout=PATIENCE)[1]
     except subprocess.TimeoutExpired:
@@ -86,7 +86,7 @@ def end(process: subprocess.Popen[str]) -> str:
 
 
 def check_workers(pids: list[int], said: str) -> None:
-    """Check that the worker processes have ended with their crawl, which is dead."""
+    """Check that the worker processes have ended with their crawl."""
     deadline = time.monotonic() + ORPHAN_SECONDS
     while left := [pid for pid in pids if is_worker(pid)]:
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""Engines that fail, in live crawls: no item is lost, and each page says what became of it."""
+"""Engines that fail in live crawls: no item is lost, and each page names its outcome."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOW_AND_THEN = {
 
 
 def assert_only_the_bad_fall_back(books: Books, faults: dict[str, list[int]]) -> None:
-    """Check the reason of every page. On a machine that is busy enough, a good page can be too slow as well."""
+    """Check the reason of every page. On a busy machine a good page can be too slow as well."""
     for id_, (source, reason) in books.by.items():
         kind = kind_of(int(id_), faults)
         if kind is None:
@@ -44,7 +44,7 @@ def assert_only_the_bad_fall_back(books: Books, faults: dict[str, list[int]]) ->
     [("middleware", "AsyncCrawlerProcess"), ("pipeline", "CrawlerProcess"), ("callback", "reactorless")],
 )
 def test_an_engine_that_fails_now_and_then(crawl: Crawl, pages: int, door: str, process: str) -> None:
-    """It raises, runs out of memory, answers nonsense, kills its thread and hangs: only for the pages that do it."""
+    """It raises, runs out of memory, answers nonsense, kills its thread and hangs; other pages are not affected."""
     books = crawl(
         f"engine fails now and then, {door}, {process}",
         door=door,
@@ -75,7 +75,7 @@ def test_an_engine_that_fails_now_and_then(crawl: Crawl, pages: int, door: str, 
 def test_an_engine_that_always_fails(
     crawl: Crawl, pages: int, kind: str, door: str, fallback: str, reason: str
 ) -> None:
-    """Every page falls back. Where threads must be replaced for it, the engine is given up."""
+    """Every page falls back. If threads must be replaced for it, the engine is given up."""
     books = crawl(
         f"engine always fails: {kind}, {door}",
         door=door,
@@ -92,7 +92,7 @@ def test_an_engine_that_always_fails(
 
 
 def test_threads_that_die_while_they_wait_for_a_batch_to_fill(crawl: Crawl, pages: int) -> None:
-    """The pages that they have collected by then are not lost with them, though some new threads do not start."""
+    """The pages collected by then are not lost, though some new threads do not start."""
     books = crawl(
         "thread dies waiting for its timer; threads do not start",
         timer=pages // 6,
@@ -108,7 +108,7 @@ def test_threads_that_die_while_they_wait_for_a_batch_to_fill(crawl: Crawl, page
 
 
 def test_a_model_that_vanishes(crawl: Crawl, pages: int, tmp_path: Path) -> None:
-    """The tagger's thread dies when its folder is gone: the engine cannot be loaded again and is given up."""
+    """The tagger's thread dies after its folder is gone: the engine cannot be loaded again and is given up."""
     model = tmp_path / "tagger"
     shutil.copytree(Path(scrapy_dripper.models.__path__[0]) / "tagger", model)
 
@@ -132,7 +132,7 @@ def test_a_model_that_vanishes(crawl: Crawl, pages: int, tmp_path: Path) -> None
 
 
 def test_three_crawls_in_one_process_of_which_one_fails(crawls: Any, pages: int) -> None:
-    """The engine of one dies for ever; the others do not notice. Without anybody who asks, nothing is counted."""
+    """The engine of one dies for good; the others are not affected. The crawl without items has no stats of ours."""
     books = crawls(
         "three crawls in a process",
         process="CrawlerProcess",

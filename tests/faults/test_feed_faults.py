@@ -11,7 +11,7 @@ from tests.faults.harness import Crawl
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_disk_that_is_full(crawl: Crawl, pages: int, tmp_path: Path) -> None:
-    """One feed has no room at all and one is full half-way; a third has every item, and the crawl ends as ever."""
+    """One feed has no room and one fills up half-way; a third has every item, and the crawl ends as usual."""
     half, good = tmp_path / "half.jsonl", tmp_path / "good.csv"
 
     fields = {"fields": ["id", "main_html", "markdown"], "format": "jsonlines"}

@@ -1,4 +1,4 @@
-"""What else goes wrong in a crawl of days: each in a live crawl, with its books balanced."""
+"""Other faults of crawls that last days: each in a live crawl, with its books balanced."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EARLY = {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}
 
 @pytest.mark.parametrize("processes", [0, 2])
 def test_everything_at_once(crawl: Crawl, pages: int, processes: int) -> None:
-    """Redirects and their loops, retries, huge headers, silence, callbacks that raise, items that others drop ..."""
+    """Redirects and their loops, retries, huge headers, silence, callbacks that raise, dropped items ..."""
     every = range(pages + pages // 5)
     books = crawl(
         f"everything at once{f', workers: {processes}' * bool(processes)}",
@@ -81,7 +81,7 @@ def test_everything_at_once(crawl: Crawl, pages: int, processes: int) -> None:
 
 
 def test_pages_from_a_cache_and_one_response_for_two_requests(crawl: Crawl, pages: int, tmp_path: Path) -> None:
-    """A cached page is extracted like another; an object that comes twice is extracted once, for both."""
+    """A cached page is extracted like any other; a response that comes twice is extracted once, for both requests."""
     books = crawl(
         "HTTP cache; one response for two requests",
         pages=pages // 2 + 50,
@@ -102,7 +102,7 @@ def test_pages_from_a_cache_and_one_response_for_two_requests(crawl: Crawl, page
 
 @pytest.mark.parametrize("processes", [0, 2])
 def test_pages_that_were_begun_early_and_that_nobody_asks_for(crawl: Crawl, pages: int, processes: int) -> None:
-    """Those that are done by the end of the crawl count as pages, the others as cancelled."""
+    """Those done by the end of the crawl count as pages, the others as cancelled."""
     books = crawl(
         f"no items, pages begun early{f', workers: {processes}' * bool(processes)}",
         processes=processes,

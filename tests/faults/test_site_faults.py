@@ -1,4 +1,4 @@
-"""Sites that fail, in live crawls: every request ends once, and what has arrived is extracted."""
+"""Sites that fail in live crawls: every request ends once, and every response is extracted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BROKEN = {
 def test_a_site_that_resets_and_cuts_off(
     crawl: Crawl, pages: int, keep: bool, engine: str, process: str, door: str, processes: int
 ) -> None:
-    """Half pages are refused by Scrapy, or extracted as far as they go under DOWNLOAD_FAIL_ON_DATALOSS = False."""
+    """Scrapy refuses truncated pages, or they are extracted under DOWNLOAD_FAIL_ON_DATALOSS = False."""
     every = range(pages + pages // 5)
     books = crawl(
         f"site resets, half bodies {'kept' if keep else 'refused'}, {door}, {process} ({engine})"

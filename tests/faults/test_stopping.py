@@ -1,4 +1,4 @@
-"""Live crawls that are stopped while batches are on their way."""
+"""Live crawls that are stopped while batches are being labelled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.faults.harness import Crawl
 
 
 def workers(processes: int) -> str:
-    """Return what the table says of a number of worker processes."""
+    """Return the table's words for a number of worker processes."""
     return f", workers: {processes}" if processes else ""
 
 
@@ -33,7 +33,7 @@ def workers(processes: int) -> str:
 def test_closespider_within_a_batch(
     crawl: Crawl, pages: int, name: str, door: str, process: str, processes: int
 ) -> None:
-    """What has been downloaded by then gets its content; nobody waits for a batch that will never be full."""
+    """Pages downloaded by then are extracted; no page waits for a batch that will never be full."""
     values = {"ITEMCOUNT": pages, "PAGECOUNT": pages, "TIMEOUT": 0.2, "ERRORCOUNT": pages // 50}
     settings: dict[str, Any] = {f"CLOSESPIDER_{name}": values[name], "DRIPPER_BATCH_SIZE": 100}
     if name == "TIMEOUT":
@@ -72,7 +72,7 @@ def test_closespider_within_a_batch(
 def test_one_signal_within_a_batch(
     crawl: Crawl, pages: int, name: str, door: str, process: str, processes: int
 ) -> None:
-    """The crawl takes no new pages and finishes those that it has."""
+    """The crawl takes no new pages and finishes those in progress."""
     books = crawl(
         f"{name}, {door}, {process}{workers(processes)}",
         door=door,
@@ -92,7 +92,7 @@ def test_one_signal_within_a_batch(
 
 
 def test_one_signal_while_workers_are_stuck(crawl: Crawl, pages: int) -> None:
-    """Every page ends, within its time: those that were stuck fall back."""
+    """Every page ends within its time: those that hung fall back."""
     books = crawl(
         "SIGINT, engine hangs for some pages, workers: 2",
         processes=2,
@@ -113,7 +113,7 @@ def test_one_signal_while_workers_are_stuck(crawl: Crawl, pages: int) -> None:
 
 @pytest.mark.parametrize(("process", "processes"), [*product(("CrawlerProcess", "reactorless"), (0, 2))])
 def test_two_signals_while_the_engine_hangs(crawl: Crawl, pages: int, process: str, processes: int) -> None:
-    """The process ends though the engine never answers; what had come out by then came out once, and is right."""
+    """The process ends though the engine never answers; the items so far came out once and are right."""
     books = crawl(
         f"SIGINT twice, engine hangs, {process}{workers(processes)}",
         process=process,
@@ -136,7 +136,7 @@ def test_two_signals_while_the_engine_hangs(crawl: Crawl, pages: int, process: s
 
 @pytest.mark.parametrize("stuck", [False, True])
 def test_a_crawl_that_is_killed(crawls: Any, pages: int, stuck: bool) -> None:
-    """Its workers end with it, even those that hold their interpreter."""
+    """Its workers end with it, even those that hold the GIL."""
     crawls(
         f"kill -9 of the crawl{', 2 workers hang' * stuck}",
         processes=2,
@@ -149,7 +149,7 @@ def test_a_crawl_that_is_killed(crawls: Any, pages: int, stuck: bool) -> None:
 
 @pytest.mark.parametrize("processes", [0, 2])
 def test_a_job_that_is_paused_and_resumed(crawl: Crawl, pages: int, tmp_path: Path, processes: int) -> None:
-    """Over both runs every page of the site comes out exactly once, with its own content."""
+    """Both runs together yield every page of the site exactly once, with its own content."""
     site = 50 * (pages // 20)
     job = {
         "process": "CrawlerProcess",

@@ -1,4 +1,4 @@
-"""Worker processes that die, hang and take too much, in live crawls: only the pages that do it pay for it."""
+"""Worker processes that die, hang and use too much memory, in live crawls: only the pages at fault are affected."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REASONS = {
 
 
 def check(books: Books, faults: Faults, pages: int, fallback: str = "html") -> None:
-    """Check the books, and the reason of every page: bad ones fall back, with their content, and no other does."""
+    """Check the books and the reason of every page: bad pages fall back with their content, others do not."""
     books.balance()
     books.balance_items()
     assert set(books.by) == set(map(str, range(pages + 50)))
@@ -85,7 +85,7 @@ def test_an_engine_that_fails_now_and_then(
 def test_an_engine_that_always_fails(
     crawl: Crawl, pages: int, kind: str, fallback: str, reason: str, every: int
 ) -> None:
-    """Every page falls back, though each takes two workers with it, or as much time as it gets."""
+    """Every page falls back, though each costs two workers or the whole timeout."""
     books = crawl(
         f"engine always fails: {kind}, workers: 2",
         processes=2,
@@ -102,7 +102,7 @@ def test_an_engine_that_always_fails(
 
 @pytest.mark.parametrize(("door", "processes"), [("callback", 1), ("middleware", 2)])
 def test_workers_that_are_killed(crawl: Crawl, pages: int, door: str, processes: int) -> None:
-    """The system kills one now and then: its pages are tried again, and only one that is hit again falls back."""
+    """The system kills one now and then: its pages are tried again, and fall back only if they are hit twice."""
     books = crawl(
         f"a worker is killed -9 again and again, {door}, workers: {processes}",
         door=door,
@@ -149,7 +149,7 @@ def test_a_model_that_vanishes_and_comes_back(crawl: Crawl, pages: int, tmp_path
 
 
 def test_a_fallback_that_fails(crawl: Crawl, pages: int) -> None:
-    """One that raises is empty; after one that hangs or dies the item stays as it is. The other pages do not notice."""
+    """If it raises, the result is empty; if it hangs or dies, the item stays as it is. Other pages are not affected."""
     failing = {"raise": [20, 5]}
     fallback = {"raise": [400, 25], "os_exit": [400, 65], "sleep": [2000, 105], "spin": [2000, 145]}
     books = crawl(
@@ -177,7 +177,7 @@ def test_a_fallback_that_fails(crawl: Crawl, pages: int) -> None:
 
 
 def test_no_process_for_a_while(crawl: Crawl, pages: int) -> None:
-    """The pages wait for one, and none is lost or falls back."""
+    """The pages wait for a process; none is lost or falls back."""
     books = crawl(
         "worker killed -9, no process can be started for a while, workers: 1",
         processes=1,
@@ -192,7 +192,7 @@ def test_no_process_for_a_while(crawl: Crawl, pages: int) -> None:
 
 
 def test_no_process_ever_again(crawl: Crawl, pages: int) -> None:
-    """What cannot be extracted any more comes out as it is, and says why."""
+    """Items that cannot be extracted any more come out as they are, with the reason."""
     books = crawl(
         "worker killed -9, no process can be started ever again, workers: 2",
         processes=2,
@@ -209,7 +209,7 @@ def test_no_process_ever_again(crawl: Crawl, pages: int) -> None:
 
 
 def test_an_engine_that_keeps_memory(crawl: Crawl, pages: int) -> None:
-    """A worker that has taken half of what it may have is replaced between two batches, and no page notices."""
+    """A worker that has used half of its memory limit is replaced between two batches; no page is affected."""
     books = crawl(
         "engine keeps memory, workers: 2",
         processes=2,
@@ -225,7 +225,7 @@ def test_an_engine_that_keeps_memory(crawl: Crawl, pages: int) -> None:
 
 
 def test_three_crawls_in_one_process(crawls: Any, pages: int) -> None:
-    """Two share their workers, and one has its own, which die: the others do not notice."""
+    """Two share their workers, and one has its own, which die: the other two are not affected."""
     failing = {"os_exit": [400, 50], "raise": [20, 3]}
     books = crawls(
         "three crawls in a process, workers: 2 and 2",
@@ -248,7 +248,7 @@ def test_three_crawls_in_one_process(crawls: Any, pages: int) -> None:
 
 
 def test_two_crawls_that_share_workers(crawls: Any, pages: int) -> None:
-    """The pages of one kill workers that the other one uses as well, whose pages do not pay for it."""
+    """Pages of one crawl kill workers that the other uses too; the other's pages are not affected."""
     failing = {"os_exit": [10**6, 100], "segfault": [10**6, 60], "sleep": [10**6, 20]}
     books = crawls(
         "two crawls with the same workers: 2",

@@ -1,4 +1,4 @@
-"""What two visits to a page have in common, and what two pages have."""
+"""Fingerprints: equal or near for two visits to a page, far for two different pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def text(words: int, seed: int = 1) -> str:
 
 
 def test_the_hashes_stay_what_they_are() -> None:
-    """People keep them: another version, another machine must find the same."""
+    """Users store them: every version and machine must give the same ones."""
     assert content_hash("The tide comes in.\nAt 6:15.") == "39610a009a3f2fd6cd3e2efbcd70d551"
     assert simhash("The tide comes in.\nAt 6:15.") == "82587be2900f82c6"
     assert simhash("") == simhash("... ") == "0" * 16
@@ -43,7 +43,7 @@ def test_the_hashes_stay_what_they_are() -> None:
     ],
 )
 def test_the_content_is_the_same(before: str, after: str) -> None:
-    """What every visit changes, and nobody reads for."""
+    """Text that changes at every visit, which nobody reads for, does not count."""
     assert content_hash(before) == content_hash(after)
 
 
@@ -64,18 +64,18 @@ def test_the_content_is_the_same(before: str, after: str) -> None:
     ],
 )
 def test_the_content_is_another(before: str, after: str) -> None:
-    """A reader would want to know."""
+    """Changes that matter to a reader count."""
     assert content_hash(before) != content_hash(after)
 
 
 @pytest.mark.parametrize("words", [text(400), CHINESE], ids=["spaces", "no spaces"])
 def test_numbers_case_and_punctuation_do_not_move_a_text(words: str) -> None:
-    """A date in the middle of a sentence is that of every visit."""
+    """A date within the text changes at every visit."""
     assert simhash(f"{words} On 2026-04-01, 17 boats.") == simhash(f"{words.upper()}! on 1999-12-31: 5,120 Boats")
 
 
 def test_near_and_far() -> None:
-    """A word in four hundred is near; other texts are as far as chance has it."""
+    """One changed word in four hundred is near; other texts are as far apart as random ones."""
     words = text(400).split()
     near = [*words[:200], "other", *words[201:]]
     assert distance(simhash(" ".join(words)), simhash(" ".join(near))) <= 6
@@ -89,14 +89,14 @@ def test_near_and_far() -> None:
 
 @given(st.text())
 def test_any_text_has_both(any_text: str) -> None:
-    """Of their lengths, and at no distance from itself."""
+    """Each hash has its length, and a text has no distance from itself."""
     assert len(content_hash(any_text)) == 32
     assert len(simhash(any_text)) == 16
     assert distance(simhash(any_text), simhash(any_text)) == 0
 
 
 def test_a_long_text_in_parts() -> None:
-    """What is counted together at a time makes no difference."""
+    """The size of the parts makes no difference."""
     words = text(500)
     long = " ".join([words] * 300)
     assert distance(simhash(long), simhash(words)) <= 3
@@ -104,7 +104,7 @@ def test_a_long_text_in_parts() -> None:
 
 
 def test_of_an_extraction() -> None:
-    """Those of its text; none where nothing was extracted on purpose."""
+    """They are those of its text; an extraction that is empty on purpose has none."""
     one = Extraction("u", None, "", "", "Some text.", "all")
     assert (one.content_hash, one.simhash) == (content_hash("Some text."), simhash("Some text."))
     nothing = Extraction("u", None, None, None, None, "fallback:none")

@@ -1,4 +1,4 @@
-"""A Chromium to look at files with, by way of Playwright: a file is opened, and all that goes wrong is written down."""
+"""A Chromium to inspect files with, through Playwright: it opens a file and records everything that goes wrong."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AXE = Path(__file__).parent / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 
 @contextmanager
 def launched() -> Iterator[Any]:
-    """Start the browser, and end it."""
+    """Start the browser and stop it at the end."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -36,7 +36,7 @@ def launched() -> Iterator[Any]:
 
 
 class Tab:
-    """A tab with a file in it."""
+    """A tab that shows a file."""
 
     def __init__(self, page: Any, path: Path, ready: str) -> None:
         self.page, self.wrong = page, list[str]()
@@ -66,7 +66,7 @@ class Tab:
         return [number for number, checked in enumerate(found, 1) if checked]
 
     def violations(self) -> list[str]:
-        """Return what axe-core takes for serious or worse, each with the first place."""
+        """Return axe-core's violations that are serious or worse, each with its first place."""
         self.page.evaluate(AXE.read_text(encoding="utf-8"))
         found = self.page.evaluate("axe.run(document, {iframes: false})")["violations"]
         return [

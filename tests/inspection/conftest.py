@@ -1,4 +1,4 @@
-"""The inspector as a function, and what its file holds."""
+"""The inspector as a function, and the data in its file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ one line. These are called spring tides, although they have nothing to do with t
 
 @pytest.fixture
 def inspected(tmp_path: Path) -> Inspect:
-    """Write the inspector of a page and return the file."""
+    """Write the inspector of a page and return its file."""
 
     def inspect(html: str | bytes = PAGE, *flags: str, name: str = "page.html") -> Path:
         path, output = tmp_path / name, tmp_path / f"{name}.inspect.html"
@@ -40,7 +40,7 @@ def inspected(tmp_path: Path) -> Inspect:
 
 
 def data_of(path: Path) -> dict[str, Any]:
-    """Return what the script of an inspector or an index reads."""
+    """Return the data that the script of an inspector or an index reads."""
     (text,) = re.findall(
         r'<script type="application/json" id="data">(.*?)</script>', path.read_text(encoding="utf-8"), re.S
     )

@@ -1,4 +1,4 @@
-"""The index of a crawl in a real browser: sorting, filters, strips."""
+"""The index of a crawl in a real browser: sorting, filters, strips of labels."""
 
 from __future__ import annotations
 

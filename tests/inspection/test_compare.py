@@ -1,4 +1,4 @@
-"""What another extractor kept, told from its text."""
+"""Which blocks another extractor kept, found from its text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Most coasts see two high waters and two low waters in a little more than a day.
     ],
 )
 def test_a_block_is_kept_if_most_of_it_is_there(block: str, is_kept: bool) -> None:
-    """Whatever the case and the punctuation. Of a few words, all of a line has to be there."""
+    """Case and punctuation do not matter. A block of few words must be there as a whole line."""
     assert kept([block], TEXT) == [is_kept]
 
 

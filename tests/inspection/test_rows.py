@@ -1,4 +1,4 @@
-"""Rows of an index, of extractions and of items that were written, and the summary over them."""
+"""Rows of an index, from extractions and from written items, and their summary."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_row_of_an_extraction() -> None:
 
 
 def test_the_rows_of_both_kinds_of_items_are_the_same(tmp_path: Path) -> None:
-    """Of `extract -f jsonl`, and of a crawl that has DRIPPER_META_FIELD, under whatever name."""
+    """Items of `extract -f jsonl` and of a crawl with DRIPPER_META_FIELD, whatever the field is called."""
     page, records = tmp_path / "page.html", tmp_path / "records.jsonl"
     page.write_text(PAGE, encoding="utf-8")
     assert main(["extract", str(page), "-f", "jsonl", "-o", str(records), "--url", "https://e.org/"]) == 0
@@ -70,7 +70,7 @@ _values = st.recursive(
 
 @given(st.dictionaries(st.sampled_from([*ROW.__slots__, "fallback_reason", "text", "by"]), _values))
 def test_any_item_is_a_row_that_json_can_hold(item: dict[str, Any]) -> None:
-    """Nobody knows what the fields of a user's items hold."""
+    """The fields of a user's items can hold anything."""
     row = Row.of_item(item)
     summary = Summary()
     summary.add(row)
@@ -80,7 +80,7 @@ def test_any_item_is_a_row_that_json_can_hold(item: dict[str, Any]) -> None:
 
 
 def test_what_no_extraction_says_is_left_out() -> None:
-    """An item of the user's can have fields of the same names, and the browser reads digits of ASCII only."""
+    """A user's item can have fields of the same names, and the browser reads ASCII digits only."""
     row = Row.of_item({"quality": 7, "strip": "\u0663\u0664", "blocks": -1, "milliseconds": "12"})
 
     assert (row.quality, row.strip, row.blocks, row.milliseconds) == (None, "", 0, None)
@@ -170,7 +170,7 @@ def test_an_empty_crawl_has_no_lines() -> None:
 
 
 def test_names_without_end_are_counted_together() -> None:
-    """A function of the user's could name each page's source otherwise."""
+    """A user's function could give each page a source name of its own."""
     summary = Summary()
     for number in range(1_000):
         summary.add(replace(ROW, source=f"mine {number}"))

@@ -1,4 +1,4 @@
-"""The picture of a page: all of its blocks are in it, and nothing that runs, loads or leads away."""
+"""The snapshot of a page shows all of its blocks and has nothing that runs, loads or leads away."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def page_of(html: str) -> Page:
 
 
 def marked(picture: str) -> dict[int, str]:
-    """Return the letters and digits of each block as the marks have them."""
+    """Return the letters and digits of each marked block."""
     texts: dict[int, str] = defaultdict(str)
     for element in lxml_html.document_fromstring(picture).iter():
         if element.get(MARK):
@@ -82,7 +82,7 @@ def test_nothing_runs_loads_or_leads_away(hostile: str) -> None:
 
 
 def test_small_pictures_and_styles_of_the_page_itself_stay() -> None:
-    """Styles are set by the outer document: its policy lets no attribute do that."""
+    """The outer document sets the styles, because its policy forbids style attributes."""
     html = """<html dir=rtl lang=ar><style media=print>p { color: red }</style><style>
     @import "https://e.org/s.css"; p { background: url(https://e.org/i.png) url("data:image/png;base64,AA") }</style>
     <p style="color: green">Some text<img src="data:image/png;base64,AAAA" alt=dot></p>"""

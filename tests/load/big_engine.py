@@ -19,7 +19,7 @@ PATIENCE = 60
 
 
 class Engine(FakeEngine):
-    """Takes everything for main."""
+    """Labels everything main."""
 
     def __init__(self, hold: Callable[[], None], note: Callable[[int], None]) -> None:
         """``hold`` returns when the first batch may be answered; ``note`` is told how many pages a batch has."""

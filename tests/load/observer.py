@@ -1,4 +1,4 @@
-"""What a batcher reports to."""
+"""An observer that a batcher reports to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class Observer:
-    """Takes no notice."""
+    """Ignores every report."""
 
     def __getattr__(self, name: str) -> Callable[..., bool]:
         return lambda *_: False

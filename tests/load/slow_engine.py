@@ -1,4 +1,4 @@
-"""An engine of worker processes that takes a second, and says in a file that it has begun."""
+"""An engine for worker processes that takes a second, and notes in a file that it has begun."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECONDS = 1.0
 
 
 class Engine(FakeEngine):
-    """Takes everything for main."""
+    """Labels everything main."""
 
     name = "slow"
 

@@ -17,7 +17,7 @@ from tests.load.observer import Observer
 
 
 async def crawl(timeout: float) -> None:
-    """Extract a page, with so many seconds for each step."""
+    """Extract a page with a timeout in seconds for each step."""
     config = Config(
         engine="tests.load.slow_engine.Engine", processes=1, timeout=timeout, batch_wait=0.01, fallback="none"
     )

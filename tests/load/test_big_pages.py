@@ -20,7 +20,7 @@ PATIENCE = 240
 
 
 def crawl(**job: Any) -> dict[str, Any]:
-    """Run ``big_crawl.py`` to its end and return what it says."""
+    """Run ``big_crawl.py`` to its end and return its report."""
     command = [sys.executable, "-m", "tests.load.big_crawl", json.dumps({"settings": {}, **job})]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
@@ -28,14 +28,14 @@ def crawl(**job: Any) -> dict[str, Any]:
 
 
 def workers(number: int) -> dict[str, Any]:
-    """Return the settings of a crawl with so many worker processes."""
+    """Return the settings of a crawl with a number of worker processes."""
     return {"DRIPPER_PROCESSES": number, "DRIPPER_ENGINE": "tests.load.big_engine.load"}
 
 
 @pytest.mark.parametrize("settings", [{}, workers(1)], ids=["thread", "worker"])
 @pytest.mark.parametrize("size", [40_000, 400_000])
 def test_while_one_batch_is_labelled_the_next_one_fills(size: int, settings: dict[str, Any]) -> None:
-    """With the add-on's limit, there is room for two batches of pages up to 500 kB."""
+    """The add-on's limit leaves room for two batches of pages up to 500 kB."""
     result = crawl(bytes=size, pages=32, hold=16, settings=settings)
 
     assert sorted(map(int, result["items"])) == list(range(32))
@@ -61,7 +61,7 @@ def test_while_one_batch_is_labelled_the_next_one_fills(size: int, settings: dic
     ],
 )
 def test_a_limit_that_is_met_holds_nothing_up(size: int, settings: dict[str, Any], room: int) -> None:
-    """So many pages are let in as fit; a batch that cannot fill leaves all the same, and every item comes."""
+    """Only pages that fit are let in; a batch that cannot fill is sent all the same, and every item comes."""
     pages = max(12, room + 8)
     result = crawl(bytes=size, pages=pages, hold=room, settings=settings)
 

@@ -30,7 +30,7 @@ PATIENCE = 60
 
 
 def kept(extract: Callable[[int], object], pages: int) -> float:
-    """Return the bytes that a page leaves behind in Python, on average, once the first few have been extracted."""
+    """Return the bytes that a page leaves behind in Python, on average, after the first few."""
     for number in range(3):
         extract(number)
     gc.collect()
@@ -45,7 +45,7 @@ def kept(extract: Callable[[int], object], pages: int) -> float:
 
 
 def test_long_class_attributes_are_not_remembered() -> None:
-    """A page chooses how long they are."""
+    """A page can make them of any length."""
     extractor = Extractor(engine=FakeEngine())
 
     def extract(number: int) -> None:
@@ -59,7 +59,7 @@ def test_long_class_attributes_are_not_remembered() -> None:
 
 
 def test_trafilatura_does_not_remember_long_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its caches hold a thousand lines, whatever their length: they are emptied from time to time."""
+    """Its caches hold a thousand lines of any length; they are emptied from time to time."""
     monkeypatch.setattr(trafilatura_output, "BETWEEN_RESETS", 500_000)
     monkeypatch.setattr(trafilatura_output, "_seen", 0)  # whatever other tests have had extracted
     extractor = Extractor(Config(max_blocks=1), engine=FakeEngine())
@@ -74,7 +74,7 @@ def test_trafilatura_does_not_remember_long_lines(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_thread_is_relieved_before_it_knows_too_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """lxml keeps the tag and attribute names of all pages of a thread; another one takes over, and no page is lost."""
+    """lxml keeps the tag and attribute names of all pages of a thread; a new thread takes over, and no page is lost."""
     monkeypatch.setattr(module, "SHIFT", 20_000)
     threads: list[threading.Thread] = []
 
@@ -109,7 +109,7 @@ def test_a_thread_is_relieved_before_it_knows_too_many_names(monkeypatch: pytest
 
 
 def test_nothing_of_a_page_that_went_through_a_worker_stays_in_the_crawl() -> None:
-    """Neither its document nor what came out of it."""
+    """Both its document and its extraction are freed."""
     config = Config(content_field="content", metadata_field="metadata", meta_field="meta")
     pool = Pool(config, 1)
 
@@ -127,7 +127,7 @@ def test_nothing_of_a_page_that_went_through_a_worker_stays_in_the_crawl() -> No
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
 def test_a_worker_is_replaced_before_it_has_taken_too_much() -> None:
-    """lxml keeps the tag and attribute names of all pages; another process takes over, and no page is lost."""
+    """lxml keeps the tag and attribute names of all pages; a new process takes over, and no page is lost."""
     config = Config(worker_memory=256)
     pool = Pool(config, 1)
     pids, most = [], 0
@@ -185,7 +185,7 @@ print(heap() - before)
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the GNU C library")
 def test_batches_of_many_shapes_do_not_add_up() -> None:
-    """Nearly every batch has another number of blocks than all before it."""
+    """Nearly every batch has a new number of blocks."""
     done = subprocess.run([sys.executable, "-c", SHAPES], capture_output=True, text=True, check=False)
     if "mallinfo2" in done.stderr:
         pytest.skip("another C library")

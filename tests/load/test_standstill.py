@@ -1,4 +1,4 @@
-"""A process that was suspended or starved does not treat its own threads as stuck."""
+"""A process that was suspended or starved does not take its own threads for stuck."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TIMEOUT = 2.0
 
 
 class Engine(FakeEngine):
-    """Answers when it is let."""
+    """Answers when it may."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class Engine(FakeEngine):
 
 
 def test_time_in_which_nothing_runs_does_not_count() -> None:
-    """The page comes from the engine, though more than DRIPPER_TIMEOUT has passed when it answers."""
+    """The engine labels the page, though its answer comes after DRIPPER_TIMEOUT."""
     engine = Engine()
     config = Config(timeout=TIMEOUT, batch_wait=0.01, fallback="none", processes=0)
 
@@ -63,7 +63,7 @@ def test_time_in_which_nothing_runs_does_not_count() -> None:
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs SIGSTOP")
 @pytest.mark.parametrize("whole", [False, True], ids=["the crawl", "the crawl and its worker"])
 def test_a_suspended_crawl_gives_no_page_up(tmp_path: Path, whole: bool) -> None:
-    """Suspended for longer than a page may take, it goes on where it was, and no worker is ended for it."""
+    """After a suspension longer than the timeout, the crawl continues and no worker is ended."""
     limit = 3.0
     begun = tmp_path / "begun"
     crawl = subprocess.Popen(
