@@ -40,9 +40,9 @@ examples:
   scrapy-dripper corpus sample html/ -n 300 -o pages/ --languages en=47.5,zh=47.5,other=5
   scrapy-dripper annotate pages/ --write-tasks tasks/                   then have them labelled
 
-The pages of each host are clustered by their layout, and one page of each cluster is a candidate. The sample has as
-many candidates of each language as the others allow, or the shares of --languages, and within a language as many of
-each page type. Pages without main content are left out. The inputs are read three times.
+The pages of each host are clustered by their layout, and one page of each cluster is a candidate. Languages have the
+shares of --languages, or those that they have among the candidates, and within a language all page types have the same,
+as far as there are as many. Pages without main content are left out. The inputs are read three times.
 
 DIR gets the pages, and a line about each in sample.jsonl. exit codes: 0 written, 2 wrong usage or an output that cannot
 be written, 130 Ctrl-C
@@ -82,7 +82,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--languages",
         type=_weights,
         metavar="LIST",
-        help="shares of languages, such as en=60,de=20,other=20; default: the same share for each",
+        help="shares of languages, such as en=60,de=20,other=20, or 'equal'; default: those of the candidates",
     )
     sample.add_argument(
         "--distance",
@@ -126,12 +126,14 @@ def run(arguments: argparse.Namespace) -> int:
     sizes = {numbers[one.page]: one.pages for one in alike}
     host_by_number = dict(zip(numbers, hosts, strict=True))
     candidates = [one for one in _described(inputs, sizes, host_by_number, config) if one.page_type]
+    languages = [one.language for one in candidates]
+    shares = Counter(languages) if arguments.languages is None else arguments.languages or None
     chosen = balanced(
-        [one.language for one in candidates],
+        languages,
         [one.page_type for one in candidates],
         [one.host for one in candidates],
         arguments.pages,
-        arguments.languages,
+        shares,
         arguments.seed,
     )
     sample = [candidates[index] for index in chosen]
@@ -219,6 +221,9 @@ def _table(sample: Sequence[_Candidate]) -> str:
 
 
 def _weights(value: str) -> dict[str, float]:
+    """Return the shares of languages; none for equal ones."""
+    if value == "equal":
+        return {}
     try:
         found = {name.strip(): float(share) for name, _, share in (one.partition("=") for one in value.split(","))}
         if not all(found) or not all(0 < share < 1e9 for share in found.values()):

@@ -223,6 +223,23 @@ class TestSample:
         assert all(line["host"] == line["url"].split("/")[2] for line in lines)
 
     @pytest.mark.parametrize(
+        ("options", "expected"), [([], {"en": 6, "de": 2}), (["--languages", "equal"], {"en": 4, "de": 4})]
+    )
+    def test_shares_of_languages(
+        self, options: list[str], expected: dict[str, int], tmp_path: Path, engine: None
+    ) -> None:
+        """Of 12 English and 4 German hosts, 8 pages."""
+        german = "Der Fluss fließt an der alten Brücke vorbei, und dort ist jeden zweiten Morgen Markt."
+        folder = tmp_path / "in"
+        folder.mkdir()
+        for n in range(16):
+            text = page(0, f"h{n}.example", content=WORDS if n % 4 else german)
+            (folder / f"{n}.html").write_text(text, encoding="utf-8")
+        assert main(["corpus", "sample", str(folder), "-o", str(tmp_path / "out"), "-n", "8", *options]) == 0
+        lines = (tmp_path / "out" / "sample.jsonl").read_text().splitlines()
+        assert Counter(json.loads(line)["language"] for line in lines) == expected
+
+    @pytest.mark.parametrize(
         ("arguments", "message"),
         [
             (["nowhere"], "nowhere: not found"),
