@@ -72,6 +72,15 @@ def test_the_title_is_the_first_of_its_paragraphs() -> None:
     assert "High water" not in str(found.text)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_control_characters_break_none(name: str) -> None:
+    """The parser lets them through, and refuses to take them again."""
+    found = extracted(name, page(SENTENCE + "\x85\x1f&#11;").replace("sand</title>", "sand\x1b</title>"))
+
+    assert (found.source, found.error) == (f"fallback:{name}", None)
+    assert str(found.text).count("sandcastle") == 10
+
+
 def test_a_page_without_a_title_has_paragraphs() -> None:
     assert extracted("title_paragraphs", "<p>One <i>more</i></p><div>no</div><p>Two</p>").text == "One more\nTwo"
 
