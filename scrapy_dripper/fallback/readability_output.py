@@ -10,7 +10,7 @@ from readability import Document
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Extraction
-from scrapy_dripper.fallback.trees import limited_tree, title_of
+from scrapy_dripper.fallback.trees import limited_tree, parse_all, title_of
 from scrapy_dripper.fallback.whole_page import whole_page
 from scrapy_dripper.page.recover import drop_controls
 
@@ -33,6 +33,7 @@ def by_readability(text: str, url: str, config: Config, size: int) -> Extraction
     """
     root, truncated = limited_tree(text, flat=True)
     title = title_of(root)
+    parse_all(root)
     drop_controls(root)  # it assigns texts, and lxml refuses some that it has parsed
     found = whole_page(_Document(root).summary(), url, config, size)
     return replace(found, title=title, source="fallback:readability", truncated=truncated or found.truncated)
