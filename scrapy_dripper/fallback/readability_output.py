@@ -10,8 +10,9 @@ from readability import Document
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Extraction
-from scrapy_dripper.fallback.trees import limited_tree, title_of
+from scrapy_dripper.fallback.trees import limited_tree, parse_all, title_of
 from scrapy_dripper.fallback.whole_page import whole_page
+from scrapy_dripper.page.recover import drop_controls
 
 # It logs each page that it cannot process, which the fallback reports anyway.
 if logging.getLogger("readability").level == logging.NOTSET:
@@ -31,6 +32,8 @@ def by_readability(text: str, url: str, config: Config, size: int) -> Extraction
     limits the size of the output.
     """
     root, truncated = limited_tree(text, flat=True)
-    article = _Document(root).summary()
-    found = whole_page(article, url, config, size)
-    return replace(found, title=title_of(root), source="fallback:readability", truncated=truncated or found.truncated)
+    title = title_of(root)
+    parse_all(root)
+    drop_controls(root)  # it assigns texts, and lxml refuses some that it has parsed
+    found = whole_page(_Document(root).summary(), url, config, size)
+    return replace(found, title=title, source="fallback:readability", truncated=truncated or found.truncated)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Extraction
 from scrapy_dripper.fallback.chosen import blocks_in, by_blocks
@@ -33,7 +34,7 @@ def by_title_and_paragraphs(text: str, url: str, config: Config, size: int) -> E
         if title is None or body is None:
             return
         heading = body.makeelement("h1")
-        heading.text, heading.tail, body.text = title, body.text, None
+        heading.text, heading.tail, body.text = without_controls(title), body.text, None
         body.insert(0, heading)
         headings.append(heading)
 

@@ -20,7 +20,7 @@ from trafilatura.xml import xmltotxt
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Extraction
 from scrapy_dripper.fallback.json_ld import drop_broken
-from scrapy_dripper.fallback.trees import limited_tree, title_of
+from scrapy_dripper.fallback.trees import limited_tree, parse_all, title_of
 from scrapy_dripper.output import write_html
 from scrapy_dripper.output.bounds import most_chars
 from scrapy_dripper.output.tables.grid import MAX_PADDED, MAX_PADDING
@@ -56,9 +56,6 @@ _seen = 0
 _NOT_SHOWN = tuple(set(UNSEEN) - {"head", "link", "meta", "script", "title"})
 """Invisible elements that Trafilatura does not need. It copies a tree by writing and parsing HTML, after which the text
 of some of these, markup included, would count as text of the page."""
-_RAW = ("listing", "plaintext", "xmp")
-"""Elements whose text is not parsed. When the tree is copied as HTML, their text would be escaped twice, and
-``<plaintext>`` would absorb the end tags after it."""
 
 _TAGS = {"quote": "blockquote", "lb": "br", "graphic": "img", "ref": "a", "row": "tr"}
 _FORMATTING = {"#b": "strong", "#i": "em", "#u": "u", "#t": "code", "#sub": "sub", "#sup": "sup"}
@@ -102,8 +99,7 @@ def extract(root: HtmlElement, url: str, favor: str = "balanced", comments: str 
     drop_controls(root)
     drop_broken(root)
     etree.strip_elements(root, *_NOT_SHOWN, with_tail=False)
-    for element in root.iter(*_RAW):
-        element.tag = "pre"
+    parse_all(root)
     for numbered in root.iter("ol"):
         if len(numbered) > MAX_NUMBERED:
             numbered.tag = "ul"

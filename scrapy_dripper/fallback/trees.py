@@ -61,3 +61,12 @@ def title_of(root: HtmlElement) -> str | None:
     """Return the text of the first ``<title>``, or None if there is none."""
     title = root.find(".//title")
     return None if title is None else " ".join("".join(title.itertext()).split()) or None
+
+
+def parse_all(root: HtmlElement) -> None:
+    """Rename the elements of a tree whose text a parser would not parse, before the tree is written as HTML.
+
+    Their text would be escaped twice, and ``<plaintext>`` would absorb the end tags after it.
+    """
+    for element in root.iter("listing", "plaintext", "xmp"):
+        element.tag = "pre"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import unescape
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback import fall_back
+from tests.html_strategies import documents
 
 NAMES = ["readability", "justext", "title_paragraphs"]
 SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "
@@ -72,6 +75,15 @@ def test_the_title_is_the_first_of_its_paragraphs() -> None:
     assert "High water" not in str(found.text)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_control_characters_break_none(name: str) -> None:
+    """The parser lets them through, and refuses to take them again."""
+    found = extracted(name, page(SENTENCE + "\x85\x1f&#11;").replace("sand</title>", "sand\x1b</title>"))
+
+    assert (found.source, found.error) == (f"fallback:{name}", None)
+    assert str(found.text).count("sandcastle") == 10
+
+
 def test_a_page_without_a_title_has_paragraphs() -> None:
     assert extracted("title_paragraphs", "<p>One <i>more</i></p><div>no</div><p>Two</p>").text == "One more\nTwo"
 
@@ -114,6 +126,17 @@ def test_readability_does_not_clean_attributes_with_a_pattern() -> None:
 @pytest.mark.parametrize("html", ["<p></p>", "<frameset></frameset>", "<div>one two</div>", "<title>T</title>", "<hr>"])
 def test_a_page_with_nothing_to_find_breaks_none(name: str, html: str) -> None:
     assert extracted(name, html).error is None
+
+
+@pytest.mark.parametrize("name", [*NAMES, "r4"])
+@settings(max_examples=40)
+@given(documents())
+def test_any_page(name: str, html: str) -> None:
+    """What is extracted is text of the page, and no page breaks a fallback."""
+    found = extracted(name, html)
+
+    assert found.error is None or "PageError" in found.error
+    assert set("".join(str(found.text).split())) <= set(html + unescape(html) + "\\")  # as in the LaTeX of a formula
 
 
 def _deep(sentence: str) -> str:
