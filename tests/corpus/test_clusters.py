@@ -74,6 +74,7 @@ def test_slurm_runs_what_is_not_done(
     script = slurm.read_text()
     for line in ("partition=cpu", "time=1:00:00", "mem-per-cpu=3G", "array=0-2%2", "cpus-per-task=1"):
         assert f"#SBATCH --{line}\n" in script
+    assert script.count("#!/bin/bash") == 1  # no job that would wait for ever for the one that failed
     assert len(table(tmp_path / "out")) == 6
 
     (tmp_path / "queue").write_text("7 cpu scrapy-d R\n")
