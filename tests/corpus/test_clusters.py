@@ -7,6 +7,7 @@ import signal
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -132,6 +133,19 @@ def test_ray_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str], monk
     arguments = ["corpus", "extract", str(tmp_path / "in"), "-o", str(tmp_path / "out"), "--executor", "ray"]
     assert main(arguments) == 2
     assert "install it with pip install ray" in capsys.readouterr().err
+
+
+def test_ray_cannot_be_reached(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def init(**_: object) -> None:
+        raise ConnectionError("nobody answers at 10.0.0.1:6379")
+
+    shards(tmp_path / "in", structured(1), 1)
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
+    arguments = ["corpus", "extract", str(tmp_path / "in"), "-o", str(tmp_path / "out"), "--executor", "ray"]
+    assert main(arguments) == 2
+    assert "or connect to RAY_ADDRESS: nobody answers at 10.0.0.1:6379" in capsys.readouterr().err
 
 
 def parent(pid: int) -> int:
