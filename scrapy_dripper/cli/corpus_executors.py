@@ -80,7 +80,10 @@ def _on_ray(
 
     from scrapy_dripper.corpus.clusters import RayRanks
 
-    ray.init(log_to_driver=False, logging_level=logging.ERROR)
+    try:
+        ray.init(log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:  # Ray has no exception for it
+        raise UsageError(f"cannot start Ray, or connect to RAY_ADDRESS: {error}") from None
     try:
         needed = _resources(arguments)
         room = _room(ray.cluster_resources(), needed)

@@ -130,6 +130,9 @@ class SlurmRanks(SlurmPipelineExecutor):  # type: ignore[misc]
             raise _Script(text)
         return text
 
+    def launch_merge_stats(self) -> None:
+        """Submit no job that merges the stats: it would wait in the queue for ever if a rank failed."""
+
     def script(self) -> str:
         """Return the script that :meth:`submit` would submit, which is empty if all ranks are complete."""
         self._only_script = True

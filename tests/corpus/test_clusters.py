@@ -7,6 +7,7 @@ import signal
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -74,6 +75,7 @@ def test_slurm_runs_what_is_not_done(
     script = slurm.read_text()
     for line in ("partition=cpu", "time=1:00:00", "mem-per-cpu=3G", "array=0-2%2", "cpus-per-task=1"):
         assert f"#SBATCH --{line}\n" in script
+    assert script.count("#!/bin/bash") == 1  # no job that would wait for ever for the one that failed
     assert len(table(tmp_path / "out")) == 6
 
     (tmp_path / "queue").write_text("7 cpu scrapy-d R\n")
@@ -131,6 +133,19 @@ def test_ray_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str], monk
     arguments = ["corpus", "extract", str(tmp_path / "in"), "-o", str(tmp_path / "out"), "--executor", "ray"]
     assert main(arguments) == 2
     assert "install it with pip install ray" in capsys.readouterr().err
+
+
+def test_ray_cannot_be_reached(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def init(**_: object) -> None:
+        raise ConnectionError("nobody answers at 10.0.0.1:6379")
+
+    shards(tmp_path / "in", structured(1), 1)
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
+    arguments = ["corpus", "extract", str(tmp_path / "in"), "-o", str(tmp_path / "out"), "--executor", "ray"]
+    assert main(arguments) == 2
+    assert "or connect to RAY_ADDRESS: nobody answers at 10.0.0.1:6379" in capsys.readouterr().err
 
 
 def parent(pid: int) -> int:
