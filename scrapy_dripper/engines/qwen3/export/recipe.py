@@ -22,8 +22,8 @@ from scrapy_dripper.page.simplify import FOOT, HEAD
 
 RECIPE = "scrapy_dripper.json"
 
-PUBLISHED_TRUNCATE_CHARS = 200
-"""Where the published weights' simplification cuts a block (Dripper paper, 3.2)."""
+PUBLISHED_TRUNCATE_CHARS = {"v1.0": 200, "v1.1": 500}
+"""Where the simplification that published weights were trained on cuts a text, by profile."""
 
 # The packages run code of their own when they are imported, need more than this text does, and set up logging: so only
 # the module of the prompts is run, in a process of its own, under empty stand-ins for the packages around it.
@@ -67,7 +67,7 @@ def find_recipe(folder: Path, given: Mapping[str, Any]) -> Recipe:
     values: dict[str, Any] = {"profile": "v1.0", "answer": None}
     values |= _stored(folder)
     values |= {name: value for name, value in given.items() if value is not None}
-    published = PUBLISHED_TRUNCATE_CHARS if values["profile"] == "v1.0" else None
+    published = PUBLISHED_TRUNCATE_CHARS.get(str(values["profile"]))
     values["truncate_chars"] = values.get("truncate_chars", published) or None
     if path := values.pop("prompt_file", None):
         values["prompt"] = _read(Path(path))
