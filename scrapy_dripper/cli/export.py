@@ -10,7 +10,7 @@ from scrapy_dripper.cli.console import UsageError, say
 DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
 # Listed here and not imported, because --help has to work without the extra.
-PROFILES = ("native", "v1.0")
+PROFILES = ("native", "v1.0", "v1.1")
 ANSWERS = ("json", "json_space", "json_colon", "mineru_v1", "mineru_v2", "compact")
 
 DESCRIPTION = """\
@@ -64,7 +64,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         choices=tuple(DTYPES),
         help="data type of the weights (default: fp16 for cuda, fp32 for cpu); bf16 for models that overflow fp16",
     )
-    parser.add_argument("--profile", choices=PROFILES, help="how pages are cut into blocks (default: v1.0)")
+    parser.add_argument(
+        "--profile", choices=PROFILES, help="how pages are cut into blocks (default: v1.0, or v1.1 for encoders)"
+    )
     parser.add_argument(
         "--truncate-chars", type=_number, metavar="N", help="characters of a text that the model reads; 0 for all"
     )

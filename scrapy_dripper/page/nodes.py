@@ -98,11 +98,14 @@ class Nodes:
             first = self.end[first]
         return children
 
-    def read(self, around: int, lead: str | None, first: int, last: int, seen: list[bool]) -> tuple[str, int]:
+    def read(
+        self, around: int, lead: str | None, first: int, last: int, seen: list[bool], without: int = -1
+    ) -> tuple[str, int]:
         """Return the text of a slice of whole subtrees, and the innermost node around its first word.
 
         ``lead`` is the text before the slice, directly in node ``around``. Nodes that are not ``seen`` are left out,
-        but their tails are not. White space is collapsed as in a browser, and each line break becomes a newline.
+        but their tails are not, except that of node ``without``. White space is collapsed as in a browser, and each
+        line break becomes a newline.
         """
         pieces: list[str] = []
         leaf = -1
@@ -121,14 +124,16 @@ class Nodes:
             if open_nodes and self.end[open_nodes[-1]] <= i:
                 done = open_nodes.pop()
                 pieces += self._edge(done)
-                add(self.tail[done], self.parent[done])
+                if done != without:
+                    add(self.tail[done], self.parent[done])
             elif seen[i]:
                 pieces += [BREAK] if self.kind[i] == Kind.BREAK else self._edge(i)
                 add(self.text[i], i)
                 open_nodes.append(i)
                 i += 1
             else:
-                add(self.tail[i], self.parent[i])
+                if i != without:
+                    add(self.tail[i], self.parent[i])
                 i = self.end[i]
         leaf = leaf if leaf >= 0 else around
         return collapsed("".join(pieces), bool(self.flags[leaf] & Flag.PREFORMATTED)), leaf

@@ -14,7 +14,9 @@ from scrapy_dripper.page.balance import balanced
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import NOBODY, Ints, Page, by_owner
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.reparsed import parse_twice
 from scrapy_dripper.page.v1_0 import cut_v1
+from scrapy_dripper.page.v1_1 import cut_v1_1
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -38,6 +40,7 @@ PROFILES: dict[str, Profile] = {
     for profile in (
         Profile("native", parse, cut),
         Profile("v1.0", lambda text: parse(balanced(text), streamed=False), cut_v1),
+        Profile("v1.1", parse_twice, cut_v1_1),
     )
 }
 """The profiles by name, as a model's manifest refers to them."""

@@ -16,11 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from lxml.html.defs import block_tags
 
-from scrapy_dripper.page.blocks import MAX_NODES
-from scrapy_dripper.page.head import about, math_settings, title_and_base
-from scrapy_dripper.page.nodes import Nodes, ints, is_silent_content
-from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree, block_behind, gap_before, is_gap
-from scrapy_dripper.page.tags import KINDS, PLAYERS, TAGS, UNSEEN, Kind
+from scrapy_dripper.page.page import Ints, Page, gap_before
+from scrapy_dripper.page.runs import RunCutter
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -42,8 +39,6 @@ LISTS = frozenset({"ul", "ol", "dl"})
 """Lists, of which only the first and the last item or group of items are shown."""
 
 _DATA_PARTS = frozenset({"caption", "th", "thead", "tfoot", "colgroup", "col"})
-_NOBODY = np.int32(NOBODY)
-_THEMSELVES = frozenset(tag for tag, kind in KINDS.items() if kind in (Kind.MEDIA, Kind.BREAK)) | PLAYERS | {"hr"}
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -75,58 +70,22 @@ def cut_v1(root: HtmlElement, url: str = "") -> V1Page:
     return _Cutter(root).page(url)
 
 
-class _Container:
-    """An open element that holds blocks: its next child and its current run."""
-
-    __slots__ = ("after", "first", "last", "lead", "next", "node")
-
-    def __init__(self, node: int, lead: str | None) -> None:
-        self.node = node
-        self.next = node + 1
-        self.begin(lead, -1)
-
-    def begin(self, lead: str | None, after: int) -> None:
-        """Begin a run with the text at the start of the container, or with the tail of node ``after``."""
-        self.lead = lead.strip() if lead else ""
-        self.after = after
-        self.first = self.last = self.next
-
-
-class _Cutter:
-    """The state of the pass: properties of the nodes, and the columns being filled."""
-
+class _Cutter(RunCutter):
     def __init__(self, root: HtmlElement) -> None:
-        self.nodes = nodes = Nodes(root, MAX_NODES, attributes=False)
-        m = len(nodes)
-        self.dropped, self.seen = self._visible()
-        self.is_block, self.has_blocks = self._blocks()
+        super().__init__(root)
+        self.look()
+        self.divides, self.holds = self._blocks()
         self.shown = [not dropped for dropped in self.dropped]
-        self.ellipsis = [False] * m
-        self.block_start, self.block_end = [0] * m, [0] * m
-        self.text_owner, self.tail_owner, self.self_owner = [NOBODY] * m, [NOBODY] * m, [NOBODY] * m
-        self.numbers: dict[tuple[int, str], int] = {}  # numbers of text-only blocks by container and text
+        self.ellipsis = [False] * len(self.nodes)
         self.tag: list[str] = []
         self.lead: list[str] = []
         self.range: list[tuple[int, int]] = []
-        self.text: list[str] = []
-        self.context: list[int] = []
-        self.leaf: list[int] = []
 
     def page(self, url: str) -> V1Page:
-        self._walk()
-        nodes = self.nodes
-        title, base_url = title_and_base(nodes.node[0], url)
+        fields = self.fields(url)
         ranges = np.array(self.range, dtype=np.int32).reshape(-1, 2)
-        tree = self._tree()
         return V1Page(
-            url=url,
-            base_url=base_url,
-            title=title,
-            tree=tree,
-            blocks=self._columns(tree),
-            truncated=nodes.truncated,
-            scripts=math_settings([node for node in nodes.node if node.tag == "script"]),
-            about=about([node for node in nodes.node if node.tag in ("script", "meta")]),
+            **fields,
             tag=self.tag,
             lead=self.lead,
             first=ranges[:, 0],
@@ -135,55 +94,13 @@ class _Cutter:
             ellipsis=np.array(self.ellipsis),
         )
 
-    def _tree(self) -> Tree:
+    def drops(self, i: int) -> bool:
+        """Return True for a tag that is removed, and for the names and the style of :func:`_has_dropped_name`."""
         nodes = self.nodes
-        seen = np.array(self.seen)
-        around = seen[np.maximum(ints(nodes.parent), 0)]
-        silent = np.array([is_silent_content(node) for node in nodes.node])
-        itself = (seen & np.array([tag in _THEMSELVES for tag in nodes.tag])) | (around & silent)
-        return nodes.tree(
-            block_start=ints(self.block_start),
-            block_end=ints(self.block_end),
-            text_owner=np.where(seen, ints(self.text_owner), _NOBODY),
-            tail_owner=np.where(around, ints(self.tail_owner), _NOBODY),
-            self_owner=np.where(itself, ints(self.self_owner), _NOBODY),
-        )
-
-    def _columns(self, tree: Tree) -> Blocks:
-        n = len(self.text)
-        owner = np.concatenate([tree.text_owner, tree.tail_owner])
-        chars = np.array([len(text.strip()) if text else 0 for text in (*self.nodes.text, *self.nodes.tail)])
-        flags = np.concatenate([tree.flags, tree.flags[np.maximum(tree.parent, 0)]])
-
-        def count(owners: Ints, mask: npt.NDArray[np.bool_], weights: npt.NDArray[np.int64] | None = None) -> Ints:
-            mask &= (owners >= 0) & (owners < n)
-            return np.bincount(owners[mask], None if weights is None else weights[mask], minlength=n).astype(np.int32)
-
-        # What is in a gap counts towards the next block.
-        behind = np.where(is_gap(tree.self_owner), block_behind(tree.self_owner), tree.self_owner)
-        return Blocks(
-            text=self.text,
-            context=ints(self.context),
-            leaf=ints(self.leaf),
-            links=count(tree.text_owner, tree.tag == TAGS["a"]),
-            link_chars=count(owner, flags & Flag.LINK != 0, chars),
-            bold_chars=count(owner, flags & Flag.STRONG != 0, chars),
-            images=count(behind, tree.tag == TAGS["img"]),
-        )
-
-    # ------------------------------------------------------------------ what each node is
-    def _visible(self) -> tuple[list[bool], list[bool]]:
-        """Return for each node whether it is removed, and whether its text is visible."""
-        nodes = self.nodes
-        dropped, seen = [False] * len(nodes), [True] * len(nodes)
-        for i, (tag, p) in enumerate(zip(nodes.tag, nodes.parent, strict=True)):
-            if p < 0:
-                continue
-            dropped[i] = dropped[p] or tag in DROPPED
-            if tag != "body":  # removing the body would leave no page
-                dropped[i] |= _has_dropped_name(nodes.name[i], nodes.id[i], nodes.node[i].get("style", ""))
-            seen[i] = seen[p] and not dropped[i] and tag not in UNSEEN and nodes.tag[p] not in ("video", "audio")
-        return dropped, seen
+        tag = nodes.tag[i]
+        if tag == "body":  # removing the body would leave no page
+            return False
+        return tag in DROPPED or _has_dropped_name(nodes.name[i], nodes.id[i], nodes.node[i].get("style", ""))
 
     def _blocks(self) -> tuple[list[bool], list[bool]]:
         """Return for each node whether it is a block, and whether one of its children is."""
@@ -211,50 +128,8 @@ class _Cutter:
                 has_blocks[p] = True
         return is_block, has_blocks
 
-    # ------------------------------------------------------------------ the pass
-    def _walk(self) -> None:
-        nodes = self.nodes
-        open_containers = [_Container(0, nodes.text[0])]
-        while open_containers:
-            here = open_containers[-1]
-            child = here.next
-            if child >= nodes.end[here.node]:
-                self._flush(here)
-                self.block_end[here.node] = len(self.text)
-                open_containers.pop()
-                continue
-            here.next = nodes.end[child]
-            if self.dropped[child] or not self.is_block[child]:
-                here.last = here.next
-                continue
-            self._flush(here)
-            here.begin(nodes.tail[child], child)
-            if self.has_blocks[child]:
-                self.block_start[child] = len(self.text)
-                open_containers.append(_Container(child, nodes.text[child]))
-            else:
-                owner = self._number(child, nodes.text[child] or "", child + 1, nodes.end[child])
-                self._own(owner, child, nodes.end[child])
-                self.block_end[child] = len(self.text)
-
-    def _flush(self, run: _Container) -> None:
-        if run.lead or run.last > run.first:
-            owner = self._number(run.node, run.lead, run.first, run.last)
-            self._own(owner, run.first, run.last)
-            if run.after < 0:
-                self.text_owner[run.node] = owner
-            else:
-                self.tail_owner[run.after] = owner
-
-    def _own(self, owner: int, first: int, last: int) -> None:
-        size = last - first
-        before = owner if owner >= 0 else block_behind(owner)
-        self.block_start[first:last] = self.block_end[first:last] = [before] * size  # these nodes hold no blocks
-        for column in (self.text_owner, self.tail_owner, self.self_owner):
-            column[first:last] = [owner] * size
-
-    def _number(self, node: int, lead: str, first: int, last: int) -> int:
-        """Return the owner number of a leaf or run: that of a block, new or repeated, or that of the gap if empty."""
+    def number(self, node: int, lead: str, first: int, last: int) -> int:
+        """Return the owner number of a leaf or run; see :meth:`RunCutter.number`."""
         nodes = self.nodes
         children = [child for child in nodes.children(first, last) if not self.dropped[child]]
         shown = node, lead, first, last
@@ -271,10 +146,7 @@ class _Cutter:
         self.tag.append(self._tag(*shown))
         self.lead.append(shown[1])
         self.range.append(shown[2:])
-        self.context.append(shown[0])
-        text, leaf = nodes.read(node, lead, first, last, self.seen)
-        self.text.append(text)
-        self.leaf.append(leaf)
+        self.add(node, lead, first, last, shown[0])
         return number
 
     def _tag(self, node: int, lead: str, first: int, last: int) -> str:  # noqa: ARG002

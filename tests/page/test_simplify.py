@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,7 @@ from scrapy_dripper.page.simplify import simplify
 from tests.html_strategies import documents
 
 CASES = json.loads(Path(__file__).with_name("v1_0_cases.json").read_text(encoding="utf-8"))
+CASES_1_1 = json.loads(Path(__file__).with_name("v1_1_cases.json").read_text(encoding="utf-8"))
 SPACED = re.compile(r"\s")
 
 
@@ -40,6 +42,23 @@ def test_rule_of_the_published_weights(case: dict[str, str | list[str]]) -> None
     document = f"<html><body class='{case.get('body_class', '')}'>{case['body']}</body></html>"
 
     assert simplify(page(document, "v1.0")) == case["simplified"]
+
+
+@pytest.mark.parametrize("case", CASES_1_1, ids=lambda case: case["rule"])
+def test_rule_of_mineru_html_1_1(case: dict[str, Any]) -> None:
+    """Each rule of the profile v1.1, by an example; mineru-html 1.1.2 gives the same of each."""
+    document = f"<html><body>{case['body']}</body></html>"
+
+    assert simplify(page(document, "v1.1"), case.get("chars", 500)) == case["simplified"]
+
+
+def test_a_container_of_many_runs_shows_a_long_class_once() -> None:
+    """Otherwise a page could be written a thousand times as long as it is."""
+    name = "x" * 5_000
+    blocks = simplify(page(f"<body><div class='{name}' id=i>{'a<p>b</p>' * 3}c{'<p>d</p>'}e</div>", "v1.1"))
+
+    assert [block.count(name) for block in blocks] == [1, 0, 0, 0, 0, 0, 0]
+    assert blocks[-1] == '<div id="i" _item_id="7">e</div>'
 
 
 @pytest.mark.parametrize(
@@ -122,10 +141,11 @@ def test_property_every_block_shows_something(profile: str, document: str) -> No
         assert text.strip() or shown.xpath(".//img[@src]") or "<xmp" in block, block
 
 
-@given(documents())
-def test_property_without_truncation_nothing_is_cut(document: str) -> None:
+@pytest.mark.parametrize("profile", ["v1.0", "v1.1"])
+@given(document=documents())
+def test_property_without_truncation_nothing_is_cut(profile: str, document: str) -> None:
     """A limit that no text reaches changes nothing."""
-    found = page(document, "v1.0")
+    found = page(document, profile)
 
     assert simplify(found, None) == simplify(found, 10**6)
 
@@ -138,8 +158,9 @@ def test_a_tag_that_no_tree_can_be_given(simplified: Callable[[str], list[str]])
     assert '"x' not in block
 
 
-def test_page_of_first_blocks_keeps_their_numbers() -> None:
+@pytest.mark.parametrize("profile", list(PROFILES))
+def test_page_of_first_blocks_keeps_their_numbers(profile: str) -> None:
     """The first blocks of a page have the same simplified HTML as in the whole page."""
-    found = page("<body><p>a</p><ul><li>b<li>c<li>d</ul><p>e</p>", "v1.0")
+    found = page("<body><p>a</p><ul><li>b<li>c<li>d</ul><p>e</p>", profile)
 
     assert simplify(found.first_blocks(2)) == simplify(found)[:2]

@@ -39,8 +39,8 @@ Say = Callable[[str], None]
 SUFFIX = "ForTokenClassification"
 """End of the architecture names of such checkpoints."""
 SEPARATOR = "<|sep|>"
-TRUNCATE_CHARS = 500
-"""Length at which the simplification for the published encoders cuts the text of a block."""
+PROFILE, TRUNCATE_CHARS = "v1.1", 500
+"""What the published encoders were trained on: the profile, and where it cuts a block."""
 LONGEST_CONTEXT = 8_192
 """Maximum number of tokens of a pass with which the published encoders were trained."""
 _RUNTIME = "1.20"  # opset 18 in the version of ONNX files that torch writes
@@ -148,11 +148,10 @@ def _write(part: Path, request: Request, folder: Path, say: Say) -> Encoder:
         raise ExportError(f"{folder} has {config.num_labels} classes; expected two, main and other")
     classes = {str(name).lower(): int(number) for number, name in config.id2label.items()}
     parameters = sum(one.numel() for one in model.parameters())
-    profile = request.profile or "v1.0"
+    profile = request.profile or PROFILE
     say(
         f"{folder}: {parameters / 1e6:,.1f} million parameters, to {request.dtype} for {request.device}; profile "
-        f"{profile}. The published encoders were trained on the simplification of MinerU-HTML 1.1, to which v1.0 is "
-        "near, and not the same."
+        f"{profile}"
     )
     prepared = Encoder(
         name=request.model if hub_name(request.model) else folder.resolve().name,

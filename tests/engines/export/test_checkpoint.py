@@ -43,7 +43,7 @@ def write(folder: Path, *missing: str, **changes: Any) -> Path:
 @pytest.mark.parametrize(
     ("architecture", "missing"),
     [
-        ("HunYuanDenseV1ForCausalLM", "What is missing for it here: the simplification 1.1"),
+        ("HunYuanDenseV1ForCausalLM", "What is missing for it here: positions as an input"),
         ("EuroBertForMaskedLM", "It is an encoder: fine-tune or name one that classifies tokens"),
     ],
 )

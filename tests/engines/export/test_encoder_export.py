@@ -51,7 +51,7 @@ def test_a_prepared_folder(prepared: Path) -> None:
     found = load_encoder(prepared)
     assert (found.name, found.architecture) == ("random-encoder", "EuroBertForTokenClassification")
     assert (found.dtype, found.device, found.heads, found.context) == ("float32", "cpu", 2, 1024)
-    assert (found.profile, found.truncate_chars, found.main) == ("v1.0", 500, 1)
+    assert (found.profile, found.truncate_chars, found.main) == ("v1.1", 500, 1)
     assert (found.before, found.separator, found.after, found.foot) == ([0], 3, [1], "</body></html>")
     assert found.source["comparison"]["same"] == found.source["comparison"]["choices"] == 17
     assert np.ptp(np.concatenate([one["logits"] for one in found.source["checks"]])) > 0.1

@@ -22,8 +22,8 @@ from scrapy_dripper.page.simplify import FOOT, HEAD
 
 RECIPE = "scrapy_dripper.json"
 
-PUBLISHED_TRUNCATE_CHARS = 200
-"""Length at which the simplification for the published weights cuts the text of a block (Dripper paper, 3.2)."""
+PUBLISHED_TRUNCATE_CHARS = {"v1.0": 200, "v1.1": 500}
+"""Where the simplification that published weights were trained on cuts a text, by profile."""
 
 # Importing these packages runs other code, needs more dependencies and configures logging. So only the module of the
 # prompts is imported, in a separate process, with empty stand-ins for the packages around it.
@@ -67,7 +67,7 @@ def find_recipe(folder: Path, given: Mapping[str, Any]) -> Recipe:
     values: dict[str, Any] = {"profile": "v1.0", "answer": None}
     values |= _stored(folder)
     values |= {name: value for name, value in given.items() if value is not None}
-    published = PUBLISHED_TRUNCATE_CHARS if values["profile"] == "v1.0" else None
+    published = PUBLISHED_TRUNCATE_CHARS.get(str(values["profile"]))
     values["truncate_chars"] = values.get("truncate_chars", published) or None
     if path := values.pop("prompt_file", None):
         values["prompt"] = _read(Path(path))
