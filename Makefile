@@ -15,7 +15,7 @@ SETS ?= $(if $(filter file,$(origin DATA)),$(wildcard .cache/elsewhere .cache/si
 PEERS ?= trafilatura,trafilatura-no-comments,resiliparse
 ARGS ?=
 PYTEST ?= pytest
-JOBS ?= -n 3 --dist worksteal
+JOBS ?= -n 4 --dist worksteal
 
 comma := ,
 SHELL := /bin/sh
@@ -50,7 +50,7 @@ crawl-js: $(VENV)/.installed-playwright  ## Crawl a page that JavaScript writes 
 corpus-demo: $(VENV_CORPUS)/.installed-corpus  ## Archive the example site, extract and clean the archives, write a report
 	@'$(VENV_CORPUS)/bin/python' example_project/corpus.py $(ARGS)
 
-# Tests of crawls often wait, so three at a time keep two cores busy.
+# Tests of crawls often wait, so four at a time keep two cores busy.
 test: $(VENV_TEST)/.installed-dev  ## Run the tests in their own virtualenv; ARGS="-k name" is passed to pytest
 	@'$(VENV_TEST)/bin/python' -m $(PYTEST) $(JOBS) $(ARGS)
 

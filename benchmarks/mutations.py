@@ -73,6 +73,18 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("self._width = 0", "1"): "set before it is read",
     ("self._prefixed = False", "pass"): "new buffers forget it",
     ("self._prefixed = False", "True"): "new buffers forget it",
+    ("shape, _TYPES[prepared.dtype], prepared.device, 0", "1"): "the number of a GPU; a CPU has none",
+    ("memory = prepared.device, 0, _TYPES[prepared.dtype], shape, value.data_ptr() + offset", "1"): (
+        "the number of a GPU; a CPU has none"
+    ),
+    ("OrtValue.ortvalue_from_numpy(np.repeat(one, sequences, axis=0), prepared.device, 0) for one in prefix", "1"): (
+        "the number of a GPU; a CPU has none"
+    ),
+    (
+        'before = (self.first, *(self.following.replace("#", str(k)) for k in range(2, len(labels) + 1)))',
+        "2",
+    ): "there are no more pieces than labels",
+    ("labels = np.arange(n) % 2 == odd", "(np.arange(n) % 2 != odd)"): "both are tried",
     ("self._answer = self._derive(64)", "65"): "longer answers are derived as they are needed",
     ("self.block_start = [0] * m", "1"): "set for each node",
     ("rows = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=m) > 1)])", "1"): "the root is no table",

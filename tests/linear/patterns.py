@@ -8,7 +8,7 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import cache, partial
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -180,6 +180,7 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
     return eval(compile(ast.Expression(node), "<pattern>", "eval"), names)
 
 
+@cache
 def uses() -> tuple[list[Use], list[str]]:
     """Return all uses of patterns in the package, and the calls of ``re`` that none of them stands for."""
     found: list[Use] = []
