@@ -1,4 +1,4 @@
-"""The package as it is installed: what pyproject.toml, setup.cfg and constraints.txt say is so."""
+"""The installed package agrees with pyproject.toml, setup.cfg and constraints.txt."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NAME = "scrapy-dripper"
 
 
 def normal(name: str) -> str:
-    """Return a distribution's name as package indexes compare names."""
+    """Return a distribution's name in the form that package indexes compare."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def required(distribution: str = NAME) -> dict[str, set[str]]:
-    """Return the distributions that one asks for, by extra; those that everybody gets are under ''."""
+    """Return the required distributions by extra; those of every installation are under ''."""
     found: dict[str, set[str]] = {}
     for requirement in metadata.requires(distribution) or []:
         name, extra = re.match(r"[\w.-]+", requirement), re.search(r"extra == ['\"]([\w-]+)", requirement)
@@ -48,7 +48,7 @@ def imported(folder: Path, *, lazily: bool) -> dict[str, set[str]]:
 
 
 def test_a_build_has_every_file_of_the_package(tmp_path: Path) -> None:
-    """Packages are discovered: no module, model or schema is missing, nothing else gets in, and no build warns."""
+    """Packages are discovered: no module, model or schema is missing, nothing else is added, and no build warns."""
     pytest.importorskip("setuptools", minversion="77", reason="the build needs setuptools>=77")
     source, built = tmp_path / "source", tmp_path / "built"
     for folder in ("scrapy_dripper", "models"):
@@ -82,7 +82,7 @@ def test_the_installed_version_is_that_of_the_source() -> None:
 
 
 def test_the_bundled_model_is_found_in_the_package() -> None:
-    """Without any setting, the model folder that is shipped as package data is the one that is loaded."""
+    """Without any setting, the model folder in the package data is loaded."""
     from scrapy_dripper.engines.tagger.model import Manifest, bundled
 
     folder = bundled()
@@ -94,7 +94,7 @@ def test_the_bundled_model_is_found_in_the_package() -> None:
 
 
 def test_the_package_is_typed_and_licensed() -> None:
-    """Type checkers look for py.typed; the licence travels with the distribution."""
+    """Type checkers need py.typed; the licence is part of the distribution."""
     information = metadata.metadata(NAME)
 
     assert (ROOT / "scrapy_dripper" / "py.typed").is_file()
@@ -113,7 +113,7 @@ def test_the_script_is_the_command_line() -> None:
 
 
 def test_the_extras_that_messages_name_exist() -> None:
-    """Using a part without its extra says which one to install; that one must be there."""
+    """A part without its extra names the extra to install; that extra must exist."""
     provided = set(metadata.metadata(NAME).get_all("Provides-Extra") or [])
 
     named = set()
@@ -131,7 +131,7 @@ def test_every_folder_of_tests_is_a_package() -> None:
 
 
 def test_what_is_imported_is_required() -> None:
-    """What the package imports anywhere is asked for by it, an extra, or a package that it is a part of or wraps."""
+    """Each import is required by the package, an extra, or a package that it is a part of or wraps."""
     asked = set().union(
         *required().values(), *(required(name)[""] for name in ("scrapy", "scrapy-poet", "trafilatura"))
     )
@@ -171,7 +171,7 @@ def test_the_core_imports_nothing_of_an_extra() -> None:
 
 
 def test_constraints_pin_everything_that_is_required() -> None:
-    """The development set is exact, and says nothing of where it comes from."""
+    """The development set is exact and names no source."""
     pin = re.compile(r'([\w.-]+)==[\w.]+(?:; python_version (?:<|>=) "3\.\d+")?')
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
 
@@ -186,7 +186,7 @@ def test_constraints_pin_everything_that_is_required() -> None:
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_make_lists_its_targets_and_does_nothing_else() -> None:
-    """Plain ``make`` is harmless on a fresh machine."""
+    """Plain ``make`` is harmless on a new machine."""
     done = subprocess.run(["make", "-C", str(ROOT), "--no-print-directory"], capture_output=True, text=True, check=True)
 
     listed = re.findall(r"^  ([a-z-]+)  ", done.stdout, re.M)
@@ -205,7 +205,7 @@ def test_the_checks_are_a_valid_script() -> None:
 
 
 def test_no_placeholder_is_left_in_the_readme() -> None:
-    """What is to be filled in later stands there in capitals on a line of its own."""
+    """A placeholder is a line in capitals."""
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
 
     assert [line for line in lines if line.isupper() and line.isalnum()] == []

@@ -1,4 +1,4 @@
-"""Engines that a rank finds by their dotted paths; what a page says happens to the process that labels it."""
+"""Engines that a rank imports by dotted path; a page can make its process crash, hang or use all memory."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from scrapy_dripper.testing import FakeEngine
 
 
 class AllMain(FakeEngine):
-    """Takes every block for main, once it has done what the page says."""
+    """Labels everything main, after it has done what the page says."""
 
     name = "all"
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return labels for which all is main."""
+        """Return labels in which every block is main."""
         for page in pages:
             _act("\n".join(page.blocks.text))
         return super().label(pages)

@@ -1,4 +1,4 @@
-"""WARC files made of the structured test pages, and of records that a test names."""
+"""WARC files made of the structured test pages and of records that a test gives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def record(
     kind: WarcRecordType = WarcRecordType.response,
     fields: dict[str, str] | None = None,
 ) -> bytes:
-    """Return a WARC record with an HTTP message, uncompressed."""
+    """Return an uncompressed WARC record that holds an HTTP message."""
     warc = WarcRecord()
     warc.init_headers(record_type=kind)
     warc.headers["WARC-Target-URI"] = url
@@ -46,7 +46,7 @@ def document(name: str, content: str) -> bytes:
 
 
 def structured(most: int) -> list[tuple[str, bytes]]:
-    """Return URLs and HTML of so many of the structured pages."""
+    """Return URLs and HTML of a number of the structured pages."""
     files = sorted(STRUCTURED.rglob("*.html"))[:most]
     return [
         (f"https://example.org/{file.stem}.html", document(file.stem, file.read_text(encoding="utf-8")))
@@ -55,14 +55,14 @@ def structured(most: int) -> list[tuple[str, bytes]]:
 
 
 def write(path: Path, records: Iterable[bytes]) -> Path:
-    """Write records into a file, each a gzip member of its own if it ends in ``.gz``."""
+    """Write records into a file, each as its own gzip member if the name ends in ``.gz``."""
     pack = gzip.compress if path.suffix == ".gz" else bytes
     path.write_bytes(b"".join(pack(one) for one in records))
     return path
 
 
 def shards(folder: Path, pages: list[tuple[str, bytes]], count: int) -> list[Path]:
-    """Write pages into so many WARC files, in turn."""
+    """Write pages into a number of WARC files, in turn."""
     folder.mkdir(parents=True, exist_ok=True)
     return [
         write(folder / f"{number}.warc.gz", [record(url, body) for url, body in pages[number::count]])

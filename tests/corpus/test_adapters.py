@@ -1,4 +1,4 @@
-"""Other engines give the same extractions: each test needs its library, which no extra brings."""
+"""Adapters for other data engines give the same extractions. Each test needs a library that no extra brings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPTIONS = Config(favor="precision")
 
 @pytest.fixture(scope="module")
 def expected() -> list[tuple[Any, ...]]:
-    """What the extractor says of the pages, in the order of their columns."""
+    """The extractions of the pages, in the order of their columns."""
     extractor = Extractor(OPTIONS)
     found = extractor.extract([Document(html or b"", url) for url, html in PAGES])
     extractor.close()
@@ -50,7 +50,7 @@ def expected() -> list[tuple[Any, ...]]:
 
 
 def cells(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """Return the same of rows."""
+    """Return the cells of rows in the same form."""
     names = ("url", "markdown", "title", "page_type", "quality", "source", "reason")
     return [tuple(row[name] for name in names) for row in rows]
 
@@ -62,7 +62,7 @@ def table() -> Any:
 
 
 def test_tables(expected: list[tuple[Any, ...]]) -> None:
-    """Each row gives one row, also a page that is null; a column that is there already is replaced."""
+    """Each row gives one row, also a null page; an existing column is replaced."""
     found = RayExtractor(OPTIONS)(table())
     assert cells(found.to_pylist()) == expected
     assert found.column("html").to_pylist() == [html for _, html in PAGES]
@@ -72,7 +72,7 @@ def test_tables(expected: list[tuple[Any, ...]]) -> None:
 
 
 def test_batches(expected: list[tuple[Any, ...]]) -> None:
-    """What Spark calls gives the same, batch for batch, with the columns that its schema names."""
+    """The function that Spark calls gives the same batches, with the columns of its schema."""
     batches = [batch for part in (table()[:4], table()[4:]) for batch in part.to_batches()]
     found = list(spark_extractor(OPTIONS)(iter(batches)))
     assert [batch.num_rows for batch in found] == [batch.num_rows for batch in batches]
@@ -83,7 +83,7 @@ def test_batches(expected: list[tuple[Any, ...]]) -> None:
 
 
 def elsewhere(code: str, **environment: str) -> None:
-    """Run a program that starts an engine, in a process of its own that ends with all that it has started."""
+    """Run a program that starts an engine, in a separate process that ends with everything it started."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment},
@@ -96,7 +96,7 @@ def elsewhere(code: str, **environment: str) -> None:
 
 
 def test_ray_data() -> None:
-    """Actors extract read-only batches; all documents come back, each once."""
+    """Actors extract read-only batches; every document comes back once."""
     pytest.importorskip("ray.data", reason="needs ray[data]")
     elsewhere(
         """
@@ -116,7 +116,7 @@ assert rows == sorted(cells(RayExtractor(OPTIONS)(table()).to_pylist())), rows
 
 
 def test_spark(tmp_path: Path) -> None:
-    """Python workers of Spark extract; nulls stay nulls."""
+    """Python workers of Spark extract; nulls stay null."""
     pytest.importorskip("pyspark", reason="needs pyspark, and Java")
     elsewhere(
         """

@@ -1,4 +1,4 @@
-"""``scrapy-dripper corpus extract``: archives in, Parquet out, whatever is killed on the way."""
+"""``scrapy-dripper corpus extract``: archives in, Parquet out, whatever is killed meanwhile."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ started: list[subprocess.Popen[str]] = []
 
 @pytest.fixture(autouse=True)
 def _end() -> Iterator[None]:
-    """Leave no process behind, whatever a test ends with."""
+    """End all processes, whatever the result of a test."""
     yield
     while started:
         started.pop().kill()
@@ -51,13 +51,13 @@ def command(*arguments: object) -> subprocess.Popen[str]:
 
 
 def result(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """Wait for a command and return its exit code and what it said."""
+    """Wait for a command and return its exit code and its output."""
     _, said = process.communicate(timeout=PATIENCE)
     return process.returncode, said
 
 
 def table(folder: Path) -> list[dict[str, object]]:
-    """Return the rows of all files that are in their place."""
+    """Return the rows of all finished files."""
     return [row for path in sorted(folder.glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
 
 
@@ -70,7 +70,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Return True if there is such a process, and it is no zombie."""
+    """Return True if the process exists and is not a zombie."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -79,7 +79,7 @@ def is_alive(pid: int) -> bool:
 
 
 def test_two_tasks_and_one_give_the_same_documents(tmp_path: Path) -> None:
-    """All pages, each once, in files of the same schema."""
+    """Every page comes out once, in files of the same schema."""
     pages = structured(40)
     files = shards(tmp_path / "in", pages, 4)
     for tasks in (1, 2):
@@ -99,7 +99,7 @@ def test_two_tasks_and_one_give_the_same_documents(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
 @pytest.mark.parametrize("victim", ["rank", "command"])
 def test_what_was_killed_goes_on_where_it_was(tmp_path: Path, victim: str) -> None:
-    """With kill -9: no document is lost, none is there twice, no task that was done is done again, no process stays."""
+    """After kill -9 no document is lost or doubled, no finished task runs again, no process stays."""
     begun, flag, done = tmp_path / "begun", tmp_path / "flag", tmp_path / "done"
     pages = structured(12)
     pages[0] = ("https://example.org/first.html", document("first", f"<p>COUNT {done} .</p>"))
@@ -128,7 +128,7 @@ def test_what_was_killed_goes_on_where_it_was(tmp_path: Path, victim: str) -> No
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
 def test_whatever_is_killed_and_whenever_all_pages_are_there(tmp_path: Path) -> None:
-    """With kill -9 of the command, a task, or one of its workers, at any moment, and several times."""
+    """The command, a task or one of its workers is killed at any moment, several times."""
     chance = random.Random()
     pages = structured(48)
     shards(tmp_path / "in", pages, 4)
@@ -155,7 +155,7 @@ def test_whatever_is_killed_and_whenever_all_pages_are_there(tmp_path: Path) -> 
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes that a process has started, and those that they have."""
+    """Return the child processes of a process, and their children."""
     try:
         children = [
             int(one) for file in Path(f"/proc/{pid}/task").glob("*/children") for one in file.read_text().split()
@@ -166,7 +166,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def test_a_task_that_always_dies_is_named_and_the_others_are_done(tmp_path: Path) -> None:
-    """With worker processes, the same page loses only itself, and the same folder goes on."""
+    """With worker processes the same page loses only itself, and the same folder is resumed."""
     pages = structured(9)
     pages[4] = ("https://example.org/bad.html", document("bad", "<p>SEGFAULT</p>"))
     shards(tmp_path / "in", pages, 3)
@@ -189,7 +189,7 @@ def test_a_task_that_always_dies_is_named_and_the_others_are_done(tmp_path: Path
 def test_other_inputs_do_not_mix_with_what_is_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The numbers of tasks would mean other files."""
+    """The numbers of tasks would stand for other files."""
     first = shards(tmp_path / "in", structured(2), 2)
     out = str(tmp_path / "out")
     assert main(["corpus", "extract", str(first[0]), "-o", out]) == 0

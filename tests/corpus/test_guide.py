@@ -16,7 +16,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "corpus.md"
 
 
 def test_the_pipeline_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It keeps articles and drops the rest; a task that has no archive ends in good order."""
+    """It keeps articles and drops the rest; a task without an archive succeeds."""
     pages = structured(12)
     shards(tmp_path / "shards", pages, 1)
     monkeypatch.chdir(tmp_path)

@@ -43,7 +43,7 @@ def chunked(body: bytes, size: int) -> bytes:
 
 
 def raw_deflate(body: bytes) -> bytes:
-    """Return a body compressed without the header that the standard asks for."""
+    """Return a body compressed without the header that the standard requires."""
     packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     return packer.compress(body) + packer.flush()
 
@@ -71,7 +71,7 @@ def raw_deflate(body: bytes) -> bytes:
     ).split(),
 )
 def test_the_body_is_that_of_the_document(head: bytes, body: bytes) -> None:
-    """Chunks and compression are undone; headers that are true no more in the archive do no harm."""
+    """Chunks and compression are undone; headers that no longer fit the archived body do no harm."""
     (page,), skipped = read(record(URL, body, head))
 
     assert page.body == PAGE
@@ -81,7 +81,7 @@ def test_the_body_is_that_of_the_document(head: bytes, body: bytes) -> None:
 
 @given(st.binary(max_size=3_000).map(lambda tail: b"<p>" + tail), st.integers(1, 500))
 def test_chunks_of_any_size_are_joined(body: bytes, size: int) -> None:
-    """What is in them does not matter, not even what looks like the size of a chunk."""
+    """Their content does not matter, even if it looks like the size of a chunk."""
     (page,), _ = read(record(URL, chunked(body, size), HTML + b"Transfer-Encoding: chunked\r\n"))
 
     assert page.body == body
@@ -110,7 +110,7 @@ def test_chunks_of_any_size_are_joined(body: bytes, size: int) -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_no_page_is_counted(data: bytes, reason: str) -> None:
-    """Exactly once, and the page before it comes out; the one after it too, unless the archive ends there."""
+    """It is counted once; the page before it is read, and the one after it unless the archive ends there."""
     ends = reason in ("cut_off", "broken_archive")
     found, skipped = read(record(URL, PAGE) + data + (b"" if ends else record(URL, PAGE)))
 
@@ -121,7 +121,7 @@ def test_what_is_no_page_is_counted(data: bytes, reason: str) -> None:
 
 @pytest.mark.parametrize("many", [b"X-Long: %s\r\n" % (b"a" * 12_000) * 8, b"X: a\r\n" * 20_000])
 def test_headers_of_any_length_are_read(many: bytes) -> None:
-    """A crawl writes what a server sends, and does not lose the page when it is read."""
+    """A crawl writes what a server sends, and reading it back loses no page."""
     (page,), skipped = read(record(URL, PAGE, many + HTML), 10 * LIMIT)
 
     assert page.body == PAGE
@@ -144,14 +144,14 @@ def test_headers_are_those_of_the_server(end: bytes) -> None:
 
 
 def test_records_that_are_no_responses_are_not_looked_at() -> None:
-    """Requests and metadata about pages that are there are no losses."""
+    """Requests and metadata of pages are not counted as losses."""
     kinds = (WarcRecordType.request, WarcRecordType.metadata, WarcRecordType.warcinfo)
 
     assert read(b"".join(record(URL, PAGE, kind=kind) for kind in kinds)) == ([], Counter())
 
 
 def test_truncated_pages_are_kept_and_say_so() -> None:
-    """Common Crawl cuts pages at a size, and names it."""
+    """Common Crawl truncates large pages and names the reason."""
     (cut, segment), _ = read(
         record(URL, PAGE, fields={"WARC-Truncated": "length"}) + record(URL, PAGE, fields={"WARC-Segment-Number": "1"})
     )
@@ -160,7 +160,7 @@ def test_truncated_pages_are_kept_and_say_so() -> None:
 
 
 def test_digests_are_compared() -> None:
-    """One bit that has changed since is noticed."""
+    """One flipped bit is detected."""
     intact = record(URL, PAGE)
     (good, bad), _ = read(intact + intact.replace(b"Twice", b"Thice"))
 
@@ -170,7 +170,7 @@ def test_digests_are_compared() -> None:
 
 @pytest.mark.parametrize("kind", ["sha1", "sha256", "md5"])
 def test_the_digest_of_the_body_is_the_first_to_be_asked(kind: str) -> None:
-    """In base 32 or hexadecimal; but not of a body that is chunked, which some take for the sum of its chunks."""
+    """It may be in base 32 or hexadecimal. It is ignored for a chunked body, since some crawlers hash the chunks."""
     right = hashlib.new(kind, PAGE).hexdigest()
     wrong = hashlib.new(kind, b"something else").hexdigest()
     found, _ = read(
@@ -187,7 +187,7 @@ def test_the_digest_of_the_body_is_the_first_to_be_asked(kind: str) -> None:
 
 
 def test_what_the_crawler_took_it_for_counts() -> None:
-    """A server may call a page plain text."""
+    """A server may send a page as plain text."""
     fields = {"WARC-Identified-Payload-Type": "text/html"}
     (page,), _ = read(record(URL, PAGE, b"Content-Type: text/plain\r\n", fields=fields))
 
@@ -203,7 +203,7 @@ def test_what_the_crawler_took_it_for_counts() -> None:
     ],
 )
 def test_the_charset_is_found_as_in_a_crawl(head: bytes, text: str, encoding: str) -> None:
-    """By the header, by the page, and UTF-8 against a wrong label."""
+    """It comes from the header or the page, and UTF-8 wins over a wrong label."""
     (page,), _ = read(record(URL, text.encode(encoding), head))
 
     assert decode_html(page.body, page.charset) == text
@@ -211,7 +211,7 @@ def test_the_charset_is_found_as_in_a_crawl(head: bytes, text: str, encoding: st
 
 @pytest.mark.parametrize("writer", [None, GzipWriter, ZstdWriter, Lz4Writer])
 def test_archives_may_be_compressed(writer: Any) -> None:
-    """In any of the ways that FastWARC knows, each record by itself or all of them together."""
+    """Any format of FastWARC works, for each record by itself or for the whole file."""
     stream = io.BytesIO()
     for _ in range(2):
         if writer is None:
@@ -228,7 +228,7 @@ def test_archives_may_be_compressed(writer: Any) -> None:
 
 
 def test_a_disk_that_fails_is_no_broken_archive() -> None:
-    """Then the task must fail, and run again: the rest of the archive is still there."""
+    """The task fails and has to run again, since the rest of the archive may be readable."""
 
     class Disk(io.BytesIO):
         def read(self, size: int | None = -1) -> bytes:

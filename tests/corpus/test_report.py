@@ -1,4 +1,4 @@
-"""``scrapy-dripper corpus report``: one page that says what the tables say."""
+"""``scrapy-dripper corpus report``: the page agrees with the tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGES = structured(8)
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An extraction of a few pages, one of them without content, and of a record that is no page."""
+    """An extraction of a few pages, one of them without content, and of a record that is not a page."""
     root = tmp_path_factory.mktemp("report <b>")
     records = [record(url, body) for url, body in PAGES]
     records += [
@@ -42,7 +42,7 @@ def shown(page: str) -> list[str]:
 
 
 def test_the_page_says_what_the_tables_say(corpus: Path) -> None:
-    """Counts, plots and steps; it is well formed, with nothing of the pages, no script and nothing from elsewhere."""
+    """It has the counts, plots and steps; it is well formed, without page text, scripts or outside resources."""
     steps = [
         {"name": "text", "before": 10, "after": 9, "dropped": {"empty": 1}},
         {"name": "quality", "before": 9, "after": 4, "dropped": {"gopher_short_doc": 5}},
@@ -69,7 +69,7 @@ def test_the_page_says_what_the_tables_say(corpus: Path) -> None:
 
 
 def test_the_ratios_are_those_of_figure_3(corpus: Path) -> None:
-    """Of all documents, and of a sample that is always the same; the one with too many tags is left out."""
+    """They are those of all documents or of a fixed sample; a document with too many tags is left out."""
     from trafilatura import extract
 
     files = [str(corpus / "00000.parquet")]
@@ -88,7 +88,7 @@ def test_the_ratios_are_those_of_figure_3(corpus: Path) -> None:
 
 
 def test_lengths_and_qualities_are_binned(corpus: Path) -> None:
-    """Each text is in one bin, and in the right one."""
+    """Each text is in exactly one bin, and in the right one."""
     found = figures.texts([str(corpus / "00000.parquet")])
     rows = pq.read_table(corpus / "00000.parquet").to_pylist()
     edges = [10 ** (at / figures.PER_DECADE) for at in range(len(found.lengths) + 1)]

@@ -25,7 +25,7 @@ PAGES = structured(30)
 
 
 def run(steps: Sequence[Any], rank: int = 0, world_size: int = 1) -> list[Row]:
-    """Return what comes out of the last step of a pipeline."""
+    """Return the output of the last step of a pipeline."""
     data: Any = None
     for step in steps:
         data = step(data, rank, world_size)
@@ -33,12 +33,12 @@ def run(steps: Sequence[Any], rank: int = 0, world_size: int = 1) -> list[Row]:
 
 
 def counts(step: Any) -> dict[str, float]:
-    """Return the stats of a step that count something."""
+    """Return the counters of a step."""
     return {name: stat.total for name, stat in step.stats.stats.items() if name not in ("doc_len", "documents")}
 
 
 def rows(*bodies: str) -> list[Row]:
-    """Return documents with HTML, as any reader could make them."""
+    """Return documents with HTML, as a reader would make them."""
     return [
         Row(body, f"id-{number}", metadata={"url": f"https://e.org/{number}"}) for number, body in enumerate(bodies)
     ]
@@ -51,7 +51,7 @@ def page(text: str) -> str:
 
 @pytest.mark.parametrize("processes", [0, 2])
 def test_the_documents_are_those_of_the_extractor(tmp_path: Path, processes: int) -> None:
-    """In whatever process, and in how many shards and ranks; each page once, in the order of its shard."""
+    """With any processes, shards and ranks, each page comes out once, in the order of its shard."""
     shards(tmp_path, PAGES, 3)
     found = [
         row
@@ -138,7 +138,7 @@ def test_what_becomes_of_each_record_is_counted(tmp_path: Path) -> None:
 
 
 def test_pages_without_content_are_kept_or_dropped_as_asked() -> None:
-    """And counted in either case; they say why."""
+    """They are counted in both cases and state the reason."""
     pages = ("%PDF-1.4 \x00\x01\x02", PAGES[0][1].decode(), "")
     config = Config(fallback="empty")
     keep, drop = DripperExtractor(config), DripperExtractor(config, on_error="drop")
@@ -157,7 +157,7 @@ def test_pages_without_content_are_kept_or_dropped_as_asked() -> None:
 
 @pytest.mark.parametrize(("output", "begins"), [("markdown", "# "), ("text", "callouts"), ("main_html", "<")])
 def test_the_text_is_what_was_asked_for(output: str, begins: str) -> None:
-    """Markdown, plain text or Main-HTML; the content list as JSON beside it."""
+    """Markdown, plain text or Main-HTML; the content list is JSON beside it."""
     (body,) = [body.decode() for url, body in structured(400) if url.endswith("/callouts.html")]
     config = Config(metadata_field="metadata")
     (row,) = DripperExtractor(config, output=output, content=True)(iter(rows(body)))
@@ -169,7 +169,7 @@ def test_the_text_is_what_was_asked_for(output: str, begins: str) -> None:
 
 
 def test_a_poison_page_loses_only_itself() -> None:
-    """One that crashes its process, one that hangs in it, one that takes all memory; with worker processes."""
+    """With worker processes, a page may crash its process, hang in it or take all memory."""
     config = Config(engine="tests.corpus.corpus_engines.AllMain", fallback="none", timeout=3, batch_size=4)
     poison = {3: "SEGFAULT", 9: "HANG", 14: "MEMORY"}
     step = DripperExtractor(config, processes=2)
@@ -183,6 +183,6 @@ def test_a_poison_page_loses_only_itself() -> None:
 
 @pytest.mark.parametrize("wrong", [{"output": "pdf"}, {"on_error": "raise"}, {"processes": -1}, {"processes": True}])
 def test_wrong_options_say_what_is_allowed(wrong: dict[str, Any]) -> None:
-    """Before anything runs."""
+    """The error comes before anything runs."""
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         DripperExtractor(**wrong)

@@ -45,7 +45,7 @@ def _raise(*_: object) -> Any:
 
 
 def _planted(found: Extraction, name: str, value: str) -> Extraction:
-    """Change an extraction behind the back of its class, which takes out what may not be in it."""
+    """Set a field without the constructor, which removes what an extraction may not contain."""
     changed = replace(found)
     object.__setattr__(changed, name, value)
     return changed
@@ -125,7 +125,7 @@ def test_a_costly_page_is_found(limit: str, kind: str, monkeypatch: pytest.Monke
 
 # ---------------------------------------------------------------------------------------------------------------- cost
 def _plant(monkeypatch: pytest.MonkeyPatch, steps: Callable[[str], int], written: Callable[[str], int]) -> None:
-    """Have documents take a microsecond for each of so many steps, and so many characters of Markdown be written."""
+    """Make documents cost a microsecond for each of their steps, and write a number of characters of Markdown."""
     whole = Extractor.extract
     now = 0.0
 
@@ -140,7 +140,7 @@ def _plant(monkeypatch: pytest.MonkeyPatch, steps: Callable[[str], int], written
 
 
 def _search(*, keep: bool, inputs: int) -> tuple[str, bytes] | None:
-    """Do what the fuzzing process does, without coverage; return the kind of what is found, and the document."""
+    """Run the fuzzing process without coverage; return the kind of the finding and its document."""
     chance, records, peak = Random(1), Records(), Peak()
     pool = [b"<p>one two</p><p>three <b>four</b>"]
     for _ in range(inputs):
@@ -161,12 +161,12 @@ def _cost(body: bytes, peak: Peak) -> Cost:
 
 
 def _longest_run(html: str) -> int:
-    """Return how often a character comes in a row."""
+    """Return the length of the longest run of a character."""
     return max((len(run[0]) for run in re.finditer(r"(.)\1*", html, re.S)), default=0)
 
 
 def test_the_search_for_time_finds_what_is_quadratic(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that is tried at first is far within the limit; what is kept, and made longer, is not."""
+    """The first inputs are far below the limit; inputs that are kept and made longer are not."""
     _plant(monkeypatch, lambda html: _longest_run(html) ** 2 // 100, lambda _: 0)
 
     assert _search(keep=False, inputs=300) is None
@@ -178,7 +178,7 @@ def test_the_search_for_time_finds_what_is_quadratic(monkeypatch: pytest.MonkeyP
 
 
 def test_the_search_for_output_finds_what_multiplies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each kind of mark makes it more, so that only inputs that are kept, and damaged again, come to have them all."""
+    """Each kind of mark adds to it, so only inputs that are kept and damaged again get all of them."""
     marks = ("<li", "[", "\\", "|", "$")
     _plant(monkeypatch, lambda _: 0, lambda html: len(html) * 2 ** sum(mark in html for mark in marks))
 
@@ -203,7 +203,7 @@ def test_a_record_is_what_costs_more_for_its_size() -> None:
 
 
 def test_time_is_a_record_only_if_it_is_one_twice() -> None:
-    """Other programs make an input slow once in a while."""
+    """Other programs can make an input slow once."""
     records = Records()
     records.broken(1_000, Cost(0.01), lambda: 0.01)
 
@@ -219,7 +219,7 @@ def test_every_record_has_a_number_of_its_own(size: int, seconds: float, output:
 
 
 def test_the_function_that_takes_the_time_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also while one call into a regular expression lasts; and two slow functions are two findings."""
+    """This works even within one call of a regular expression; two slow functions are two findings."""
     spin = re.compile(r"(?:a|a)*b").match  # until the time is over
     code = compile("def planted(text):\n    spin(text)\n", "/x/scrapy_dripper/output/slow.py", "exec")
     names: dict[str, Any] = {"spin": spin}
@@ -304,7 +304,7 @@ def test_damage_depends_on_the_seed_alone(html: bytes, other: bytes, seed: int) 
 
 
 def test_seeds_of_a_fresh_clone(tmp_path: Path) -> None:
-    """The test pages are enough to begin with."""
+    """The test pages are enough to start."""
     n = write_seeds(tmp_path / "corpus", Random(1))
     written = [path.read_bytes() for path in (tmp_path / "corpus").iterdir()]
     assert n >= 150
@@ -314,7 +314,7 @@ def test_seeds_of_a_fresh_clone(tmp_path: Path) -> None:
 
 # ------------------------------------------------------------------------------------------------------------ findings
 def test_a_finding_is_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is left has the cause and nothing else, choices included."""
+    """Only the cause is left, also of the choices."""
 
     def planted(data: bytes) -> Outcome | None:
         html = cases.decode(data).html

@@ -1,4 +1,4 @@
-"""Documents that once broke a promise, each the smallest of its kind, under every kind of configuration."""
+"""Documents that once broke a promise, each minimal, under every kind of configuration."""
 
 from __future__ import annotations
 

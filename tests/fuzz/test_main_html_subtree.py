@@ -1,4 +1,4 @@
-"""Main-HTML is a subtree of the page, for any markup and any labels: its elements, its text, and how it reads again."""
+"""Main-HTML is a subtree of the page, for any markup and labels: its elements, its text, and how it is parsed again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _words = st.integers(0, 999).map("w{} ".format)
 
 
 def soups() -> st.SearchStrategy[str]:
-    """Return documents of tags, words and awkward markup in no order."""
+    """Return documents of tags, words and awkward markup in any order."""
     start, end = st.builds("<{}{}>".format, _tags, _attributes), _tags.map("</{}>".format)
     awkward = st.sampled_from([one.decode("utf-8", "replace") for one in SNIPPETS])
     parts = st.lists(st.one_of(_words, _words, start, end, awkward), max_size=25)
@@ -36,7 +36,7 @@ def soups() -> st.SearchStrategy[str]:
 
 
 def read(profile: str, html: str, draw: st.DataObject) -> tuple[Page, npt.NDArray[np.bool_]]:
-    """Return the page of a document, with labels for its blocks."""
+    """Return the page of a document and labels for its blocks."""
     rules = PROFILES[profile]
     page = rules.cut(rules.parse(html), "")
     n = len(page.blocks)
@@ -54,7 +54,7 @@ profiles = pytest.mark.parametrize("profile", PROFILES)
 @profiles
 @given(html=soups(), data=st.data())
 def test_elements_are_those_of_the_page(profile: str, html: str, data: st.DataObject) -> None:
-    """Each element is one of the page's, in the same order, in the same element as there."""
+    """Each element is one of the page's, in the same order and with the same parent."""
     page, main = read(profile, html, data)
     for i, node in enumerate(page.tree.nodes):
         node.set(NUMBER, str(i))
@@ -72,7 +72,7 @@ def test_elements_are_those_of_the_page(profile: str, html: str, data: st.DataOb
 @profiles
 @given(html=soups(), data=st.data())
 def test_text_is_in_the_page_in_order(profile: str, html: str, data: st.DataObject) -> None:
-    """Every kept text occurs in the source of the page, in order; and all the text of the main blocks is kept."""
+    """Every kept text occurs in the source in order; all text of main blocks is kept."""
     page, main = read(profile, html, data)
 
     kept = words(visible_text(main_tree(page, main)))

@@ -1,4 +1,4 @@
-"""The inspector in a real browser: what a click, a key and the slider do, and what a hostile page cannot do."""
+"""The inspector in a real browser: clicks, keys and the slider, and the limits of a hostile page."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_keys_work_in_the_page_and_can_be_switched_off(opened: Open) -> None:
 
 
 def test_exported_labels_are_read_by_annotate_and_make_train(opened: Open, tmp_path: Path) -> None:
-    """From the click to the folder that `make train EXTRA=...` reads."""
+    """From a click to the folder that `make train EXTRA=...` reads."""
     from scrapy_dripper.dataset.pages import load_pages
 
     tab = opened()
@@ -311,7 +311,7 @@ def test_a_hostile_page_runs_nothing_loads_nothing_and_leads_nowhere(opened: Ope
 
 
 def test_nothing_is_loaded_even_if_the_policy_alone_stands_in_the_way(opened: Open) -> None:
-    """An address that only a style sheet's escapes hide is asked for by no one."""
+    """An address that only a style sheet's escapes hide is not requested."""
     tab = opened(HOSTILE)
 
     refused = [said for said in tab.wrong if "c.png" in said and not said.startswith("request: ")]

@@ -1,4 +1,4 @@
-"""``scrapy-dripper inspect``: what it writes, and what it says when it cannot."""
+"""``scrapy-dripper inspect``: its file and its error messages."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_file_holds_every_form_of_the_output(inspected: Inspect) -> None:
 
 
 def test_what_can_be_exported_is_the_task_of_annotate(inspected: Inspect, tmp_path: Path) -> None:
-    """The same page, written as a task for people, has the same task."""
+    """The inspector and `annotate --write-tasks` give the same task for a page."""
     data = data_of(inspected())
 
     assert main(["annotate", str(tmp_path / "page.html"), "--write-tasks", str(tmp_path / "tasks")]) == 0
@@ -77,7 +77,7 @@ def test_labels_of_other_blocks_than_those_of_annotate_cannot_be_exported(inspec
 def test_a_document_without_blocks_has_a_file_that_says_why(
     inspected: Inspect, document: bytes, reason: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Trafilatura is not asked about what is no page: its failure would be logged with a traceback."""
+    """Trafilatura does not get such a document: it would log its failure with a traceback."""
     monkeypatch.setattr(fallback, "_reported", set[str]())
     data = data_of(inspected(document))
 
@@ -148,7 +148,7 @@ def test_a_page_without_main_content_is_shown(inspected: Inspect, how: str) -> N
 
 
 def test_forms_are_cut_and_the_file_is_less_than_a_megabyte_longer_than_the_page(inspected: Inspect) -> None:
-    """Also in a script of three bytes a character."""
+    """This holds for a script of three bytes a character too."""
     paragraph = "潮汐は海面の昇り降りであり、月と太陽の引力と地球の自転によって起こる。多くの海岸では一日に二度ある。"
     html = f"<title>潮汐</title><article>{f'<p>{paragraph}</p>' * 1_500}</article>"
 

@@ -22,7 +22,7 @@ STEPS = 500
 
 
 def superlinear(pattern: re.Pattern[Any], method: str) -> str | None:
-    """Return an attack that takes a method of a pattern more than linear time, and its steps; None if there is none."""
+    """Return an attack that costs a method of a pattern more than linear time, and its steps; None if there is none."""
     matcher = Matcher(pattern, BOUND)
     if matcher.largest_bound > HIGHEST_BOUND:
         return f"a repeat of up to {matcher.largest_bound} times"

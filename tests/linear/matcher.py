@@ -30,11 +30,11 @@ Tree = Any
 
 
 class TooManyStepsError(Exception):
-    """A match took more steps than it was given."""
+    """A match took more steps than allowed."""
 
 
 def parse(pattern: re.Pattern[Any]) -> Tree:
-    """Return the tree that ``re`` makes of a pattern; one of bytes is read as Latin-1."""
+    """Return the parse tree that ``re`` makes of a pattern; a bytes pattern is read as Latin-1."""
     return sre_parse.parse(pattern.pattern, pattern.flags & ~re.DEBUG)
 
 
@@ -153,7 +153,7 @@ class Matcher:
 
     # ------------------------------------------------------------------ the kinds of characters
     def kind(self, character: str) -> int:
-        """Return which leaves match a character, a bit for each."""
+        """Return a bit set of the leaves that match a character."""
         kind = self._kinds.get(character)
         if kind is None:
             kind = sum(1 << i for i, leaf in enumerate(self.leaves) if leaf.match(character))

@@ -1,4 +1,4 @@
-"""All regular expressions of the package: those that its modules hold, and those that its functions name."""
+"""All regular expressions of the package: those that its modules hold and those that its functions use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENGINES = frozenset({"re", "regex", "re2", "sre_compile", "sre_parse", "_sre"})
 
 
 class Use(NamedTuple):
-    """A method of a pattern, in a place."""
+    """A method of a pattern and the place of its call."""
 
     place: str
     """Module and name, as in ``scrapy_dripper.output.images:_small``."""
@@ -42,7 +42,7 @@ class Site(NamedTuple):
 
 
 def modules() -> Iterator[tuple[str, ModuleType | None, str]]:
-    """Yield the modules of the package with their source; None for one that misses an optional dependency."""
+    """Yield the modules of the package with their source; None for a module whose optional dependency is missing."""
     for found in pkgutil.walk_packages(scrapy_dripper.__path__, "scrapy_dripper."):
         spec = found.module_finder.find_spec(found.name, None)  # type: ignore[call-arg]
         assert spec is not None
@@ -58,7 +58,7 @@ def modules() -> Iterator[tuple[str, ModuleType | None, str]]:
 
 
 def held(value: object, place: str, package: str, seen: set[int]) -> Iterator[Use]:
-    """Yield the patterns that a value holds: in items and attributes, the closure and the defaults of a function."""
+    """Yield the patterns in a value: in items and attributes, and in the closure and defaults of a function."""
     if id(value) in seen:
         return
     seen.add(id(value))
@@ -160,7 +160,7 @@ def _sites(node: ast.AST, module: str, name: str, in_function: bool) -> Iterator
 
 
 def evaluated(site: Site, module: ModuleType | None) -> re.Pattern[Any] | None:
-    """Return the pattern of a call, if it is made of what the module knows; None if of something else."""
+    """Return the pattern of a call if the module's names define it, else None."""
     names = dict(vars(module)) if module is not None else {"re": re}
     arguments = {"compile": 1, "sub": 4, "subn": 4, "split": 3}.get(site.method, 2)
     flags = site.call.args[arguments] if len(site.call.args) > arguments else None
@@ -182,7 +182,7 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
 
 @cache
 def uses() -> tuple[list[Use], list[str]]:
-    """Return all uses of patterns in the package, and the calls of ``re`` that none of them stands for."""
+    """Return all uses of patterns in the package, and the calls of ``re`` that match none of them."""
     found: list[Use] = []
     unknown: list[str] = []
     for name, module, source in modules():

@@ -39,7 +39,7 @@ def _check(pattern: re.Pattern[Any], matcher: Matcher, text: str) -> None:
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: repr(pattern.pattern)[:60])
 def test_patterns_of_the_package(pattern: re.Pattern[Any]) -> None:
-    """On attacks on them, long enough to go round in each repeat, and on what they match."""
+    """The texts are attacks on each pattern, long enough to use each repeat, and strings that it matches."""
     matcher = Matcher(pattern)
     for attack in islice(attacks(pattern, matcher), 0, None, 7):
         _check(pattern, matcher, attack.of(3))

@@ -50,7 +50,7 @@ def test_what_is_allowed_is_there() -> None:
 
 
 def test_many_patterns_are_found() -> None:
-    """An empty walk would pass all other tests."""
+    """If none were found, all other tests would pass."""
     found = {use.place for use in FOUND}
     for place in (
         "scrapy_dripper.output.images:_placeholder",  # a bound method

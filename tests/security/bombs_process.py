@@ -1,4 +1,4 @@
-"""Reads bombs with little memory: what came out of each, or one line that says what went wrong."""
+"""Reads bombs with little memory and prints the result of each, or one line with the error."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ SECONDS = 120
 
 
 def limit() -> None:
-    """Allow this process no more memory and time than the pages should need."""
+    """Limit this process to the memory and time that the pages should need."""
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (taken + SPARE, taken + SPARE))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 
 
 def main(folder: Path) -> None:
-    """Read the pages of a folder, through the engine and through each fallback."""
+    """Read the pages of a folder through the engine and through each fallback."""
     from scrapy_dripper.config import Config
     from scrapy_dripper.extractor import Extractor
     from scrapy_dripper.testing import FakeEngine

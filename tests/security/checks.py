@@ -1,4 +1,4 @@
-"""Checks for active content in HTML with two parsers: the one that wrote it, and one like a browser's."""
+"""Checks for active content in HTML with two parsers: lxml's, which wrote it, and one like a browser's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WHITE = re.compile("[\\0-\x20\x7f-\xa0]")
 
 
 class Silent(FakeEngine):
-    """An engine that labels nothing, so that the fallback has every page."""
+    """An engine that labels nothing, so that the fallback gets every page."""
 
     def answer(self, page: Page) -> Labels | EngineError:
         """Return an error."""
@@ -29,7 +29,7 @@ class Silent(FakeEngine):
 
 
 def dangers(html: str) -> list[str]:
-    """Return what is dangerous in a document, an empty list if nothing is."""
+    """Return what is dangerous in a document; the list is empty if nothing is."""
     return [f"{tag} {name}={value}" for tag, name, value in _found(html)]
 
 

@@ -1,4 +1,4 @@
-"""A browser without a window, and a server that it can ask and nobody else hears of."""
+"""A headless browser and a local server for its requests."""
 
 from __future__ import annotations
 
@@ -99,14 +99,14 @@ class _Server(ThreadingHTTPServer):
 
 
 class Visit:
-    """What happened while a browser showed pages: which scripts ran, and what was asked for."""
+    """What happened while a browser showed pages: which scripts ran and what it requested."""
 
     def __init__(self, ran: set[int], asked: list[str]) -> None:
         self.ran, self.asked = ran, asked
 
 
 def show(framed: Sequence[str], inserted: Sequence[str], folder: Path) -> Visit:
-    """Show some pages in frames, and put others into a page, in a browser that clicks on everything in them."""
+    """Show some pages in frames and put others into a page, in a browser that clicks on everything in them."""
     assert CHROMIUM is not None
     asked: list[str] = []
     done = threading.Event()

@@ -1,4 +1,4 @@
-"""Crawls the addresses it is given with the plugin, and prints what came of each."""
+"""Crawls the given addresses with the plugin and prints the result of each."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Pages(Spider):
     urls: list[str]
 
     async def start(self) -> AsyncIterator[Any]:
-        """Ask for everything at once."""
+        """Request all addresses at once."""
         for url in self.urls:
             yield Request(url, self.parse, errback=self.failed)
 
     def parse(self, response: Response) -> Iterator[dict[str, Any]]:
-        """Yield an item that waits to be filled."""
+        """Yield an item to be filled."""
         yield {"url": response.url, "bytes": len(response.body), "markdown": None, "by": None}
 
     def failed(self, failure: Failure) -> dict[str, Any]:
-        """Return an item for what was refused."""
+        """Return an item for a request that failed."""
         return {"url": failure.request.url, "failed": failure.type.__name__}  # type: ignore[attr-defined]
 
 

@@ -1,4 +1,4 @@
-"""Reads pages in every way with no socket to be had; prints what came out, and who asked for one."""
+"""Reads pages in every way while sockets are refused; prints the results and who asked for a socket."""
 
 from __future__ import annotations
 

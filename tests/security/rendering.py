@@ -1,4 +1,4 @@
-"""Markdown through renderers of all kinds, as unsafe as they can be set: HTML and every address let through."""
+"""Renders Markdown with many renderers at their least safe settings: HTML and every address pass."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ PYTHON: dict[str, Callable[[str], str]] = {
 
 
 def in_python(documents: Sequence[str]) -> dict[str, list[str]]:
-    """Return what the renderers in Python make of documents."""
+    """Return what the Python renderers make of documents."""
     return {name: [render(document) for document in documents] for name, render in PYTHON.items()}
 
 
 def in_javascript(documents: Sequence[str]) -> dict[str, list[str]]:
-    """Return what the renderers in JavaScript make of documents."""
+    """Return what the JavaScript renderers make of documents."""
     assert NODE is not None
     command = [NODE, str(FOLDER / "render.mjs")]
     done = subprocess.run(command, input=json.dumps(list(documents)), capture_output=True, text=True, check=True)

@@ -21,7 +21,7 @@ TEXT = "<p>Words of the article: rivers, harbours, bridges and gardens.</p>"
 
 
 def laughs(mark: str = "", levels: int = 12, system: str = "") -> str:
-    """Return a document type whose last entity stands for ten of the one before, and so on."""
+    """Return a document type in which each entity stands for ten of the one before."""
     tens = [f"{mark or '&'}l{i};" * 10 for i in range(levels - 1)]
     entities = "".join(f'<!ENTITY {mark} l{i} "{ten}">' for i, ten in enumerate(tens, 1))
     use = f"{mark}l{levels - 1};" if mark else ""
@@ -44,7 +44,7 @@ PAGES = {
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux to limit memory")
 def test_entities_are_never_expanded(tmp_path: Path) -> None:
-    """A billion laughs stays the few characters that it is written with, in a process that has no room for more."""
+    """A billion laughs stay the few characters of their source, in a process without memory for more."""
     for name, html in PAGES.items():
         (tmp_path / name).write_text(html)
     command = [sys.executable, "-m", "tests.security.bombs_process", str(tmp_path)]
@@ -72,7 +72,7 @@ ARTICLE = "<html><body><nav><a href=/>Home</a></nav><article><h1>How bees keep w
 
 
 def packed(size: int) -> bytes:
-    """Return gzip of so many bytes, made without having them."""
+    """Return the gzip of a number of bytes, without holding them in memory."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     megabyte = b"<p>words</p>" * 87_381
     pieces = [packer.compress(TEXT.encode())]
@@ -81,7 +81,7 @@ def packed(size: int) -> bytes:
 
 
 def test_a_gzipped_file_is_unpacked_up_to_a_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a bomb, ten times ``--max-bytes`` are unpacked; the inputs beside it are not lost."""
+    """A bomb is unpacked up to ten times ``--max-bytes``; the other inputs are not lost."""
     (tmp_path / "bomb.html.gz").write_bytes(packed(200 << 20))
     (tmp_path / "many.html.gz").write_bytes(gzip.compress(b"<p>" + b"words " * 100_000) * 50)
     (tmp_path / "twice.html.gz").write_bytes(gzip.compress(packed(200 << 20)))

@@ -44,14 +44,14 @@ LIVE = [
 
 @cache
 def extracted(way: str) -> list[Extraction]:
-    """Return what becomes of each vector."""
+    """Return the extraction of each vector."""
     engine: Engine = FakeEngine() if way == "all main" else Silent()
     config = Config() if way == "all main" else Config(fallback=way.split()[1])
     return Extractor(config, engine=engine).extract([page(i) for i in range(len(VECTORS))])
 
 
 def rendered(markdown: str) -> str:
-    """Return Markdown as HTML, by a renderer that lets HTML and every address through."""
+    """Return Markdown as HTML by a renderer that passes HTML and every address."""
     renderer = markdown_it.MarkdownIt("commonmark", {"html": True}).enable("table")
     renderer.validateLink = lambda url: True
     return str(renderer.render(markdown))
@@ -65,7 +65,7 @@ def test_there_are_vectors_of_every_family() -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_main_html_holds_nothing_that_runs(way: str) -> None:
-    """Through the model and through the fallbacks, by two parsers; and the article is still there."""
+    """This holds for the model and the fallbacks, by two parsers; and the article is still there."""
     found = extracted(way)
 
     assert {i: bad for i, one in enumerate(found) if (bad := dangers(one.main_html or ""))} == {}
@@ -79,7 +79,7 @@ def test_main_html_holds_nothing_that_runs(way: str) -> None:
 
 @pytest.mark.parametrize("form", ["dripper", "html2text"])
 def test_rendered_markdown_holds_nothing_that_runs(form: str) -> None:
-    """By a renderer that does not check addresses itself."""
+    """The renderer does not check addresses itself."""
     found = Extractor(Config(markdown=form), engine=FakeEngine()).extract([page(i) for i in range(len(VECTORS))])
     html = [rendered(one.markdown or "") for one in found]
 
@@ -88,7 +88,7 @@ def test_rendered_markdown_holds_nothing_that_runs(form: str) -> None:
 
 @pytest.mark.parametrize("links", ["keep", "citations", "drop"])
 def test_tables_in_html_within_markdown(links: str) -> None:
-    """Complex tables are written as HTML: with addresses and text of the page."""
+    """Complex tables are written as HTML with addresses and text of the page."""
     cells = "".join(f"<tr><td colspan=2>{vector}</td></tr>" for vector in VECTORS if "<plaintext" not in vector)
     cells = re.sub("RUN|LOAD", "/x", cells)
     for table in (f"<table>{cells}</table>", "<table><tr><td rowspan=2><a href='java&#10;script:x()'>a</a><td>"
@@ -170,7 +170,7 @@ PLACES = [
 
 @st.composite
 def texts_in_places(draw: st.DrawFn) -> str:
-    """Text that means something to Markdown, in places with rules of their own for it."""
+    """Text with a meaning in Markdown, in places that have their own rules for it."""
     written = []
     for place in draw(st.lists(st.sampled_from(PLACES), min_size=1, max_size=3)):
         for _ in range(place.count("{}")):
@@ -189,14 +189,14 @@ def unsafe(markdown: str) -> list[str]:
 @settings(max_examples=100)
 @given(texts_in_places(), st.sampled_from(["keep", "drop", "citations"]))
 def test_text_of_a_page_is_no_markup_when_its_markdown_is_rendered(body: str, links: str) -> None:
-    """Whatever stands in it, wherever it stands; formulas too, for a renderer that knows none."""
+    """This holds for any text in any place, and for formulas in a renderer without formulas."""
     (found,) = Extractor(Config(links=links, fallback="empty"), engine=FakeEngine()).extract(["<h1>x</h1>" + body])
 
     assert unsafe(found.markdown or "") == []
 
 
 def test_no_element_hides_a_property_of_the_document() -> None:
-    """Scripts of the page that shows Main-HTML find ``document.cookie`` and ``form.action``, and not an element."""
+    """Scripts of a page that shows Main-HTML still find ``document.cookie`` and ``form.action``, not an element."""
     names = ["cookie", "body", "getElementById", "forms"]
     body = "".join(
         f"<form name={n} id=f{n}><p>words</p><input name={n} id={n} value=x><button id={n}>words</button>"
@@ -213,7 +213,7 @@ def test_no_element_hides_a_property_of_the_document() -> None:
 
 @given(st.text(st.sampled_from("<>/!-\"'=&;{}`$ \t\n\0abx:scriptjavonermgd#\\[]()"), max_size=80))
 def test_no_string_of_markup_makes_a_script(text: str) -> None:
-    """Pieces of tags, comments and addresses in any order."""
+    """Pieces of tags, comments and addresses come in any order."""
     html = f"<p>Words</p>{text}<p>words</p><img src=x onerror='{text}'><a title='{text}' href='{text}'>words</a>"
     (found,) = Extractor(Config(fallback="empty"), engine=FakeEngine()).extract([html])
 
@@ -236,7 +236,7 @@ def hostile_extraction(html: str, url: str) -> Extraction:
 
 @pytest.mark.parametrize("fallback", [None, *PARSING, hostile_callable, hostile_extraction])
 def test_no_control_character_reaches_a_terminal(fallback: Any) -> None:
-    """ESC and CSI begin commands of a terminal; no form of the output holds one, whoever made it."""
+    """ESC and CSI begin terminal commands; no form of the output has one, whatever its source."""
     options = {} if fallback is None else {"fallback": fallback, "max_blocks": 1}
     config = Config(content_field="content", metadata_field="about", **options)
     text = (
@@ -261,7 +261,7 @@ def test_no_control_character_reaches_a_terminal(fallback: Any) -> None:
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs a Chromium or Chrome in the path")
 def test_a_browser_runs_nothing(tmp_path: Path) -> None:
-    """Shown as a page and put into another one, clicked everywhere: no script runs, nothing but pictures is loaded."""
+    """The output is shown by itself and inside a page, and clicked everywhere: no script runs, only pictures load."""
     shown = [one.main_html or "" for one in extracted("all main")]
     shown += [rendered(one.markdown or "") for one in extracted("all main")]
     together = ["".join(shown[i : i + 22]) for i in range(0, len(shown), 22)]

@@ -1,4 +1,4 @@
-"""A model folder from somebody else: only its own files are read, as its manifest has them, and nothing is run."""
+"""Untrusted model folders: only files that the manifest lists are read, and nothing in them is run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def load_tagger(folder: Path) -> Tagger:
 
 @pytest.fixture(params=["tagger", "prepared"])
 def either(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Load]:
-    """A copy of each kind of folder, and what loads it."""
+    """A copy of each kind of folder, and its loader."""
     source, load = (model.bundled(), load_tagger) if request.param == "tagger" else (PREPARED, load_prepared)
     return Path(shutil.copytree(source, tmp_path / "model")), load
 
@@ -46,7 +46,7 @@ def graph_of(folder: Path) -> Path:
 
 
 def relist(folder: Path, *names: str) -> None:
-    """Write the manifest's hashes anew, as somebody would who made the folder like this."""
+    """Write the manifest's hashes again, as an attacker would."""
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text(encoding="utf-8"))
     key = "files" if "files" in manifest else "weights_sha256"
@@ -55,7 +55,7 @@ def relist(folder: Path, *names: str) -> None:
 
 
 def test_whole_folders_load(either: tuple[Path, Load]) -> None:
-    """With a model card, a licence and what tools leave behind, which are read by nobody."""
+    """A model card, a licence and files that tools leave behind are ignored."""
     folder, load = either
     for name in ("README.md", "LICENSE.txt", ".gitattributes"):
         (folder / name).write_text("words")
@@ -92,7 +92,7 @@ DAMAGE: dict[str, Callable[[Path, Path], Any]] = {
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs links and pipes")
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_folder_that_is_not_as_it_was_made_is_refused(either: tuple[Path, Load], damage: str) -> None:
-    """In one sentence that says what to do, without a traceback."""
+    """One sentence says what to do, without a traceback."""
     folder, load = either
     DAMAGE[damage](graph_of(folder), folder.parent / "outside")
 
@@ -107,7 +107,7 @@ def test_a_folder_that_is_not_as_it_was_made_is_refused(either: tuple[Path, Load
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "a/../../outside", "..", ".", "", "a\\b", "c:x", "x\0y"])
 def test_a_manifest_names_files_of_its_folder_only(tmp_path: Path, name: str) -> None:
-    """Not even to hash them: whether a guess is right would say what is in a file."""
+    """Other files are not even hashed: a match would reveal what is in a file."""
     (tmp_path / "outside").write_text("secret")
     folder = tmp_path / "model"
     folder.mkdir()
@@ -202,7 +202,7 @@ def test_a_graph_without_weights_outside_may_still_have_the_word(tmp_path: Path)
 
 @given(st.binary(max_size=60), st.data())
 def test_bytes_that_are_no_graph_are_refused_or_name_nothing(data: bytes, chance: st.DataObject) -> None:
-    """Whatever the bytes are, it ends, and with no other error."""
+    """Any bytes end the search, with no other error."""
     whole = bytearray(PLACES["inner graph"]("../secret.bin"))
     for _ in range(chance.draw(st.integers(0, 3))):
         whole[chance.draw(st.integers(0, len(whole) - 1))] = chance.draw(st.integers(0, 255))
@@ -213,7 +213,7 @@ def test_bytes_that_are_no_graph_are_refused_or_name_nothing(data: bytes, chance
 
 @pytest.mark.parametrize("location", ["/etc/passwd", "../outside.bin", "notes.txt", "sub/../../outside.bin"])
 def test_a_graph_takes_no_weights_from_other_files(either: tuple[Path, Load], location: str) -> None:
-    """Whatever the release of onnxruntime would do, and with every hash right."""
+    """This holds for every release of onnxruntime, even if every hash is right."""
     folder, load = either
     (folder.parent / "outside.bin").write_bytes(CANARY)
     (folder / "notes.txt").write_bytes(CANARY)
@@ -225,7 +225,7 @@ def test_a_graph_takes_no_weights_from_other_files(either: tuple[Path, Load], lo
 
 
 def test_a_prepared_folder_may_keep_its_weights_in_a_listed_file(tmp_path: Path) -> None:
-    """As the export writes it for models over 64 MB."""
+    """The export writes models over 64 MB like this."""
     folder = Path(shutil.copytree(PREPARED, tmp_path / "model"))
     whole = onnx.load(folder / "model.onnx")
     outside = {"save_as_external_data": True, "location": "model.onnx.data", "size_threshold": 0}
@@ -239,7 +239,7 @@ def test_a_prepared_folder_may_keep_its_weights_in_a_listed_file(tmp_path: Path)
 
 
 def test_operators_of_a_library_are_refused(tmp_path: Path) -> None:
-    """A graph cannot bring code: no library is ever loaded for one."""
+    """A graph cannot bring code: no library is loaded for it."""
     pytest.importorskip("onnxruntime")
     folder = Path(shutil.copytree(model.bundled(), tmp_path / "model"))
     made = graph(nodes=[helper.make_node("Run", ["x"], ["z"], domain="their.library", path="./custom_ops.so")])
@@ -268,7 +268,7 @@ _json = st.recursive(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(chance=st.data())
 def test_any_value_in_a_manifest_is_a_model_or_a_sentence(kind: str, tmp_path: Path, chance: st.DataObject) -> None:
-    """Of any type and size: no traceback, and no memory taken by numbers of its."""
+    """Values of any type and size give no traceback, and their numbers take no memory."""
     source = model.bundled() if kind == "tagger" else PREPARED
     folder = tmp_path / "model"
     if not folder.exists():
@@ -294,7 +294,7 @@ def test_any_value_in_a_manifest_is_a_model_or_a_sentence(kind: str, tmp_path: P
 
 @pytest.mark.parametrize("name", ["layers", "kv_heads", "head_dim", "vocab_size", "context"])
 def test_sizes_that_no_model_has(tmp_path: Path, name: str) -> None:
-    """Memory is taken by them."""
+    """Such sizes would take memory."""
     folder = Path(shutil.copytree(PREPARED, tmp_path / "model"))
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     (folder / "manifest.json").write_text(json.dumps({**manifest, name: 2_000_000_000}), encoding="utf-8")
@@ -305,7 +305,7 @@ def test_sizes_that_no_model_has(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("prompt", ["{html.__class__}", "{0}{html}{html}", "%s", "{html!r}"])
 def test_a_template_of_a_prompt_reaches_nothing(prompt: str) -> None:
-    """It is cut in two at ``{html}``; everything else in braces is text."""
+    """It is split at ``{html}``; everything else in braces is text."""
     from tokenizers import Tokenizer
 
     from scrapy_dripper.engines.qwen3.prompt import Prompt

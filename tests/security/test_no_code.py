@@ -1,4 +1,4 @@
-"""No code from pages or model folders is executed: what could do so is nowhere in the package, but for named places."""
+"""No code from pages or model folders is executed: only listed places of the package call what could do so."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def imported(tree: ast.Module) -> Iterator[str]:
 
 
 def calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str, str]]:
-    """Yield each call, what it is called on as source, and its name."""
+    """Yield each call, the source of the object it is called on, and its name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute):
@@ -81,7 +81,7 @@ def all_calls() -> Iterator[tuple[str, ast.Call, str, str]]:
 
 @cache
 def constants(source: str) -> set[str]:
-    """Return the names that a module gives to strings."""
+    """Return the names of a module that hold strings."""
     return {
         target.id
         for node in tree_of(source).body
@@ -110,7 +110,7 @@ def test_modules_that_run_code_or_open_connections_are_imported_where_it_is_said
 
 
 def test_every_exception_is_needed() -> None:
-    """A place that no longer needs what it may do may do it no more."""
+    """An exception that is no longer needed is removed from the list."""
     unneeded = [
         (source, module)
         for source, module in ALLOWED
@@ -139,7 +139,7 @@ def test_no_call_runs_code_that_it_is_given() -> None:
 
 
 def test_only_our_own_strings_are_formats() -> None:
-    """A format from elsewhere could reach any attribute: ``{0.__class__}``. Prompts are cut in two, not filled."""
+    """A foreign format could reach any attribute: ``{0.__class__}``. Prompts are split, not formatted."""
     wrong = [
         f"{source}, line {call.lineno}: {ast.unparse(call)[:80]}"
         for source, call, on, name in all_calls()
@@ -153,7 +153,7 @@ def test_only_our_own_strings_are_formats() -> None:
 
 
 def test_markup_is_parsed_by_an_html_parser_without_network() -> None:
-    """An XML parser knows entities and DTDs; one that is not named has options that we did not choose."""
+    """XML parsers know entities and DTDs; a default parser has options that we did not choose."""
     wrong = []
     for source, call, on, name in all_calls():
         constant = bool(call.args) and isinstance(call.args[0], ast.Constant)

@@ -1,4 +1,4 @@
-"""Nothing that a page says makes us ask for anything, or read a file: in no parser, no fallback and no report."""
+"""Nothing in a page makes a parser, a fallback or a report send a request or read a file."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PAGES = {
 
 @pytest.fixture
 def asked() -> Iterator[tuple[str, list[str]]]:
-    """A server, and what it was asked for."""
+    """A server and the requests that it got."""
     paths: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -67,7 +67,7 @@ def asked() -> Iterator[tuple[str, list[str]]]:
 
 
 def test_no_page_makes_us_ask_for_anything(tmp_path: Path, asked: tuple[str, list[str]]) -> None:
-    """Tagger, fallbacks, metadata, both writers of Markdown, tasks of annotation and reports of evaluation."""
+    """Tagger, fallbacks, metadata, both Markdown writers, annotation tasks and evaluation reports."""
     url, paths = asked
     secret = tmp_path / "secret.txt"
     secret.write_text(SECRET)

@@ -1,4 +1,4 @@
-"""The libraries that run the model report to nobody."""
+"""The libraries that run the model report to no one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packed bodies in a live crawl: how far they are unpacked is a setting of Scrapy's, and what is left is ours."""
+"""Compressed bodies in a live crawl: Scrapy's settings limit the unpacking, and the plugin limits the page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LINE = b"<p>Words of the article: rivers, harbours, bridges and gardens, one and
 
 @cache
 def body(encoding: str, megabytes: int) -> bytes:
-    """Return so many megabytes of paragraphs, packed."""
+    """Return a number of megabytes of paragraphs, compressed."""
     data = LINE * (megabytes * 1_000_000 // len(LINE) or 5)
     if encoding == "br":
         import brotli
@@ -58,7 +58,7 @@ def site() -> Iterator[str]:
 
 
 def test_packed_bodies_cost_no_more_than_the_settings_allow(site: str) -> None:
-    """Over ``DOWNLOAD_MAXSIZE`` unpacked, there is no response; over ``DRIPPER_MAX_BYTES``, a page for the fallback."""
+    """Over ``DOWNLOAD_MAXSIZE`` there is no response; over ``DRIPPER_MAX_BYTES`` the fallback gets the page."""
     encodings = ["gzip", "deflate", "raw", *(["br"] if find_spec("brotli") else [])]
     assert all(len(body(one, size)) < MOST / 10 for one in encodings for size in (SMALL, LARGE))
     urls = [f"{site}/{one}/{size}" for one in encodings for size in (LARGE, 0, SMALL)]

@@ -77,7 +77,7 @@ def filled(place: str, texts: list[str]) -> str:
 
 @st.composite
 def bodies(draw: st.DrawFn) -> str:
-    """Footnotes, brackets, colons, braces and the like, in places with rules of their own for them."""
+    """Footnotes, brackets, colons, braces and the like, in places that have their own rules for them."""
     written = []
     for place in draw(st.lists(st.sampled_from(MORE_PLACES), min_size=1, max_size=3)):
         some = st.lists(st.sampled_from(MORE_PIECES), max_size=5).map("".join)
@@ -86,7 +86,7 @@ def bodies(draw: st.DrawFn) -> str:
 
 
 def by_chance(count: int) -> list[str]:
-    """Return as many such bodies, the same ones each time."""
+    """Return a number of such bodies, the same at each run."""
     chance = random.Random(5)
     written = []
     for _ in range(count):
@@ -101,7 +101,7 @@ def markdown(htmls: list[str], way: str) -> list[str]:
 
 
 def live(rendered: dict[str, list[str]], documents: list[str]) -> list[tuple[str, str, list[str]]]:
-    """Return what is live: the renderer, the document and what it is."""
+    """Return what is live in each document: the renderer, the document and the dangers."""
     return [
         (name, document, bad)
         for name, htmls in rendered.items()
@@ -112,7 +112,7 @@ def live(rendered: dict[str, list[str]], documents: list[str]) -> list[tuple[str
 
 @cache
 def renderers_of(way: str) -> set[str]:
-    """Return the renderers in Python that a form of Markdown is safe in: html2text knows no lists of attributes."""
+    """Return the Python renderers in which a form of Markdown is safe: html2text has no lists of attributes."""
     return {"markdown-it-py", "mistune", "Python-Markdown"} - ({"Python-Markdown"} if way == "html2text" else set())
 
 
@@ -150,7 +150,7 @@ def test_texts_in_python(body: str, way: str) -> None:
 
 @needs_node
 def test_texts_in_javascript() -> None:
-    """A thousand of them, for each call of node takes a while."""
+    """A call of node is slow, so it renders many texts at once."""
     pages = by_chance(1_000)
     documents = [one for i, way in enumerate(OPTIONS) for one in markdown(pages[i :: len(OPTIONS)], way)]
 
@@ -174,7 +174,7 @@ def test_texts_in_javascript() -> None:
     ],
 )
 def test_footnotes_stay_footnotes(note: str, expected: str) -> None:
-    """But those that would be the definition of a live link: these are text."""
+    """Footnotes that would define a live link are text."""
     (written,) = markdown([f"<p>Words.<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1>{note}</ol>"], "keep")
 
     assert written == f"Words.[^1]\n\n{expected}"

@@ -1,4 +1,4 @@
-"""What a page says, and what its file is called, is text in reports, in tasks for people and on terminals."""
+"""Text of a page and names of files stay text in reports, in annotation tasks and on terminals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MORE = "</title></style></script><script>ran(3)</script><!--<script><img src=/lo
 
 
 def evaluated(folder: Path, words: list[str], more: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
-    """Evaluate four pages whose every name and text is one of these words; return the report and what was printed."""
+    """Evaluate four pages whose names and texts are all one of these words; return the report and the output."""
     data = folder / f"data {words[0]}"
     for part in ("html", "ground-truth"):
         (data / part).mkdir(parents=True)
@@ -58,7 +58,7 @@ def tags(html: str) -> Counter[tuple[str, tuple[str, ...]]]:
 def test_a_report_has_the_same_elements_whatever_its_pages_say(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Names of folders, files and page types, titles, addresses, blocks and true texts."""
+    """The words are names of folders, files and page types, titles, addresses, blocks and true texts."""
     (tmp_path / "plain").mkdir()
     (tmp_path / "hostile").mkdir()
     plain, _ = evaluated(tmp_path / "plain", PLAIN, "and more", capsys)
@@ -72,7 +72,7 @@ def test_a_report_has_the_same_elements_whatever_its_pages_say(
 
 
 def task_page(text: str) -> str:
-    """Return a task for a person about a page that says something everywhere."""
+    """Return the annotation task of a page with these words everywhere."""
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
     html = f'<title>{escaped}</title><div class="{escaped}" id="{escaped}"><p>{escaped}</p></div><p>more</p>'
     lines = listing(read(Document(html), Config()))
@@ -86,7 +86,7 @@ def test_a_task_has_the_same_elements_whatever_its_page_says() -> None:
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs a Chromium or Chrome in the path")
 def test_a_browser_runs_nothing_of_a_page_in_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Even without the policy that forbids it all, which would hide what is not escaped."""
+    """This holds without the report's policy too, which would hide missing escapes."""
     report, _ = evaluated(tmp_path, HOSTILE, MORE, capsys)
     pages = [report, task_page(HOSTILE[0] + MORE), task_page(HOSTILE[1] + MORE)]
     pages = [re.sub(r"<meta http-equiv[^>]*>", "", html) for html in pages]

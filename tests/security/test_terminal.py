@@ -1,4 +1,4 @@
-"""Names, addresses and reasons come from servers and archives: what a terminal would obey is not printed."""
+"""Names, addresses and reasons come from servers and archives: control characters in them are not printed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ controls = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").findall
 
 
 def test_messages_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of files that are not there, of servers that say something else, and above texts on the screen."""
+    """Missing files, servers' errors and the lines above texts have none."""
     for name in "xy":
         (tmp_path / f"{name}{EVIL}.html").write_text("<p>Words.</p>")
     main(["extract", f"no{EVIL}.html", str(tmp_path), "-f", "text"])

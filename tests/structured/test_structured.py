@@ -27,7 +27,7 @@ PAGES = sorted(page for page in HERE.glob("*/*.html") if page.with_suffix(".md")
 
 
 def written(html: str) -> str:
-    """Return our Markdown of a page of which all is main content."""
+    """Return our Markdown of a page whose content is all main."""
     page = cut(parse(f"<html><body>{html}</body></html>"), BASE_URL)
     return write(page, np.ones(len(page.blocks), dtype=np.bool_), Config()).markdown
 
@@ -38,19 +38,19 @@ def name(page: Path) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_page(page: Path) -> None:
-    """The Markdown is the gold, to the character."""
+    """The Markdown equals the gold, to the character."""
     gold = page.with_suffix(".md").read_text(encoding="utf-8")
     assert written(page.read_text(encoding="utf-8")) + "\n" == gold
 
 
 def test_set_is_large_enough() -> None:
-    """At least 80 pages, and every page has its gold."""
+    """There are at least 80 pages, each with its gold."""
     assert len(PAGES) >= 80
     assert {page.stem for page in HERE.glob("*/*.md")} == {page.stem for page in PAGES}
 
 
 def test_similarity_to_gold() -> None:
-    """The bars that hold should pages of the set ever differ from their gold."""
+    """These bounds hold even if pages of the set come to differ from their gold."""
     scores = [
         compare(written(page.read_text(encoding="utf-8")), page.with_suffix(".md").read_text(encoding="utf-8"))
         for page in PAGES
@@ -63,19 +63,19 @@ def test_similarity_to_gold() -> None:
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
 def test_feature(feature: Feature) -> None:
-    """Every row of the table of structures is right."""
+    """Every row of the table of structures passes."""
     ours = written(feature.html)
     assert feature.verdict(ours) == "yes", ours
 
 
 def test_every_feature_has_a_page() -> None:
-    """42 rows, each with its HTML."""
+    """There are 42 rows, each with its HTML."""
     assert len(FEATURES) == 56
     assert {feature.name for feature in FEATURES} == {page.stem for page in (HERE / "features").glob("*.html")}
 
 
 def test_documented_table_is_this_one() -> None:
-    """The documented table, by benchmarks/structures.py, has a row for each feature, and ours is right in all."""
+    """The table of benchmarks/structures.py in the documents has a row for each feature, and ours is right in all."""
     lines = (HERE.parents[1] / "docs/internals/structures.md").read_text(encoding="utf-8").splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     first = next(number for number, row in enumerate(rows) if row[0] == FEATURES[0].title)
@@ -95,7 +95,7 @@ def test_documented_table_is_this_one() -> None:
     ],
 )
 def test_checks_see_what_is_wrong(markdown: str, verdict: str) -> None:
-    """A check is as hard on us as on others."""
+    """A check fails if a formula is missing, doubled or wrong, and accepts every way to write it."""
     feature = next(feature for feature in FEATURES if feature.name == "katex-inline")
     assert feature.verdict(markdown) == verdict
 
@@ -104,7 +104,7 @@ GFM = "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"
 
 
 def test_teds_of_equal_tables() -> None:
-    """The same table is the same as GFM and as HTML, with head or without."""
+    """A table is the same as GFM and as HTML, with or without a header."""
     html = (
         "<table><tr><td>a</td><td>b</td></tr><tr><td>1</td><td>2</td></tr>"
         "<tr><td>3</td><td>4</td></tr><tr><td></td><td> </td></tr></table>"
@@ -128,7 +128,7 @@ def test_teds_of_unequal_tables(markdown: str, similarity: float) -> None:
 
 
 def test_teds_sees_spans() -> None:
-    """A cell over two columns is not a cell over one."""
+    """A cell over two columns differs from a cell over one."""
     wide = "<table><tr><td colspan=2>a</td></tr><tr><td>b</td><td>c</td></tr></table>"
     assert teds(Rendered(wide).tables, Rendered(wide.replace(" colspan=2", "")).tables) == pytest.approx(1 - 1 / 6)
 
@@ -144,12 +144,12 @@ def test_teds_sees_spans() -> None:
     ],
 )
 def test_formulas_of_a_markdown(markdown: str, formulas: list[str]) -> None:
-    """Prices and code are not math; backslashes may be doubled."""
+    """Prices and code are not formulas; backslashes may be doubled."""
     assert Rendered(markdown).formulas == formulas
 
 
 def test_edit_similarity() -> None:
-    """One edit of four characters is a quarter; nothing equals nothing."""
+    """One edit in four characters costs a quarter; two empty texts are equal."""
     assert edit_similarity("abcd", "abcx") == 0.75
     assert edit_similarity("", "") == 1.0
     assert edit_similarity("abc", "") == 0.0

@@ -1,4 +1,4 @@
-"""Copies of pages, changed on purpose."""
+"""Augmented copies of pages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pages(tmp_path: Path) -> list[Sample]:
 
 
 def test_what_was_main_stays_main(pages: list[Sample], tmp_path: Path) -> None:
-    """Around it there is more than before, or fewer names; what came from elsewhere is main only in an introduction."""
+    """Copies have more blocks around the main ones, or fewer names; foreign text is main only in an introduction."""
     copies = make_copies([pages], list(KINDS), tmp_path / "copies", 1)
 
     of = {page.id: page for page in pages}
@@ -62,7 +62,7 @@ def test_what_was_main_stays_main(pages: list[Sample], tmp_path: Path) -> None:
 
 
 def test_copies_are_the_same_each_time_and_keep_to_their_fold(pages: list[Sample], tmp_path: Path) -> None:
-    """Nothing of a page is in a copy of another fold, and a fold's model sees no copy of what it is measured on."""
+    """No copy mixes folds, and a fold's model sees no copy of the pages it is measured on."""
     known = {page.id for page in pages}
     folds, _ = splits(pages, known, 3)
     of = {page.id: page for page in pages}

@@ -42,7 +42,7 @@ def write(folder: Path, pages: dict[str, dict[str, Any]] = PAGES) -> Path:
 
 
 def test_pages_come_in_order_with_all_fields(tmp_path: Path) -> None:
-    """Every field of an annotation arrives, under our names."""
+    """Every field of an annotation arrives under the package's name."""
     first, second, third = load_pages(write(tmp_path / "data"))
     assert [first.id, second.id, third.id] == ["0001", "0002", "X10"]
     assert second.url == "https://www.Example.com/b"
@@ -54,14 +54,14 @@ def test_pages_come_in_order_with_all_fields(tmp_path: Path) -> None:
 
 
 def test_missing_fields_are_empty(tmp_path: Path) -> None:
-    """An annotation that says nothing is an article without content, URL or snippets, and is trusted."""
+    """The defaults are an article without content, URL or snippets, which is trusted."""
     third = load_pages(write(tmp_path))[2]
     assert (third.url, third.host, third.truth, third.title, third.page_type) == ("", "", "", "", "article")
     assert (third.with_snippets, third.without_snippets, third.sure) == ((), (), 1.0)
 
 
 def test_html_is_read_when_asked_for(tmp_path: Path) -> None:
-    """The page is decoded as UTF-8, and broken bytes stop nothing."""
+    """The page is decoded as UTF-8; invalid bytes raise no error."""
     sample = load_pages(write(tmp_path))[0]
     assert sample.read_html() == "<p>Größe 0001</p>"
     sample.path.write_bytes(b"<p>\xff</p>")
@@ -71,7 +71,7 @@ def test_html_is_read_when_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize("existing", [[], ["html"], ["ground-truth"], ["html", "ground-truth"]])
 @pytest.mark.parametrize("function", [load_pages, data_hash])
 def test_missing_data_say_how_to_unpack(tmp_path: Path, existing: list[str], function: Any) -> None:
-    """Whatever is missing, the error names the folder and the command that makes it."""
+    """The error names the missing folder and the command that makes it."""
     folder = tmp_path / "cache" / "some-data"
     for name in existing:
         (folder / name).mkdir(parents=True)
@@ -98,7 +98,7 @@ def test_an_annotation_without_its_page_is_an_error(tmp_path: Path) -> None:
     ],
 )
 def test_a_truth_of_another_shape_is_an_error(tmp_path: Path, annotation: dict[str, Any], got: str) -> None:
-    """It would count as empty, and every extraction as wrong."""
+    """Otherwise it would count as empty, and every extraction as wrong."""
     with pytest.raises(DataError, match=r"expected .*main_content") as caught:
         load_pages(write(tmp_path, {"p": annotation}))
     assert got in str(caught.value)
@@ -120,7 +120,7 @@ def test_a_broken_annotation_is_an_error(tmp_path: Path, content: str) -> None:
 
 
 def test_the_hash_is_of_names_and_contents_only(tmp_path: Path) -> None:
-    """A copy elsewhere, written in another order at another time, with other files beside it, has the same hash."""
+    """Place, order, time and unrelated files do not change it."""
     one = write(tmp_path / "one")
     two = write(tmp_path / "two" / "deeper", dict(reversed(PAGES.items())))
     os.utime(two / "html" / "0001.html", (0, 0))
@@ -132,7 +132,7 @@ def test_the_hash_is_of_names_and_contents_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", ["content", "name", "swap", "add", "remove"])
 def test_the_hash_changes_with_any_file(tmp_path: Path, change: str) -> None:
-    """Anything that could change a model changes the hash."""
+    """Any change that could change a model changes it."""
     folder = write(tmp_path)
     before = data_hash(folder)
     html = folder / "html"
@@ -165,7 +165,7 @@ def test_the_hash_changes_with_any_file(tmp_path: Path, change: str) -> None:
     ],
 )
 def test_host_of(url: str, host: str) -> None:
-    """The host says which pages look alike, so ``www.``, port and case are left out."""
+    """Pages of a host look alike, so ``www.``, port and case are left out."""
     assert host_of(url) == host
 
 
@@ -212,7 +212,7 @@ def test_no_host_is_in_two_folds(pages: list[tuple[str, str]], k: int, seed: int
 
 
 def test_folds_are_alike() -> None:
-    """With hosts of mixed sizes, sizes and types differ by a page or two."""
+    """With hosts of mixed sizes, folds differ by a page or two in size and in each type."""
     hosts = [f"h{i // (1 + i % 3)}.com" for i in range(300)]
     types = [("article", "article", "forum", "product")[i % 4] for i in range(300)]
     folds = grouped_folds(hosts, types, 5, seed=1).tolist()
@@ -224,7 +224,7 @@ def test_folds_are_alike() -> None:
 
 
 def test_another_seed_gives_other_folds() -> None:
-    """The seed is not ignored."""
+    """The seed matters."""
     hosts, types = [f"h{i}.com" for i in range(50)], ["article"] * 50
     assert grouped_folds(hosts, types, 5, 0).tolist() != grouped_folds(hosts, types, 5, 1).tolist()
 
@@ -244,6 +244,6 @@ def test_pages_without_host_are_not_one_host() -> None:
     ],
 )
 def test_impossible_folds(hosts: list[str], types: list[str], k: int, message: str) -> None:
-    """The error says what k may be."""
+    """The error states the allowed values of k."""
     with pytest.raises(ValueError, match=message):
         grouped_folds(hosts, types, k)

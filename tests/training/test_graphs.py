@@ -11,7 +11,7 @@ from scrapy_dripper.training.graphs import context_graph, pages_graph, quality_g
 
 
 def test_the_second_stage_in_the_mean_with_the_first() -> None:
-    """The shares are those that were asked for, the column ``p`` is found by name, and the calibration comes last."""
+    """The shares are as given, the column ``p`` is found by name, and calibration comes last."""
     rng = np.random.default_rng(0)
     x = rng.random((500, 3), dtype=np.float32)
     y = (x[:, 0] + rng.random(500) > 1).astype(int)
@@ -27,7 +27,7 @@ def test_the_second_stage_in_the_mean_with_the_first() -> None:
 
 
 def test_the_page_stage_and_the_quality() -> None:
-    """A probability per type, a number per page, as the boosters have them."""
+    """They give a probability per type and a number per page, equal to those of the boosters."""
     rng = np.random.default_rng(0)
     x = rng.random((300, 4), dtype=np.float32)
     common = {"num_leaves": 4, "verbose": -1, "num_threads": 1}

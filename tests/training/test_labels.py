@@ -1,4 +1,4 @@
-"""Which blocks of a page make up its ground truth."""
+"""Block labels from the ground truth of a page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HAN = "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏�
 
 
 def numbered(sizes: list[int]) -> list[str]:
-    """Return blocks of the given sizes; no word occurs twice in all of them."""
+    """Return blocks of the given sizes; no word occurs twice in them."""
     starts = np.cumsum([0, *sizes]).tolist()
     return [
         " ".join(f"{LATIN[i % 10]}{i}" for i in range(start, start + size))
@@ -39,7 +39,7 @@ repetitive_text = st.lists(st.sampled_from(["a", "b", "c", "天", "地", "the", 
 
 @given(page_and_choice(), st.sampled_from(["\n\n", " ", ". ", " | "]))
 def test_exactly_the_blocks_of_the_truth_are_main(page: tuple[list[str], list[bool]], separator: str) -> None:
-    """Where no word is shared, the labels are those the truth was written from, whatever the sizes."""
+    """Without shared words, the labels are those that the truth was written from, whatever the sizes."""
     blocks, choice = page
     alignment = align(blocks, separator.join(chosen(blocks, choice)))
     assert alignment.main.tolist() == choice
@@ -49,7 +49,7 @@ def test_exactly_the_blocks_of_the_truth_are_main(page: tuple[list[str], list[bo
 
 @given(page_and_choice(least=4), st.randoms(use_true_random=False))
 def test_order_of_the_truth_may_differ(page: tuple[list[str], list[bool]], random: object) -> None:
-    """Blocks of four words and more are found wherever the truth has them."""
+    """Blocks of four words or more are found anywhere in the truth."""
     blocks, choice = page
     parts = chosen(blocks, choice)
     random.shuffle(parts)  # type: ignore[attr-defined]
@@ -58,7 +58,7 @@ def test_order_of_the_truth_may_differ(page: tuple[list[str], list[bool]], rando
 
 @given(st.lists(repetitive_text, max_size=12), repetitive_text)
 def test_labels_of_any_text_are_sound(blocks: list[str], truth: str) -> None:
-    """Shapes, ranges and the meaning of main and duplicate hold for text that repeats itself without end."""
+    """Shapes, ranges and the meaning of main and duplicate hold even for very repetitive text."""
     alignment = align(blocks, truth)
     words = [tuple(tokens(block)) for block in blocks]
     main = alignment.main.tolist()
@@ -75,7 +75,7 @@ def test_labels_of_any_text_are_sound(blocks: list[str], truth: str) -> None:
 
 @given(st.lists(repetitive_text, max_size=12), repetitive_text)
 def test_case_white_space_and_punctuation_do_not_matter(blocks: list[str], truth: str) -> None:
-    """The labels are the same for a shouting page with other line breaks and marks."""
+    """The labels do not change in capitals, with other line breaks and marks."""
     other = [re.sub(r"\s+", " \t\n ", block.upper()) + " ?!" for block in blocks]
     before, after = align(blocks, truth), align(other, truth.upper().replace("\n", " ... "))
     assert before.coverage.tolist() == after.coverage.tolist()
@@ -84,7 +84,7 @@ def test_case_white_space_and_punctuation_do_not_matter(blocks: list[str], truth
 
 @pytest.mark.parametrize("truth", ["", " \n", "...", "★ — !"])
 def test_nothing_is_main_without_truth(truth: str) -> None:
-    """A page whose ground truth is empty has no main block, not even one without words."""
+    """If the ground truth is empty, no block is main, not even one without words."""
     alignment = align(["Home", "A long paragraph about nothing in particular.", "★", ""], truth)
     assert not alignment.main.any()
     assert not alignment.coverage.any()
@@ -140,7 +140,7 @@ CASES = {
 
 @pytest.mark.parametrize(("blocks", "truth", "main"), CASES.values(), ids=CASES)
 def test_pages_as_they_come(blocks: list[str], truth: str, main: list[bool]) -> None:
-    """What people would mark as the source of the truth is main."""
+    """The blocks that people would mark as the source of the truth are main."""
     assert align(blocks, truth).main.tolist() == main
 
 
@@ -157,7 +157,7 @@ def test_tables_that_repeat_their_rows_are_all_found() -> None:
 
 @pytest.mark.parametrize("text", ["Add to cart", "Sold", "Only three of these are left"])
 def test_text_that_repeats_hundreds_of_times(text: str) -> None:
-    """Every copy of a line is main where the truth has as many, and with half as many the other half is in doubt."""
+    """All copies of a line are main if the truth has as many; if it has half, the other half is in doubt."""
     blocks = ["Menu", *[text] * 300, "Imprint"]
     assert align(blocks, "\n".join([text] * 300)).main.tolist() == [False, *[True] * 300, False]
     half = align(blocks, "\n".join([text] * 150))
@@ -166,21 +166,21 @@ def test_text_that_repeats_hundreds_of_times(text: str) -> None:
 
 
 def test_a_copy_that_was_not_chosen_hardly_counts() -> None:
-    """The second copy is other, but weighs little: nothing tells it from the first."""
+    """The second copy is other but weighs little, since nothing tells it from the first."""
     alignment = align([STORY, "Menu", STORY.upper()], STORY)
     assert alignment.duplicate.tolist() == [False, False, True]
     assert alignment.weight.tolist() == [1.0, 1.0, DUPLICATE_WEIGHT]
 
 
 def test_coverage_is_the_share_of_words() -> None:
-    """Coverage counts the words that the truth has, in whatever pieces."""
+    """Coverage counts the words that are in the truth, in any number of pieces."""
     block = "one two three four five six seven eight nine ten"
     assert align([block], "one two three four five six seven").coverage.tolist() == [0.7]
     assert align([block], "one two three six seven eight nine").coverage.tolist() == [0.7]
 
 
 def test_a_long_block_of_which_the_truth_leaves_out_lines() -> None:
-    """Code whose comments the truth dropped is found in all its parts."""
+    """All parts of a code block are found though the truth lacks its comments."""
     lines = numbered([30, 12, 15, 12, 15])
     code, truth = "\n".join(lines), "\n".join(lines[::2])
     alignment = align(["Before we start", code, "Copy"], f"Before we start\n{truth}")
@@ -203,7 +203,7 @@ def test_a_long_block_of_which_the_truth_leaves_out_lines() -> None:
     ],
 )
 def test_tokens(text: str, expected: list[str]) -> None:
-    """Words where spaces part them, characters where none do."""
+    """Tokens are words in text with spaces, and characters in text without."""
     assert tokens(text) == expected
 
 

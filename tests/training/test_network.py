@@ -1,4 +1,4 @@
-"""The networks of the first stage, and the graphs that are written of them."""
+"""The first-stage networks and their ONNX graphs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_same_seed_gives_the_same_network(examples: list[Example]) -> None:
 
 
 def test_a_step_without_blocks_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last step of an epoch may have one page, of one block, which is left out at random."""
+    """The last step of an epoch may have one page of one block, which is left out at random."""
     little = next(e for e in map(example, range(500)) if len(e.main) == 1)
     monkeypatch.setattr(networks, "EPOCHS", 40)
     weights = fit_network([little]).out.weight
@@ -67,7 +67,7 @@ def test_a_step_without_blocks_is_passed_over(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_page_counts_by_its_weight(examples: list[Example]) -> None:
-    """Beside others: twice as much for all is the same network, and for some another one."""
+    """Only relative weights count: twice the weight for all pages changes nothing, for some pages it does."""
 
     def weights(shares: list[float]) -> torch.Tensor:
         some = [
@@ -82,7 +82,7 @@ def test_a_page_counts_by_its_weight(examples: list[Example]) -> None:
 
 
 def test_the_graph_answers_as_its_parts_do(examples: list[Example]) -> None:
-    """Pages of any length, laid end to end in one run, and no page sees another."""
+    """Pages of any length are concatenated in one run, and no page affects another."""
     networks = [fit_network(examples[:30], seed=seed) for seed in (0, 1)]
     trees = fit_trees(examples)
     data = blocks_graph([trees], networks, 0.4, examples[0].matrix.shape[1])
@@ -109,7 +109,7 @@ def test_the_graph_answers_as_its_parts_do(examples: list[Example]) -> None:
 
 
 def test_training_with_networks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command from pages to a model folder, with a network, twice the same."""
+    """The command trains a model folder with a network, and a second run gives the same."""
     monkeypatch.chdir(tmp_path)
     for i in range(12):
         write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)

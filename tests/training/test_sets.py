@@ -1,4 +1,4 @@
-"""Sets of pages in either layout: what may be learnt from, where a page is measured, and what is noted of it."""
+"""Sets of pages in either layout: which pages are learnt from, where each is measured, and what is recorded."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def wcxb(folder: Path, *names: str) -> Path:
     ],
 )
 def test_a_set_on_the_command_line(text: str, expected: tuple[str, str, float]) -> None:
-    """Name and weight may be left out, and a colon of the folder's own is no weight."""
+    """Name and weight are optional, and a colon in the folder's name is not a weight."""
     choice = SetChoice.parse(text)
     assert (choice.folder.as_posix(), choice.name, choice.weight) == expected
 
@@ -64,7 +64,7 @@ def test_what_is_no_set(text: str) -> None:
 
 
 def test_only_pages_that_say_so_are_learnt_from(tmp_path: Path) -> None:
-    """Anything but ``"train": true`` is measured only; each kind has a row of its own."""
+    """Pages without ``"train": true`` are only measured; each kind has a row of its own."""
     folder = listed(
         tmp_path / "others",
         record("fundus-a", train=True, kind="article", language="de"),
@@ -106,7 +106,7 @@ def test_a_few_pages_of_each_site_are_learnt_from(tmp_path: Path) -> None:
 
 
 def test_a_headline_that_the_truth_leaves_out(tmp_path: Path) -> None:
-    """It is known from the annotation, or from the first lines of the text."""
+    """The annotation or the first lines of the text tell."""
     folder = listed(
         tmp_path / "pages",
         record("a", title="Rivers and stones", text="Some text."),
@@ -119,7 +119,7 @@ def test_a_headline_that_the_truth_leaves_out(tmp_path: Path) -> None:
 
 
 def test_weights_and_pages_to_learn_from_only(tmp_path: Path) -> None:
-    """A weight of 0 leaves nothing to learn from; an extra set is never measured."""
+    """A weight of 0 leaves no page to learn from; an extra set is never measured."""
     pages = wcxb(tmp_path / "pages", "p0", "p1")
     more = wcxb(tmp_path / "more", "q0")
 
@@ -131,7 +131,7 @@ def test_weights_and_pages_to_learn_from_only(tmp_path: Path) -> None:
 
 
 def test_sets_that_cannot_be_told_apart(tmp_path: Path) -> None:
-    """Names and ids are keys of files and figures."""
+    """Names and ids must be unique, since they are keys of files and figures."""
     pages = wcxb(tmp_path / "pages", "p0")
     with pytest.raises(DataError, match="named 'pages'"):
         load_sets([SetChoice(pages), SetChoice(wcxb(tmp_path / "deeper" / "pages", "q0"))])
@@ -157,13 +157,13 @@ def test_a_line_without_its_page(tmp_path: Path) -> None:
 
 
 def test_hosts_of_several_sets() -> None:
-    """A host and its subdomains are one; what merely ends alike is not."""
+    """A host and its subdomains are one; hosts that only end alike are not."""
     hosts = ["edition.news.example", "www.news.example", "oldnews.example", "", "a.b.example", "c.b.example"]
     assert related_hosts(hosts) == ["news.example", "news.example", "oldnews.example", "", "a.b.example", "c.b.example"]
 
 
 def test_no_model_is_measured_on_a_host_that_it_has_seen(tmp_path: Path) -> None:
-    """Over all sets; and nothing is fitted on a page that may only be measured."""
+    """This holds over all sets, and no page for checking only is fitted."""
     records = [record(f"daniel-{i}", host=f"h{i % 5}.example", train=False) for i in range(10)]
     records += [record(f"fundus-{i}", host=f"news.h{i % 5}.example", train=True) for i in range(10)]
     pages = wcxb(tmp_path / "pages", *(f"h{i}" for i in range(8)))
@@ -185,7 +185,7 @@ def test_no_model_is_measured_on_a_host_that_it_has_seen(tmp_path: Path) -> None
 
 
 def test_the_bundled_model_has_not_learnt_from_pages_for_checking() -> None:
-    """Its manifest lists the pages that it was fitted on, if it is of a training that lists them."""
+    """Its manifest lists the pages it was fitted on, if its training recorded them."""
     shut = set(CHECK_ONLY.read_text().split())
     assert len(shut) == 384
     pages = json.loads((bundled() / MANIFEST).read_text(encoding="utf-8")).get(TRAINING_PAGES, {})

@@ -43,7 +43,7 @@ def _never(_: Rendered) -> bool:
 
 
 def _formulas(*latex: str, text: str) -> Check:
-    """The formulas and nothing but them, and the text around them unbroken."""
+    """The formulas and nothing else, in unbroken text."""
     wanted = ["".join(one.split()) for one in latex]
 
     def check(page: Rendered) -> bool:
@@ -54,7 +54,7 @@ def _formulas(*latex: str, text: str) -> Check:
 
 
 def _code(*lines: str, language: str = "") -> Check:
-    """One code block with exactly these lines, and its language if it is known; no table, no number beside it."""
+    """One code block with exactly these lines and, if known, its language; no table, no line numbers."""
 
     def check(page: Rendered) -> bool:
         pres = page.find(".//pre")
@@ -99,7 +99,7 @@ def _all(*checks: Check) -> Check:
 
 
 def _is(markdown: str) -> Check:
-    """Text that holds a piece of Markdown as it is."""
+    """Text that contains a piece of Markdown unchanged."""
     return lambda page: markdown in page.markdown
 
 
@@ -113,14 +113,14 @@ def _images(*urls: str) -> Check:
 
 
 def _caption(page: Rendered) -> bool:
-    """The image, and its caption apart from it and from the text."""
+    """The image, with its caption apart from it and from the text."""
     alone = page.texts("./p[not(.//img)]") + page.texts(".//figcaption")
     image = page.find('.//img[@src="https://example.org/mill.jpg"]')
     return bool(image) and page.text == "Before. The mill at dawn After." and "The mill at dawn" in alone
 
 
 def _table_caption(page: Rendered) -> bool:
-    """The caption apart from the text and out of the rows, and no row for it."""
+    """The caption apart from the text and the rows, without a row of its own."""
     rows = _cells("Tea;Price", "Green;4")(page)
     apart = "Prices of tea" in page.texts("./*") or "Prices of tea" in page.texts(".//caption")
     return bool(rows) and apart
@@ -134,7 +134,7 @@ def _padded(page: Rendered) -> bool:
 
 
 def _definitions(page: Rendered) -> bool:
-    """Terms and definitions that can be told apart: ``<dl>``, ``: `` lines, or nested under their terms."""
+    """Terms and definitions are distinct: ``<dl>``, ``: `` lines, or definitions nested under their terms."""
     if len(page.find(".//dt")) == 2 and len(page.find(".//dd")) == 2:
         return True
     lines = [line.strip() for line in page.markdown.splitlines() if line.strip()]
@@ -157,7 +157,7 @@ def _in_cell(page: Rendered) -> bool:
 
 
 def _note(page: Rendered) -> bool:
-    """A footnote in the form that GitHub and Pandoc have, and nothing left of what leads to it and back."""
+    """A footnote in the form of GitHub and Pandoc, without the links to it and back."""
     found = re.findall(r"(?m)^\[\^(\w+)\]:\s+(.*)$", page.markdown)
     marks = re.findall(r"\[\^(\w+)\](?!:)", page.markdown)
     return len(found) == 1 and marks == [found[0][0]] and found[0][1].strip() == "Measured by hand."
@@ -168,7 +168,7 @@ def _tasks(page: Rendered) -> bool:
 
 
 def _counts_down(page: Rendered) -> bool:
-    """The numbers that are shown: of one list, or of several."""
+    """The numbers as shown, of one list or several."""
     numbers = []
     for one in page.find("./ol"):
         start = int(one.get("start", "1"))

@@ -1,4 +1,4 @@
-"""Training a very small Qwen3 the whole way, on made-up pages; with torch."""
+"""Whole trainings of a very small Qwen3 on made-up pages, with torch."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_whole_way(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The loss falls, and the checkpoint says what it reads; on hosts it has not seen it labels most blocks rightly."""
+    """The loss falls, the checkpoint records its profile and answer format, and pages of new hosts get labels."""
     out = tmp_path / "model"
     assert main([str(data), "--out", str(out), "--epochs", "60", *SMALL]) == 0
     printed = capsys.readouterr()
@@ -66,7 +66,7 @@ def test_the_whole_way(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_stopped_and_started_again_it_goes_on(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The weights are the same, to the bit, as those of a training that was never stopped."""
+    """The weights are bit for bit those of a training without a stop."""
     command = [str(data), "--epochs", "3", "--save-minutes", "0", *SMALL]
     assert main([*command, "--out", str(tmp_path / "whole")]) == 0
 
@@ -86,7 +86,7 @@ def test_stopped_and_started_again_it_goes_on(data: Path, tmp_path: Path, monkey
 
 
 def test_a_folder_is_of_one_training(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Going on with other options would give a model of which nobody could say how it was made."""
+    """Resuming with other options would give a model of unknown origin."""
     command = [str(data), "--out", str(tmp_path / "model"), "--epochs", "0.1", *SMALL]
     assert main(command) == 0
     assert main([*command, "--rate", "1e-4"]) == 2
@@ -94,7 +94,7 @@ def test_a_folder_is_of_one_training(data: Path, tmp_path: Path, capsys: pytest.
 
 
 def test_a_checkpoint_is_trained_further(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the prompt, the profile and the vocabulary that it has; by default in the settings of the paper."""
+    """It keeps its prompt, profile and vocabulary; the default settings are those of the paper."""
     base = tmp_path / "base"
     assert main([str(data), "--out", str(base), "--epochs", "0.1", *SMALL]) == 0
     out = tmp_path / "further"
@@ -109,7 +109,7 @@ def test_a_checkpoint_is_trained_further(data: Path, tmp_path: Path, capsys: pyt
 
 
 def test_a_prompt_that_is_not_there(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A checkpoint from elsewhere needs one: what a published model is asked is not part of this package."""
+    """A checkpoint from elsewhere needs one: the package has no prompt of a published model."""
     (tmp_path / "base").mkdir()
     assert (
         main([str(data), "--base", str(tmp_path / "base"), "--out", str(tmp_path / "out"), "--prompt", "none.txt"]) == 2
