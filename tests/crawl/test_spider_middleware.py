@@ -377,6 +377,7 @@ def test_the_meta_field_says_who_decided(crawl: Crawls, site: Site) -> None:
         "main_blocks": 1,
         "rules": None,
         "strip": "090",
+        "template": None,
         "truncated": False,
     }
 
