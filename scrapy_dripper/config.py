@@ -120,6 +120,12 @@ class Config:
         "Whether a page is decided with what other pages of its host have shown: text that stands in the same place on "
         "many of them is furniture ('on').",
     )
+    templates: str = _option(
+        "off",
+        checks.one_of("off", "on"),
+        "Whether pages of a host that share a template are labelled by rules ('on'), which are learnt from the model's "
+        "labels on the first of them and audited on others.",
+    )
     oversize: str = _option(
         "fallback",
         checks.one_of("fallback", "truncate", "window"),

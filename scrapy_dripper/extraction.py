@@ -78,6 +78,9 @@ class Document:
     known: bytes | None = None
     """What a site memory knows of the host (:meth:`~scrapy_dripper.sites.SiteMemory.known`). By default, the memory of
     the extractor is asked, if it has one."""
+    templates: bytes | None = None
+    """The templates of the host (:meth:`~scrapy_dripper.sites.Templates.known`). By default, those of the extractor are
+    asked, if it has any."""
 
     def __post_init__(self) -> None:
         # Workers get plain data. A wrong type is rejected here, where it is known which document has it.
@@ -201,7 +204,7 @@ class Extraction:
     markdown: str | None
     text: str | None
     source: str
-    """The name of the engine that labelled the page, or ``fallback:NAME``."""
+    """The name of the engine that labelled the page, ``template``, or ``fallback:NAME``."""
     fallback_reason: FallbackReason | None = None
     error: str | None = None
     """A human-readable message that explains ``fallback_reason``, if there is one."""
@@ -242,6 +245,11 @@ class Extraction:
     """Number of main blocks that were left out because other pages of the site have them (``DRIPPER_SITE_MEMORY``)."""
     digest: bytes = field(default=b"", repr=False)
     """What a site memory learns from the page (:meth:`~scrapy_dripper.sites.SiteMemory.learn`); empty without one."""
+    template: str | None = None
+    """``answered`` if a template has labelled the page, or why the model was asked: a value of
+    :class:`~scrapy_dripper.sites.Outcome`. None without ``DRIPPER_TEMPLATES``."""
+    lesson: bytes = field(default=b"", repr=False)
+    """What templates learn from the page (:meth:`~scrapy_dripper.sites.Templates.learn`); empty without them."""
     milliseconds: float = 0.0
     """Processing time of this page, including its share of the batch's model call."""
 
@@ -321,6 +329,7 @@ class Extraction:
             "blocks": self.blocks,
             "main_blocks": self.main_blocks,
             "strip": self.strip,
+            "template": self.template,
             "rules": None if self.rules is None else dict(self.rules),
             "truncated": self.truncated,
             "content_hash": self.content_hash,

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.checks import short
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Engine, EngineError, Labels
+from scrapy_dripper.engines.checked import checked
 from scrapy_dripper.engines.rules import marks
 from scrapy_dripper.engines.stages import after_engine, final
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
@@ -21,8 +21,9 @@ from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, f
 from scrapy_dripper.metadata import detected_language
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
+from scrapy_dripper.page.page import Wishes
 from scrapy_dripper.retrieval import check_tokenizer, with_front_matter, with_retrieval
-from scrapy_dripper.sites import SiteMemory, digest, furniture, hashes, places
+from scrapy_dripper.sites import Said, SiteMemory, Templates, digest, furniture, hashes, is_audited, places, say, unpack
 from scrapy_dripper.workers.sandbox import isolation
 
 logger = logging.getLogger(__name__)
@@ -73,8 +74,11 @@ class Extractor:
         if self.config.guess_language:
             _check_guess()
         check_tokenizer(self.config)
+        self._wishes = Wishes.of(self.config)
         self.memory = SiteMemory() if self.config.site_memory == "on" else None
         """What earlier documents have shown of their hosts; None with ``DRIPPER_SITE_MEMORY = "off"``."""
+        self.templates = Templates() if self.config.templates == "on" else None
+        """The templates of earlier documents; None with ``DRIPPER_TEMPLATES = "off"``."""
         self._isolation = isolation(self.config, local_engine=engine is not None)
         try:
             self.engine = engine or load_engine(self.config)
@@ -97,35 +101,67 @@ class Extractor:
             found = self._read(document, config)
             chunk.append(_Read(document, config, found, time.perf_counter() - start))
             nodes += len(found.tree.nodes) if isinstance(found, Page) else 0
-            if nodes > NODES_TOGETHER:
+            learns = self.templates is not None and len(chunk) >= self.config.batch_size
+            if nodes > NODES_TOGETHER or learns:
                 extractions += self._finish(chunk)
                 chunk, nodes = [], 0
         return extractions + self._finish(chunk)
 
     def _finish(self, chunk: Sequence[_Read]) -> list[Extraction]:
         """Label the pages of a chunk together and write their extractions."""
+        said = [self._say(one) for one in chunk]
         start = time.perf_counter()
-        pages = [one.found for one in chunk if isinstance(one.found, Page) and len(one.found.blocks)]
+        pages = [
+            one.found
+            for one, what in zip(chunk, said, strict=True)
+            if isinstance(one.found, Page) and len(one.found.blocks) and not (what and what.outcome.is_answer)
+        ]
         answers = iter(self._label(pages))
         per_block = (time.perf_counter() - start) / max(1, sum(len(page.blocks) for page in pages))
 
         extractions = []
-        for one in chunk:
+        for one, what in zip(chunk, said, strict=True):
             start = time.perf_counter()
             seconds = one.seconds
             if isinstance(one.found, Extraction):
                 extraction = one.found
             else:
                 n = len(one.found.blocks) if isinstance(one.found, Page) else 0
-                labels = next(answers) if n else _NO_BLOCKS
+                asked = n > 0 and not (what and what.outcome.is_answer)
+                labels = next(answers) if asked else _of_template(what) if what else _NO_BLOCKS
                 known = one.found.metadata if isinstance(one.found, Page) else None
                 extraction = self._describe(one.document, one.config, self._from_labels(one, labels, n), known)
-                seconds += per_block * n
-            if self.memory is not None and one.document.known is None and extraction.digest:
-                self.memory.learn(one.document.url, extraction.digest)
+                extraction = _with_lesson(extraction, what, labels)
+                seconds += per_block * n * asked
+            self._learn(one.document, extraction)
             seconds += time.perf_counter() - start
             extractions.append(replace(extraction, milliseconds=seconds * 1000))
         return extractions
+
+    def _say(self, one: _Read) -> Said | None:
+        """Return what the templates of its host say about a page; None if none are asked."""
+        page, document = one.found, one.document
+        known = document.templates
+        if known is None and self.templates is not None:
+            known = self.templates.known(document.url)
+        # A template has learnt from pages with the same options.
+        if known is None or not isinstance(page, Page) or page.truncated or page.wishes != self._wishes:
+            return None
+        if not len(page.blocks):
+            return None
+        self._begin(document)
+        try:
+            return say(page, unpack(known), audit=is_audited(document.url))
+        except Exception:  # the model is then asked
+            logger.debug("cannot compare %(url)s with templates", {"url": document.url}, exc_info=True)
+            return None
+
+    def _learn(self, document: Document, extraction: Extraction) -> None:
+        """Learn from a document if its site is not known from elsewhere."""
+        if self.memory is not None and document.known is None and extraction.digest:
+            self.memory.learn(document.url, extraction.digest)
+        if self.templates is not None and document.templates is None and extraction.lesson:
+            self.templates.learn(document.url, extraction.lesson)
 
     def _from_labels(self, one: _Read, labels: Labels | EngineError, n: int) -> Extraction:
         """Return the extraction of a document with n blocks: from its labels, from its data, or from the fallback."""
@@ -201,6 +237,13 @@ class Extractor:
             return self.memory.known(document.url)
         return document.known
 
+    def _informed(self, document: Document) -> Document:
+        """Return a document with all that is known of its site."""
+        templates = document.templates
+        if templates is None and self.templates is not None:
+            templates = self.templates.known(document.url)
+        return replace(document, known=self._known(document), templates=templates)
+
     def _begin(self, document: Document | None) -> None:
         if self.watch is not None:
             self.watch(document)
@@ -208,7 +251,7 @@ class Extractor:
     def _read(self, document: Document, config: Config) -> Page | PageError | Extraction:
         """Return the page of a document, the error that prevented it, or the extraction made by a worker process."""
         self._begin(document)
-        from_sandbox = self._isolation.extract(replace(document, known=self._known(document)), config)
+        from_sandbox = self._isolation.extract(self._informed(document), config)
         if from_sandbox is not None:
             return from_sandbox
         try:
@@ -235,7 +278,7 @@ class Extractor:
                 return [EngineError(f"{type(error).__name__}: {error}")]
             half = len(pages) // 2
             return self._label(pages[:half]) + self._label(pages[half:])
-        return [_checked(answer, page) for answer, page in zip(answers, pages, strict=True)]
+        return [checked(answer, page) for answer, page in zip(answers, pages, strict=True)]
 
     def _write(
         self, document: Document, config: Config, page: Page, answer: Labels | EngineError
@@ -306,6 +349,23 @@ def _compared(page: Page, main: npt.NDArray[np.bool_], known: bytes | None) -> t
     return furniture(page, main, found, hashes(known)), digest(found, main)
 
 
+def _of_template(said: Said) -> Labels:
+    """Return the labels of a page that a template has labelled."""
+    from scrapy_dripper.engines.tagger.whole import with_whole  # a crawl that has worker processes does not need it
+
+    assert said.main is not None
+    assert said.probabilities is not None
+    main = with_whole(said.page, said.probabilities, said.main)
+    return Labels(said.probabilities, main, source="template")
+
+
+def _with_lesson(extraction: Extraction, said: Said | None, labels: Labels | EngineError) -> Extraction:
+    """Add to an extraction what became of its page among templates, and what they learn from it."""
+    if said is None or isinstance(labels, EngineError) or labels.truncated:
+        return extraction
+    return replace(extraction, template=said.outcome.value, lesson=said.lesson(labels.main))
+
+
 _NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
 """The labels of a page without blocks, such as a page that only has formulas for a script to draw. The engine is not
 asked about it. They also stand in for those of a document that is not a page, and are not read there."""
@@ -322,37 +382,3 @@ def _check_guess() -> None:
         magika_guess()
     except ImportError as error:
         raise ConfigError(f"DRIPPER_GUESS_LANGUAGE: {error}") from None
-
-
-def _checked(answer: Labels | EngineError, page: Page) -> Labels | EngineError:
-    """Return a valid answer as it is, and an :exc:`EngineError` for an invalid one."""
-    if isinstance(answer, EngineError):
-        return answer
-    if not isinstance(answer, Labels):
-        return EngineError(f"expected Labels (got {type(answer).__name__})")
-    n = len(page.blocks)
-    p, main = np.asarray(answer.probabilities), np.asarray(answer.main)
-    if p.shape != (n,) or main.shape != (n,):
-        return EngineError(f"expected {n} labels (got shapes {p.shape} and {main.shape})")
-    if p.dtype.kind != "f" or main.dtype != np.bool_:
-        return EngineError(f"expected floats and booleans (got {p.dtype} and {main.dtype})")
-    if not ((p >= 0) & (p <= 1)).all():  # False for NaN too
-        return EngineError(f"expected probabilities from 0 to 1 (got {p.min()} to {p.max()})")
-    if answer.page_type is not None and not (isinstance(answer.page_type, str) and answer.page_type):
-        return EngineError(f"expected the name of a page type, or None (got {short(answer.page_type)})")
-    try:
-        likely, quality = _share(answer.page_type_probability), _share(answer.quality)
-    except (TypeError, ValueError, OverflowError):
-        wrong = f"{short(answer.page_type_probability)} and {short(answer.quality)}"
-        return EngineError(f"page_type_probability and quality must be from 0 to 1, or None (got {wrong})")
-    return replace(answer, probabilities=p, main=main, page_type_probability=likely, quality=quality)
-
-
-def _share(value: float | None) -> float | None:
-    """Return a number of any type as a float. Raise ValueError if it is not from 0 to 1."""
-    if value is None:
-        return None
-    number = float(value)
-    if not 0 <= number <= 1:  # also rejects NaN
-        raise ValueError
-    return number

@@ -62,7 +62,7 @@ class DripperProvider(PageObjectInputProvider):
 def _serialize(main: Extraction) -> SerializedLeafData:
     content = None if main.content is None else to_json(main.content)
     values = {**asdict(replace(main, content=None)), "content": content}
-    del values["digest"]  # bytes for the crawl's site memory, which has learnt from them already
+    del values["digest"], values["lesson"]  # bytes for the crawl, which has learnt from them already
     return {"json": json.dumps(values, ensure_ascii=False).encode()}
 
 

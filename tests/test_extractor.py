@@ -241,6 +241,7 @@ def test_extractions_are_plain_data() -> None:
         "main_blocks": 2,
         "rules": None,
         "strip": "99",
+        "template": None,
         "truncated": False,
         "content_hash": content_hash(found.text or ""),
         "simhash": simhash(found.text or ""),

@@ -15,7 +15,7 @@ from scrapy_dripper.rules import RuleError
 
 OPTIONS = (
     *("engine", "model", "threads", "batch_size", "fallback", "favor", "comments", "min_quality", "rules"),
-    *("site_memory", "oversize", "max_blocks", "max_bytes"),
+    *("site_memory", "templates", "oversize", "max_blocks", "max_bytes"),
     *("title", "absolute_urls", "markdown", "links", "complex_tables", "callouts", "front_matter", "content_types"),
     *("chunk_size", "chunk_overlap", "chunk_tokenizer"),
 )

@@ -82,7 +82,7 @@ class Command(ScrapyCommand):
         if form == "json":
             names = ("main_blocks", "confidence", "limit", "content_hash", "simhash")
             values = asdict(extraction) | {name: getattr(extraction, name) for name in names}
-            del values["digest"]  # bytes, for the site memory
+            del values["digest"], values["lesson"]  # bytes, for what is known of the site
             text = json.dumps(values, ensure_ascii=False)
         else:
             texts = {"markdown": extraction.markdown, "html": extraction.main_html, "text": extraction.text}

@@ -18,7 +18,7 @@ from scrapy_dripper.checks import short
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.crawl.log import say_errors_in_one_sentence
-from scrapy_dripper.crawl.site_memory import CrawlMemory
+from scrapy_dripper.crawl.sites import knowledge
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.crawl.story import Story
 from scrapy_dripper.extraction import Document, Extraction
@@ -52,7 +52,7 @@ class Dripper:
         self._configs: WeakKeyDictionary[Response, Config] = WeakKeyDictionary()
         self._futures: WeakKeyDictionary[Response, asyncio.Future[Extraction] | None] = WeakKeyDictionary()
         self._batcher: Batcher | None = None
-        self._memory = CrawlMemory.of(self.config, crawler.settings, self.stats)
+        self._sites = knowledge(self.config, crawler.settings, self.stats)
         if not self.config.enabled:
             return
         if not is_asyncio_available():
@@ -186,17 +186,18 @@ class Dripper:
 
     def _extract(self, document: Document) -> asyncio.Future[Extraction]:
         assert self._batcher is not None
-        if self._memory is None:
-            return self._batcher.submit(document)
-        future = self._batcher.submit(self._memory.informed(document))
-        future.add_done_callback(self._memory.learn)
+        for one in self._sites:
+            document = one.informed(document)
+        future = self._batcher.submit(document)
+        for one in self._sites:
+            future.add_done_callback(one.learn)
         return future
 
     def _spider_closed(self, spider: Spider) -> None:
         if self._batcher is not None:
             self._batcher.stop()
-            if self._memory is not None:
-                self._memory.close()
+            for one in self._sites:
+                one.close()
             self._story.tell(spider.name)
         self.stats.close()
 

@@ -14,6 +14,8 @@ logger = logging.getLogger(__name__)
 
 CASCADE = "tagger"
 """The engine of the cascade that labels pages itself. It cannot be lost."""
+TEMPLATE = "template"
+"""The same, with ``DRIPPER_TEMPLATES``."""
 CLOSE_REASON = "dripper_engine_lost"
 """Scrapy's stat ``finish_reason`` if the crawl was stopped because the engine was lost."""
 
@@ -34,7 +36,7 @@ class EngineLoss:
             self._pages += 1
             if not self._lost:
                 self._begin(extraction.error or "")
-        elif self._lost and extraction.labels and extraction.source != CASCADE:
+        elif self._lost and extraction.labels and extraction.source not in (CASCADE, TEMPLATE):
             self._lost = False
             logger.warning("The engine works again; %(pages)d pages fell back without it.", {"pages": self._pages})
 

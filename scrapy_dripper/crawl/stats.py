@@ -11,7 +11,7 @@ from weakref import ref
 from scrapy.crawler import Crawler
 
 from scrapy_dripper.checks import short
-from scrapy_dripper.crawl.engine_loss import CASCADE, EngineLoss
+from scrapy_dripper.crawl.engine_loss import CASCADE, TEMPLATE, EngineLoss
 from scrapy_dripper.crawl.story import Story
 from scrapy_dripper.crawl.undecided import Undecided
 from scrapy_dripper.extraction import Extraction, FallbackReason
@@ -50,6 +50,9 @@ STATS = {
     "site_memory/changed": "pages from which main blocks were removed because other pages of the site repeat them",
     "site_memory/blocks": "main blocks that were removed from these pages",
     "site_memory/hosts": "hosts in the memory",
+    "templates/{outcome}": "pages by what `DRIPPER_TEMPLATES` did: `answered`, or why the model was asked",
+    "templates/dropped": "templates that were forgotten: the model disagreed, they fitted no page, or were too old",
+    "templates/hosts": "hosts that have templates",
     "cancelled": "pages that were not extracted because the crawl ended",
     "cascade/threshold": "the value of `DRIPPER_CASCADE`, if it is set",
     "cascade/share": "share of the labelled pages, 0 to 1, that kept the tagger's labels in the cascade",
@@ -150,13 +153,15 @@ class CrawlStats:
             self._quality += extraction.quality
             self._count("quality/pages")
             self._write("set_value", "quality/mean", round(self._quality / self._judged, 4))
+        if extraction.template is not None:
+            self._count(f"templates/{extraction.template}")
         if extraction.rules is not None:
             self._count("rules/pages" if extraction.rules else "rules/missed")
             for kind, blocks in extraction.rules.items():
                 self._count(f"rules/{kind}", blocks)
         for name, value in extraction.work.items():
             self._count(f"{extraction.source}/{name}", value)
-        if self._cascade is not None and extraction.labels:
+        if self._cascade is not None and extraction.labels and extraction.source != TEMPLATE:
             self._decided[extraction.source] += 1
             share = self._decided[CASCADE] / self._decided.total()
             self._write("set_value", "cascade/threshold", self._cascade)
@@ -169,6 +174,12 @@ class CrawlStats:
         if blocks:
             self._count("site_memory/changed")
             self._count("site_memory/blocks", blocks)
+
+    def taught(self, *, dropped: int, hosts: int) -> None:
+        """Count the templates that were dropped because of a page, and set the number of hosts that have any."""
+        if dropped:
+            self._count("templates/dropped", dropped)
+        self._write("set_value", "templates/hosts", hosts)
 
     def close(self) -> None:
         """Log warnings about the whole crawl that were not logged before. Call it at the end of the crawl."""

@@ -69,12 +69,11 @@ def read(document: Document, config: Config, profile: str = "native", engine_lim
         if not truncate:
             raise PageError(FallbackReason.OVERSIZE, f"{n:,} blocks, over {whose}")
         page = page.first_blocks(most)
-    wishes = Wishes(config.favor, config.comments, config.min_quality)
     return replace(
         page,
         truncated=page.truncated or oversize or cut_off,
         oversize=config.oversize,
-        wishes=wishes,
+        wishes=Wishes.of(config),
         metadata=metadata,
     )
 

@@ -14,6 +14,8 @@ from scrapy_dripper.extraction import Metadata
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
+    from scrapy_dripper.config import Config
+
 Ints = npt.NDArray[np.int32]
 
 NOBODY = -1
@@ -160,6 +162,11 @@ class Wishes:
     """Value of ``DRIPPER_COMMENTS``."""
     min_quality: float | None = None
     """Value of ``DRIPPER_MIN_QUALITY``."""
+
+    @classmethod
+    def of(cls, config: Config) -> Wishes:
+        """Return the options of a configuration."""
+        return cls(config.favor, config.comments, config.min_quality)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,8 +1,29 @@
-"""Site memory: use the pages of a host seen so far to recognise blocks that the site repeats."""
+"""Site memory and templates: use the pages of a host seen so far to label the blocks of another one."""
 
 from scrapy_dripper.sites.memory import SiteMemory
 from scrapy_dripper.sites.places import digest, hashes, parts_of, places
 from scrapy_dripper.sites.repeated import furniture
-from scrapy_dripper.sites.storage import MemoryFileError, read, write
+from scrapy_dripper.sites.storage import MemoryFileError, read, read_templates, write, write_templates
+from scrapy_dripper.sites.template import Outcome, Said, read_lesson, say, unpack
+from scrapy_dripper.sites.templates import Templates, is_audited
 
-__all__ = ["MemoryFileError", "SiteMemory", "digest", "furniture", "hashes", "parts_of", "places", "read", "write"]
+__all__ = [
+    "MemoryFileError",
+    "Outcome",
+    "Said",
+    "SiteMemory",
+    "Templates",
+    "digest",
+    "furniture",
+    "hashes",
+    "is_audited",
+    "parts_of",
+    "places",
+    "read",
+    "read_lesson",
+    "read_templates",
+    "say",
+    "unpack",
+    "write",
+    "write_templates",
+]

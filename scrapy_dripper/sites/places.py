@@ -42,7 +42,7 @@ def places(page: Page) -> Hashes:
                 break
             signature = signatures[node]
             if signature not in names:
-                names[signature] = _name(tree.nodes[node].tag, tree.nodes[node].get("class") or "")
+                names[signature] = name_of(tree.nodes[node].tag, tree.nodes[node].get("class") or "")
             parts.append(names[signature])
             node = parents[node]
         parts.append(b"\0" + text.encode("utf-8", "surrogatepass"))
@@ -50,7 +50,7 @@ def places(page: Page) -> Hashes:
     return np.frombuffer(b"".join(found), dtype=HASH)
 
 
-def _name(tag: object, classes: str) -> bytes:
+def name_of(tag: object, classes: str) -> bytes:
     own = (name for name in classes[:LONGEST_CLASS].split() if not _digit(name))
     return f"{tag} {' '.join(own)}\n".encode("utf-8", "surrogatepass")
 

@@ -1,4 +1,4 @@
-"""Store a site memory on disk, as one file with a JSON line and the arrays of the hosts."""
+"""What is known of sites on disk: files with a JSON line and the arrays of the hosts, replaced as a whole."""
 
 from __future__ import annotations
 
@@ -6,30 +6,102 @@ import contextlib
 import json
 import os
 import zlib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from scrapy_dripper.sites.memory import BYTES_PER_HOST, MOST_HOSTS, MOST_PAGES, MOST_TEXTS, Host, SiteMemory
+from scrapy_dripper.sites import memory, templates
+from scrapy_dripper.sites.layout import SIZE
+from scrapy_dripper.sites.memory import MOST_PAGES, MOST_TEXTS, Host, SiteMemory
 from scrapy_dripper.sites.places import HASH
+from scrapy_dripper.sites.templates import CHECKS, MOST_RULES, MOST_TEMPLATES, Template, Templates
 
 FORMAT = 1
-"""Version of the file format, and of the text and place that each hash represents."""
-_COUNT, _TIME = np.dtype("<u2"), np.dtype("<u4")
-_LONGEST_LINE = 1_000_000
+"""Version of the files, and of what the hashes in them are hashes of."""
+_COUNT, _TIME, _MEAN = np.dtype("<u2"), np.dtype("<u4"), np.dtype("<f4")
+_LONGEST_LINE = 2_000_000
+
+T = TypeVar("T")
+Columns = Sequence[tuple[npt.NDArray[Any], "np.dtype[Any]"]]
+Take = Callable[["np.dtype[Any]", int], npt.NDArray[Any]]
+"""Returns the next array of a file, of a data type and length."""
 
 
 class MemoryFileError(ValueError):
-    """The file of a site memory cannot be used. The message says why."""
+    """The file of a site memory, or of templates, cannot be used. The message says why."""
 
 
-def write(memory: SiteMemory, path: Path) -> None:
-    """Write a memory to a file, which is replaced atomically. Raise OSError if that fails."""
-    rows: list[list[object]] = []
-    parts: list[bytes] = []
-    for name, host in memory:
-        rows.append([name, host.pages, host.clock, len(host.texts), len(host.seen)])
-        columns = ((host.texts, HASH), (host.counts, _COUNT), (host.last, _TIME), (host.seen, HASH))
+def write(known: SiteMemory, path: Path) -> None:
+    """Write a memory to a file. The file is the old or the new one at any time. Raise OSError if that fails."""
+
+    def hosts() -> Iterator[tuple[list[object], Columns]]:
+        for name, host in known:
+            columns = ((host.texts, HASH), (host.counts, _COUNT), (host.last, _TIME), (host.seen, HASH))
+            yield [name, host.pages, host.clock, len(host.texts), len(host.seen)], columns
+
+    _write(path, hosts())
+
+
+def read(path: Path) -> SiteMemory:
+    """Return the memory of a file; an empty one if there is no file. Raise MemoryFileError if it cannot be used."""
+    found = SiteMemory()
+
+    def put(row: Sequence[Any], take: Take) -> None:
+        name, pages, clock, texts, seen = row
+        if not (isinstance(name, str) and 0 <= texts <= MOST_TEXTS and 0 <= seen <= MOST_PAGES):
+            raise ValueError("a host has more than it can have")
+        own = take(HASH, texts), take(_COUNT, texts), take(_TIME, texts)
+        found.put(name, Host(int(pages), *own, int(clock), take(HASH, seen)))
+
+    _read(path, memory.MOST_HOSTS * memory.BYTES_PER_HOST, "a site memory", put)
+    return found
+
+
+def write_templates(known: Templates, path: Path) -> None:
+    """Write templates to a file, as :func:`write` does."""
+
+    def hosts() -> Iterator[tuple[list[object], Columns]]:
+        for name, own in known:
+            rows: list[object] = []
+            columns: list[tuple[npt.NDArray[Any], np.dtype[Any]]] = []
+            for one in own:
+                facts = [one.number, one.born, one.pages, one.shortest, one.longest, one.refused]
+                rows.append([*facts, list(one.checks), len(one.hashes)])
+                columns += [(one.centroid, _MEAN), (one.hashes, HASH)]
+                columns += [(one.counts, _COUNT), (one.sums, _COUNT), (one.last, _COUNT)]
+            yield [name, rows], columns
+
+    _write(path, hosts())
+
+
+def read_templates(path: Path) -> Templates:
+    """Return the templates of a file; none if there is no file. Raise MemoryFileError if it cannot be used."""
+    found = Templates()
+
+    def put(row: Sequence[Any], take: Take) -> None:
+        name, rows = row
+        if not isinstance(name, str) or len(rows) > MOST_TEMPLATES:
+            raise ValueError("a host has more than it can have")
+        own = []
+        for number, born, pages, shortest, longest, refused, checks, rules in rows:
+            if not (0 <= rules <= MOST_RULES and len(checks) <= CHECKS):
+                raise ValueError("a template has more than it can have")
+            facts = int(number), float(born), int(pages), int(shortest), int(longest), int(refused)
+            columns = take(_MEAN, SIZE), take(HASH, rules), *(take(_COUNT, rules) for _ in range(3))
+            own.append(Template(*facts, tuple(map(float, checks)), *columns))
+        found.put(name, own)
+
+    _read(path, templates.MOST_HOSTS * templates.BYTES_PER_HOST, "a file of templates", put)
+    return found
+
+
+def _write(path: Path, hosts: Iterator[tuple[list[object], Columns]]) -> None:
+    rows, parts = [], []
+    for row, columns in hosts:
+        rows.append(row)
         parts += [column.astype(dtype).tobytes() for column, dtype in columns]
     data = b"".join(parts)
     header = json.dumps({"format": FORMAT, "crc32": zlib.crc32(data), "hosts": rows})
@@ -45,35 +117,31 @@ def write(memory: SiteMemory, path: Path) -> None:
             new.unlink()
 
 
-def read(path: Path) -> SiteMemory:
-    """Return the memory in a file, or an empty one if there is no file. Raise MemoryFileError if it is unusable."""
+def _read(path: Path, most: int, kind: str, put: Callable[[Sequence[Any], Take], None]) -> None:
+    """Call ``put`` with each host of a file, and with a function that returns its arrays."""
     try:
         with path.open("rb") as file:
             line = file.readline(_LONGEST_LINE)
-            data = file.read(MOST_HOSTS * BYTES_PER_HOST + 1)
+            data = file.read(most + 1)
     except FileNotFoundError:
-        return SiteMemory()
+        return
     except OSError as error:
         raise MemoryFileError(f"{path} cannot be read ({error.strerror})") from None
-    try:
-        return _read(json.loads(line), data)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise MemoryFileError(f"{path} is not a site memory of this version ({error})") from None
-
-
-def _read(header: dict[str, object], data: bytes) -> SiteMemory:
-    if header["format"] != FORMAT:
-        raise ValueError(f"expected format {FORMAT}, got {header['format']!r:.20}")
-    if header["crc32"] != zlib.crc32(data):
-        raise ValueError("the checksum does not match")
-    memory = SiteMemory()
     at = 0
-    for name, pages, clock, texts, seen in header["hosts"]:  # type: ignore[attr-defined]
-        if not (isinstance(name, str) and 0 <= texts <= MOST_TEXTS and 0 <= seen <= MOST_PAGES):
-            raise ValueError("a host has an invalid name, or too many texts or pages")
-        arrays = []
-        for dtype, count in ((HASH, texts), (_COUNT, texts), (_TIME, texts), (HASH, seen)):
-            arrays.append(np.frombuffer(data, dtype=dtype, count=count, offset=at).copy())
-            at += count * dtype.itemsize
-        memory.put(name, Host(int(pages), arrays[0], arrays[1], arrays[2], int(clock), arrays[3]))
-    return memory
+
+    def take(dtype: np.dtype[Any], count: int) -> npt.NDArray[Any]:
+        nonlocal at
+        start, at = at, at + count * dtype.itemsize
+        found: npt.NDArray[Any] = np.frombuffer(data, dtype=dtype, count=count, offset=start).copy()
+        return found
+
+    try:
+        header = json.loads(line)
+        if header["format"] != FORMAT:
+            raise ValueError(f"expected format {FORMAT}, got {header['format']!r:.20}")
+        if header["crc32"] != zlib.crc32(data):
+            raise ValueError("it is damaged")
+        for row in header["hosts"]:
+            put(row, take)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise MemoryFileError(f"{path} is not {kind} of this version ({error})") from None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, PackedContent
 from scrapy_dripper.fallback import dotted_path
-from scrapy_dripper.sites import parts_of
+from scrapy_dripper.sites import Outcome, parts_of, read_lesson
 
 if TYPE_CHECKING:
     from scrapy_dripper.output.chunks import Chunk
@@ -53,7 +53,7 @@ def pack_config(config: Config) -> Values:
 
 
 def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
-    """Return tasks as a header and two parts each: the bytes of the document, and the known hashes of its site."""
+    """Return tasks as a header and three parts each: the bytes of the document, and what is known of its site."""
     configs: list[Config] = []
     numbers: dict[int, int] = {}
     rows, bodies = [], []
@@ -73,13 +73,14 @@ def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
                 "rules": task.config.rules.of(document.url) if task.config.rules else [],
                 "text": isinstance(html, str),
                 "known": document.known is not None,
+                "templates": document.templates is not None,
                 "reason": None if task.reason is None else task.reason.value,
                 "error": task.error,
                 "limit": task.limit,
             }
         )
         bodies.append(html.encode("utf-8", "surrogatepass") if isinstance(html, str) else html)
-        bodies.append(document.known or b"")
+        bodies += [document.known or b"", document.templates or b""]
     return {"tasks": rows, "configs": [pack_config(config) for config in configs]}, bodies
 
 
@@ -87,12 +88,13 @@ def unpack_tasks(header: Values, bodies: Sequence[bytes]) -> list[Task]:
     """Return the tasks that :func:`pack_tasks` has packed."""
     configs = [Config(**values) for values in header["configs"]]
     tasks = []
-    for row, body, known in zip(header["tasks"], bodies[::2], bodies[1::2], strict=True):
+    for row, body, known, templates in zip(header["tasks"], bodies[::3], bodies[1::3], bodies[2::3], strict=True):
         html = body.decode("utf-8", "surrogatepass") if row["text"] else body
         config = configs[row["config"]]
         if row["rules"]:
             config = replace(config, rules=row["rules"])
-        document = Document(html, row["url"], row["charset"], config, known if row["known"] else None)
+        site = (data if row[name] else None for name, data in (("known", known), ("templates", templates)))
+        document = Document(html, row["url"], row["charset"], config, *site)
         reason = None if row["reason"] is None else FallbackReason(row["reason"])
         tasks.append(Task(document, config, reason, row["error"], row["limit"]))
     return tasks
@@ -130,23 +132,27 @@ def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
         "rules": _counts(extraction.rules),
         "work": {str(name): int(value) for name, value in extraction.work.items()},
         "repeated": int(extraction.repeated),
+        "template": None if extraction.template is None else Outcome(extraction.template).value,
         "milliseconds": float(extraction.milliseconds),
         "missing": [text is None for text in texts],
     }
     parts = [(text or "").encode("utf-8", "surrogatepass") for text in texts]
-    parts += [bytes(bytearray(extraction.labels)), array("d", extraction.probabilities).tobytes(), extraction.digest]
+    parts += [bytes(bytearray(extraction.labels)), array("d", extraction.probabilities).tobytes()]
+    parts += [extraction.digest, extraction.lesson]
     return values, parts
 
 
-PARTS = len(_STRINGS) + 7
-"""Parts of an extraction: strings, content list, metadata, chunks, links, labels, probabilities and digest."""
+PARTS = len(_STRINGS) + 8
+"""Parts of an extraction: strings, content list, metadata, chunks, links, labels, probabilities, digest and lesson."""
 
 
 def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes]) -> Extraction:
     """Return the extraction of a URL. Raise ValueError, TypeError or KeyError if the data is invalid."""
-    *texts, content, metadata, chunks, links, labels, probabilities, digest = parts
+    *texts, content, metadata, chunks, links, labels, probabilities, digest, lesson = parts
     if digest:
         parts_of(digest)
+    if lesson:
+        read_lesson(lesson)
     *absent, no_content, no_metadata, no_chunks, no_links = values["missing"]
     strings: list[str | None] = [
         None if missing else text.decode("utf-8", "surrogatepass") for text, missing in zip(texts, absent, strict=True)
@@ -183,6 +189,8 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
         work={str(name): int(count) for name, count in dict(values["work"]).items()},
         repeated=int(values["repeated"]),
         digest=digest,
+        template=None if values["template"] is None else Outcome(values["template"]).value,
+        lesson=lesson,
         milliseconds=float(values["milliseconds"]),
     )
 

@@ -380,6 +380,7 @@ def test_the_meta_field_has_the_source(crawl: Crawls, site: Site) -> None:
         "main_blocks": 1,
         "rules": None,
         "strip": "090",
+        "template": None,
         "truncated": False,
     }
 

@@ -1,7 +1,8 @@
-"""A site memory on disk is restored exactly, and the file is never incomplete."""
+"""Site memories and templates on disk are restored exactly, and the files are never incomplete."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scrapy_dripper.sites import MemoryFileError, SiteMemory, digest, read, storage, write
+from scrapy_dripper.sites import (
+    MemoryFileError,
+    SiteMemory,
+    digest,
+    read,
+    read_templates,
+    storage,
+    write,
+    write_templates,
+)
+from tests.sites.site import Reader, article, url
 
 VISITS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9), st.sets(st.integers(0, 30), max_size=9)))
 
@@ -49,8 +60,50 @@ def test_a_restored_memory_continues_to_learn(
     assert told(again) == told(site)
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10, deadline=None)
+@given(st.lists(st.integers(0, 30), max_size=8), st.lists(st.integers(0, 30), max_size=8))
+def test_templates_go_on_where_they_were(tmp_path: Path, before: list[int], after: list[int]) -> None:
+    """Written and read, they say and learn the same."""
+    path = tmp_path / "templates"
+    reader = Reader()
+    reader.outcomes((article(number), url(number)) for number in before)
+    write_templates(reader.templates, path)
+    again = Reader()
+    again.extractor.templates = again.templates = read_templates(path)
+
+    assert again.templates.known(url(0)) == reader.templates.known(url(0))
+    pages = [(article(number), url(number)) for number in after]
+    assert again.outcomes(pages) == reader.outcomes(pages)
+    assert again.templates.known(url(0)) == reader.templates.known(url(0))
+
+
 def test_no_file_is_an_empty_memory(tmp_path: Path) -> None:
-    assert len(read(tmp_path / "sites")) == 0
+    assert len(read(tmp_path / "sites")) == len(read_templates(tmp_path / "sites")) == 0
+
+
+@pytest.mark.parametrize("change", ["cut", "flipped", "memory", "many", "text"])
+def test_a_broken_file_of_templates_says_so(tmp_path: Path, change: str) -> None:
+    """Also one that is a site memory, or says that it has more than it can have."""
+    path = tmp_path / "templates"
+    write_templates(Reader().learnt().templates, path)
+    data = path.read_bytes()
+    line, _, rest = data.partition(b"\n")
+    head = json.loads(line)
+    head["hosts"][0][1] *= 99
+    path.write_bytes(
+        {
+            "cut": data[:-3],
+            "flipped": data[:-1] + bytes([data[-1] ^ 1]),
+            "memory": data,
+            "many": json.dumps(head).encode() + b"\n" + rest,
+            "text": b"not templates\n",
+        }[change]
+    )
+    if change == "memory":
+        write(filled([("a", i, {1, 2, 10 + i}) for i in range(5)]), path)
+
+    with pytest.raises(MemoryFileError, match="templates is not a file of templates of this version"):
+        read_templates(path)
 
 
 @pytest.mark.parametrize("change", ["cut", "longer", "flipped", "version", "empty", "text", "many"])

@@ -21,6 +21,7 @@ from scrapy_dripper.output import items as kinds
 from scrapy_dripper.output.chunks import Chunk
 from scrapy_dripper.output.outlinks import Outlink
 from scrapy_dripper.rules import Rule
+from scrapy_dripper.sites import Outcome
 from scrapy_dripper.workers.wire import (
     PARTS,
     Task,
@@ -106,6 +107,7 @@ EXTRACTIONS = st.builds(
     page_type_probability=st.none() | st.floats(0, 1),
     quality=st.none() | st.floats(0, 1),
     work=st.dictionaries(TEXT, st.integers(), max_size=3),
+    template=st.none() | st.sampled_from([outcome.value for outcome in Outcome]),
     milliseconds=st.floats(0, allow_infinity=False),
 )
 
@@ -162,7 +164,7 @@ def test_the_field_of_a_content_list_needs_no_items(content: kinds.Items) -> Non
 
 def test_an_invalid_content_list_is_not_a_field_value() -> None:
     values, parts = pack_extraction(Extraction("u", None, "", "", "", "all", content=()))
-    parts[-7] = b'{"type": "rule"}'
+    parts[-8] = b'{"type": "rule"}'
     with pytest.raises(ValueError, match="expected a content list"):
         VALUES["content_field"](unpack_extraction("u", values, parts))
 
@@ -236,6 +238,8 @@ def broken() -> Iterator[tuple[dict[str, Any], list[bytes]]]:
     yield values, [b"\xff", *parts[1:]]
     yield values, [*parts[:-1], b"x" * 8]
     yield values, [*parts[:-1], b"x" * 7]
+    yield values, [*parts[:-2], b"x" * 7, b""]
+    yield {**values, "template": "unknown"}, parts
     yield values, [*parts[:8], b'{"title": 7}', *parts[9:]]
     yield values, [*parts[:8], b'{"title": "x", "nothing": "x"}', *parts[9:]]
     yield values, [*parts[:8], b"7", *parts[9:]]
@@ -319,7 +323,7 @@ def test_no_more_of_a_document_than_can_be_used() -> None:
     """One more byte tells the worker that the document was longer."""
     config = Config(max_bytes=10)
     _, bodies = pack_tasks([Task(Document("x" * 100), config), Task(Document(b"x" * 100), config)])
-    assert [len(body) for body in bodies] == [11, 0, 11, 0]
+    assert [len(body) for body in bodies] == [11, 0, 0, 11, 0, 0]
 
 
 def named(html: str, url: str) -> str:

@@ -28,7 +28,9 @@ from scrapy_dripper.extraction import Document, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.profiles import PROFILES
+from scrapy_dripper.sites import is_audited
 from tests.engines.qwen3.fakes import PREPARED, FakeTagger
+from tests.sites.site import article, listing, url
 
 WORDS = "the harbour was quiet in the morning and boats came back with the tide before the market opened".split()
 
@@ -446,6 +448,29 @@ def test_extractions_have_their_source_and_work(prepared: Prepared) -> None:
 
     assert (confident.source, dict(confident.work)) == ("tagger", {})
     assert (unsure.source, unsure.work["windows"]) == ("qwen3", 1)
+    both.close()
+
+
+@pytest.mark.parametrize("profile", ["native", "v1.0"])
+def test_a_page_of_a_template_costs_nothing(prepared: Prepared, profile: str) -> None:
+    """Neither a pass of the model nor the tagger's draft; a page of another kind does, as before."""
+    tagger = FakeTagger("MAIN", confidence=0.99)
+    both = Qwen3Engine(replace(prepared, profile=profile), tagger, cascade=0.9)
+    extractor = Extractor(Config(templates="on", batch_size=1, sandbox="never"), both)
+    free = [number for number in range(100) if not is_audited(url(number))]
+    extractor.extract([Document(article(number), url(number)) for number in free[:8]])
+    tagger.confidence = 0.5
+    with passes_that(both, lambda _: None) as begun:
+        found = extractor.extract([Document(article(number), url(number)) for number in free[8:12]])
+        before = len(begun)
+        (other,) = extractor.extract([Document(listing(1), url(1_000))])
+
+    assert before == 0
+    assert begun
+    assert [one.source for one in found] == ["template"] * 4
+    for number, one in zip(free[8:12], found, strict=True):
+        assert f"MAIN sentence of article {number}," in (one.text or "")
+    assert (other.source, other.template) == ("qwen3", "new")
     both.close()
 
 

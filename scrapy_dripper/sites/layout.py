@@ -1,0 +1,81 @@
+"""The layout of a page: the paths of its elements, as hashes, and a vector that pages of one template share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.page.page import Ints, Page
+from scrapy_dripper.sites.places import HASH, Bools, Hashes, name_of
+
+Vector = npt.NDArray[np.uint8]
+
+SIZE = 1_024
+"""Length of the vector of a page: names of elements at their depths, and pairs of parent and child, are counted in so
+many slots, by hashes."""
+DEPTH = 12
+"""Depth to which elements count. Below it is the content, which differs from page to page."""
+
+_BOXES = frozenset("div section article aside nav header footer main form fieldset details summary dialog".split())
+_SCALE = 16.0
+_UP, _DEPTH, _EDGE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9)
+_SHIFT = np.uint64(64 - SIZE.bit_length() + 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """The layout of a page with m nodes."""
+
+    paths: Hashes
+    """Hash of the path from the root to each node, by tags and classes, shape (m,)."""
+    levels: list[npt.NDArray[np.intp]]
+    """The nodes of each depth, from the root down."""
+    boxes: Bools
+    """True for elements by which a theme divides a page, unlike those that an author writes, shape (m,)."""
+    vector: Vector
+    """Shape (:data:`SIZE`,): logarithms of the counts of names at their depths, and of pairs of names."""
+
+
+def layout(page: Page) -> Layout:
+    """Return the layout of a page. Class names with digits are left out, because many of them number the page."""
+    tree = page.tree
+    _, first, which = np.unique(tree.signature, return_index=True, return_inverse=True)
+    kinds = [tree.nodes[node] for node in first.tolist()]
+    names = np.array([_hash(kind.tag, kind.get("class") or "") for kind in kinds], dtype=np.uint64)[which]
+    boxes = np.array([_is_box(str(kind.tag)) for kind in kinds], dtype=np.bool_)[which]
+    levels = _levels(tree.depth)
+    paths = names.copy()
+    for nodes in levels[1:]:
+        paths[nodes] = paths[tree.parent[nodes]] * _UP + names[nodes]
+    high = np.flatnonzero(tree.depth <= DEPTH)
+    inner = high[tree.parent[high] >= 0]
+    at = names[high] + tree.depth[high].astype(np.uint64) * _DEPTH
+    edges = names[tree.parent[inner]] * _EDGE + names[inner]
+    slots = ((np.concatenate([at, edges]) * _UP) >> _SHIFT).astype(np.intp)
+    counts = np.bincount(slots, minlength=SIZE)
+    vector = np.where(counts > 0, _SCALE * (1 + np.log(np.maximum(counts, 1))), 0)
+    return Layout(paths, levels, boxes, np.minimum(vector, 255).astype(np.uint8))
+
+
+def alike(one: npt.NDArray[np.number], other: npt.NDArray[np.number]) -> float:
+    """Return the cosine of two vectors; 0 if one of them is zero."""
+    a, b = one.astype(np.float32), other.astype(np.float32)
+    size = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / size if size else 0.0
+
+
+def _levels(depth: Ints) -> list[npt.NDArray[np.intp]]:
+    order = np.argsort(depth, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
+
+
+def _hash(tag: object, classes: str) -> int:
+    digest = blake2b(name_of(tag, classes), digest_size=HASH.itemsize).digest()
+    return int(np.frombuffer(digest, dtype=HASH)[0])
+
+
+def _is_box(tag: str) -> bool:
+    return tag in _BOXES or "-" in tag  # custom elements

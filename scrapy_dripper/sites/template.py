@@ -1,0 +1,268 @@
+"""What a template says about a page: the labels of its blocks, or why it does not answer."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.page.page import Page
+from scrapy_dripper.sites.layout import SIZE, Layout, Vector, alike, layout
+from scrapy_dripper.sites.places import HASH, Bools, Hashes, places
+
+Shares = npt.NDArray[np.uint8]
+"""Shares of main text, from 0 to :data:`ALL`."""
+Floats = npt.NDArray[np.float32]
+
+ALL = 255
+ALIKE = 0.7
+"""Least cosine of a page and a template that it is one of."""
+PURE = 0.85
+"""Least share of main text, or of other text, in a place that decides."""
+COVERED = 0.95
+"""Least share of a page's text that stands in places that decide."""
+LENGTH = 4.0
+"""Most times that the main content may be longer or shorter than that of all pages which the template was learnt on."""
+TEXT = np.uint64(1)
+"""The bit of a hash that is set for texts, and not for paths."""
+MOST_PATHS = 512
+"""Most paths in a lesson."""
+MOST_TEXTS = 256
+"""Most texts in a lesson."""
+
+_RULES = struct.Struct("<IBIII")
+_LESSON = struct.Struct("<IBfIII")
+_NONE = np.float32(-1)
+
+
+class Outcome(Enum):
+    """What became of a page."""
+
+    NEW = "new"
+    """It is like no page that was seen before."""
+    UNCOVERED = "uncovered"
+    """Too much of its text is in places that the template does not know."""
+    LENGTH = "length"
+    """The template leaves nothing, or far less or more than on other pages."""
+    LEARNING = "learning"
+    """The template would have answered, but has not agreed with the model on enough pages."""
+    AUDIT = "audit"
+    """The template would have answered, and the model was asked to check it."""
+    ANSWERED = "answered"
+    """The template has answered."""
+
+    @property
+    def is_answer(self) -> bool:
+        """True if the template has labelled the page."""
+        return self is Outcome.ANSWERED
+
+    @property
+    def is_refusal(self) -> bool:
+        """True if there is a template that does not fit the page."""
+        return self in (Outcome.UNCOVERED, Outcome.LENGTH)
+
+    @property
+    def is_check(self) -> bool:
+        """True if the labels of the template and those of the model can be compared."""
+        return self in (Outcome.LEARNING, Outcome.AUDIT)
+
+
+_OUTCOMES = tuple(Outcome)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rules:
+    """What a template knows, as it is sent with a document."""
+
+    number: int
+    ready: bool
+    shortest: int
+    longest: int
+    centroid: Vector
+    hashes: Hashes
+    """Sorted."""
+    shares: Shares
+
+    def pack(self) -> bytes:
+        """Return the rules as bytes."""
+        head = _RULES.pack(self.number, self.ready, self.shortest, self.longest, len(self.hashes))
+        return b"".join((head, self.centroid.tobytes(), self.hashes.tobytes(), self.shares.tobytes()))
+
+
+def unpack(data: bytes) -> list[Rules]:
+    """Return the rules of the templates of a host. Raise ValueError if the data are none."""
+    found = []
+    at = 0
+    while at < len(data):
+        try:
+            number, ready, shortest, longest, n = _RULES.unpack_from(data, at)
+        except struct.error as error:
+            raise ValueError(f"expected rules of a template ({error})") from None
+        at += _RULES.size
+        centroid = np.frombuffer(data, np.uint8, SIZE, at)
+        hashes = np.frombuffer(data, HASH, n, at + SIZE)
+        shares = np.frombuffer(data, np.uint8, n, at + SIZE + n * HASH.itemsize)
+        at += SIZE + n * (HASH.itemsize + 1)
+        found.append(Rules(number, bool(ready), shortest, longest, centroid, hashes, shares))
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Said:
+    """What the templates of a host say about a page of n blocks."""
+
+    page: Page
+    layout: Layout
+    texts: Hashes
+    outcome: Outcome
+    number: int = 0
+    """Number of the template; 0 if there is none."""
+    main: Bools | None = None
+    """The labels, shape (n,); None if no template is like the page."""
+    probabilities: Floats | None = None
+    """Share of main text in the place of each block, shape (n,)."""
+
+    def lesson(self, main: Bools) -> bytes:
+        """Return what the templates learn from the page, whose labels are ``main``: those of the model, unless the
+        template has answered."""
+        sizes = _sizes(self.page)
+        length = int(sizes[main].sum())
+        if self.outcome.is_answer:
+            return _LESSON.pack(self.number, _OUTCOMES.index(self.outcome), _NONE, length, 0, 0)
+        agreed = float(_NONE)
+        if self.main is not None:
+            both = int(sizes[main].sum() + sizes[self.main].sum())
+            agreed = 2 * int(sizes[main & self.main].sum()) / both if both else 1.0
+        hashes, shares = _of_paths(self.page, self.layout, sizes, main)
+        texts, first = np.unique(self.texts, return_index=True)
+        texts, first = texts[:MOST_TEXTS], first[:MOST_TEXTS]
+        head = _LESSON.pack(self.number, _OUTCOMES.index(self.outcome), agreed, length, len(hashes), len(texts))
+        said = np.where(main[first], ALL, 0).astype(np.uint8)
+        return b"".join(
+            (head, self.layout.vector.tobytes(), hashes.tobytes(), texts.tobytes(), shares.tobytes(), said.tobytes())
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lesson:
+    """What one page teaches."""
+
+    number: int
+    """Number of the template that was like it; 0 if there was none."""
+    outcome: Outcome
+    agreed: float
+    """F1 of the template's main text and the model's, by characters; negative if there was no template."""
+    length: int
+    """Characters of main content."""
+    vector: Vector = field(default_factory=lambda: np.zeros(SIZE, dtype=np.uint8))
+    hashes: Hashes = field(default_factory=lambda: np.zeros(0, dtype=HASH))
+    shares: Shares = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+
+
+def read_lesson(data: bytes) -> Lesson:
+    """Return what :meth:`Said.lesson` has written. Raise ValueError for other data."""
+    try:
+        number, which, agreed, length, paths, texts = _LESSON.unpack_from(data)
+        outcome = _OUTCOMES[which]
+    except (struct.error, IndexError) as error:
+        raise ValueError(f"expected the lesson of a page ({error})") from None
+    at, n = _LESSON.size, paths + texts
+    if paths > MOST_PATHS or texts > MOST_TEXTS or len(data) != at + bool(n) * SIZE + n * (HASH.itemsize + 1):
+        raise ValueError(f"expected the lesson of a page (got {len(data):,} bytes)")
+    if not n:
+        return Lesson(number, outcome, agreed, length)
+    vector = np.frombuffer(data, np.uint8, SIZE, at)
+    hashes = np.frombuffer(data, HASH, n, at + SIZE)
+    return Lesson(number, outcome, agreed, length, vector, hashes, np.frombuffer(data, np.uint8, n, at + SIZE + 8 * n))
+
+
+def say(page: Page, known: Sequence[Rules], *, audit: bool) -> Said:
+    """Return what the template that is most like a page says about it. With ``audit``, it does not answer."""
+    own = layout(page)
+    texts = places(page) | TEXT
+    best = max(known, key=lambda rules: alike(own.vector, rules.centroid), default=None)
+    cosine = 0.0 if best is None else alike(own.vector, best.centroid)
+    if best is None or cosine < ALIKE:
+        return Said(page, own, texts, Outcome.NEW)
+    p, sure = _labels(page, own, texts, best)
+    main = p > 0.5
+    sizes = _sizes(page)
+    length = int(sizes[main].sum())
+    outcome = Outcome.ANSWERED
+    if sizes[sure].sum() < COVERED * sizes.sum():
+        outcome = Outcome.UNCOVERED
+    elif not max(1.0, best.shortest / LENGTH) <= length <= LENGTH * best.longest:
+        outcome = Outcome.LENGTH
+    elif not best.ready:
+        outcome = Outcome.LEARNING
+    elif audit:
+        outcome = Outcome.AUDIT
+    return Said(page, own, texts, outcome, best.number, main, p)
+
+
+def _labels(page: Page, own: Layout, texts: Hashes, rules: Rules) -> tuple[Floats, Bools]:
+    """Return the share of main text in the place of each block, and whether that decides.
+
+    What an author writes in a place that is not known (a table, a quotation) is as the element around it. A box may be
+    anything, so there it does not decide.
+    """
+    tree = page.tree
+    known, shares = _looked_up(own.paths & ~TEXT, rules)
+    sure = known & _is_pure(shares)
+    for nodes in own.levels[1:]:
+        new = nodes[~known[nodes]]
+        above = tree.parent[new]
+        shares[new], sure[new] = shares[above], sure[above] & ~own.boxes[new]
+    at = _places_of(page)
+    p, certain = shares[at], sure[at]
+    repeated, said = _looked_up(texts, rules)
+    repeated &= _is_pure(said)
+    return np.where(repeated, said, p), certain | repeated
+
+
+def _looked_up(hashes: Hashes, rules: Rules) -> tuple[Bools, Floats]:
+    at = np.minimum(np.searchsorted(rules.hashes, hashes), max(0, len(rules.hashes) - 1))
+    if not len(rules.hashes):
+        return np.zeros(len(hashes), dtype=np.bool_), np.zeros(len(hashes), dtype=np.float32)
+    known = rules.hashes[at] == hashes
+    return known, np.where(known, rules.shares[at] / np.float32(ALL), np.float32(0)).astype(np.float32)
+
+
+def _is_pure(shares: Floats) -> Bools:
+    pure: Bools = (shares >= PURE) | (shares <= 1 - PURE)
+    return pure
+
+
+def _of_paths(page: Page, own: Layout, sizes: npt.NDArray[np.int64], main: Bools) -> tuple[Hashes, Shares]:
+    """Return the paths to the blocks of a page, and the share of main text in each of them."""
+    tree = page.tree
+    on = np.zeros(len(tree.parent), dtype=np.bool_)
+    on[_places_of(page)] = True
+    for nodes in reversed(own.levels[1:]):
+        on[tree.parent[nodes[on[nodes]]]] = True
+    nodes = np.flatnonzero(on)
+    of_all, of_main = (np.concatenate(([0], np.cumsum(values))) for values in (sizes, sizes * main))
+    start, end = tree.block_start[nodes], tree.block_end[nodes]
+    hashes, which = np.unique(own.paths[nodes] & ~TEXT, return_inverse=True)
+    whole, part = (
+        np.bincount(which, weights=sums[end] - sums[start], minlength=len(hashes)) for sums in (of_all, of_main)
+    )
+    shares = np.rint(ALL * part / np.maximum(whole, 1)).astype(np.uint8)
+    hashes, shares = hashes[whole > 0], shares[whole > 0]
+    return hashes[:MOST_PATHS], shares[:MOST_PATHS]
+
+
+def _places_of(page: Page) -> npt.NDArray[np.int32]:
+    """Return the innermost node around the beginning of each block that holds all of a block."""
+    tree, blocks = page.tree, page.blocks
+    holds = tree.block_end[blocks.leaf] > tree.block_start[blocks.leaf]
+    at: npt.NDArray[np.int32] = np.where(holds, blocks.leaf, blocks.context)
+    return at
+
+
+def _sizes(page: Page) -> npt.NDArray[np.int64]:
+    return np.fromiter(map(len, page.blocks.text), dtype=np.int64, count=len(page.blocks))

@@ -1,0 +1,234 @@
+"""The templates of hosts: clusters of pages by layout, and what the model's labels have taught about each of them."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.sites.layout import SIZE, alike
+from scrapy_dripper.sites.memory import host_of
+from scrapy_dripper.sites.places import HASH, Hashes
+from scrapy_dripper.sites.template import ALIKE, Lesson, Rules, read_lesson
+
+MOST_HOSTS = 256
+"""Hosts with templates. The one that was not seen for longest makes room for a new one."""
+MOST_TEMPLATES = 12
+"""Templates of a host. The one that was not seen for longest makes room for a new one, of those that do not answer if
+there are any: pages that are like no other must not push out what many pages share."""
+MOST_RULES = 1_024
+"""Places and texts of a template. Those that were seen on the fewest pages make room for new ones, the oldest first."""
+KEPT_RULES = 768
+"""Places and texts of a template that are left when it has too many."""
+BYTES_PER_HOST = MOST_TEMPLATES * (MOST_RULES * (8 + 2 + 2 + 2) + 4 * SIZE)
+"""Size of the arrays of a host at most, in bytes."""
+MOST_PAGES = 128
+"""After as many pages, all counts of a template are halved, so that it follows a site that changes."""
+LEAST = 2
+"""Pages on which a place or a text must have been seen to say anything about another page."""
+CHECKS = 2
+"""Number of last checks, in each of which a template must agree with the model to answer."""
+AGREED = 0.98
+"""Least F1 of the main text of template and model in a check, by characters."""
+FAILED = 0.8
+"""A template that agrees less than that with the model is forgotten. It is then learnt anew."""
+REFUSED = 12
+"""A template that fits none of so many pages in a row is forgotten."""
+TTL = 30 * 86_400.0
+"""Age in seconds at which a template is forgotten."""
+AUDITED = 0.05
+"""Share of the pages of a template that answers on which the model is asked nevertheless."""
+
+
+@dataclass(slots=True, eq=False)
+class Template:
+    """What the pages of one template have taught. Places and texts are columns, sorted by hash."""
+
+    number: int
+    born: float
+    """When it was made, in seconds since 1970."""
+    pages: int = 0
+    """Number of pages that were learnt from, since the counts were last halved, and half of those before."""
+    shortest: int = 0
+    """The least number of characters of main content, and ..."""
+    longest: int = 0
+    """... the greatest."""
+    refused: int = 0
+    """Number of last pages in a row that it did not fit."""
+    checks: tuple[float, ...] = ()
+    """F1 of the last checks."""
+    centroid: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros(SIZE, dtype=np.float32))
+    hashes: Hashes = field(default_factory=lambda: np.zeros(0, dtype=HASH))
+    counts: npt.NDArray[np.uint16] = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
+    """Number of pages on which each place or text was seen."""
+    sums: npt.NDArray[np.uint16] = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
+    """Sum of the shares of main text in it."""
+    last: npt.NDArray[np.uint16] = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
+    """The page on which it was seen last."""
+
+    @property
+    def ready(self) -> bool:
+        """True if the template answers."""
+        return len(self.checks) >= CHECKS and min(self.checks, default=1.0) >= AGREED
+
+    def rules(self) -> Rules:
+        """Return what the template knows, to be sent with a document."""
+        known = self.counts >= LEAST
+        shares = np.rint(self.sums[known] / self.counts[known]).astype(np.uint8)
+        centroid = np.rint(self.centroid).astype(np.uint8)
+        return Rules(self.number, self.ready, self.shortest, self.longest, centroid, self.hashes[known], shares)
+
+    def learn(self, lesson: Lesson) -> None:
+        """Learn from a page."""
+        self.centroid += (lesson.vector - self.centroid) / (self.pages + 1)
+        self.shortest = min(self.shortest, lesson.length) if self.pages else lesson.length
+        self.longest = max(self.longest, lesson.length)
+        self.pages += 1
+        self._count(lesson.hashes, lesson.shares)
+        if self.pages >= MOST_PAGES:
+            self.pages //= 2
+            halves = self.counts // np.uint16(2)
+            self.sums = (self.sums.astype(np.uint32) * halves // self.counts).astype(np.uint16)
+            self.counts = halves
+            self.last -= np.minimum(self.last, np.uint16(self.pages))
+            self._keep(self.counts > 0)
+
+    def _count(self, hashes: Hashes, shares: npt.NDArray[np.uint8]) -> None:
+        order = np.argsort(hashes)
+        page, shares = hashes[order], shares[order]
+        at = np.searchsorted(self.hashes, page)
+        old = np.zeros(len(page), dtype=np.bool_)
+        if len(self.hashes):
+            old = self.hashes[np.minimum(at, len(self.hashes) - 1)] == page
+        self.counts[at[old]] += np.uint16(1)
+        self.sums[at[old]] += shares[old]
+        self.last[at[old]] = self.pages
+        at, new = at[~old], ~old
+        self.hashes = np.insert(self.hashes, at, page[new])
+        self.counts = np.insert(self.counts, at, np.uint16(1))
+        self.sums = np.insert(self.sums, at, shares[new].astype(np.uint16))
+        self.last = np.insert(self.last, at, np.uint16(self.pages))
+        if len(self.hashes) > MOST_RULES:
+            # By count, then by time, then by hash, so that what is kept depends on nothing else.
+            self._keep(np.sort(np.lexsort((self.hashes, self.last, self.counts))[-KEPT_RULES:]))
+
+    def _keep(self, which: npt.NDArray[np.bool_ | np.intp]) -> None:
+        self.hashes, self.counts = self.hashes[which], self.counts[which]
+        self.sums, self.last = self.sums[which], self.last[which]
+
+
+class Templates:
+    """The templates of hosts, for one thread at a time.
+
+    Their size is bounded: :data:`BYTES_PER_HOST` for each of :data:`MOST_HOSTS` hosts. A template answers when it has
+    agreed with the model on the last pages on which both were asked. It is forgotten when it does not agree any more,
+    fits no page, or is too old.
+    """
+
+    def __init__(self, most_hosts: int = MOST_HOSTS, clock: Callable[[], float] = time.time) -> None:
+        self._hosts: OrderedDict[str, list[Template]] = OrderedDict()
+        self._packed: dict[str, bytes] = {}
+        self._most, self._clock = most_hosts, clock
+
+    def __len__(self) -> int:
+        """Return the number of hosts."""
+        return len(self._hosts)
+
+    def __iter__(self) -> Iterator[tuple[str, list[Template]]]:
+        """Yield the hosts with their templates. What was seen last is at the end."""
+        yield from self._hosts.items()
+
+    def known(self, url: str) -> bytes:
+        """Return the rules of the templates of a page's host, for :func:`~scrapy_dripper.sites.say`."""
+        name = host_of(url)
+        if name not in self._packed:
+            templates = self._hosts.get(name)
+            if not templates:
+                return b""
+            self._packed[name] = b"".join(one.rules().pack() for one in templates)
+        return self._packed[name]
+
+    def learn(self, url: str, data: bytes) -> int:
+        """Learn from a page, and return the number of templates that are dropped because of it.
+
+        Raise ValueError if ``data`` is not what :meth:`.Said.lesson` returns.
+        """
+        lesson, name = read_lesson(data), host_of(url)
+        if not name:
+            return 0
+        now = self._clock()
+        before = self._hosts.get(name, [])
+        own = [one for one in before if now - one.born < TTL]
+        found = _of_lesson(own, lesson)
+        if found is not None and not _holds(found, lesson):
+            own.remove(found)
+            found = None
+        dropped = len(before) - len(own)
+        if not lesson.outcome.is_answer:
+            if found is None:
+                found = Template(_number(before), now)
+                own = [*_with_room(own), found]
+            found.learn(lesson)
+        if found is not None:  # it is the last one that was seen
+            own.remove(found)
+            own.append(found)
+        self.put(name, own, same=lesson.outcome.is_answer and not dropped)
+        return dropped
+
+    def put(self, name: str, templates: list[Template], *, same: bool = False) -> None:
+        """Set the templates of a host, and make it the one that was seen last. ``same`` if their rules are."""
+        if not same:
+            self._packed.pop(name, None)
+        self._hosts[name] = templates
+        self._hosts.move_to_end(name)
+        while len(self._hosts) > self._most:
+            self._packed.pop(self._hosts.popitem(last=False)[0], None)
+
+
+def _with_room(own: list[Template]) -> list[Template]:
+    """Return the templates of a host, without one if there are as many as there may be."""
+    if len(own) < MOST_TEMPLATES:
+        return own
+    out = next((one for one in own if not one.ready), own[0])
+    return [one for one in own if one is not out]
+
+
+def _number(own: list[Template]) -> int:
+    """Return a number that no template of the host has had for long."""
+    return max((one.number for one in own), default=0) % 0xFFFF + 1
+
+
+def _of_lesson(own: list[Template], lesson: Lesson) -> Template | None:
+    """Return the template of a page; None if it is the first of its kind."""
+    for one in own:
+        if one.number == lesson.number:
+            return one
+    if lesson.outcome.is_answer:
+        return None
+    # There was none when the page was sent. There may be one by now.
+    best = max(own, key=lambda one: alike(lesson.vector, one.centroid), default=None)
+    return best if best is not None and alike(lesson.vector, best.centroid) >= ALIKE else None
+
+
+def _holds(one: Template, lesson: Lesson) -> bool:
+    """Note how a template has done on a page, and return False if it is to be forgotten."""
+    if lesson.number != one.number:
+        return True
+    one.refused = one.refused + 1 if lesson.outcome.is_refusal else 0
+    if lesson.outcome.is_check:
+        was_ready = one.ready
+        one.checks = (*one.checks, lesson.agreed)[-CHECKS:]
+        if was_ready and lesson.agreed < FAILED:
+            return False
+    return one.refused < REFUSED
+
+
+def is_audited(url: str) -> bool:
+    """Return True for :data:`AUDITED` of all URLs, always the same ones, so that the order of pages does not matter."""
+    data = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=4).digest()
+    return int.from_bytes(data, "big") < AUDITED * 2**32

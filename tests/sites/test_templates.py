@@ -1,0 +1,277 @@
+"""Templates: what they learn, when they answer, when they leave a page to the model, and when they are forgotten."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_dripper import Document, Extraction
+from scrapy_dripper.sites import Outcome, Templates, is_audited, read_lesson, say, templates, unpack
+from scrapy_dripper.sites.layout import alike, layout
+from scrapy_dripper.sites.template import Lesson
+from scrapy_dripper.testing import page
+from tests.sites.site import FOOT, Reader, article, listing, truth, url
+
+FREE = [number for number in range(1_000, 3_000) if not is_audited(url(number))]
+"""Numbers of pages on which the model is not asked to check a template."""
+
+
+def test_a_template_answers_when_it_has_agreed_with_the_model() -> None:
+    """The engine is not asked then, and the extraction is the one of the model."""
+    reader = Reader()
+    found = [reader.read(article(number), url(number)) for number in FREE[:10]]
+
+    assert [one.template for one in found] == ["new", "uncovered", "learning", "learning", *["answered"] * 6]
+    assert reader.asked == 4
+    assert [one.source for one in found] == [*["fake"] * 4, *["template"] * 6]
+    for number, one in zip(FREE, found, strict=False):
+        assert one.text == Reader().read(article(number), url(number)).text
+
+
+def test_a_headline_is_not_lost_and_structures_are_whole() -> None:
+    """The same rules as for the labels of a model: the title comes first, and a list is one thing."""
+    reader = Reader(lambda text: truth(text) if "title" not in text else 0.1).learnt()
+    items = "".join(f"<li>MAIN item {i} of a list that no other page has</li>" for i in range(6))
+    found = reader.read(article(FREE[0], f"<p>{'MAIN text. ' * 60}</p><ul>{items}</ul>"), url(FREE[0]))
+
+    assert found.template == "answered"
+    assert (found.text or "").startswith(f"MAIN title {FREE[0]}\n")
+    assert (found.text or "").count("MAIN item") == 6
+    assert found.main_html is not None
+    assert "newsletter" not in found.main_html
+
+
+@pytest.mark.parametrize(
+    ("html", "outcome"),
+    [
+        (article(FREE[0], f"<p>{'MAIN text. ' * 60}</p><div class='box'>{'An offer. ' * 30}</div>"), "uncovered"),
+        (article(FREE[0], "<p></p>", title="x"), "length"),
+        (article(FREE[0], "<p>MAIN text.</p>" * 900), "length"),
+        (listing(1), "new"),
+        ("<html><body>MAIN text</body></html>", "new"),
+    ],
+)
+def test_pages_that_are_left_to_the_model(html: str, outcome: str) -> None:
+    """A box that no page had, nothing to keep, far more than ever, and another template."""
+    reader = Reader(lambda text: truth(text) if "MAIN title" not in text else 0.1).learnt()
+    asked = reader.asked
+    found = reader.read(html, url(FREE[0]))
+
+    assert found.template == outcome
+    assert reader.asked == asked + 1
+    assert found.source == "fake"
+
+
+def test_a_text_that_repeats_is_known_by_its_words() -> None:
+    """In a place that has both: a notice below the text, in a paragraph like all others."""
+    notice = "<p>Subscribe to the newsletter, which comes every week and is free of charge.</p>"
+    text = "<p>MAIN sentence {0}, which goes on for a while and says what {0} times {0} may come to.</p>" * 5
+    reader = Reader()
+    pages = [(article(number, text.format(number) + notice), url(number)) for number in FREE[:30]]
+    outcomes = reader.outcomes(pages)
+    found = reader.read(*pages[-1])
+
+    assert outcomes[-1] == "answered"
+    assert "Subscribe" not in (found.text or "")
+    assert (found.text or "").count("MAIN sentence") == 5
+
+
+def test_some_pages_are_audited_and_always_the_same_ones() -> None:
+    reader = Reader().learnt()
+    audited = [number for number in range(2_000) if is_audited(url(number))]
+    outcomes = reader.outcomes((article(number), url(number)) for number in audited[:5])
+
+    assert len(audited) == pytest.approx(templates.AUDITED * 2_000, rel=0.4)
+    assert outcomes == ["audit"] * 5
+
+
+def test_a_template_that_is_wrong_is_forgotten_and_learnt_anew() -> None:
+    """The publisher moves the articles' text into the footer, and writes notices where it was."""
+    reader = Reader().learnt()
+    audited = [number for number in range(500, 9_000) if is_audited(url(number))]
+    foot = FOOT.replace("The newsletter comes", "MAIN text comes").replace("</p>", " MAIN all the text is here.</p>")
+    free = iter(FREE)
+
+    def changed(number: int) -> tuple[str, str]:
+        return article(number, "<p>" + "Please subscribe. " * 20 + "</p>", foot=foot * 9, title="x"), url(number)
+
+    first = reader.outcomes(changed(next(free)) for _ in range(3))
+    check = reader.read(*changed(audited[0]))
+    after = reader.outcomes(changed(next(free)) for _ in range(8))
+
+    assert first == ["answered"] * 3
+    assert check.template == "audit"
+    assert "MAIN" in (check.text or "")
+    assert after[:3] == ["uncovered", "learning", "learning"]  # the checked page was the first to learn from
+    assert after[-1] == "answered"
+    assert "MAIN" in (reader.read(*changed(next(free))).text or "")
+
+
+def test_a_template_that_fits_no_page_any_more_is_forgotten() -> None:
+    reader = Reader().learnt()
+    ((_, [before]),) = reader.templates
+    for number, name in zip(FREE[: templates.REFUSED], "abcdefghijklmnop", strict=False):
+        box = f"<section class='{name}'>{'Some words. ' * 90}</section>"
+        assert reader.read(article(number, box), url(number)).template == "uncovered"
+
+    assert all(one is not before for _, own in reader.templates for one in own)
+
+
+def test_odd_pages_do_not_push_out_a_template_that_answers() -> None:
+    """A host has room for so many templates; the one that answers stays, whatever else comes."""
+    reader = Reader().learnt()
+    for number in range(3 * templates.MOST_TEMPLATES):
+        tag = f"x-{'abcdefghijklmnopqrstuvwxyz'[number % 26]}{'abc'[number // 26]}"
+        reader.read(
+            f"<html><body>{f'<{tag}><{tag}s>Odd words.</{tag}s></{tag}>' * 9}</body></html>", url(5_000 + number)
+        )
+    ((_, own),) = reader.templates
+
+    assert len(own) == templates.MOST_TEMPLATES
+    assert reader.read(article(FREE[0]), url(FREE[0])).template == "answered"
+
+
+def test_a_template_grows_old() -> None:
+    now = 0.0
+    store = Templates(clock=lambda: now)
+    reader = Reader()
+    lessons = [reader.read(article(number), url(number)).lesson for number in range(3)]
+    assert store.learn(url(0), lessons[0]) == 0
+    now += templates.TTL - 1
+    assert store.learn(url(1), lessons[0]) == 0
+    now += 1
+    assert store.learn(url(2), lessons[0]) == 1
+    ((_, own),) = store
+    assert [one.pages for one in own] == [1]
+
+
+def test_hosts_and_options_are_kept_apart() -> None:
+    """What is learnt on one host says nothing about another, or about a page that asks for something else."""
+    reader = Reader().learnt()
+    other = reader.read(article(1), "https://other.org/1")
+    (asking,) = reader.extractor.extract(
+        [Document(article(FREE[0]), url(FREE[0]), config=reader.extractor.config.override({"favor": "recall"}))]
+    )
+
+    assert other.template == "new"
+    assert (asking.template, asking.lesson, asking.source) == (None, b"", "fake")
+
+
+def test_an_engine_that_fails_teaches_nothing() -> None:
+    reader = Reader(lambda _: 7.0)
+    found = reader.read(article(1), url(1))
+
+    assert found.fallback_reason is not None
+    assert (found.template, found.lesson, len(reader.templates)) == (None, b"", 0)
+
+
+def test_without_the_option_nothing_is_different() -> None:
+    found: Extraction = Reader().extractor.__class__(engine=Reader().engine).extract([Document(article(1), url(1))])[0]
+
+    assert (found.template, found.lesson) == (None, b"")
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 60)), min_size=1, max_size=25))
+@settings(max_examples=20, deadline=None)
+def test_space_is_bounded(visits: list[tuple[int, int]]) -> None:
+    """Whatever pages come: three hosts here, and in each at most so many templates and rules."""
+    store = Templates(most_hosts=3)
+    for number, (host, kind) in enumerate(visits):
+        chance = np.random.default_rng([kind, number])
+        vector = np.zeros(1_024, dtype=np.uint8)
+        vector[kind * 16 : kind * 16 + 16] = 90
+        hashes = np.unique(chance.integers(0, 2**63, 700, dtype=np.uint64))
+        lesson = Lesson(0, Outcome.NEW, -1.0, 100, vector, hashes, np.full(len(hashes), 255, dtype=np.uint8))
+        store.learn(f"https://{host}.org/{number}", packed(lesson))
+
+    assert len(store) <= 3
+    for _, own in store:
+        assert len(own) <= templates.MOST_TEMPLATES
+        arrays = [a for one in own for a in (one.centroid, one.hashes, one.counts, one.sums, one.last)]
+        assert sum(array.nbytes for array in arrays) <= templates.BYTES_PER_HOST
+        for one in own:
+            assert (np.diff(one.hashes.astype(object)) > 0).all()  # sorted, each of them once
+            assert (one.sums <= 255 * one.counts.astype(int)).all()
+
+
+def test_counts_are_halved_before_they_are_too_large() -> None:
+    """After thousands of pages a template says the same, and its shares are still shares."""
+    store = Templates()
+    reader = Reader()
+    reader.read(article(0), url(0))
+    lesson = reader.read(article(1), url(1)).lesson
+    for number in range(3 * templates.MOST_PAGES):
+        store.learn(url(number), lesson)
+    (rules,) = unpack(store.known(url(0)))
+
+    assert set(rules.shares.tolist()) >= {0, 255}
+    ((_, [one]),) = store
+    assert one.pages < templates.MOST_PAGES
+    assert one.counts.max() < templates.MOST_PAGES
+
+
+@given(st.binary(max_size=2_000))
+def test_data_that_are_none_are_refused(data: bytes) -> None:
+    """They come from another process, or from a caller."""
+    for read in (read_lesson, unpack):
+        try:
+            read(data)
+        except ValueError:
+            continue
+        assert read is unpack
+        assert data == b"" or len(data) > 1_024
+
+
+@given(st.lists(st.integers(1, 12), min_size=2, max_size=2))
+@settings(max_examples=30, deadline=None)
+def test_pages_of_a_template_are_alike_whatever_their_length(sizes: list[int]) -> None:
+    """And unlike a page of another one. The cosine is symmetric, and 1 for the same page."""
+    one, other = (layout(page(article(n, "<p>MAIN text.</p>" * n))).vector for n in sizes)
+    far = layout(page(listing(1))).vector
+
+    assert alike(one, one) == pytest.approx(1)
+    assert alike(one, other) == pytest.approx(alike(other, one))
+    assert alike(one, other) > 0.8
+    assert alike(one, far) < 0.7
+
+
+@given(st.permutations(range(12)))
+@settings(max_examples=15, deadline=None)
+def test_a_template_that_answers_says_what_the_model_would(order: list[int]) -> None:
+    """In whatever order the pages come."""
+    reader = Reader()
+    for number in order:
+        found = reader.read(article(number, "<p>MAIN sentence of an article.</p>" * (number % 5 + 1)), url(number))
+        assert (found.text or "").count("MAIN sentence") == number % 5 + 1
+        assert "newsletter" not in (found.text or "")
+
+
+def test_paths_are_those_of_tags_and_classes() -> None:
+    """Numbers in class names make no difference; other classes do."""
+    first, same, other = (
+        page(f"<body><div class='{name}'><p>Some text.</p></div></body>") for name in ("post-1 x", "post-2 x", "y")
+    )
+    paths = [set(layout(one).paths.tolist()) for one in (first, same, other)]
+
+    assert paths[0] == paths[1]
+    assert paths[0] != paths[2]
+
+
+def test_a_page_without_templates_is_new() -> None:
+    said = say(page(article(1)), [], audit=False)
+
+    assert said.outcome is Outcome.NEW
+    assert said.main is None
+
+
+def packed(lesson: Lesson) -> bytes:
+    """Return a lesson of texts only, as bytes."""
+    from scrapy_dripper.sites.template import _LESSON, _OUTCOMES, MOST_PATHS
+
+    n = len(lesson.hashes)
+    assert n <= MOST_PATHS + 256
+    paths = min(n, MOST_PATHS)
+    head = _LESSON.pack(lesson.number, _OUTCOMES.index(lesson.outcome), lesson.agreed, lesson.length, paths, n - paths)
+    return b"".join((head, lesson.vector.tobytes(), lesson.hashes.tobytes(), lesson.shares.tobytes()))
