@@ -29,7 +29,7 @@ from scrapy_dripper.evaluation.study import SCALE
 DATA = Path(__file__).parents[1] / ".cache"
 SETS = [str(DATA / name) for name in ("wcxb-dev", "elsewhere", "sites")]
 OUTPUT = Path(__file__).parent / "results" / "methods.txt"
-PEERS = "trafilatura,r4,readability,justext,title_paragraphs"
+PEERS = "trafilatura,r4,r4-paper,readability,justext,title_paragraphs"
 SEED = 20261123
 
 Results = Mapping[str, Mapping[str, Result]]

@@ -75,7 +75,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default=[],
         metavar="NAMES",
         help="other extractors to measure, separated by commas: trafilatura, trafilatura-no-comments, readability, "
-        "resiliparse, justext, boilerpy3, html2text, r4, title_paragraphs",
+        "resiliparse, justext, boilerpy3, html2text, r4, r4-paper, title_paragraphs",
     )
     parser.add_argument("--rouge", action="store_true", help="also measure ROUGE-5; needs the extra [evaluate]")
     parser.add_argument(

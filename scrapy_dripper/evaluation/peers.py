@@ -82,6 +82,11 @@ PEERS: dict[str, Peer] = {
     ),
     "html2text": Peer("html2text", "html2text", _html2text),
     "r4": _fallback("r4"),
+    "r4-paper": Peer(
+        "scrapy-dripper",
+        "scrapy_dripper.fallback.r4",
+        lambda m, html: m.by_r4(_text(html), "", Config(), len(html), paper=True).text,
+    ),
     "title_paragraphs": _fallback("title_paragraphs"),
 }
 

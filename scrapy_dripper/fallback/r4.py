@@ -8,6 +8,9 @@ Numbers of definitions and algorithms are those of the paper.
 Where the paper leaves a choice: the depth of an element counts from ``<body>``; white space between tags is no child;
 a Han character or kana is a word; a text inside of a link is linked, at any depth. A group of links has two or more of
 them. The post-process does not remove everything.
+
+Where this goes beyond the paper: a paragraph is a candidate only if nothing else is. A page of few elements would lose
+all but its longest paragraph, because that has the most words per tag.
 """
 
 from __future__ import annotations
@@ -39,15 +42,18 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
-def by_r4(text: str, url: str, config: Config, size: int) -> Extraction:
-    """Return the main content of a page. ``size`` is the length of the original document, which limits the output."""
-    return by_blocks("r4", lambda page: blocks_in(page, main_nodes(page)), text, url, config, size)
+def by_r4(text: str, url: str, config: Config, size: int, *, paper: bool = False) -> Extraction:
+    """Return the main content of a page. ``size`` is the length of the original document, which limits the output.
+
+    With ``paper``, paragraphs are candidates as well, as in the paper.
+    """
+    return by_blocks("r4", lambda page: blocks_in(page, main_nodes(page, paper=paper)), text, url, config, size)
 
 
-def main_nodes(page: Page) -> Bools:
+def main_nodes(page: Page, *, paper: bool = False) -> Bools:
     """Return which nodes of a page are main content, shape (m,). Takes linear time.
 
-    None is if the page has no body, or no words.
+    None is if the page has no body, or no words. With ``paper``, paragraphs are candidates as well.
     """
     tree = page.tree
     main = np.zeros(len(tree.nodes), dtype=np.bool_)
@@ -57,7 +63,7 @@ def main_nodes(page: Page) -> Bools:
         tags = [str(node.tag) for node in tree.nodes[part]]
         texts = [(node.text or "", node.tail or "") for node in tree.nodes[part]]
         parent, end = (column[part].astype(np.int64) - body for column in (tree.parent, tree.end))
-        main[part] = chosen(Elements.of(tags, texts, parent, end))
+        main[part] = chosen(Elements.of(tags, texts, parent, end), paper=paper)
     return main
 
 
@@ -72,6 +78,7 @@ class Elements(NamedTuple):
     """A number for each distinct tag."""
     rated: Bools
     """True for elements that are points: not leaves, and not of a tag that is never the root of main content."""
+    paragraph: Bools
     links: Ints
     """Links in the subtree, which includes the element itself."""
     images: Ints
@@ -118,6 +125,7 @@ class Elements(NamedTuple):
             depth=depth,
             tag=np.array([number.setdefault(tag, len(number)) for tag in tags]),
             rated=(children > 0) & np.array([tag not in _UNRATED for tag in tags]),
+            paragraph=np.array([tag == "p" for tag in tags]),
             links=whole(is_link.astype(np.int64)),
             images=whole(np.array([tag == "img" for tag in tags], dtype=np.int64)),
             children=children,
@@ -134,10 +142,13 @@ def _visible(text: str) -> int:
     return sum(map(len, text.split()))
 
 
-def chosen(e: Elements) -> Bools:
-    """Return which elements are in the main content, shape (m,)."""
+def chosen(e: Elements, *, paper: bool = False) -> Bools:
+    """Return which elements are in the main content, shape (m,). With ``paper``, paragraphs are candidates as well."""
     main = np.zeros(len(e.parent), dtype=np.bool_)
-    for i in [0] if _is_flat(e) else selected(e, reduced(e, candidates(ratios(e), e.rated))):
+    points = e.rated & ~e.paragraph
+    if paper or not points.any():
+        points = e.rated
+    for i in [0] if _is_flat(e) else selected(e, reduced(e, candidates(ratios(e), points))):
         main[i : e.end[i]] = True
     rest = main & ~groups_of_links(e)
     return rest if e.own[rest].any() else main

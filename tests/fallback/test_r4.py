@@ -14,7 +14,7 @@ from lxml.html import HtmlElement
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback import fall_back
-from scrapy_dripper.fallback.r4 import Elements, chosen, main_nodes, word_ratios
+from scrapy_dripper.fallback.r4 import Elements, by_r4, chosen, main_nodes, word_ratios
 from scrapy_dripper.page import Page
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
@@ -173,7 +173,7 @@ def test_algorithms_1_to_5(forest: list[tuple[str, str, list[tuple[str, str, lis
     end = np.array([i + sum(1 for _ in node.iter()) for i, node in enumerate(nodes)])
     texts = [(node.text or "", node.tail or "") for node in nodes]
 
-    main = chosen(Elements.of([str(node.tag) for node in nodes], texts, parent, end))
+    main = chosen(Elements.of([str(node.tag) for node in nodes], texts, parent, end), paper=True)
 
     assert {node for node, is_main in zip(nodes, main, strict=True) if is_main} == the_paper(body)
 
@@ -246,6 +246,19 @@ def test_an_article_between_menus() -> None:
     assert "Topic" not in found.markdown
     assert "Imprint" not in found.markdown
     assert 'class="story"' in str(found.main_html)
+
+
+def test_a_page_of_few_elements_keeps_its_paragraphs() -> None:
+    """By the paper, one of them has the most words per tag, and is all."""
+    story = f"<p>{SENTENCE * 4}</p>" * 4
+    page = f'<body><nav><a href="/">Home</a></nav><article>{story}</article><footer>End</footer></body>'
+
+    assert (extracted(page).text or "").count("sandcastle") == 16
+    assert (by_r4(page, "", Config(), len(page), paper=True).text or "").count("sandcastle") == 4
+
+
+def test_a_paragraph_alone_is_found() -> None:
+    assert "sandcastle" in (extracted(f"<body><h1>Tides</h1><p>{SENTENCE}</p></body>").text or "")
 
 
 def test_a_page_in_chinese() -> None:
