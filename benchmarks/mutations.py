@@ -93,6 +93,12 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "too_long = np.concatenate([[0], np.cumsum(part & (chars[end] - chars[:-1] > MAX_CELL_CHARS))])",
         "1",
     ): "the root is no table",
+    ('_CODE = frozenset({"pre", "code", "kbd", "samp", "tt", "listing"})', "'listingXX'"): "a listing is a block, too",
+    ("self.glue = False", "pass"): "the end of a line break says so, too",
+    (
+        'text = collapsed("".join(run), bool(self.flags[self.run_leaf] & _PRE)) if self.run_leaf >= 0 else ""',
+        "1",
+    ): "no text stands in the root",
     ("if flags & (_LINK | _STRONG):", "(flags | (_LINK | _STRONG))"): "both are asked for again inside",
     ("while blank >= 0 and run[blank] != BREAK and run[blank].isspace():", "(blank > 0)"): "begins with no white space",
     ("while blank >= 0 and run[blank] != BREAK and run[blank].isspace():", "1"): "begins with no white space",

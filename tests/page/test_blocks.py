@@ -66,6 +66,10 @@ def page(body: str, url: str = "") -> Page:
         ("<ul><li>one<br><br>and a half<li>two</ul>", ["one\nand a half\ntwo"]),
         ("<dl><dt>word<dd>meaning</dl>", ["word", "meaning"]),
         ("<pre>\nXML in X\n</pre>", ["XML in X"]),
+        (
+            f"<ul>{'<li>' + 'short ' * 30}{'<li>' + 'short ' * 60}</ul>",
+            ["short " * 29 + "short\n" + "short " * 59 + "short"],
+        ),
     ],
 )
 def test_blocks(body: str, blocks: list[str]) -> None:
@@ -156,6 +160,10 @@ def test_columns() -> None:
     assert blocks.link_chars.tolist() == [4, 0]
     assert blocks.bold_chars.tolist() == [5, 0]
     assert blocks.images.tolist() == [0, 2]
+
+
+def test_a_linked_image_is_no_link_of_the_next_block() -> None:
+    assert page("<a href=/><img src=a></a><p>words</p>").blocks.links.tolist() == [0]
 
 
 def owners(body: str, tag: str) -> list[int]:

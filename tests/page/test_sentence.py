@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from lxml.html import fragment_fromstring
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.output import write
 from scrapy_dripper.page import Page, read
+from scrapy_dripper.page.sentence import MOST_INSIDE, in_sentence
 
 FORMULA = (
     "<mjx-container><mjx-math>{}</mjx-math>"
@@ -72,6 +74,25 @@ def test_a_sentence_is_one_block(html: str, blocks: list[str], written: str) -> 
 )
 def test_elsewhere_they_are_blocks(html: str, blocks: list[str]) -> None:
     assert page(html).blocks.text == blocks
+
+
+@pytest.mark.parametrize(
+    ("inside", "expected"),
+    [
+        ("one", True),
+        ("<i>one</i>", True),
+        ("<div>one</div>", False),
+        ("<i>one</i><br>", False),
+        ("<i></i>" * MOST_INSIDE + "one", True),
+        ("<i></i>" * (MOST_INSIDE + 1) + "one", False),
+    ],
+    ids=range(6),
+)
+def test_what_a_part_of_a_sentence_may_hold(inside: str, expected: bool) -> None:
+    """Neither a block nor a line break, nor very much."""
+    (element,) = fragment_fromstring(f"<div>The <x-term>{inside}</x-term> is here.</div>")
+
+    assert in_sentence(element) == expected
 
 
 def test_many_of_them() -> None:
