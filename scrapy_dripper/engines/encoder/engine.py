@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
+from scrapy_dripper.engines.base import EngineError, Labels, Limits
 from scrapy_dripper.engines.encoder.chunks import Chunk, chunks
 from scrapy_dripper.engines.encoder.model import EncoderModel, Floats
 from scrapy_dripper.engines.encoder.prepared import Encoder, load_encoder
+from scrapy_dripper.engines.prepared import model_folder
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.simplify import simplify
 
@@ -62,15 +63,6 @@ def load_model(config: Config) -> EncoderModel:
     """Return the configured model. Raise ModelError if it does not run as configured."""
     prepared = load_encoder(model_folder(config))
     return EncoderModel(prepared, device=config.device, threads=config.threads, most=most_tokens(prepared, config))
-
-
-def model_folder(config: Config) -> str:
-    """Return the folder of the configured model. Raise ModelError if there is none."""
-    if config.model is None:
-        raise ModelError(
-            "No encoder comes with the package: set DRIPPER_MODEL to a folder made with 'scrapy-dripper export'"
-        )
-    return config.model
 
 
 def most_tokens(prepared: Encoder, config: Config) -> int:

@@ -20,7 +20,8 @@ from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import EngineError, ModelError
 from scrapy_dripper.engines.encoder.chunks import Chunk, chunks
 from scrapy_dripper.engines.encoder.model import EncoderModel
-from scrapy_dripper.engines.encoder.prepared import FORMAT, GRAPH, MANIFEST, TOKENIZER, VERSION, Encoder, load_encoder
+from scrapy_dripper.engines.encoder.prepared import Encoder, load_encoder
+from scrapy_dripper.engines.prepared import FORMATS, GRAPH, MANIFEST, TOKENIZER
 from scrapy_dripper.engines.qwen3.export import ExportError
 from scrapy_dripper.engines.qwen3.export.build import (
     Request,
@@ -32,7 +33,15 @@ from scrapy_dripper.engines.qwen3.export.build import (
 )
 from scrapy_dripper.engines.qwen3.export.checkpoint import CONFIG, HUB_FILES, hashes, hub_name
 from scrapy_dripper.engines.qwen3.export.exporters import GENAI, check_exporter, versions
-from scrapy_dripper.engines.qwen3.export.validate import TOLERANCES, Check, Comparison, probe_pages, to_json
+from scrapy_dripper.engines.qwen3.export.validate import (
+    Check,
+    Comparison,
+    compared,
+    probe_pages,
+    report,
+    stored_checks,
+    to_json,
+)
 from scrapy_dripper.page.simplify import FOOT
 
 Say = Callable[[str], None]
@@ -68,7 +77,7 @@ def is_encoder(model: str) -> bool:
 def is_prepared(folder: Path) -> bool:
     """Return True if a folder is a prepared encoder, even if it is damaged."""
     try:
-        return bool(files.read_json(folder, MANIFEST, "")["format"] == FORMAT)
+        return bool(files.read_json(folder, MANIFEST, "")["format"] == FORMATS[Encoder.ENGINE])
     except (ModelError, KeyError, TypeError):
         return False
 
@@ -104,14 +113,7 @@ def check(folder: Path, say: Say, device: str = "auto") -> None:
     """Check a prepared encoder: its files, and its graph against the logits that the export stored."""
     prepared = load_encoder(folder)
     say(f"{folder}: {prepared.name}, {prepared.dtype} for {prepared.device}; files and manifest are right")
-    try:
-        checks = [Check(**one) for one in prepared.source["checks"]]
-    except (KeyError, TypeError):
-        checks = []
-    comparison = _compare(prepared, checks, device)
-    say(str(comparison))
-    if not comparison.passed:
-        raise ExportError(f"the graph in {folder} does not answer as its checkpoint does: export it again")
+    report(prepared, _compare(prepared, stored_checks(prepared), device), say)
 
 
 def _fetched(model: str, say: Say) -> Path:
@@ -181,14 +183,14 @@ def _write(part: Path, request: Request, folder: Path, say: Say) -> Encoder:
     listed = files.hashes(part, [path.name for path in part.iterdir()])
     source: dict[str, Any] = {"model": prepared.name, "files": hashes(folder), "checks": to_json(checks)}
     prepared = replace(prepared, files=listed, source=source)
-    _store(prepared)
+    write_manifest(part, prepared.manifest())
     if request.validate:
         comparison = _compare(load_encoder(part), checks, prepared.device)
         say(f"against PyTorch: {comparison}")
         if not comparison.passed:
             raise ExportError("the graph does not answer as the checkpoint does: nothing was written")
         source["comparison"] = asdict(comparison)
-        _store(prepared)
+        write_manifest(part, prepared.manifest())
     return load_encoder(part)
 
 
@@ -244,18 +246,4 @@ def _compare(prepared: Encoder, checks: Sequence[Check], device: str) -> Compari
     answers = model.run(passes)
     model.close()
     ours = [one for one in answers if not isinstance(one, EngineError)]
-    a = np.concatenate([np.zeros((0, 2), dtype=np.float32), *ours])
-    b = np.concatenate([np.zeros((0, 2)), *(np.array(one.logits) for one in checks)])
-    whole = len(a) == len(b)
-    return Comparison(
-        choices=len(b),
-        same=int((a.argmax(1) == b.argmax(1)).sum()) if whole else 0,
-        difference=float(np.abs(a - b).max(initial=0.0)) if whole else float("inf"),
-        largest=float(np.abs(b).max(initial=0.0)),
-        tolerance=TOLERANCES[prepared.dtype],
-    )
-
-
-def _store(prepared: Encoder) -> None:
-    values = {name: value for name, value in asdict(prepared).items() if name != "folder"}
-    write_manifest(prepared.folder, {"format": FORMAT, "version": VERSION, **values})
+    return compared(ours, [np.array(one.logits, dtype=np.float32) for one in checks], prepared.dtype)

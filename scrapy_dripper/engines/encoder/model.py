@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from scrapy_dripper.engines.base import EngineError, EngineLostError, ModelError, PrecisionError
 from scrapy_dripper.engines.encoder.chunks import Chunk, chunks
-from scrapy_dripper.engines.encoder.prepared import MANIFEST, Encoder
+from scrapy_dripper.engines.encoder.prepared import Encoder
 from scrapy_dripper.engines.loss import Loss
 from scrapy_dripper.engines.one_thread import OneThread
+from scrapy_dripper.engines.prepared import MANIFEST
 from scrapy_dripper.engines.session import is_no_memory, no_room, open_graph, usable_memory
 
 logger = logging.getLogger(__name__)

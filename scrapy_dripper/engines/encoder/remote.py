@@ -11,16 +11,17 @@ import numpy as np
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, EngineLostError
 from scrapy_dripper.engines.encoder.chunks import Chunk
-from scrapy_dripper.engines.encoder.engine import EncoderEngine, load_model, model_folder
+from scrapy_dripper.engines.encoder.engine import EncoderEngine, load_model
 from scrapy_dripper.engines.encoder.model import EncoderModel, Floats
-from scrapy_dripper.engines.encoder.prepared import read_encoder
+from scrapy_dripper.engines.encoder.prepared import Encoder
+from scrapy_dripper.engines.prepared import model_folder, read_manifest
 from scrapy_dripper.engines.remote import Ask, Say, asked, packed_error, unpacked_error
 
 
 def load_remote(config: Config, ask: Ask) -> EncoderEngine:
     """Return the engine of a worker, which lets another process run the passes. Raise ModelError if that fails."""
-    # The model's process checks the files.
-    return EncoderEngine(read_encoder(model_folder(config)), partial(_run, ask), config)
+    # The model's process has looked at the files.
+    return EncoderEngine(read_manifest(Encoder, model_folder(config)), partial(_run, ask), config)
 
 
 class ModelServer:

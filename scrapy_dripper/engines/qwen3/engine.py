@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits, ModelError
+from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits
+from scrapy_dripper.engines.prepared import model_folder
 from scrapy_dripper.engines.qwen3.decoder import Decoder
 from scrapy_dripper.engines.qwen3.front import Front, check_context
 from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
@@ -74,12 +75,3 @@ class Qwen3Engine:
         """Release the session and its memory. Further calls have no effect."""
         if self.decoder.close():
             self.front.tagger.close()
-
-
-def model_folder(config: Config) -> str:
-    """Return the folder of the configured model. Raise ModelError if there is none."""
-    if config.model is None:
-        raise ModelError(
-            "No Qwen3 model comes with the package: set DRIPPER_MODEL to a folder made with 'scrapy-dripper export'"
-        )
-    return config.model

@@ -10,11 +10,12 @@ import numpy as np
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, EngineLostError, Labels, Limits
+from scrapy_dripper.engines.prepared import model_folder, read_manifest
 from scrapy_dripper.engines.qwen3.decoder import Decoder
-from scrapy_dripper.engines.qwen3.engine import Qwen3Engine, model_folder
+from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.front import Front, check_context
 from scrapy_dripper.engines.qwen3.loop import Decoded, Task
-from scrapy_dripper.engines.qwen3.prepared import load_prepared, read_manifest
+from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
 from scrapy_dripper.engines.remote import Ask, Message, Say, asked, packed_error, unpacked_error
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.page.page import Page
@@ -34,7 +35,7 @@ class RemoteEngine:
     @classmethod
     def load(cls, config: Config, ask: Ask) -> RemoteEngine:
         """Return the engine of a worker. Raise ModelError if its part of the model cannot be loaded."""
-        prepared = read_manifest(model_folder(config))  # the model's process checks the files
+        prepared = read_manifest(Prepared, model_folder(config))  # the model's process has looked at the files
         tagger = Tagger.load(replace(config, engine="tagger", model=None, device="auto"))
         front = Front(
             prepared,

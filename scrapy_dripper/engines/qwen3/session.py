@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.qwen3.prepared import MANIFEST, Prepared
+from scrapy_dripper.engines.prepared import MANIFEST
+from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.engines.session import open_graph, usable_memory
 
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ from onnx import TensorProto, helper
 from benchmarks.equality import Prover
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.files import hashes
+from scrapy_dripper.engines.prepared import read_manifest
 from scrapy_dripper.engines.qwen3.loop import Chunk, Floats
 from scrapy_dripper.engines.qwen3.passes import open_passes
-from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared, read_manifest
+from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.session import open_session
 
 NOTHING = np.zeros(0, dtype=np.int64)
@@ -85,5 +86,5 @@ def test_plain_graphs_have_no_bfloat16(prepared: Prepared, tmp_path: Path) -> No
     (tmp_path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
 
     with pytest.raises(ModelError, match="bfloat16 goes with the attention gqa only"):
-        read_manifest(tmp_path)
+        read_manifest(Prepared, tmp_path)
     assert replace(prepared, dtype="bfloat16").number_bytes == 2

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.files import hashes as file_hashes
+from scrapy_dripper.engines.prepared import FORMATS, MANIFEST, VERSION
 from scrapy_dripper.engines.qwen3.export import ExportError
 from scrapy_dripper.engines.qwen3.export.checkpoint import (
     ARCHITECTURE,
@@ -37,7 +38,7 @@ from scrapy_dripper.engines.qwen3.export.exporters import (
 )
 from scrapy_dripper.engines.qwen3.export.recipe import Recipe, find_recipe
 from scrapy_dripper.engines.qwen3.grammar import MAIN, OTHER, Grammar
-from scrapy_dripper.engines.qwen3.prepared import FORMAT, MANIFEST, VERSION, Prepared, load_prepared
+from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
 
 Say = Callable[[str], None]
 
@@ -113,14 +114,11 @@ def check(folder: Path, say: Say, device: str = "auto") -> None:
     This requires neither PyTorch nor the checkpoint. Raise :exc:`ExportError` or
     :exc:`~scrapy_dripper.engines.base.ModelError` if anything is wrong.
     """
-    from scrapy_dripper.engines.qwen3.export.validate import compare, stored_checks
+    from scrapy_dripper.engines.qwen3.export.validate import compare, report, stored_checks
 
     prepared = load_prepared(folder)
     say(f"{folder}: {prepared.name}, {prepared.dtype} for {prepared.device}; files, labels and manifest are right")
-    comparison = compare(prepared, stored_checks(prepared), device)
-    say(str(comparison))
-    if not comparison.passed:
-        raise ExportError(f"the graph in {folder} does not answer as its checkpoint does: export it again")
+    report(prepared, compare(prepared, stored_checks(prepared), device), say)
 
 
 def _decided(request: Request) -> tuple[str, str]:
@@ -245,7 +243,7 @@ def _write(
     if manner is not None:
         source["manner"] = {"way": manner.way, "prefix": manner.prefix}
     manifest: dict[str, Any] = {
-        "format": FORMAT,
+        "format": FORMATS[Prepared.ENGINE],
         "version": VERSION,
         "name": checkpoint.name,
         "architecture": ARCHITECTURE,

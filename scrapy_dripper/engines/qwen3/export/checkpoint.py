@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scrapy_dripper.engines.prepared import MANIFEST
 from scrapy_dripper.engines.qwen3.export import ExportError
-from scrapy_dripper.engines.qwen3.prepared import MANIFEST
 from scrapy_dripper.machine import free_memory
 
 ARCHITECTURE = "Qwen3ForCausalLM"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
 
+from scrapy_dripper.engines.prepared import PreparedFolder
 from scrapy_dripper.engines.qwen3.export import ExportError
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
 from scrapy_dripper.engines.qwen3.loop import Chunk, Floats
@@ -112,18 +113,31 @@ def compare(prepared: Prepared, checks: Sequence[Check], device: str = "auto") -
                     ours += passes.forward([Chunk(0, start, ids[start:end], here - start)])
                     theirs.append(np.array(check.logits, dtype=np.float32)[(rows >= start) & (rows < end)])
     passes.release()
-    a, b = np.concatenate(ours), np.concatenate(theirs)
+    return compared(ours, theirs, prepared.dtype)
+
+
+def compared(ours: Sequence[Floats], theirs: Sequence[Floats], dtype: str) -> Comparison:
+    """Return how far logits [choices, 2] of a graph with a data type are from those of its checkpoint."""
+    a, b = (np.concatenate([np.zeros((0, 2), dtype=np.float32), *logits]) for logits in (ours, theirs))
+    whole = len(a) == len(b) and bool(np.isfinite(a).all())
     return Comparison(
-        choices=len(a),
-        same=int(((a[:, 0] > a[:, 1]) == (b[:, 0] > b[:, 1])).sum()),
-        difference=float(np.abs(a - b).max(initial=0.0)) if np.isfinite(a).all() else float("inf"),
+        choices=len(b),
+        same=int(((a[:, 0] > a[:, 1]) == (b[:, 0] > b[:, 1])).sum()) if len(a) == len(b) else 0,
+        difference=float(np.abs(a - b).max(initial=0.0)) if whole else float("inf"),
         largest=float(np.abs(b).max(initial=0.0)),
-        tolerance=TOLERANCES[prepared.dtype],
+        tolerance=TOLERANCES[dtype],
     )
 
 
-def stored_checks(prepared: Prepared) -> list[Check]:
-    """Return the checks that an export has stored in a manifest. Raise :exc:`ExportError` if there are none."""
+def report(prepared: PreparedFolder, comparison: Comparison, say: Callable[[str], None]) -> None:
+    """Say how far a graph is from its checkpoint. Raise :exc:`ExportError` if that is too far."""
+    say(str(comparison))
+    if not comparison.passed:
+        raise ExportError(f"the graph in {prepared.folder} does not answer as its checkpoint does: export it again")
+
+
+def stored_checks(prepared: PreparedFolder) -> list[Check]:
+    """Return the checks that an export left in a manifest. Raise :exc:`ExportError` if there are none."""
     try:
         checks = [Check(**one) for one in prepared.source["checks"]]
         if checks and all(len(one.rows) == len(one.logits) and one.rows for one in checks):
