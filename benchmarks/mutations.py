@@ -94,6 +94,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "1",
     ): "the root is no table",
     ('_CODE = frozenset({"pre", "code", "kbd", "samp", "tt", "listing"})', "'listingXX'"): "a listing is a block, too",
+    ('if element.tag != "button" and not _control(str(element.tag)):', "'buttonXX'"): "the pattern has buttons, too",
     ("self.glue = False", "pass"): "the end of a line break says so, too",
     (
         'text = collapsed("".join(run), bool(self.flags[self.run_leaf] & _PRE)) if self.run_leaf >= 0 else ""',

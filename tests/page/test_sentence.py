@@ -70,6 +70,7 @@ def test_a_sentence_is_one_block(html: str, blocks: list[str], written: str) -> 
         ("<div>Loose text<br><x-card>Text.</x-card></div>", ["Loose text", "Text."]),
         ("<div>Loose text <x-card>One<br>two</x-card></div>", ["Loose text", "One\ntwo"]),
         ("<p>text <code><x-a>code</x-a></code> more</p>", ["text", "code", "more"]),
+        (f"<div>Text{'<i></i>' * 40}<x-card>one</x-card></div>", ["Text", "one"]),
     ],
 )
 def test_elsewhere_they_are_blocks(html: str, blocks: list[str]) -> None:
