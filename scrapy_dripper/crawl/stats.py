@@ -34,7 +34,7 @@ OTHER = "other"
 
 STATS = {
     "pages": "pages extracted by the model or a fallback; each response counts once",
-    "pages/{source}": "pages by source: `tagger`, `fallback:trafilatura`, ...",
+    "pages/{source}": "pages by source: `tagger`, `template`, `fallback:trafilatura`, ...",
     "fallback/{reason}": "pages without main content from the model, by reason",
     "page_type/{name}": "pages by type: `article`, `forum`, ...; types of a custom engine count as `other` after the "
     f"first {MOST_TYPES}, or if their names are long or not in lower case",
