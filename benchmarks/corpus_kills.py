@@ -31,7 +31,7 @@ from scrapy_dripper.corpus.archive import response_record
 ROOT = Path(__file__).parents[1]
 VICTIMS = {
     "rank": "scrapy_dripper.corpus.rank",
-    "worker process": "scrapy_dripper.child",
+    "worker process": "scrapy_dripper/child/",
     "actor": "ray::RankWorker",
 }
 """What is in the command line of a process that can be killed."""
