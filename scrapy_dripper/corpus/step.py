@@ -28,9 +28,8 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
     """Replace the HTML in the text of documents by its main content.
 
     The id and the metadata are kept, and these keys are added to the metadata: ``title``, ``main_html``, ``page_type``,
-    ``quality``, ``confidence``, ``source``, ``reason`` (the fallback reason or None) and ``error``; optionally also
-    ``content`` (the content list as JSON) and ``page`` (the page's metadata as JSON). The URL is taken from the metadata
-    (``url``).
+    ``quality``, ``source``, ``reason`` (the fallback reason or None) and ``error``; optionally also ``content`` (the
+    content list as JSON) and ``page`` (the page's metadata as JSON). The URL is taken from the metadata (``url``).
 
     A page without content is kept as a document without text (``on_error="keep"``) or dropped (``"drop"``). Stats count
     the results: ``pages``, ``source/NAME``, ``reason/NAME``, ``page_type/NAME``, ``extracted``, ``empty`` and
@@ -97,7 +96,6 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
             "main_html": extraction.main_html,
             "page_type": extraction.page_type,
             "quality": extraction.quality,
-            "confidence": extraction.confidence,
             "source": extraction.source,
             "reason": None if reason is None else reason.value,
             "error": extraction.error,

@@ -27,7 +27,6 @@ _COLUMNS = {
     "page": pa.string(),
     "page_type": pa.string(),
     "quality": pa.float32(),
-    "confidence": pa.float32(),
     "source": pa.string(),
     "reason": pa.string(),
     "error": pa.string(),
