@@ -45,7 +45,7 @@ UNCOUNTED = frozenset({"math", "table"})
 _LISTS = {"ul": frozenset({"li"}), "ol": frozenset({"li"}), "dl": frozenset({"dt", "dd"})}
 _ITEMS = {"li": ("ul", "ol"), "dt": ("dl",), "dd": ("dl",)}
 _parser = html.HTMLParser(huge_tree=True, no_network=True)
-_tag_or_text = re.compile(r"<[^>]+>|[^<]+")
+_tag_or_text = re.compile(r"<[^>]+>?|[^<]+")
 _space = re.compile(r"\s+")
 _escaped_text = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 _escaped_value = _escaped_text | str.maketrans({'"': "&quot;", "\t": "&#9;", "\n": "&#10;"})
@@ -76,7 +76,9 @@ def written(page: V11Page, k: int, truncate_chars: int | None, number: str) -> s
         _truncate(root, truncate_chars)
     root.set(number, str(k + 1))
     text = etree.tostring(root, method="html", encoding="unicode", with_tail=False).strip()
-    return _tag_or_text.sub(lambda found: found[0] if found[0][0] == "<" else _space.sub(" ", found[0]), text)
+    end = text.rfind(">") + 1  # behind it there is no tag, and before it each "<" has a ">"
+    tags = _tag_or_text.sub(lambda found: found[0] if found[0][0] == "<" else _space.sub(" ", found[0]), text[:end])
+    return tags + _space.sub(" ", text[end:])
 
 
 class _Cutter(RunCutter):

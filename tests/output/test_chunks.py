@@ -100,10 +100,12 @@ def test_none_is_over_the_size(items: Items, size: int, overlap: int) -> None:
         assert chunk.overlap <= overlap
 
 
-def numbered(kinds: str) -> Items:
+def numbered(kinds: str, *, every_word: bool = False) -> Items:
     """Return one item for each character: a title of that level for a digit, a paragraph for a letter."""
     return tuple(
-        Title(int(kind), (Text(f"t{i}x"),)) if kind.isdigit() else Paragraph((Text(f"w{i}x " + "word " * 12),))
+        Title(int(kind), (Text(f"t{i}x"),))
+        if kind.isdigit()
+        else Paragraph((Text(f"w{i}x " * 14 if every_word else f"w{i}x " + "word " * 12),))
         for i, kind in enumerate(kinds)
     )
 
@@ -119,9 +121,9 @@ def test_the_headings_are_those_above(kinds: str, size: int) -> None:
             path = [(level, text) for level, text in path if level < int(kind)] + [(int(kind), f"t{i}x")]
         above[f"{'t' if kind.isdigit() else 'w'}{i}x"] = tuple(text for _, text in path)
     seen: list[str] = []
-    for chunk in chunks(numbered(kinds), size=size):
+    for chunk in chunks(numbered(kinds, every_word=True), size=size):
         words = _numbered(chunk.markdown)
-        seen += words
+        seen += [word for word in dict.fromkeys(words) if word not in seen[-1:]]
         paths = {above[word] for word in words if above[word]}
         assert all(path[: len(chunk.headings)] == chunk.headings for path in paths)
         if len(paths) == 1:
