@@ -239,6 +239,8 @@ class Extractor:
 
     def _informed(self, document: Document) -> Document:
         """Return a document with all that is known of its site."""
+        if self.memory is None and self.templates is None:
+            return document
         templates = document.templates
         if templates is None and self.templates is not None:
             templates = self.templates.known(document.url)

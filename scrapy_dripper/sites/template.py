@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float32]
 
 ALL = 255
 ALIKE = 0.7
-"""Least cosine of a page and a template that it is one of."""
+"""Minimum cosine of a page and its template."""
 PURE = 0.85
 """Least share of main text, or of other text, in a place that decides."""
 COVERED = 0.95

@@ -17,10 +17,10 @@ from scrapy_dripper.sites.places import HASH, Hashes
 from scrapy_dripper.sites.template import ALIKE, Lesson, Rules, read_lesson
 
 MOST_HOSTS = 256
-"""Hosts with templates. The one that was not seen for longest makes room for a new one."""
+"""Maximum number of hosts with templates. A new host replaces the least recently seen one."""
 MOST_TEMPLATES = 12
-"""Templates of a host. The one that was not seen for longest makes room for a new one, of those that do not answer if
-there are any: pages that are like no other must not push out what many pages share."""
+"""Maximum number of templates of a host. A new one replaces the least recently seen one that does not answer. If all
+answer, it replaces the least recently seen one. So single odd pages do not replace a template of many pages."""
 MOST_RULES = 1_024
 """Places and texts of a template. Those that were seen on the fewest pages make room for new ones, the oldest first."""
 KEPT_RULES = 768
@@ -38,7 +38,7 @@ AGREED = 0.98
 FAILED = 0.8
 """A template that agrees less than that with the model is forgotten. It is then learnt anew."""
 REFUSED = 12
-"""A template that fits none of so many pages in a row is forgotten."""
+"""Number of pages in a row that do not fit a template, after which it is forgotten."""
 TTL = 30 * 86_400.0
 """Age in seconds at which a template is forgotten."""
 AUDITED = 0.05
@@ -55,9 +55,9 @@ class Template:
     pages: int = 0
     """Number of pages that were learnt from, since the counts were last halved, and half of those before."""
     shortest: int = 0
-    """The least number of characters of main content, and ..."""
+    """The least number of characters of main content of a page."""
     longest: int = 0
-    """... the greatest."""
+    """The greatest number of characters of main content of a page."""
     refused: int = 0
     """Number of last pages in a row that it did not fit."""
     checks: tuple[float, ...] = ()
@@ -199,7 +199,7 @@ def _with_room(own: list[Template]) -> list[Template]:
 
 
 def _number(own: list[Template]) -> int:
-    """Return a number that no template of the host has had for long."""
+    """Return a number for a new template of a host, one more than the highest of those it has."""
     return max((one.number for one in own), default=0) % 0xFFFF + 1
 
 
@@ -216,7 +216,7 @@ def _of_lesson(own: list[Template], lesson: Lesson) -> Template | None:
 
 
 def _holds(one: Template, lesson: Lesson) -> bool:
-    """Note how a template has done on a page, and return False if it is to be forgotten."""
+    """Record the result of a page for its template. Return False if the template is to be forgotten."""
     if lesson.number != one.number:
         return True
     one.refused = one.refused + 1 if lesson.outcome.is_refusal else 0
