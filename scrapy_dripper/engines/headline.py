@@ -91,17 +91,17 @@ def _lead(page: Page, probabilities: npt.NDArray[np.float32], main: Bools, found
     name = _letters(texts[found])
     told = [text for text in map(_letters, page.about.descriptions) if text and text != name]
     barred = _NO_LEAD & ~Flag.HEADING
-    return [
-        i
-        for i in takewhile(lambda i: not main[i], below)
-        if (told and not flags[i] & barred and len(_words(texts[i])) >= PLAIN and _is_told(_letters(texts[i]), told))
-        or (
+    lead: dict[str, int] = {}  # by text, because themes repeat a standfirst for narrow screens
+    for i in takewhile(lambda i: not main[i], below):
+        letters = _letters(texts[i])
+        if (told and not flags[i] & barred and len(_words(texts[i])) >= PLAIN and _is_told(letters, told)) or (
             probabilities[i] >= LEAD
             and not flags[i] & _NO_LEAD
             and _ends_sentence(texts[i].rstrip()[-2:])
             and len(_words(texts[i])) >= BODY_WORDS
-        )
-    ]
+        ):
+            lead.setdefault(letters, i)
+    return list(lead.values())
 
 
 def _letters(text: str) -> str:

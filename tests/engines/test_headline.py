@@ -166,6 +166,18 @@ def test_a_standfirst_is_what_the_head_says(description: str, between: str, kept
     assert with_headline(cut, p, p > 0.8, "keep").tolist() == [True, kept, True]
 
 
+def test_a_standfirst_that_occurs_twice_is_kept_once() -> None:
+    """Some themes repeat it for narrow screens."""
+    name = "How bees keep warm in winter"
+    cut = page(
+        f'<title>{name}</title><meta name=description content="{STANDFIRST}">'
+        f"<h1>{name}</h1><p>{STANDFIRST}</p><div>{STANDFIRST}</div>{BODY}"
+    )
+    p = np.array([0.9, 0.2, 0.3, 0.9], dtype=np.float32)
+
+    assert with_headline(cut, p, p > 0.8, "keep").tolist() == [True, True, False, True]
+
+
 def test_there_is_no_headline_without_main_content() -> None:
     assert named("<h1>Warm bees</h1><p>Nothing.</p>", main="never") is None
 
