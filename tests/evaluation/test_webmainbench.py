@@ -284,7 +284,7 @@ def test_wrong_data(
 
 def test_a_missing_file_and_a_check_of_folders(tmp_path: Path, capsys: Any) -> None:
     assert main(["evaluate", str(tmp_path / "none.jsonl")]) == 2
-    assert "is not there" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err
     assert main(["evaluate", str(tmp_path), "--check"]) == 2
     assert "--check is for a .jsonl file" in capsys.readouterr().err
 
