@@ -1,7 +1,7 @@
 """All options, each with its name, type, default, check and a line of documentation.
 
-The same :class:`Config` is read from Scrapy settings (``DRIPPER_BATCH_SIZE``), from a request's
-``meta["dripper"]`` (``{"batch_size": ...}`` where it makes sense) and from command-line flags.
+A :class:`Config` is read from Scrapy settings (``DRIPPER_BATCH_SIZE``), from command-line flags (``--batch-size``) and,
+for the options of a single page, from a request's ``meta["dripper"]`` (``{"favor": "recall"}``).
 """
 
 from __future__ import annotations
@@ -439,6 +439,6 @@ def _checked(option: Field[Any], value: Any) -> Any:
     try:
         return option.metadata["check"](value)
     except ValueError as error:
-        of_a_rule = isinstance(error, RuleError) and str(error) != WANTED  # says itself what came
+        of_a_rule = isinstance(error, RuleError) and str(error) != WANTED  # its message says what came
         end = "" if of_a_rule else f" {came(value, error)}"
         raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error}{end}") from None
