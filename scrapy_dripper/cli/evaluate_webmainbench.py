@@ -19,7 +19,7 @@ def is_bench(data: list[str]) -> bool:
 
 
 def run(arguments: argparse.Namespace, config: Config) -> int:
-    """Measure a file, print the tables, write the requested file, and return the exit code."""
+    """Measure a file, print the tables, write the JSON file if it is requested, and return the exit code."""
     try:
         from scrapy_dripper.evaluation.rouge import load_cut
         from scrapy_dripper.evaluation.webmainbench.check import check
