@@ -44,7 +44,7 @@ class Cut(PipelineStep):  # type: ignore[misc]
     """Parse pages and cut them into blocks: what comes before the model."""
 
     def run(self, data: Iterable[Document], rank: int = 0, world_size: int = 1) -> Iterator[Document]:  # noqa: ARG002
-        """Yield the documents as they are."""
+        """Cut the page of each document, and yield the documents unchanged."""
         profile = PROFILES["native"]
         for document in data:
             profile.cut(profile.parse(document.text), document.metadata["url"])
@@ -52,7 +52,7 @@ class Cut(PipelineStep):  # type: ignore[misc]
 
 
 class Here(PipelineStep):  # type: ignore[misc]
-    """datatrove's step with Trafilatura without its child process."""
+    """datatrove's step with Trafilatura, but in this process instead of a child process."""
 
     def run(self, data: Iterable[Document], rank: int = 0, world_size: int = 1) -> Iterator[Document]:  # noqa: ARG002
         """Yield the documents with their text."""

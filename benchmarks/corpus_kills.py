@@ -1,8 +1,8 @@
-"""``corpus extract`` of the same WARC shards by one process, and by ranks and Ray actors that are killed.
+"""Run ``corpus extract`` on the same WARC shards in one process, and with ranks and Ray actors that are killed.
 
-All give the same documents, each once, or the script ends with an error. The command, ranks, worker processes and
-actors of Ray are killed (SIGKILL) in turn, at random moments, and the command is repeated until it has finished. Needs
-the extras [corpus] and [cpu], and Ray.
+All runs must give the same documents, each once. Otherwise, the script ends with an error. The command, ranks, worker
+processes and actors of Ray are killed (SIGKILL) in turn, at random moments, and the command is repeated until it has
+finished. Needs the extras [corpus] and [cpu], and Ray.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ VICTIMS = {
     "worker process": "scrapy_dripper/child/",
     "actor": "ray::RankWorker",
 }
-"""What is in the command line of a process that can be killed."""
+"""Texts by which the command lines of processes to kill are recognised."""
 Documents = dict[str, str]
 
 
@@ -93,7 +93,9 @@ def run(
     chance: random.Random,
     arguments: argparse.Namespace,
 ) -> tuple[Documents, Counter[str]]:
-    """Run the command, kill something a few times, and repeat it until it ends; return digests of the documents."""
+    """Run the command, kill processes a few times, and repeat the command until it has finished. Return digests of the
+    documents.
+    """
     out = folder / title.replace(" ", "-")
     command = [sys.executable, "-m", "scrapy_dripper", "corpus", "extract", str(folder / "shards"), "-o", str(out)]
     killed: Counter[str] = Counter()
@@ -137,7 +139,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def documents(out: Path) -> Documents:
-    """Return a digest of each document, by its URL. Raise SystemExit if one is there twice."""
+    """Return a digest of each document, by its URL. Raise SystemExit if a document occurs twice."""
     found: Documents = {}
     for file in sorted(out.glob("*.parquet")):
         for one in pq.read_table(file).to_pylist():

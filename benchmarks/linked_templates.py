@@ -1,8 +1,10 @@
-"""What the template of a page and the pages that it links to is worth: site-level extraction after Alarte and others.
+"""Measure how much the template that a page shares with its linked pages helps: site-level extraction as in Alarte et
+al.
 
-Pages that link to each other share a template. It is made of the nodes of a page that have an equal node, in an equal
-place, on each of them; the rest is the content. Alarte and Silva (2020) compare such methods with their page-level one,
-and name the papers that have them. Measured are all of a page but its template, and the tagger's blocks but those.
+Pages that link to each other share a template. It consists of the nodes of a page that have an equal node, in the same
+place, on each of the other pages. The rest is the content. Alarte and Silva (2020) compare such methods with their
+page-level method, and name the papers that describe them. Two methods are measured: all of a page except its template,
+and the tagger's main blocks except the template.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from scrapy_dripper.output import write
 from scrapy_dripper.page import Page, PageError, read
 
 OTHERS = (1, 3, 8)
-"""Numbers of linked pages that a template is made of."""
+"""Numbers of linked pages from which a template is made."""
 OUTPUT = Path(__file__).parent / "results" / "linked_templates.txt"
 METHODS = ("the page", "less its template", "tagger", "less the template")
 
@@ -106,7 +108,7 @@ def mapped(one: Columns, other: Columns) -> Bools:
 
 
 def template(one: Columns, others: Sequence[Columns]) -> Bools:
-    """Return which blocks of a page are of the template that it shares with all others, shape (n,)."""
+    """Return which blocks of a page belong to the template that it shares with all others, shape (n,)."""
     return blocks_in(one.page, np.all([mapped(one, other) for other in others], axis=0))
 
 
@@ -123,12 +125,12 @@ def addresses(page: Page) -> set[str]:
 
 
 def address(url: str) -> str:
-    """Return a URL in a form by which two addresses of a page are mostly equal."""
+    """Return a URL in a form that is mostly the same for different URLs of the same page."""
     return urldefrag(url)[0].partition("?")[0].removesuffix("index.html").rstrip("/").partition("://")[2]
 
 
 def links_of(samples: Sequence[Sample], pages: Mapping[str, Columns]) -> Mapping[str, set[str]]:
-    """Return the ids of the pages of a host that each of them links to."""
+    """Return, for each page of a host, the ids of the pages that it links to."""
     known = {address(sample.url): sample.id for sample in samples if sample.id in pages}
     return {i: {known[a] for a in addresses(columns.page) if a in known} for i, columns in pages.items()}
 

@@ -1,7 +1,7 @@
 """Measure how much of the Markdown sources of pages is preserved, by our writer and by four others.
 
-Each page of the paired sites comes with its source. The elements that both the source and the page have can come back.
-Recall is the share of these that do. Precision is the share of the elements in the output that are in the source.
+Each page of the paired sites comes with its source. Elements that are in both the source and the page can be preserved.
+Recall is the share of these that are. Precision is the share of the elements in the output that are in the source.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Measure what `corpus sample` is worth: the tagger's trees, trained on chosen pages and on as many random ones.
+"""Measure how much `corpus sample` helps: the tagger's trees, trained on chosen pages and on as many random ones.
 
-In each of five folds grouped by host, pages are chosen out of those that the fold may learn from, and the trees of the
+In each of five folds grouped by host, pages are chosen from those that may be used for training, and the trees of the
 first stage are trained on them, without copies and without networks. They label the held-out pages block by block,
-without rules. Nothing that is known of a page but its HTML is used to choose it: languages and formats are what
-py3langid and the bundled model say. The interval is over held-out pages, of the mean of the draws.
+without rules. A page is only chosen by its HTML: its language is what py3langid says, and its format what the bundled
+model says. The interval is that of the mean over the draws, over held-out pages.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ RANDOM = "random"
 
 
 class Known(NamedTuple):
-    """What is known of a page without its truth."""
+    """The properties of a page that are known without its ground truth."""
 
     host: str
     format: str
@@ -49,7 +49,7 @@ class Known(NamedTuple):
 
 
 def known(samples: Sequence[Sample], path: Path) -> dict[str, Known]:
-    """Return what is known of pages by id. It is stored in a file."""
+    """Return these properties by page id. They are stored in a file."""
     if path.exists():
         found: dict[str, Known] = pickle.loads(path.read_bytes())
         return found

@@ -1,7 +1,7 @@
 """Two crawls of one site of four hosts: with parts of the hosts, with scrapy-redis, and with a queue for each part.
 
-Each also with one crawl killed (SIGKILL) after a third of the pages, and started again. Needs scrapy-redis,
-redis-server and redis-cli. The files of the crawls are those of docs/guides/several-crawls.md.
+Each way is run a second time, in which one crawl is killed (SIGKILL) after a third of the pages, and started again.
+Needs scrapy-redis, redis-server and redis-cli. The files of the crawls are those of docs/guides/several-crawls.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from report import heading, publish, table  # noqa: E402
 from tests.crawl.several import HOSTS, Site, client, crawl, unpack, until  # noqa: E402
 
 HOST_QUEUE = ("SPIDER_MIDDLEWARES", "SCHEDULER_QUEUE_CLASS")
-"""The settings of the guide that scrapy-redis does without."""
+"""The settings of the guide that are left out to measure plain scrapy-redis."""
 
 
 def main() -> None:

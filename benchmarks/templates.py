@@ -1,9 +1,9 @@
-"""What templates answer, and how well: pages of a host one after the other, by the model alone and with templates.
+"""Measure which pages templates answer, and how well, compared with the model alone.
 
-The pages of each host come in a fixed random order, as in ``sites.py``, with the pages that have no ground truth
-(indexes, archives) among them. The engine labels each page once; with templates it is asked only where a template does
-not answer. Only the pages that a template answers differ. Sites are divided into two halves by a hash of their names:
-thresholds were chosen on the first, and the second was looked at afterwards.
+The pages of each host are processed one after the other, in a fixed random order as in ``sites.py``, including pages
+without ground truth (indexes, archives). The engine labels each page once. With templates, its labels are only used if
+no template answers. So results only differ on pages that a template answers. Sites are divided into two halves by a
+hash of their names: thresholds were chosen on the first, and the second was looked at afterwards.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ from scrapy_dripper.sites import Outcome, Templates, template, templates
 SETS = [str(Path(__file__).parents[1] / ".cache" / "sites")]
 OUTPUT = Path(__file__).parent / "results" / "templates.txt"
 LEAST = 20
-"""Pages with ground truth of a site from which on it counts for the bar."""
+"""Minimum number of pages with ground truth of a site that counts as large."""
 UNGATED = {
     template: {"COVERED": 0.0, "LENGTH": 1e9},
     templates: {"CHECKS": 0, "AGREED": -1.0, "FAILED": -1.0, "LEAST": 1},
 }
-"""The limits of :mod:`scrapy_dripper.sites.template` and :mod:`scrapy_dripper.sites.templates` that let all pass."""
+"""Values of the limits in :mod:`scrapy_dripper.sites.template` and :mod:`scrapy_dripper.sites.templates` with which
+every page is answered.
+"""
 WORSE = 0.05
 
 
@@ -49,7 +51,7 @@ class Row:
     part: str
     host: str
     number: int
-    """How many pages of the host came before."""
+    """Number of earlier pages of the host."""
     outcome: str
     alone: float
     """Word F1 of the model alone."""
@@ -58,7 +60,7 @@ class Row:
 
 
 def half(host: str) -> str:
-    """Return the half of a site."""
+    """Return the half to which a site belongs."""
     return ("first", "second")[blake2b(host.encode(), digest_size=1).digest()[0] & 1]
 
 
@@ -116,7 +118,9 @@ def report(rows: Sequence[Row]) -> str:
 
 
 def cost(pages: Sequence[Sample], model: Path) -> str:
-    """Return the CPU time of pages that a template answers, with and without, each in turns, in this process."""
+    """Return the CPU time of pages that a template answers, measured in this process, with and without templates in
+    turn.
+    """
     names = ("off", "on")
     extractors = {name: Extractor(Config(model=str(model), templates=name, sandbox="never")) for name in names}
     taken, count = dict.fromkeys(names, 0.0), 0

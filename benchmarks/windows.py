@@ -2,9 +2,9 @@
 
     python benchmarks/windows.py FOLDER [--data .cache/wcxb-dev]
 
-FOLDER is a prepared model that was trained on pages. The pages are those of the fold that its training held out. Of
-each, as many blocks are taken as fit into the model's context, so that it can be read whole; shorter pages are left
-out. Draft labels do not change any label, and are all "other" here.
+FOLDER is a prepared model that was trained on pages. The pages are those of the fold that its training held out. Each
+page is cut to the blocks that fit into the model's context, so that it can be read whole. Much shorter pages are left
+out. Draft labels never affect the result, so all of them are "other" here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from scrapy_dripper.training.qwen3.pages import sample_page, split
 
 OUTPUT = Path(__file__).parent / "results" / "windows.txt"
 SHARES = (2 / 3, 1 / 2, 1 / 3, 1 / 6)
-"""Sizes of a window, in those of the whole page."""
+"""Sizes of a window, as shares of the whole page."""
 LEAST = 0.6
 """Share of the context that a page must fill."""
 

@@ -11,7 +11,7 @@ from typing import Any
 ENGINES = ("tagger", "qwen3", "encoder")
 """The engines that settings name without a path."""
 OUT_OF_PROCESS = ("qwen3", "encoder")
-"""Those whose model runs in one process, which all workers of a crawl ask."""
+"""The engines whose model runs in one process that serves all workers of a crawl."""
 FALLBACKS = ("trafilatura", "html", "r4", "readability", "justext", "title_paragraphs", "empty", "none")
 """The built-in fallbacks."""
 CONTENT_TYPES = (

@@ -1,7 +1,7 @@
 """All options, each with its name, type, default, check and a line of documentation.
 
-The same :class:`Config` is read from Scrapy settings (``DRIPPER_BATCH_SIZE``), from a request's
-``meta["dripper"]`` (``{"batch_size": ...}`` where it makes sense) and from command-line flags.
+A :class:`Config` is read from Scrapy settings (``DRIPPER_BATCH_SIZE``), from command-line flags (``--batch-size``) and,
+for the options of a single page, from a request's ``meta["dripper"]`` (``{"favor": "recall"}``).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Config:
     cascade: float | None = _option(
         None,
         checks.optional(checks.share),
-        "Confidence of the tagger, 0 to 1, from which on a page keeps the tagger's labels and skips the engine.",
+        "Minimum confidence of the tagger, 0 to 1, at which a page keeps the tagger's labels and skips the engine.",
     )
     device: str = _option("auto", checks.one_of("auto", "cpu", "cuda"), "Where the model runs.")
     threads: int = _option(1, checks.whole(1), "Threads of the model's session on a CPU.")
@@ -58,7 +58,7 @@ class Config:
         "Attention kernels that a Qwen3 model may use on a GPU, as onnxruntime numbers them; by default the fastest.",
     )
     batch_size: int = _option(8, checks.whole(1), "Largest number of pages that are labelled together.")
-    batch_wait: float = _option(0.2, checks.seconds, "Longest wait, in seconds, for a batch to fill.")
+    batch_wait: float = _option(0.2, checks.seconds, "Longest time, in seconds, to wait for a batch to fill.")
     timeout: float = _option(
         30.0,
         checks.seconds,
@@ -76,8 +76,8 @@ class Config:
     favor: str = _option(
         "balanced",
         checks.one_of("balanced", "precision", "recall"),
-        "What matters more if the tagger, or Trafilatura, is not sure: an output without boilerplate ('precision') or "
-        "a complete one ('recall').",
+        "What matters more where the tagger, or Trafilatura, is not sure: an output without boilerplate ('precision'), "
+        "a complete output ('recall'), or both equally ('balanced').",
         per_request=True,
     )
     comments: str = _option(
@@ -96,8 +96,8 @@ class Config:
     min_quality: float | None = _option(
         None,
         checks.optional(checks.share),
-        "Expected word F1, 0 to 1, below which a page goes to the fallback, or with DRIPPER_CASCADE to the engine. By "
-        "default no page does.",
+        "Expected word F1, 0 to 1, below which a page goes to the fallback, or to the engine with DRIPPER_CASCADE. By "
+        "default, no page does.",
         per_request=True,
     )
     retry_shells: bool = _option(
@@ -117,14 +117,14 @@ class Config:
     site_memory: str = _option(
         "off",
         checks.one_of("off", "on"),
-        "Whether a page is decided with what other pages of its host have shown: text that stands in the same place on "
-        "many of them is furniture ('on').",
+        "Whether the pages of a host are compared ('on'). Text that stands in the same place on many of them is then "
+        "left out.",
     )
     templates: str = _option(
         "off",
         checks.one_of("off", "on"),
-        "Whether pages of a host that share a template are labelled by rules ('on'), which are learnt from the model's "
-        "labels on the first of them and audited on others.",
+        "Whether pages that share a template are labelled by rules ('on'). The rules are learnt from the model's "
+        "labels on the first of these pages, and audited on later ones.",
     )
     oversize: str = _option(
         "fallback",
@@ -142,7 +142,7 @@ class Config:
     max_tokens: int | None = _option(
         None,
         checks.optional(checks.whole(1)),
-        "Largest number of tokens of a prompt; by default the model's context without the longest answer.",
+        "Largest number of tokens of a prompt; by default the model's context minus the longest possible answer.",
     )
     window_tokens: int | None = _option(
         None,
@@ -172,7 +172,7 @@ class Config:
     max_depth: int = _option(
         500,
         checks.whole(256),
-        "Depth of elements above which a page is flattened; no text is lost.",
+        "Largest depth of elements; a deeper page is flattened, without losing text.",
         per_request=True,
     )
     max_text: int = _option(
@@ -184,15 +184,15 @@ class Config:
     max_output: int = _option(
         20,
         checks.whole(1),
-        "How many times longer than the page each form of its output may be: Main-HTML, Markdown, text, and the "
-        "content list as JSON.",
+        "Largest length of each form of the output, as a multiple of the size of the page. The forms are Main-HTML, "
+        "Markdown, text, and the content list as JSON.",
         per_request=True,
     )
     processes: int | None = _option(
         None,
         checks.optional(checks.whole(0)),
-        "Largest number of worker processes that extract pages; by default one less than there are cores, and with "
-        "'qwen3' or 'encoder' two more. 0 for a thread of the crawl.",
+        "Largest number of worker processes that extract pages; by default the number of cores minus one, or plus one "
+        "with 'qwen3' or 'encoder'. 0 extracts pages in a thread of the crawl.",
     )
     worker_memory: int = _option(1_024, checks.whole(256), "Memory limit of a worker process, in MiB of address space.")
     sandbox: str = _option(
@@ -439,6 +439,6 @@ def _checked(option: Field[Any], value: Any) -> Any:
     try:
         return option.metadata["check"](value)
     except ValueError as error:
-        of_a_rule = isinstance(error, RuleError) and str(error) != WANTED  # says itself what came
+        of_a_rule = isinstance(error, RuleError) and str(error) != WANTED  # its message says what came
         end = "" if of_a_rule else f" {came(value, error)}"
         raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error}{end}") from None

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 MAX_BYTES = 32_000_000
 ATTEMPTS = 5
 CHARS_OF_TOKEN = 4
-"""Characters of a token, where the endpoint does not report tokens."""
+"""Assumed number of characters per token, if the endpoint does not report tokens."""
 _RETRIED = frozenset({408, 409, 425, 429})
 _REFUSED = frozenset({401, 403, 404})
 _LONGEST_WAIT = 60.0
@@ -32,11 +32,13 @@ class AnswerError(ValueError):
 
 
 class Answer(NamedTuple):
-    """The answer of a model, and what it took."""
+    """The answer of a model, and the number of tokens."""
 
     text: str
     tokens: tuple[int, int]
-    """Tokens of the request and of the answer, as the endpoint reports them. Else a token is four characters."""
+    """Number of tokens in the request and the answer. If the endpoint does not report them, four characters count as a
+    token.
+    """
 
 
 class EndpointError(Exception):
@@ -160,7 +162,7 @@ class Endpoint:
         return EndpointError(said, refused=error.code in _REFUSED)
 
     def _content(self, data: bytes, asked: int) -> Answer:
-        """Return what a response says. ``asked`` is the length of the request."""
+        """Return the answer in a response. ``asked`` is the length of the request, in characters."""
         try:
             response = json.loads(data)
             choice = response["choices"][0]

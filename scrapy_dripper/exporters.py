@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OTHER = "_other"
-"""The column of the values that have no column of their own, as JSON."""
+"""The column that holds, as JSON, the values that have no column or do not fit into theirs."""
 GROUP_BYTES = 16 << 20
-"""Characters and bytes to hold in memory before they are written, as a row group."""
+"""Size of the values in memory, in characters and bytes, at which they are written as a row group."""
 GROUP_ROWS = 20_000
 
 _fields = getattr(BaseItemExporter, "get_serialized_fields", None) or getattr(  # noqa: B009 (before Scrapy 2.19)
@@ -46,9 +46,9 @@ class ParquetItemExporter(BaseItemExporter):
     Lists, dicts and nested items are written as JSON. With ``schema``, a :class:`pyarrow.Schema`, columns and types are
     those of the schema, and values can be nested.
 
-    A file cannot get more columns, and a column has one type. A value that has no column or does not fit is kept in the
-    column ``_other``, an object as JSON. If a schema has no such column, the value is counted in the stat
-    ``dripper/parquet/left_out``, and logged once for its field.
+    Once a file has been begun, its columns and their types cannot change. A later value that has no column, or does not
+    fit into its column, is kept in the column ``_other``, which holds a JSON object. If ``schema`` has no such column,
+    the value is left out, counted in the stat ``dripper/parquet/left_out``, and logged once for its field.
     """
 
     def __init__(
@@ -154,12 +154,12 @@ class ParquetItemExporter(BaseItemExporter):
         return pa.schema([*((name, known.get(name, pa.string())) for name in names), (OTHER, pa.string())])
 
     def _named(self) -> Iterable[str]:
-        """Return the columns that the feed names."""
+        """Return the columns that the feed's ``fields`` name."""
         fields = self.fields_to_export or ()
         return fields.values() if isinstance(fields, Mapping) else fields
 
     def _report(self, values: Mapping[str, Any]) -> None:
-        """Count values that the schema has no place for, and log each field once."""
+        """Count values that do not fit into the schema, and log each field once."""
         if self._crawler is not None and self._crawler.stats is not None and values:
             self._crawler.stats.inc_value("dripper/parquet/left_out", len(values))
         for name in values.keys() - self._reported:
@@ -214,8 +214,8 @@ def _is_text(kind: pa.DataType) -> bool:
 def check_feeds(settings: BaseSettings) -> None:
     """Raise :exc:`~scrapy_dripper.config.ConfigError` for a Parquet feed that cannot be written.
 
-    That is the case without pyarrow, and for a file that exists and is not to be overwritten: Scrapy would append to
-    it, and neither the old items nor the new ones could be read.
+    This is the case if pyarrow is missing, or if the file exists and is not to be overwritten. Scrapy would append to
+    such a file, and neither its old items nor the new ones could then be read.
     """
     for uri, options in settings.getdict("FEEDS").items():
         name = str(uri)

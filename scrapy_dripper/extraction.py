@@ -76,11 +76,13 @@ class Document:
     charset: str | None = None
     config: Config | None = None
     known: bytes | None = None
-    """What a site memory knows of the host (:meth:`~scrapy_dripper.sites.SiteMemory.known`). By default, the memory of
-    the extractor is asked, if it has one."""
+    """What a site memory knows about the host (:meth:`~scrapy_dripper.sites.SiteMemory.known`). By default, the
+    extractor asks its own memory, if it has one.
+    """
     templates: bytes | None = None
-    """The templates of the host (:meth:`~scrapy_dripper.sites.Templates.known`). By default, those of the extractor are
-    asked, if it has any."""
+    """The templates of the host (:meth:`~scrapy_dripper.sites.Templates.known`). By default, the extractor uses its own
+    templates, if it has any.
+    """
 
     def __post_init__(self) -> None:
         # Workers get plain data. A wrong type is rejected here, where it is known which document has it.

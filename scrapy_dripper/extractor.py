@@ -76,9 +76,9 @@ class Extractor:
         check_tokenizer(self.config)
         self._wishes = Wishes.of(self.config)
         self.memory = SiteMemory() if self.config.site_memory == "on" else None
-        """What earlier documents have shown of their hosts; None with ``DRIPPER_SITE_MEMORY = "off"``."""
+        """The site memory, which learns from each document; None with ``DRIPPER_SITE_MEMORY = "off"``."""
         self.templates = Templates() if self.config.templates == "on" else None
-        """The templates of earlier documents; None with ``DRIPPER_TEMPLATES = "off"``."""
+        """The templates, which are learnt from earlier documents; None with ``DRIPPER_TEMPLATES = "off"``."""
         self._isolation = isolation(self.config, local_engine=engine is not None)
         try:
             self.engine = engine or load_engine(self.config)
@@ -139,12 +139,13 @@ class Extractor:
         return extractions
 
     def _say(self, one: _Read) -> Said | None:
-        """Return what the templates of its host say about a page; None if none are asked."""
+        """Return what the templates of a page's host say about the page, or None if templates do not apply to it."""
         page, document = one.found, one.document
         known = document.templates
         if known is None and self.templates is not None:
             known = self.templates.known(document.url)
-        # A template has learnt from pages with the same options.
+        # Templates have learnt from pages with the options of the crawl. They do not apply to a page with other
+        # options.
         if known is None or not isinstance(page, Page) or page.truncated or page.wishes != self._wishes:
             return None
         if not len(page.blocks):
@@ -152,12 +153,14 @@ class Extractor:
         self._begin(document)
         try:
             return say(page, unpack(known), audit=is_audited(document.url))
-        except Exception:  # the model is then asked
+        except Exception:  # the model then labels the page
             logger.debug("cannot compare %(url)s with templates", {"url": document.url}, exc_info=True)
             return None
 
     def _learn(self, document: Document, extraction: Extraction) -> None:
-        """Learn from a document if its site is not known from elsewhere."""
+        """Let this extractor's own site memory and templates learn from a document, unless a crawl has supplied its
+        own.
+        """
         if self.memory is not None and document.known is None and extraction.digest:
             self.memory.learn(document.url, extraction.digest)
         if self.templates is not None and document.templates is None and extraction.lesson:
@@ -232,13 +235,13 @@ class Extractor:
             self._isolation.close()
 
     def _known(self, document: Document) -> bytes | None:
-        """Return what is known of the site of a document; None without a site memory."""
+        """Return what the site memory knows about the host of a document, or None without a site memory."""
         if document.known is None and self.memory is not None:
             return self.memory.known(document.url)
         return document.known
 
     def _informed(self, document: Document) -> Document:
-        """Return a document with all that is known of its site."""
+        """Return a document with what the site memory and the templates know about its host."""
         if self.memory is None and self.templates is None:
             return document
         templates = document.templates
@@ -344,7 +347,7 @@ def _reason(made: Extraction | PageError) -> FallbackReason | None:
 
 
 def _compared(page: Page, main: npt.NDArray[np.bool_], known: bytes | None) -> tuple[npt.NDArray[np.bool_], bytes]:
-    """Return which main blocks are furniture, given what is known of the site, and the digest of the page."""
+    """Return which main blocks are furniture, given what the site memory knows, and return the digest of the page."""
     if known is None:
         return np.zeros_like(main), b""
     found = places(page)
@@ -353,7 +356,7 @@ def _compared(page: Page, main: npt.NDArray[np.bool_], known: bytes | None) -> t
 
 def _of_template(said: Said) -> Labels:
     """Return the labels of a page that a template has labelled."""
-    from scrapy_dripper.engines.tagger.whole import with_whole  # a crawl that has worker processes does not need it
+    from scrapy_dripper.engines.tagger.whole import with_whole  # the process of a crawl with workers does not need it
 
     assert said.main is not None
     assert said.probabilities is not None
@@ -362,7 +365,7 @@ def _of_template(said: Said) -> Labels:
 
 
 def _with_lesson(extraction: Extraction, said: Said | None, labels: Labels | EngineError) -> Extraction:
-    """Add to an extraction what became of its page among templates, and what they learn from it."""
+    """Add to an extraction the outcome of the templates, and what they learn from the page."""
     if said is None or isinstance(labels, EngineError) or labels.truncated:
         return extraction
     return replace(extraction, template=said.outcome.value, lesson=said.lesson(labels.main))

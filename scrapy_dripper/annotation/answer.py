@@ -11,7 +11,7 @@ from typing import Any
 from scrapy_dripper.endpoint import AnswerError
 
 LABELS = ("main", "other")
-_NAMED = 20  # ids that an error names
+_NAMED = 20  # maximum number of ids in an error message
 
 _fence = re.compile(r"```(?:json)?[ \t]*\n(.*)```", re.DOTALL | re.IGNORECASE).fullmatch
 

@@ -30,7 +30,7 @@ from scrapy_dripper.page import PageError
 
 MAX_BLOCKS = 1_500
 NOT_DONE = "not done yet"
-GIVE_UP = 8  # pages in a row that the endpoint fails for
+GIVE_UP = 8  # The run ends after the endpoint has failed on this number of pages in a row.
 
 EXAMPLES = """\
 examples:
@@ -41,7 +41,7 @@ examples:
   scrapy-dripper annotate pages/ -o labels.jsonl --export more-pages/    for: make train EXTRA=more-pages
 
 With --endpoint, the text of the pages is sent there. Pages that are already in the file of labels are skipped, so the
-same command resumes a run that was stopped. Labels made this way are training data, never an evaluation set.
+same command resumes a run that was stopped. Use these labels for training only, never for evaluation.
 
 exit codes: 0 every page was done, 1 at least one was not (standard error names it, or says how many tasks people have
 yet to do), 2 wrong usage or an endpoint that gives no answers, 130 Ctrl-C. Labels of finished pages are always kept.
@@ -67,7 +67,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="the file of labels (JSON Lines), which is appended to, or read with --export",
     )
     what = parser.add_argument_group("what to do, one of").add_mutually_exclusive_group(required=True)
-    what.add_argument("--endpoint", metavar="URL", help="ask the OpenAI-compatible API there, such as http://HOST/v1")
+    what.add_argument(
+        "--endpoint", metavar="URL", help="ask the OpenAI-compatible API at this URL, such as http://HOST/v1"
+    )
     what.add_argument("--write-tasks", metavar="DIR", help="write tasks for people")
     what.add_argument("--read-answers", metavar="DIR", help="read the answers of people")
     what.add_argument("--export", metavar="DIR", help="write labelled pages as training data")
@@ -95,7 +97,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="N",
         help=f"pages with more blocks are left out (default: {MAX_BLOCKS})",
     )
-    other.add_argument("--url", help="where the page of a single file or of standard input came from")
+    other.add_argument("--url", help="URL of the page in a single file or on standard input")
     other.add_argument(
         "--sure",
         type=_share,
@@ -274,7 +276,7 @@ class _Job:
                 continue
             bar.update()
 
-    # ------------------------------------------------------------------ what became of them
+    # ------------------------------------------------------------------ outcomes
     def _bar(self, total: int) -> tqdm[Any]:
         return tqdm(total=total, unit="page", disable=total < 2 or not sys.stderr.isatty(), file=sys.stderr)
 

@@ -33,7 +33,7 @@ def print_what_can_be() -> None:
 
 
 def drop_output() -> None:
-    """Redirect standard output to nowhere, because its reader has gone.
+    """Redirect standard output to the null device, because its reader has closed it.
 
     The interpreter flushes standard output again when it exits, which must not fail either.
     """

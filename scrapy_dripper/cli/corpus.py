@@ -52,7 +52,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     extract.set_defaults(run=run)
     extract.add_argument("inputs", nargs="+", metavar="WARC", help="a WARC file, a folder of them, or a glob")
     extract.add_argument("-o", "--output", metavar="DIR", required=True, help="the folder of the Parquet files")
-    extract.add_argument("--tasks", type=count, metavar="N", help="at most, and by default, one for each WARC file")
+    extract.add_argument(
+        "--tasks",
+        type=count,
+        metavar="N",
+        help="number of tasks; default: one for each WARC file, which is also the maximum",
+    )
     extract.add_argument("--workers", type=count, metavar="N", help="tasks at a time; default: one for each core")
     corpus_executors.add_options(extract)
     extract.add_argument(
@@ -99,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     tasks = min(arguments.tasks or len(files), len(files))
     columns = [name for name in ("main_html", "content") if getattr(arguments, name)]
     columns += ["page"] if arguments.metadata else []
-    folder = Path(os.path.abspath(arguments.output))  # the ranks of a cluster may begin in another folder
+    folder = Path(os.path.abspath(arguments.output))  # the ranks of a cluster may have another current folder
     folder.mkdir(parents=True, exist_ok=True)
     root = Path(os.path.commonpath([file.parent for file in files]))
     names = [file.relative_to(root).as_posix() for file in files]
@@ -134,7 +139,7 @@ def run(arguments: argparse.Namespace) -> int:
         except RanksFailedError as error:
             say(f"{error}; repeat the command to try them again")
             code = 1
-    if totals or arguments.executor != "slurm":  # which may not have begun
+    if totals or arguments.executor != "slurm":  # a submitted job may not have begun
         for line in _summary(totals):
             say(line)
     return code

@@ -49,10 +49,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="append",
         default=[],
         metavar="CODE",
-        help="keep this language (en, de, zh, ...); can be given more than once; default: all, with their codes",
+        help="keep this language (en, de, zh, ...); can be given more than once; default: keep all",
     )
-    clean.add_argument("--urls", metavar="FILE", help="drop pages of these hosts and addresses, one a line")
-    clean.add_argument("--words", metavar="FILE", help="drop texts with one of these words or phrases, one a line")
+    clean.add_argument(
+        "--urls", metavar="FILE", help="file of hosts and addresses, one per line; their pages are dropped"
+    )
+    clean.add_argument(
+        "--words", metavar="FILE", help="file of words and phrases, one per line; texts with one of them are dropped"
+    )
     clean.add_argument("--workers", type=count, metavar="N", help="tasks at a time; default: one for each core")
 
 

@@ -16,7 +16,7 @@ from scrapy_dripper.cli.options import count
 
 EXECUTORS = ("local", "ray", "slurm")
 MEMORY = 2
-"""Gigabytes for each core of a task: a batch, the model and the largest page."""
+"""Memory for each core of a task, in gigabytes. It has to hold a batch, the model and the largest page."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +72,7 @@ def run(
 def _on_ray(
     arguments: argparse.Namespace, steps: list[Any], tasks: int, logs: Path, finished: Callable[[int], None]
 ) -> None:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # A cluster that this process starts tells nobody.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # do not let Ray report how it is used
     try:
         import ray
     except ImportError as error:
@@ -82,7 +82,7 @@ def _on_ray(
 
     try:
         ray.init(log_to_driver=False, logging_level=logging.ERROR)
-    except Exception as error:  # Ray has no exception for it
+    except Exception as error:  # Ray has no base class for its errors
         raise UsageError(f"cannot start Ray, or connect to RAY_ADDRESS: {error}") from None
     try:
         needed = _resources(arguments)

@@ -26,7 +26,7 @@ class InputPage:
 
 
 class PageInputs:
-    """The pages of the inputs, which can be read again and again. What cannot be read is named once."""
+    """The pages of the inputs, which can be read several times. An input that cannot be read is named only once."""
 
     def __init__(self, names: Sequence[str], max_bytes: int) -> None:
         self._limit = READ_FACTOR * max_bytes

@@ -1,4 +1,4 @@
-"""``scrapy-dripper corpus sample INPUT... -o DIR``: choose pages for annotation, as different as can be."""
+"""``scrapy-dripper corpus sample INPUT... -o DIR``: choose pages for annotation that differ from one another."""
 
 from __future__ import annotations
 
@@ -40,21 +40,24 @@ examples:
   scrapy-dripper corpus sample html/ -n 300 -o pages/ --languages en=47.5,zh=47.5,other=5
   scrapy-dripper annotate pages/ --write-tasks tasks/                   then have them labelled
 
-The pages of each host are clustered by their layout, and one page of each cluster is a candidate. Languages have the
-shares of --languages, or those that they have among the candidates, and within a language all page types have the same,
-as far as there are as many. Pages without main content are left out. The inputs are read three times.
+The pages of each host are clustered by their layout, and one page of each cluster is a candidate. Candidates without
+main content are left out. The languages in the sample have the shares of --languages or, by default, those that they
+have among the candidates. Within a language, all page types get the same number of pages, as long as there are enough.
+The inputs are read three times.
 
-DIR gets the pages, and a line about each in sample.jsonl. exit codes: 0 written, 2 wrong usage or an output that cannot
+The pages are written to DIR, with a line about each in DIR/sample.jsonl.
+
+exit codes: 0 written, 2 wrong usage or an output that cannot
 be written, 130 Ctrl-C
 """
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """What is known of a candidate."""
+    """What is known about a candidate."""
 
     number: int
-    """Its place among the pages of the inputs."""
+    """Its position among the pages of the inputs."""
     cluster: int
     """Number of pages in its cluster."""
     host: str
@@ -94,7 +97,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     sample.add_argument(
         "--most-per-host", type=count, default=10_000, metavar="N", help="pages of a host to cluster (default: 10,000)"
     )
-    sample.add_argument("--seed", type=int, default=0, metavar="N", help="seed of what is drawn (default: 0)")
+    sample.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the random choices (default: 0)")
     add_options(sample, ("engine", "model", "max_blocks", "max_bytes"))
 
 
@@ -164,7 +167,7 @@ def _layout(page: InputPage) -> tuple[str, Layout] | None:
 
 
 def _canonical(root: HtmlElement) -> str:
-    """Return the address that a page gives for itself, or an empty string."""
+    """Return the URL that a page declares as its own, or an empty string."""
     for link in root.iter("link"):
         if link.get("rel", "").lower() == "canonical":
             return str(link.get("href", ""))
@@ -175,7 +178,9 @@ def _canonical(root: HtmlElement) -> str:
 def _described(
     inputs: PageInputs, sizes: Mapping[int, int], hosts: Mapping[int, str], config: Config
 ) -> Iterator[_Candidate]:
-    """Yield what the model says of each candidate. The page type of a page without main content is empty."""
+    """Extract the candidates, and yield them with their languages and page types. The page type is empty if there is no
+    main content.
+    """
     from scrapy_dripper.corpus.language import language_of
 
     with closing(Extractor(config)) as extractor:
@@ -221,7 +226,7 @@ def _table(sample: Sequence[_Candidate]) -> str:
 
 
 def _weights(value: str) -> dict[str, float]:
-    """Return the shares of languages; none for equal ones."""
+    """Return the shares of languages; an empty dict if all languages get the same share."""
     if value == "equal":
         return {}
     try:

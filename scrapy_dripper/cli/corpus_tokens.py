@@ -31,7 +31,7 @@ examples:
   scrapy-dripper corpus tokens 'shards/*.warc.gz' --tokenizer qwen3/      in tokens of the model in that folder
 
 The second table estimates the cost of a language model for each page, as the Dripper paper does in its table 1:
-L d (N^2 + M N + M^2) + L d^2 (N + M) FLOPs for N tokens in and M out.
+L d (N^2 + M N + M^2) + L d^2 (N + M) FLOPs for N input and M output tokens, L layers and a width of d.
 
 exit codes: 0 measured, 2 wrong usage, 130 Ctrl-C
 """
@@ -55,11 +55,20 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--tokenizer", metavar="FILE", help="a tokenizer.json, or a folder with one; default: count characters"
     )
     tokens.add_argument(
-        "--profile", choices=sorted(PROFILES), default="v1.0", help="of the simplified HTML (default: %(default)s)"
+        "--profile",
+        choices=sorted(PROFILES),
+        default="v1.0",
+        help="profile of the simplified HTML (default: %(default)s)",
     )
-    tokens.add_argument("--layers", type=count, default=28, metavar="L", help="of the model (default: 28, Qwen3-0.6B)")
-    tokens.add_argument("--width", type=count, default=1024, metavar="D", help="of the model (default: 1024)")
-    tokens.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
+    tokens.add_argument(
+        "--layers",
+        type=count,
+        default=28,
+        metavar="L",
+        help="number of layers of the model (default: 28, as Qwen3-0.6B)",
+    )
+    tokens.add_argument("--width", type=count, default=1024, metavar="D", help="width of the model (default: 1024)")
+    tokens.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
     add_options(tokens, ("engine", "model", "max_blocks", "max_bytes"))
 
 
@@ -88,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _measured(inputs: PageInputs, config: Config, profile: str, length: Callable[[str], int]) -> Iterator[Tokens]:
-    """Yield the lengths of each page that the engine labels, and say how many it does not."""
+    """Yield the lengths of each page that the engine labels. At the end, print how many pages it did not label."""
     left_out = 0
     with closing(Extractor(config)) as extractor:
         pages = iter(tqdm(inputs, desc="tokens", unit="page", disable=None))

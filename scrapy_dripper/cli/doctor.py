@@ -57,7 +57,7 @@ EXTRAS = {
     "completion": ("argcomplete",),
     "train": ("lightgbm", "onnx", "onnxmltools", "torch"),
 }
-"""The packages by which it is known whether an extra is installed."""
+"""The packages that show whether an extra is installed."""
 ADDON = ("scrapy_dripper.Addon", "scrapy_dripper.addon.Addon")
 REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 SAMPLE = """<!doctype html><html lang="en"><head><title>The tide</title></head><body>
@@ -73,8 +73,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     parser = commands.add_parser(
         "doctor",
-        help="say what is installed, whether it works, and what is wrong with a project's settings",
-        description="Say what is installed, whether it works, and what is wrong with a project's settings.",
+        help="check the installation, the engine, and the settings of a project",
+        description="Check the installation, the engine, and the settings of a project.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -226,7 +226,7 @@ def _origin(settings: BaseSettings, name: str) -> str:
 
 
 def _components(report: _Report, settings: BaseSettings) -> None:
-    """Say whether the add-on is installed, and whether the reactor is supported."""
+    """Report whether the add-on is installed, and whether the reactor is supported."""
     addons = {
         name if isinstance(name, str) else f"{name.__module__}.{name.__qualname__}": place
         for name, place in settings.getdict("ADDONS").items()
@@ -280,7 +280,7 @@ def _engine(report: _Report, config: Config) -> None:
     except (ModelError, ConfigError) as error:
         report.complain(str(error))
         return
-    except Exception as error:  # an engine of the user's
+    except Exception as error:  # a custom engine can raise anything
         report.complain(f"{type(error).__name__}: {error}")
         return
     if page.is_empty or page.fallback_reason is not None:
@@ -293,7 +293,7 @@ def _engine(report: _Report, config: Config) -> None:
 
 
 def _figures(report: _Report, config: Config) -> None:
-    """Say which model is used, and print the figures in its manifest."""
+    """Report which model is used, and the figures in its manifest."""
     from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
 
     folder = Path(config.model) if config.model else bundled()
@@ -304,7 +304,8 @@ def _figures(report: _Report, config: Config) -> None:
         manifest = {}
     report.say(f"tagger, {which}")
     f1 = manifest.get("set_f1") if isinstance(manifest.get("set_f1"), dict) else {}
-    wcxb = f1.get("wcxb-dev", manifest.get("word_f1"))  # the first is measured as the other sets are, as in the README
+    # The figure in "set_f1" is measured in the same way as those of the other sets, and is the one in the README.
+    wcxb = f1.get("wcxb-dev", manifest.get("word_f1"))
     rows = {"WCXB development pages": wcxb, "mean of sets": f1.get("mean of sets")}
     figures = [f"{value:.3f} ({name})" for name, value in rows.items() if isinstance(value, float)]
     if figures:
@@ -316,7 +317,7 @@ def _figures(report: _Report, config: Config) -> None:
 
 
 def _corrections(learnt: Mapping[str, Any]) -> str:
-    """Return what the notes of a manifest say of a user's corrections; nothing has checked them."""
+    """Return what a manifest says about learnt corrections. Its values have not been validated."""
     sites, held = learnt.get("sites"), learnt.get("held_word_f1")
     count = len(sites) if isinstance(sites, list) else 0
     line = f"and from corrections of {'1 site' if count == 1 else f'{count} sites'}, pages of others are as without"

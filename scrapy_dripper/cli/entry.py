@@ -1,7 +1,7 @@
 """The command line: ``scrapy-dripper COMMAND ...``.
 
 Exit codes: 0 every input gave a result, 1 at least one gave none, 2 wrong usage (options, model, output), 130 Ctrl-C,
-141 the reader of the output has gone.
+141 the reader of the output has closed it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {version(PROGRAM)}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    named = [name for name in arguments[:1] if name in COMMANDS]  # Only that module is imported.
+    named = [name for name in arguments[:1] if name in COMMANDS]  # only the module of that command is imported
     for name in named or COMMANDS:
         import_module(COMMANDS[name]).add_parser(commands)
     return parser

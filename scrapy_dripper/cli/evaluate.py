@@ -26,8 +26,8 @@ DATA = "data_sha256"
 """Key of a model's manifest that has the hash of each set's folder."""
 OPTIONS = ("engine", "model", "fallback", "oversize", "max_blocks", "max_bytes")
 IN_SAMPLE = (
-    "IN-SAMPLE: the model was trained on {these} ({name}), so our figures show how well it remembers them, and not "
-    "how good it is on unseen pages. For honest figures, measure on held-out folds: 'python -m scrapy_dripper.training "
+    "IN-SAMPLE: the model was trained on {these} ({name}), so our figures show how well it remembers them, not how "
+    "good it is on unseen pages. For honest figures, measure on held-out folds: 'python -m scrapy_dripper.training "
     "DATA --predictions FILE' extracts each page with a model that has not seen its host, and '--predictions FILE' "
     "scores these texts here."
 )
@@ -39,8 +39,8 @@ examples:
   scrapy-dripper evaluate pages/ --cache run.jsonl --jobs 4           can be stopped and resumed
   scrapy-dripper evaluate WebMainBench_545.jsonl                      with the metrics of its toolkit
 
-exit codes: 0 measured, whatever the figures are, 1 --check found differences, 2 wrong usage or data of another
-shape (one sentence), 130 Ctrl-C
+exit codes: 0 measured, whatever the figures are, 1 --check found differences, 2 wrong usage, or data in an unknown
+layout (one sentence says what is wrong), 130 Ctrl-C
 """
 
 
@@ -81,10 +81,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--check",
         action="store_true",
-        help="for a file of WebMainBench with results of its toolkit: compute its scores again, and compare them",
+        help="for a WebMainBench file with the toolkit's scores: compute the scores again, and compare them",
     )
     parser.add_argument(
-        "--nodes", action="store_true", help="also measure retrieved DOM nodes (Alarte and Silva); labels are inferred"
+        "--nodes", action="store_true", help="also measure DOM nodes (Alarte and Silva), with inferred labels"
     )
     parser.add_argument(
         "--study",
@@ -92,13 +92,17 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="also measure ROUGE-1, 2 and L, content-noise ratio, coherence, completeness and CPU time (Yadav); needs "
         "the extra [evaluate]",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
-    parser.add_argument("--report", type=Path, metavar="FILE", help="write one self-contained HTML report there")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this JSON file")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write a self-contained HTML report to this file")
     parser.add_argument(
-        "--worst", type=count, default=25, metavar="N", help="pages shown in the report (default: %(default)s)"
+        "--worst",
+        type=count,
+        default=25,
+        metavar="N",
+        help="number of the worst pages to show in the report (default: %(default)s)",
     )
     parser.add_argument(
-        "--cache", type=Path, metavar="FILE", help="store each page's results there, and resume from them"
+        "--cache", type=Path, metavar="FILE", help="store the results of each page in this file, and resume from them"
     )
     parser.add_argument(
         "--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="processes (default: %(default)s)"
@@ -111,30 +115,36 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="resamples for each interval (default: %(default)s)",
     )
     model = parser.add_argument_group("a language model as a peer")
-    model.add_argument("--endpoint", metavar="URL", help="ask the OpenAI-compatible API there, such as http://HOST/v1")
+    model.add_argument(
+        "--endpoint", metavar="URL", help="ask the OpenAI-compatible API at this URL, such as http://HOST/v1"
+    )
     model.add_argument("--endpoint-model", metavar="NAME", help="the model to ask for")
     model.add_argument(
         "--endpoint-cache",
         type=Path,
         metavar="FILE",
-        help="keep its answers there (SQLite); the budgets hold for this file, over all runs",
+        help="store its answers in this SQLite file; the budgets are for this file, over all runs",
     )
     model.add_argument(
-        "--endpoint-requests", type=count, default=1_000, metavar="N", help="most requests (default: %(default)s)"
+        "--endpoint-requests",
+        type=count,
+        default=1_000,
+        metavar="N",
+        help="maximum number of requests (default: %(default)s)",
     )
     model.add_argument(
         "--endpoint-tokens",
         type=count,
         default=5_000_000,
         metavar="N",
-        help="most tokens of requests and answers (default: %(default)s)",
+        help="maximum number of tokens in requests and answers (default: %(default)s)",
     )
     model.add_argument(
         "--endpoint-price",
         type=_price,
         default=(0.0, 0.0),
         metavar="IN,OUT",
-        help="price of a million tokens of requests, and of answers",
+        help="prices of a million tokens of requests, and of a million tokens of answers",
     )
     model.add_argument("--api-key-env", metavar="VAR", help="the environment variable that holds the key, if needed")
     add_options(parser, OPTIONS)
@@ -268,7 +278,7 @@ def _language_model(arguments: argparse.Namespace) -> ModelOptions | None:
 class _Ours:
     label: str
     version: str
-    """What the results depend on besides the code and the options."""
+    """A string that identifies what the results depend on, besides the code and the options."""
     notes: list[str]
 
 
@@ -283,7 +293,7 @@ def _model(config: Config, sets: Sequence[PageSet]) -> _Ours:
     folder = Path(config.model) if config.model else bundled()
     raw = (folder / MANIFEST).read_bytes()
     manifest = json.loads(raw)
-    # Nothing has checked these fields of the manifest.
+    # These fields of the manifest have not been validated.
     folders, pages = (found if isinstance(found := manifest.get(key), dict) else {} for key in (DATA, TRAINING_PAGES))
     seen = {digest for one in pages.values() if isinstance(one, list) for digest in one}
     notes = []
@@ -307,13 +317,13 @@ def _stored_texts(path: Path, stored: set[str], ids: set[str]) -> _Ours:
     if not stored & ids:
         raise UsageError(f"no id of {path} is the name of a page: expected ids such as {min(ids)!r}")
     notes = [
-        f"Ours are the stored texts of {path.name}. They predict the quality on new pages only if the model that made "
-        "them had not seen these pages."
+        f"Ours are the stored texts of {path.name}. Their figures are honest only if the model that made the texts "
+        "had not seen these pages."
     ]
     if missing := len(ids - stored):
         notes.append(f"Pages that have no stored text and count as empty: {missing}.")
     if unknown := len(stored - ids):
-        notes.append(f"Stored texts that belong to none of the pages and are left out: {unknown}.")
+        notes.append(f"Stored texts that belong to no page and are ignored: {unknown}.")
     return _Ours(f"ours: {path.name}", sha256(path.read_bytes()).hexdigest(), notes)
 
 

@@ -14,12 +14,12 @@ SUFFIX = ".jsonl"
 
 
 def is_bench(data: list[str]) -> bool:
-    """Return True if the data are files of pages, rather than folders."""
+    """Return True if the data are files of WebMainBench, and not folders."""
     return any(name.endswith(SUFFIX) and not Path(name).is_dir() for name in data)
 
 
 def run(arguments: argparse.Namespace, config: Config) -> int:
-    """Measure a file, print the tables, write the requested file, and return the exit code."""
+    """Measure a file, print the tables, write the JSON file if it is requested, and return the exit code."""
     try:
         from scrapy_dripper.evaluation.rouge import load_cut
         from scrapy_dripper.evaluation.webmainbench.check import check
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace, config: Config) -> int:
     else:
         from scrapy_dripper.engines import load_engine
 
-        load_engine(config).close()  # A broken model is reported before anything else happens.
+        load_engine(config).close()  # so that a broken model is reported before any work is done
     for note in notes:
         say(note)
     results = list(measure(path, BenchSetup(config, tuple(peers), stored), arguments.jobs))
@@ -70,7 +70,7 @@ def _file(arguments: argparse.Namespace) -> Path:
         raise UsageError(f"expected one {SUFFIX} file, or folders only (got {' '.join(arguments.data)})")
     if not path.is_file():
         raise UsageError(
-            f"{path} is not there: expected a file of WebMainBench; the guide on evaluation says how to get it"
+            f"{path} does not exist: expected a file of WebMainBench; the guide on evaluation says how to get it"
         )
     for name in ("report", "cache"):
         if getattr(arguments, name) is not None:

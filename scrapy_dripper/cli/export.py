@@ -50,7 +50,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="what writes the graph: genai, with GroupQueryAttention, for long prompts; or optimum, to compare, whose "
         "memory grows with the square of the prompt's length (default: %(default)s)",
     )
-    parser.add_argument("--device", choices=("cuda", "cpu"), help="where it will run (default: cuda if there is a GPU)")
+    parser.add_argument(
+        "--device", choices=("cuda", "cpu"), help="where the graph will run (default: cuda if there is a GPU)"
+    )
     parser.add_argument(
         "--cuda",
         type=int,
@@ -68,9 +70,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--profile", choices=PROFILES, help="how pages are cut into blocks (default: v1.0, or v1.1 for encoders)"
     )
     parser.add_argument(
-        "--truncate-chars", type=_number, metavar="N", help="characters of a text that the model reads; 0 for all"
+        "--truncate-chars",
+        type=_number,
+        metavar="N",
+        help="number of characters of a text that the model reads; 0 for all",
     )
-    parser.add_argument("--prompt", type=Path, metavar="FILE", help="template, with {html} where the blocks go")
+    parser.add_argument(
+        "--prompt", type=Path, metavar="FILE", help="file with the prompt, which has {html} where the blocks go"
+    )
     parser.add_argument("--answer", choices=ANSWERS, help="how the model answers (default: the export finds out)")
     parser.add_argument(
         "--context",

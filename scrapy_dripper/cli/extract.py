@@ -53,8 +53,8 @@ Inputs without a result (unreadable, empty, not HTML, no main content found by m
 error with the reason. The other inputs are not affected.
 
 exit codes: 0 every input gave a result, 1 at least one gave none, 2 wrong usage, a model that cannot be loaded or an
-output that cannot be written, 130 Ctrl-C (finished pages are written, and counted), 141 the reader of the output has
-gone
+output that cannot be written, 130 Ctrl-C (finished pages are written and counted), 141 the reader of the output has
+closed it
 """
 
 
@@ -87,7 +87,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     extract.add_argument("--metadata", action="store_true", help="add what the page says about itself to JSON")
     extract.add_argument("--chunks", action="store_true", help="add the main content in chunks for search to JSON")
     extract.add_argument("--link-list", action="store_true", help="add the links of the main content to JSON")
-    extract.add_argument("--url", help="where the page of a single file or of standard input came from")
+    extract.add_argument("--url", help="URL of the page in a single file or on standard input")
     extract.add_argument(
         "--jobs",
         type=count,
@@ -124,7 +124,7 @@ class UnwritableError(Exception):
 
 
 _OF_THIS_FILE = (errno.EISDIR, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
-"""Errors that concern a single file, for example because a folder has its name. A full disk concerns all files."""
+"""Errors that affect only one file, for example because a folder has its name. A full disk affects all files."""
 
 
 def _short(name: str, most: int) -> str:
@@ -165,7 +165,7 @@ class _Folder:
             raise UnwritableError(f"cannot write {path}: {why(error)}") from error
 
     def close(self) -> None:
-        """Nothing is open between pages."""
+        """Do nothing: no file is open between pages."""
 
 
 class _Stream:
@@ -289,7 +289,7 @@ class Failures:
     count = 0
 
     def __call__(self, name: str, reason: str) -> None:
-        """Say why an input gives no result."""
+        """Report why an input gives no result, and count it."""
         self.count += 1
         say(f"{name}: {reason}")
 

@@ -21,7 +21,8 @@ from scrapy_dripper.extraction import Document
 
 PAGE_EXTENSIONS = (".html", ".htm", ".xhtml")
 URL_SECONDS = 30
-READ_FACTOR = 10  # A document over this multiple of --max-bytes is not read at all: a gzip bomb, an endless stream.
+# A document larger than this multiple of --max-bytes is not read at all: it may be a gzip bomb or an endless stream.
+READ_FACTOR = 10
 NAME_LENGTH = 120
 
 

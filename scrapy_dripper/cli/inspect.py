@@ -40,7 +40,7 @@ EXTENSION = ".inspect.html"
 ITEMS = (".jsonl", ".jl", ".jsonl.gz", ".jl.gz")
 """Extensions of files with items."""
 NO_LINES = (".json", ".json.gz", ".csv")
-"""Extensions of files that may have items, but not one on each line."""
+"""Extensions of files that may have items, but not one item per line."""
 
 EXAMPLES = """\
 examples:
@@ -76,7 +76,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "-o", "--output", type=Path, metavar="FILE", help=f"the file to write (default: ID{EXTENSION} in this folder)"
     )
     parser.add_argument("--open", action="store_true", help="open the file in the browser")
-    parser.add_argument("--url", help="where the page of a file or of standard input came from")
+    parser.add_argument("--url", help="URL of the page in a file or on standard input")
     add_options(parser, OPTIONS)
 
 
@@ -89,9 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     if source.path is not None and output.exists() and output.samefile(source.path):
         raise UsageError(f"{output} is the input and would be overwritten; choose another --output")
     if source.path is not None and source.name.lower().endswith(NO_LINES):
-        raise UsageError(
-            f"{source.name}: an index is made of JSON Lines, as of 'extract -f jsonl' and 'crawl -o x.jsonl'"
-        )
+        raise UsageError(f"{source.name}: expected JSON Lines, as written by 'extract -f jsonl' and 'crawl -o x.jsonl'")
     config = configured(arguments)
     items = source.path if source.name.lower().endswith(ITEMS) else None
     try:

@@ -31,9 +31,9 @@ CORRECTIONS is a folder of pages with their corrections beside them: exports of 
 tasks (*.task.txt) or labels of 'annotate' (*.jsonl). It can also be a folder written by 'annotate --export', or one
 with pages and their true texts, as for 'evaluate'.
 
-A site is a host. Parts of its pages are held out in turn, and measured with weights learnt from the others. A site is
-left as it was if it does not gain even with a standard error added, and is "unsure" if it only gains with that error.
-Results for other sites do not change. The site of a page follows from its URL, which --url gives for a file.
+A site is a host. Parts of its pages are held out in turn, and measured with weights learnt from the other parts. A site
+is left as it was if it does not gain, even with a standard error added, and is "unsure" if it only gains with that
+error. Results for other sites do not change. The URL of a page names its site; for a file, --url gives it.
 
 exit codes: 0 the model was written and every page was used, 1 a page could not be used (standard error says why), or no
 site has gained and nothing was written, 2 wrong usage, 130 Ctrl-C
@@ -59,7 +59,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("--base", type=Path, metavar="DIR", help="the model to start from (default: the bundled one)")
     parser.add_argument(
-        "--folds", type=_folds, default=FOLDS, metavar="N", help="folds of a site's pages (default: %(default)s)"
+        "--folds",
+        type=_folds,
+        default=FOLDS,
+        metavar="N",
+        help="number of folds of a site's pages (default: %(default)s)",
     )
     parser.add_argument(
         "--every",
@@ -217,7 +221,7 @@ class _Job:
                 records[answer.record.sha256] = answer.record
         return records
 
-    # ------------------------------------------------------------------ what became of them
+    # ------------------------------------------------------------------ outcomes
     def _bar(self, total: int, what: str) -> tqdm[Any]:
         return tqdm(total=total, desc=what, unit="page", disable=total < 2 or not sys.stderr.isatty(), file=sys.stderr)
 

@@ -43,7 +43,7 @@ def _add_option(group: argparse._ArgumentGroup, option: Field[Any]) -> None:
     def checked(value: str) -> Any:
         try:
             return check(value)
-        except RuleError as error:  # says itself which rule is wrong
+        except RuleError as error:  # its message says which rule is wrong
             raise argparse.ArgumentTypeError(f"expected {error}") from None
         except ValueError as error:
             raise argparse.ArgumentTypeError(f"expected {error} {came(value, error)}") from None
@@ -79,7 +79,9 @@ def count(value: str) -> int:
 
 
 def key_in(variable: str | None) -> str | None:
-    """Return the key in an environment variable. Messages never repeat the name, in case somebody passes the key."""
+    """Return the key in an environment variable. Messages do not repeat the name, because somebody may have passed the
+    key itself.
+    """
     if variable is None:
         return None
     key = os.environ.get(variable, "").strip()

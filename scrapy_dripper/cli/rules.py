@@ -44,11 +44,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     check.set_defaults(run=run)
     check.add_argument("rules", metavar="FILE", help="the rules, TOML or JSON")
     check.add_argument("pages", nargs="+", metavar="PAGE", help="pages, as for extract")
-    check.add_argument("--url", help="where the page of a single file or of standard input came from")
+    check.add_argument("--url", help="URL of the page in a single file or on standard input")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show what the rules do and return the exit code."""
+    """Show what each rule selects and return the exit code."""
     config = Config(rules=arguments.rules)
     failed = False
 
@@ -94,5 +94,5 @@ def _lines(source: Source, url: str | None, config: Config) -> Iterator[tuple[st
         if one.blocks:
             takes = f"{len(one.blocks)} {'block' if len(one.blocks) == 1 else 'blocks'}: {shown}{more}"
         elif one.nodes:
-            takes = "nothing: what it selects is inside of blocks, which are kept or dropped as a whole"
+            takes = "nothing: it selects parts of blocks, which are kept or dropped as a whole"
         yield f"{one.rule.kind:<5}  {one.rule.pattern}  {one.rule.selector}  {takes}", bool(one.blocks)

@@ -28,7 +28,7 @@ from scrapy_dripper.config import Config, ConfigError
 logger = logging.getLogger(__name__)
 
 FINGERPRINT = "Scrapy-Fingerprint"
-"""The request's fingerprint, by which a replay finds the response to a request."""
+"""The fingerprint of the request, with which a replay finds the response."""
 ENCODING = "Scrapy-Encoding"
 """The explicit encoding of a response, if it has one. It takes precedence over the Content-Type."""
 MOST_WAITING = 64 << 20
@@ -88,7 +88,8 @@ class WarcMiddleware:
         try:
             self._write(response_record(response, {FINGERPRINT: fingerprint.hex()}))
         except Exception as error:
-            self._broken = isinstance(error, OSError)  # The file may end in a partial record, which nothing can follow.
+            # The file may end in a partial record, after which no other record can be read.
+            self._broken = isinstance(error, OSError)
             logger.error(
                 "%(url)s cannot be written to %(path)s%(end)s: %(error)s",
                 {

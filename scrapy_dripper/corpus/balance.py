@@ -7,16 +7,16 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
 OTHER = "other"
-"""The name under which the languages without a weight share one."""
+"""The entry of the weights that is shared by all languages without a weight of their own."""
 
 T = TypeVar("T", bound=Hashable)
 
 
 def shares(counts: Mapping[T, int], n: int, weights: Mapping[T, float] | None = None) -> dict[T, int]:
-    """Divide n among groups, in proportion to their weights but to none more than it has.
+    """Divide n among groups in proportion to their weights, but give no group more than its count.
 
-    What a group cannot take is divided among the others. By default, all weights are equal. If all groups together
-    have less than n, each gets what it has. Of equal remainders, the groups that come first get one more.
+    The rest of a group that is too small is divided among the others. By default, all weights are equal. If all counts
+    add up to less than n, each group gets its count. Of groups with equal remainders, the first ones get one more.
     """
     given = dict.fromkeys(counts, 0)
     weight = {name: 1.0 if weights is None else weights.get(name, 0.0) for name in counts}
@@ -49,11 +49,11 @@ def balanced(
     weights: Mapping[str, float] | None = None,
     seed: int = 0,
 ) -> list[int]:
-    """Return the indexes of n pages, in order: fewer if there are not as many.
+    """Return the indexes of n pages in order, or of all pages if there are fewer.
 
-    The languages have ``weights``, and those without one share that of :data:`OTHER`; by default, all languages have
-    the same. Within a language all formats have the same, and within a format as many hosts as possible have a page
-    before one of them has a second.
+    Each language has a weight in ``weights``; languages that are not in it share the weight of :data:`OTHER`. By
+    default, all languages have the same weight. Within a language, all formats have the same weight. Within a format,
+    no host gets a second page before every host has one.
     """
     groups: dict[str, dict[str, list[int]]] = {}
     for index, (language, kind) in enumerate(zip(languages, formats, strict=True)):

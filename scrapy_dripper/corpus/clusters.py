@@ -18,7 +18,7 @@ from datatrove.utils.stats import PipelineStats
 from scrapy_dripper.corpus.ranks import RankProcesses, RanksFailedError
 
 LOOK = 0.5
-"""Seconds between two looks for completed ranks, and for the parent process."""
+"""Seconds between two checks for completed ranks, and for the parent process."""
 JOB = "slurm_job"
 """The file with the number of the last job, in the folder of the logs."""
 
@@ -27,8 +27,9 @@ class RayRanks(RayPipelineExecutor):  # type: ignore[misc]
     """Run a datatrove pipeline on the Ray cluster that ``ray.init()`` has connected to, with a process for each rank.
 
     datatrove runs ranks in a process pool of its actor. If a process of the pool is killed, for example because memory
-    ran out, the actor waits for ever; if the actor is killed, its pool goes on beside the actor that replaces it. Here,
-    the pool only starts the process of a rank, starts it again if it dies, and ends it with the actor.
+    ran out, the actor waits for ever. If the actor is killed, its pool continues to run beside the actor that replaces
+    it. Here, the process in the pool only starts another process for the rank. It starts that process again if it dies,
+    and ends it when the actor ends.
     """
 
     def __init__(self, pipeline: list[Any], tasks: int, workers: int, logging_dir: str, **resources: int) -> None:
@@ -68,7 +69,7 @@ class RayRanks(RayPipelineExecutor):  # type: ignore[misc]
     def _run_for_rank(self, rank: int, local_rank: int = 0, node_rank: int = -1) -> PipelineStats:  # noqa: ARG002
         _end_with_parent()
         if os.path.isdir(self._here):
-            os.chdir(self._here)  # relative paths in the pipeline mean what they mean to the one who started it
+            os.chdir(self._here)  # so that relative paths mean the same as in the process that started the pipeline
         RankProcesses(self.pipeline, self.tasks, 1, self.logging_dir).run(ranks=[rank])
         return PipelineStats()
 
@@ -120,7 +121,7 @@ class SlurmRanks(SlurmPipelineExecutor):  # type: ignore[misc]
         self._only_script = False
 
     def get_sbatch_args(self, max_array: int = 1) -> dict[str, Any]:
-        """Return the options of the script; without a partition or a time limit, Slurm has defaults."""
+        """Return the options of the script. If it has no partition or time limit, Slurm uses its defaults."""
         return {name: value for name, value in super().get_sbatch_args(max_array).items() if value is not None}
 
     def get_launch_file_contents(self, sbatch_args: dict[str, Any], run_script: str) -> str:
@@ -131,7 +132,7 @@ class SlurmRanks(SlurmPipelineExecutor):  # type: ignore[misc]
         return text
 
     def launch_merge_stats(self) -> None:
-        """Submit no job that merges the stats: it would wait in the queue for ever if a rank failed."""
+        """Do nothing. datatrove's job that merges the stats waits in the queue for ever if a rank fails."""
 
     def script(self) -> str:
         """Return the script that :meth:`submit` would submit, which is empty if all ranks are complete."""

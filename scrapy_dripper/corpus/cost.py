@@ -23,9 +23,9 @@ class Shape:
     width: int = 1024
 
     def flops(self, read: float, written: float) -> float:
-        """Return the paper's estimate (equation 1) for reading N tokens and writing M.
+        """Return the FLOPs for reading N tokens and writing M tokens, as the paper estimates them (equation 1).
 
-        It is L d (N² + MN + M²) + L d² (N + M) for L layers of width d.
+        They are L d (N² + MN + M²) + L d² (N + M) for L layers of width d.
         """
         attention = read**2 + written * read + written**2
         return self.layers * self.width * attention + self.layers * self.width**2 * (read + written)
@@ -52,10 +52,10 @@ class Tokens:
 def tokens_of(
     html: str, page: Page, extraction: Extraction, count: Callable[[str], int], truncate_chars: int | None = 200
 ) -> Tokens:
-    """Return the lengths for a page, which is cut by the profile whose simplified HTML is wanted.
+    """Return the lengths of the forms of a page.
 
-    The labels are those of the extraction where it has one for each block, and else all ``other``: their number of
-    tokens hardly depends on which they are.
+    ``page`` must be cut by the profile whose simplified HTML is to be measured. The labels are those of the extraction
+    if it has one for each block. Otherwise, all of them are ``other``, which hardly changes the number of tokens.
     """
     n = len(page.blocks)
     labels = extraction.labels if len(extraction.labels) == n else (False,) * n
@@ -79,12 +79,12 @@ class Line:
 
     @classmethod
     def of(cls, values: Iterable[float]) -> Line:
-        """Return those of some values, of which there is at least one."""
+        """Return the mean and the median of one or more values."""
         some = list(values)
         return cls(fmean(some), median(some))
 
     def over(self, other: Line) -> Line:
-        """Return the ratio of means and that of medians."""
+        """Return the ratio of the means, and the ratio of the medians."""
         return Line(self.mean / max(other.mean, 1e-9), self.median / max(other.median, 1e-9))
 
 
@@ -99,13 +99,13 @@ class Savings:
 
     @property
     def ratio(self) -> tuple[Line, Line, Line]:
-        """What is left of each."""
+        """``with_`` divided by ``without``, for each of the three."""
         first, second, third = (a.over(b) for a, b in zip(self.with_, self.without, strict=True))
         return first, second, third
 
 
 def savings(pages: Sequence[Tokens], shape: Shape | None = None) -> Savings:
-    """Return the table of pages, of which there is at least one."""
+    """Return the table for one or more pages."""
     flops = (shape or Shape()).flops
 
     def lines(pairs: list[tuple[int, int]]) -> tuple[Line, Line, Line]:
@@ -116,7 +116,7 @@ def savings(pages: Sequence[Tokens], shape: Shape | None = None) -> Savings:
 
 
 def by_type(pages: Iterable[Tokens]) -> dict[str, list[Tokens]]:
-    """Return the pages of each type, the most frequent first, after all of them."""
+    """Return all pages, followed by the pages of each type, the most frequent type first."""
     found: dict[str, list[Tokens]] = {}
     every = list(pages)
     for one in every:

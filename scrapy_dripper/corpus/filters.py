@@ -1,4 +1,6 @@
-"""Filters for documents: language, quality, repetition, and lists of addresses and words. None needs the network."""
+"""Filters for documents by language, quality, repetition, and lists of addresses and words. They do not use the
+network.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +24,17 @@ Verdict = bool | tuple[bool, str]
 MOST_WORDS = 10
 """Number of words in the longest phrase of a list."""
 MOST_SEGMENTS = 16
-"""Number of segments of a path by which an address is looked up."""
+"""Maximum number of segments of a path that are compared with the list."""
 
 _heading_marks = re.compile(r"(?m)^([ >*+.\d-]*)#{1,6} ").sub
 
 
 class Words(WordTokenizer):  # type: ignore[misc]
-    """A tokenizer for datatrove's steps, which for most languages load others that need more packages.
+    """A tokenizer for datatrove's steps, whose own tokenizers need further packages for most languages.
 
-    Characters of scripts without spaces (Chinese, Japanese, Thai and others) are words of their own. Unlike with those
-    others, punctuation is no word: the signs of Markdown would otherwise make a table or a list look like clutter.
+    Each character of a script without spaces (Chinese, Japanese, Thai and others) is a word. Punctuation does not count
+    as a word, unlike with datatrove's tokenizers. Otherwise, the signs of Markdown would make tables and lists look
+    like clutter.
     """
 
     def word_tokenize(self, text: str) -> list[str]:
@@ -52,10 +55,11 @@ class Words(WordTokenizer):  # type: ignore[misc]
 
 
 class Language(BaseFilter):  # type: ignore[misc]
-    """Note the language of documents (``language``, an ISO 639 code) with its probability (``language_score``).
+    """Add the language of documents (``language``, an ISO 639 code) and its probability (``language_score``) to their
+    metadata.
 
     With ``keep``, drop documents in other languages, and those whose probability is less than ``least``. The language
-    is identified with py3langid, whose package holds its model; ``zxx`` stands for a text in no language.
+    is identified by py3langid, whose package includes its model. ``zxx`` stands for a text in no language.
     """
 
     name = "language"
@@ -81,9 +85,9 @@ class Language(BaseFilter):  # type: ignore[misc]
 class Quality(BaseFilter):  # type: ignore[misc]
     """Apply the quality rules of Gopher (arXiv:2112.11446, table A1) with datatrove's filter, by language.
 
-    The rule about stop words has a list for English only, and holds for English only. Lengths of words say nothing in
-    languages that are written without spaces, where each character counts as a word. All other rules hold for all. The
-    marks of headings in Markdown are no hash symbols.
+    The rule about stop words only applies to English texts, because its list is English. The rules about the lengths of
+    words do not apply to languages that are written without spaces, because each of their characters counts as a word.
+    All other rules apply to all languages. The marks of headings in Markdown do not count as hash symbols.
     """
 
     name = "quality"
@@ -96,7 +100,7 @@ class Quality(BaseFilter):  # type: ignore[misc]
         self.unspaced = GopherQualityFilter(language=tokenizer, min_stop_words=None, min_avg_word_length=None)
 
     def filter(self, document: Document) -> Verdict:
-        """Return True if all rules hold, otherwise False with the rule."""
+        """Return True if the document passes all rules, otherwise False with the rule that it breaks."""
         language = document.metadata.get("language")
         rules = self.english if language == "en" else self.unspaced if language in UNSPACED else self.spaced
         verdict: Verdict = rules.filter(Document(_heading_marks(r"\1", document.text), document.id))
@@ -113,10 +117,10 @@ class Repetition(GopherRepetitionFilter):  # type: ignore[misc]
 
 
 class UrlList(BaseFilter):  # type: ignore[misc]
-    """Drop documents whose address is in a list: a file with one host or address a line, ``#`` before comments.
+    """Drop documents whose URL is in a list: a file with one host or URL per line, and comments after ``#``.
 
-    A host stands for its subdomains too, and an address with a path for all below that path. Scheme, ``www.`` and what
-    follows a ``?`` do not count. Documents without address are kept.
+    A host includes its subdomains, and a URL with a path includes everything below that path. The scheme, ``www.`` and
+    the query are ignored. Documents without a URL are kept.
     """
 
     name = "URL list"
@@ -126,7 +130,7 @@ class UrlList(BaseFilter):  # type: ignore[misc]
         self.file = file
 
     def filter(self, document: Document) -> Verdict:
-        """Return False with the kind of entry if the address is in the list, otherwise True."""
+        """Return False with the kind of entry if the URL is in the list, otherwise True."""
         listed = _addresses(self.file)
         host, segments = _address(str(document.metadata.get("url") or ""))
         parts = host.split(".")
@@ -141,9 +145,9 @@ class UrlList(BaseFilter):  # type: ignore[misc]
 
 
 class WordList(BaseFilter):  # type: ignore[misc]
-    """Drop documents that have a word or phrase of a list: a file with one a line, ``#`` before comments.
+    """Drop documents that have a word or phrase of a list: a file with one per line, and comments after ``#``.
 
-    Only whole words count, in upper or lower case. Characters of scripts without spaces are words.
+    Only whole words match, in upper or lower case. Each character of a script without spaces is a word.
     """
 
     name = "word list"
@@ -174,7 +178,7 @@ def _lines(file: str) -> list[str]:
 
 
 def _address(url: str) -> tuple[str, list[str]]:
-    """Return the host of an address, which may lack its scheme, and the first segments of its path."""
+    """Return the host of a URL, which may lack its scheme, and the first segments of its path."""
     try:
         parts = urlsplit(url if "://" in url else f"//{url}")
         host = parts.hostname or ""

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 MOST_IDENTIFIED = 10_000
-"""Number of characters of a text by which its language is identified."""
+"""Maximum number of characters of a text from which its language is identified."""
 
 
 @lru_cache(1)
@@ -18,11 +18,11 @@ def identifier() -> Any:
 
 
 def classify(text: str) -> tuple[str, float]:
-    """Return the language of a text, an ISO 639 code, with its probability; ``zxx`` is a text in no language."""
+    """Return the ISO 639 code of a text's language, and its probability. ``zxx`` stands for a text in no language."""
     language, score = identifier().classify(text[:MOST_IDENTIFIED])
     return str(language), float(score)
 
 
 def language_of(text: str) -> str:
-    """Return the language of a text."""
+    """Return the ISO 639 code of a text's language."""
     return classify(text)[0]

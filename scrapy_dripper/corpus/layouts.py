@@ -1,8 +1,9 @@
 """Choose pages with different layouts, as the Dripper paper does for its training data (section 4.1, stage 1).
 
 The pages of a host are clustered by the structure of their DOM, and each cluster is represented by one page. The
-features and the similarity are those of the reference implementation: which tags lie in which, on which level, weigh
-0.7, and the classes and ids of elements 0.3; pages with a cosine similarity of 0.95 are alike.
+features and the similarity are those of the reference implementation. The pairs of parent and child tags at each level
+have a weight of 0.7, and the classes and ids of elements at each level a weight of 0.3. Pages with a cosine similarity
+of at least 0.95 are alike.
 """
 
 from __future__ import annotations
@@ -24,16 +25,18 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 DISTANCE = 0.05
-"""Greatest cosine distance of pages that are directly alike."""
+"""Maximum cosine distance of two pages that are neighbours in a cluster."""
 TAG_SHARE = 0.7
 MOST_PAGES = 10_000
-"""Pages of a host that are clustered. More are drawn from, because the time grows with the square of their number."""
+"""Maximum number of pages of a host that are clustered. If there are more, a random sample of this size is clustered,
+because the time grows with the square of the number.
+"""
 LEVELS = 64
-"""Levels of the tree that count."""
+"""Maximum number of levels of the tree that are compared."""
 
 _UNSEEN = frozenset(("script", "style", "meta", "link", "noscript", "template", "br", "head"))
 _PLAIN = frozenset(("a", "i", "b", "li", "tr", "td", "img", "p", "body"))
-"""Elements whose classes and ids are often those of one text, and do not count."""
+"""Elements whose classes and ids are ignored, because they often belong to a single text."""
 _HASHED = 2**20
 Hashes = npt.NDArray[np.uint32]
 _digits = re.compile(r"\d+").sub
@@ -74,8 +77,8 @@ def layout(root: HtmlElement) -> Layout:
 def vectors(layouts: Sequence[Layout]) -> csr_matrix:
     """Return the layouts as unit vectors, whose inner products are their similarities.
 
-    That of two pages is 0.7 times the cosine of their tags, plus 0.3 times that of their names. A page without names
-    has its tags only.
+    The similarity of two pages is 0.7 times the cosine of their tags, plus 0.3 times the cosine of their names. If a
+    page has no names, only its tags count.
     """
     tags, names = (_unit([one[field] for one in layouts]) for field in (0, 1))
     return csr_matrix(normalize(hstack([math.sqrt(TAG_SHARE) * tags, math.sqrt(1 - TAG_SHARE) * names])))
@@ -92,9 +95,10 @@ def _hashed(words: set[str]) -> Hashes:
 
 
 def clusters(layouts: Sequence[Layout], distance: float = DISTANCE) -> npt.NDArray[np.int64]:
-    """Return the cluster of each page, from 0: pages that are alike, directly or through others (DBSCAN).
+    """Return the number of the cluster of each page, from 0 (DBSCAN). Pages are in one cluster if they are alike, or if
+    they are connected by a chain of pages that are alike.
 
-    A page that is like no other is a cluster of its own.
+    A page that is like no other is a separate cluster.
     """
     if not layouts:
         return np.empty(0, dtype=np.int64)
@@ -108,7 +112,7 @@ class Representative(NamedTuple):
     """A page that stands for a cluster."""
 
     page: int
-    """Its number among the pages."""
+    """Index of the page."""
     pages: int
     """Number of pages in the cluster."""
 
@@ -118,8 +122,9 @@ def representatives(
 ) -> list[Representative]:
     """Return a page for each cluster of each host, in the order of the pages.
 
-    It is the page with the greatest mean similarity to its cluster; of equal ones, the first. Pages without a host are
-    clustered together. Of a host with more than ``most`` pages, as many are drawn.
+    It is the page with the greatest mean similarity to the pages of its cluster. If several are equal, it is the first
+    of them. Pages without a host are clustered together. If a host has more than ``most`` pages, a random sample of
+    that size is clustered.
     """
     pages: dict[str, list[int]] = {}
     for index, host in enumerate(hosts):

@@ -39,7 +39,7 @@ class Skip(str, Enum):
     CONTINUATION = "continuation"
     """A further segment of a record. The first segment counts as a truncated page."""
     CUT_OFF = "cut_off"
-    """The archive ends within the record: the crawl was killed, or the record claims to be longer than it is."""
+    """The archive ends within the record: the crawl was killed, or the record declares a length that is too large."""
     BROKEN = "broken_archive"
     """The archive cannot be read from here on. The rest of it is lost."""
     OVERSIZE = "oversize"
@@ -174,7 +174,8 @@ def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip:
     if not url.lower().startswith(("http://", "https://")):
         return Skip.NOT_HTTP
     if record.content_length > limit:
-        # A record that claims more bytes than it has swallows the records after it, so it is more than too large.
+        # If the declared length of a record is too large, FastWARC reads the following records as part of it. Such a
+        # record is reported as cut off, not as oversize.
         return Skip.OVERSIZE if record.reader.consume(record.content_length) == record.content_length else Skip.CUT_OFF
     block = record.reader.read(record.content_length)
     if len(block) < record.content_length:

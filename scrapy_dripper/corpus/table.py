@@ -53,8 +53,8 @@ def schema(optional: Iterable[str] = ()) -> pa.Schema:
 class RowWriter(ParquetWriter):  # type: ignore[misc]
     """Write the documents of a rank into a folder ``unfinished`` below the output folder.
 
-    The file is named after the process, because a cluster may run a rank twice: it cannot tell a dead machine from one
-    that it no longer reaches.
+    The file is named after the process, because a cluster may run a rank twice: it cannot distinguish a dead machine
+    from a machine that it no longer reaches.
     """
 
     def __init__(self, folder: str | os.PathLike[str], columns: pa.Schema) -> None:
@@ -85,7 +85,8 @@ def _row(writer: RowWriter, document: Document) -> dict[str, Any]:
 class Publish(PipelineStep):  # type: ignore[misc]
     """Move the file of a rank to the output folder once it is complete, so that the folder never holds partial files.
 
-    A Parquet file that was not closed cannot be read at all. What killed processes have left of the rank is removed.
+    A Parquet file that was not closed cannot be read at all. Files of this rank that killed processes have left behind
+    are removed.
     """
 
     type = "WRITER"
@@ -109,8 +110,8 @@ class Publish(PipelineStep):  # type: ignore[misc]
 class RowReader(PipelineStep):  # type: ignore[misc]
     """Read the documents with text from Parquet files, in order; rank R of N reads the files R, R + N, and so on.
 
-    All columns but ``id`` and ``text`` are metadata. A file that is not there has no documents. Rows without text are
-    counted as ``empty``, and all as ``rows``.
+    All columns except ``id`` and ``text`` are metadata. A missing file counts as empty. All rows are counted as
+    ``rows``, and rows without text also as ``empty``.
     """
 
     type = "READER"

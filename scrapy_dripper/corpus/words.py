@@ -22,5 +22,7 @@ _words = re.compile(rf"https?://[^\s()<>]+|({_W}(?:['’.\-]{_W})*|[{_U}])").fin
 
 
 def words(text: str) -> list[str]:
-    """Return words and numbers, and single characters of scripts without spaces; no punctuation, and no addresses."""
+    """Return the words and numbers of a text, and each character of scripts without spaces. Punctuation and URLs are
+    left out.
+    """
     return [word for word in _words(text) if word]

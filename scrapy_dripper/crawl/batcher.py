@@ -62,6 +62,7 @@ class ThreadLane(ABC):
     """
 
     work: str
+    """What the lane runs, as it is called in log messages."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, timeout: float, clock: Clock, settle: Settle) -> None:
         self.loop, self.timeout, self.clock, self.settle = loop, timeout, clock, settle
@@ -79,7 +80,7 @@ class ThreadLane(ABC):
 
     @abstractmethod
     def divert(self, job: Job, reason: FallbackReason, error: str) -> None:
-        """Handle a page that this lane cannot process."""
+        """Handle a page that this lane cannot process, for the given reason."""
 
     def context(self) -> WorkerContext:
         """Return the context that the workers of this lane share."""
@@ -266,6 +267,7 @@ class Batcher:
         if self._shared is not None:  # A crawl that fails to start never calls stop().
             self._give_back = weakref.finalize(self, self._shared.close)
         self._extractor: Extractor | None = None
+        # A thread that replaces another one has to load the engine again, which can take longer than a page may.
         self._load_limit = config.timeout
         if self._shared is None:
             start = time.monotonic()

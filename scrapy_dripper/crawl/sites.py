@@ -1,4 +1,4 @@
-"""What a crawl knows of sites: asked before a page is extracted, told afterwards, and kept in its ``JOBDIR``."""
+"""The site memory and the templates of a crawl, which are kept in its ``JOBDIR``."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ T = TypeVar("T", SiteMemory, Templates)
 
 
 class Knowledge(ABC, Generic[T]):
-    """What the pages of a crawl have shown of their hosts. Call all methods on the event loop.
+    """What a crawl has learnt about hosts from their pages. Call all methods on the event loop.
 
-    It is here, not in the worker processes, because the pages of a host go to any of them. What is known of a host goes
-    out with a document, and what a page teaches comes back: a few kilobytes each.
+    It is in the process of the crawl and not in its workers, because any worker may get a page of a host. A document is
+    sent with what is known about its host, and its extraction returns what can be learnt from the page. Both have a few
+    kilobytes.
     """
 
     file: str
     """Name of the file in ``JOBDIR``."""
     name: str
-    """What messages call it."""
+    """Its name in messages."""
 
     def __init__(
         self,
@@ -56,7 +57,7 @@ class Knowledge(ABC, Generic[T]):
 
     @abstractmethod
     def informed(self, document: Document) -> Document:
-        """Return a document with what is known of its site."""
+        """Return a document with what is known about its host."""
 
     @abstractmethod
     def learn_from(self, extraction: Extraction) -> None:
@@ -68,7 +69,7 @@ class Knowledge(ABC, Generic[T]):
             self.learn_from(future.result())
 
     def close(self) -> None:
-        """Write what is known to ``JOBDIR``, if there is one."""
+        """Write everything that is known to ``JOBDIR``, if there is one."""
         if self._path is None:
             return
         try:
@@ -88,7 +89,7 @@ class CrawlMemory(Knowledge[SiteMemory]):
         super().__init__(settings, stats, read, write, SiteMemory())
 
     def informed(self, document: Document) -> Document:
-        """Return a document with the hashes of what is repeated on its site."""
+        """Return a document with the hashes of the texts that its host repeats."""
         return replace(document, known=self._known.known(document.url))
 
     def learn_from(self, extraction: Extraction) -> None:
@@ -118,7 +119,7 @@ class CrawlTemplates(Knowledge[Templates]):
 
 
 def knowledge(config: Config, settings: BaseSettings, stats: CrawlStats) -> list[CrawlMemory | CrawlTemplates]:
-    """Return what a crawl is to know of sites."""
+    """Return the site memory and the templates of a crawl, if they are on."""
     found: list[CrawlMemory | CrawlTemplates] = []
     if config.enabled and config.site_memory == "on":
         found.append(CrawlMemory(settings, stats))

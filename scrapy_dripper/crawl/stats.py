@@ -37,7 +37,7 @@ STATS = {
     "pages/{source}": "pages by source: `tagger`, `template`, `fallback:trafilatura`, ...",
     "fallback/{reason}": "pages without main content from the model, by reason",
     "page_type/{name}": "pages by type: `article`, `forum`, ...; types of a custom engine count as `other` after the "
-    f"first {MOST_TYPES}, or if their names are long or not in lower case",
+    f"first {MOST_TYPES}, and so do types whose names are long or not in lower case",
     "quality/pages": "pages that have a quality",
     "quality/mean": "mean quality of those pages; to combine several crawls, weight it by `dripper/quality/pages`",
     "skipped/{reason}": "responses that were not extracted although an item or a caller asked for it",
@@ -51,7 +51,7 @@ STATS = {
     "site_memory/blocks": "main blocks that were removed from these pages",
     "site_memory/hosts": "hosts in the memory",
     "templates/{outcome}": "pages by what `DRIPPER_TEMPLATES` did: `answered`, or why the model was asked",
-    "templates/dropped": "templates that were forgotten: the model disagreed, they fitted no page, or were too old",
+    "templates/dropped": "templates that were forgotten: the model disagreed, no page fitted, or they were too old",
     "templates/hosts": "hosts that have templates",
     "cancelled": "pages that were not extracted because the crawl ended",
     "cascade/threshold": "the value of `DRIPPER_CASCADE`, if it is set",
@@ -66,13 +66,13 @@ STATS = {
     "workers/memory": "peak memory of a single worker process, in bytes; 0 if the system does not report it",
     "workers/{reason}": "worker processes that were killed because they were stuck (`timeout`) or that died "
     "(`worker_error`)",
-    "field_errors/{class}.{field}": "items whose field is missing or cannot be set; those of further fields count as "
-    f"`other` after the first {MOST_FIELDS}",
+    "field_errors/{class}.{field}": "items whose field is missing or cannot be set; after the first "
+    f"{MOST_FIELDS} fields, items count as `other`",
     "unfilled": "dicts that were passed on unchanged because their response yielded several; see `DRIPPER_ITEMS`",
     "meta_errors": 'options in `meta["dripper"]` that were ignored because they were invalid',
     "warc/records": "responses written to `DRIPPER_WARC`",
     "warc/errors": "responses that could not be written to `DRIPPER_WARC`",
-    "parquet/left_out": "values that the schema of a Parquet feed has no place for",
+    "parquet/left_out": "values that do not fit into the schema of a Parquet feed",
     "bugs": "exceptions in the plugin itself; the item is kept but has no content; please report them",
 }
 """The meaning of each stat. The reference page of the stats is generated from it."""

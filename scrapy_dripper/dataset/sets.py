@@ -64,11 +64,11 @@ class SetChoice:
     @classmethod
     def parse(cls, text: str) -> SetChoice:
         """Parse a set. Raise ValueError if the weight is negative or there is no folder."""
-        named = "=" in text and not Path(text).is_dir()  # the folder's name may contain the sign
+        named = "=" in text and not Path(text).is_dir()  # the folder's name may contain an equals sign
         name, _, rest = text.partition("=") if named else ("", "", text)
         folder, weight = rest, 1.0
         before, colon, number = rest.rpartition(":")
-        with contextlib.suppress(ValueError):  # the colon belongs to the folder's name
+        with contextlib.suppress(ValueError):  # without a number after it, the colon belongs to the folder's name
             folder, weight = (before, float(number)) if colon else (rest, 1.0)
         if not folder or not 0 <= weight < 1e6:
             raise ValueError(f"expected [NAME=]FOLDER[:WEIGHT] with a weight of at least 0 (got {text!r})")
@@ -172,8 +172,10 @@ def _sample(folder: Path, name: str, record: Mapping[str, Any], drawn: set[str])
 
 
 def _part(name: str, record: Mapping[str, Any]) -> str:
-    """Return the row of the set table for a page: a set's forums, its articles, and so on, or its measured-only
-    pages."""
+    """Return the row of a page in the set table.
+
+    If the records of a set have ``train``, the pages for training are in the rows of its forums and its articles. The
+    other pages are in rows that are named after the part of their ids before the first hyphen."""
     if "train" not in record:
         return name
     if record["train"] is not True:

@@ -1,4 +1,4 @@
-"""Prepared folders: models as ``scrapy-dripper export`` writes them, each with a manifest that is checked at load."""
+"""Prepared folders: models that ``scrapy-dripper export`` has written, with manifests that are checked at load."""
 
 from __future__ import annotations
 
@@ -30,25 +30,27 @@ _runtime = re.compile(r"\d{1,3}\.\d{1,3}").fullmatch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedFolder:
-    """What the manifests of all kinds of models say, and where the folder is."""
+    """The values that are in the manifests of all kinds of models, and the path of the folder."""
 
     ENGINE: ClassVar[str]
     ONE_OF: ClassVar[Mapping[str, tuple[object, ...]]]
-    """The values that a field may have, for some fields of a kind."""
+    """The allowed values of some fields."""
     MOST: ClassVar[Mapping[str, int]]
-    """Whole numbers above 0 and the most that they may be: far more than any model has, as they decide on memory."""
+    """Fields that must be whole numbers above 0, and their maximums. The maximums are far above those of any model, and
+    protect the memory that is allocated from these values.
+    """
 
     name: str
     architecture: str
     dtype: str
-    """Of the weights: ``float16``, ``bfloat16`` or ``float32``."""
+    """Data type of the weights: ``float16``, ``bfloat16`` or ``float32``."""
     device: str
-    """What the graph was made for: ``cuda`` or ``cpu``."""
+    """The device that the graph was made for: ``cuda`` or ``cpu``."""
     vocab_size: int
     runtime: str
-    """The oldest onnxruntime that has what the graph is made of, as ``1.28``."""
+    """The oldest version of onnxruntime that supports all operators of the graph, such as ``1.28``."""
     context: int
-    """Tokens that the model can read, and write, in one go."""
+    """Maximum number of tokens that the model can process together, read or written."""
     profile: str
     truncate_chars: int | None
     files: Mapping[str, str]
@@ -64,23 +66,23 @@ class PreparedFolder:
 
     @property
     def number_bytes(self) -> int:
-        """Bytes of a number of :attr:`dtype`."""
+        """Size of a number of :attr:`dtype`, in bytes."""
         return 4 if self.dtype == "float32" else 2
 
     def tokenizer(self) -> Tokenizer:
-        """Return the model's tokenizer. It neither cuts nor pads, whatever it did in training."""
+        """Return the model's tokenizer, without truncation and padding, which may have been on in training."""
         tokenizer = Tokenizer.from_file(str(self.folder / TOKENIZER))
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return tokenizer
 
     def manifest(self) -> dict[str, Any]:
-        """Return the manifest that says this."""
+        """Return the manifest with these values."""
         values = {name: value for name, value in asdict(self).items() if name != "folder"}
         return {"format": FORMATS[self.ENGINE], "version": VERSION, **values}
 
     def own_problem(self) -> str | None:
-        """Return what is wrong with the values that only this kind of model has, None if they can be used."""
+        """Return what is wrong with the values that only this kind of model has, or None if they are valid."""
         return None
 
 
@@ -88,7 +90,7 @@ P = TypeVar("P", bound=PreparedFolder)
 
 
 def model_folder(config: Config) -> str:
-    """Return where the model of a configuration is. Raise ModelError if it names none."""
+    """Return the folder of the configured model. Raise ModelError if none is configured."""
     if config.model is None:
         name = _NAMES.get(config.engine, "model")
         raise ModelError(
@@ -98,9 +100,9 @@ def model_folder(config: Config) -> str:
 
 
 def load_folder(kind: type[P], folder: str | Path) -> tuple[P, Tokenizer]:
-    """Return what a folder's manifest says, and its tokenizer, after checking that the folder is whole.
+    """Return the values of a folder's manifest, and its tokenizer, after checking all files of the folder.
 
-    Raise :exc:`ModelError`, saying what to do, if not.
+    Raise :exc:`ModelError`, which says what to do, if the folder is damaged or incomplete.
     """
     folder = Path(folder)
     prepared = read_manifest(kind, folder)
@@ -118,7 +120,9 @@ def load_folder(kind: type[P], folder: str | Path) -> tuple[P, Tokenizer]:
 
 
 def read_manifest(kind: type[P], folder: str | Path) -> P:
-    """Return what the manifest of a folder says; the files beside it are not looked at. Raise ModelError."""
+    """Return the values of a folder's manifest without checking the other files. Raise ModelError if they are
+    invalid.
+    """
     folder = Path(folder)
     path = folder / MANIFEST
     if not path.is_file() and (folder / "config.json").is_file():
@@ -148,7 +152,7 @@ def read_manifest(kind: type[P], folder: str | Path) -> P:
 
 
 def _problem(prepared: PreparedFolder) -> str | None:
-    """Return what is wrong with the values of a manifest, None if they can be used."""
+    """Return what is wrong with the values of a manifest, or None if they are valid."""
     one_of = {"dtype": ("float16", "bfloat16", "float32"), "device": ("cuda", "cpu"), "profile": tuple(PROFILES)}
     for name, allowed in {**one_of, **prepared.ONE_OF}.items():
         value = getattr(prepared, name)
@@ -172,7 +176,7 @@ def _problem(prepared: PreparedFolder) -> str | None:
 
 
 def no_object(name: str, value: object, kind: type) -> str | None:
-    """Return that a value is not an object with values of a kind, None if it is."""
+    """Return what is wrong with a value that must be an object with values of a type, or None if it is valid."""
     if isinstance(value, dict) and all(isinstance(one, kind) for one in value.values()):
         return None
     return f"{name} must be an object" + {int: " of whole numbers", str: " of strings", object: ""}[kind]

@@ -1,8 +1,8 @@
-"""Precision, recall and F1 of retrieved DOM nodes, as in Alarte and Silva, "Page-Level Main Content Extraction from
+"""Precision, recall and F1 of main DOM nodes, as in Alarte and Silva, "Page-Level Main Content Extraction from
 Heterogeneous Webpages" (2020), section 4.
 
-The nodes of a page are its elements and its texts that are not blank. A subtree is main if it has main text and no
-other (the paper's Definition 2.3), with all of its nodes. So an image counts where it stands in the content.
+The nodes of a page are its elements and its texts that are not blank. If a subtree has main text and no other text, all
+of its nodes are main (the paper's Definition 2.3). So an image is main if it stands within the main content.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ def node_prf(page: Page, found: Bools, truth: Bools) -> PRF:
 
 
 def main_nodes(page: Page, main: Bools) -> Bools:
-    """Return which nodes are main, given the labels of blocks, shape (3m,): elements, their texts, and their tails."""
+    """Return which nodes are main, given the labels of blocks. The shape is (3m,): the elements, their texts, and their
+    tails.
+    """
     tree, m = page.tree, len(page.tree.nodes)
-    labels = np.append(main.astype(np.int64), -1)  # -1 for what is in no block
+    labels = np.append(main.astype(np.int64), -1)  # -1 for texts that are in no block
     text, tail = (labels[np.where(owner >= 0, owner, -1)] for owner in (tree.text_owner, tree.tail_owner))
     parent = np.maximum(tree.parent, 0)
 

@@ -35,10 +35,12 @@ class Group:
     nodes: PRF | None
     study: Study | None
     seconds: float | None
-    """Mean CPU time of an extraction; None for stored texts, and unless the measures of the study are taken."""
+    """Mean CPU time of an extraction, in seconds. None for stored texts, and in runs without the measures of the
+    study.
+    """
     tokens: float | None
     cost: float | None
-    """Mean tokens of a language model, and their price."""
+    """Mean number of tokens of a language model for a page, and their price."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A language model behind an OpenAI-compatible endpoint as a peer, with a budget and a cache on disk.
 
 As in Yadav's study (sections 3.4 and 4.2), the model gets the first characters of the page's HTML, without scripts and
-styles, and is asked for the main text. It is no fallback of a crawl (docs/reference/fallback.md says why).
+styles, and is asked for the main text. It cannot be used as a fallback in a crawl; docs/reference/fallback.md says why.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from scrapy_dripper.page.parse import parse
 
 NAME = "endpoint"
 MAX_CHARS = 5_000
-"""Characters of HTML that the study's model gets."""
+"""Number of characters of HTML that the model gets in the study."""
 TIMEOUT = 30.0
-"""Seconds that the study waits for an answer."""
+"""Number of seconds that the study waits for an answer."""
 
 PROMPT = (
     "Extract the main text of this web page: the article, or the description of the business. Leave out navigation, "
@@ -36,42 +36,42 @@ PROMPT = (
 
 
 class BudgetError(Exception):
-    """The budget is spent."""
+    """The budget of requests or tokens is spent."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """Where a language model is, and what it may take."""
+    """The endpoint of a language model, and its budget."""
 
     url: str
     model: str
     cache: Path
-    """SQLite database of the answers. Budgets hold for it, over all runs and processes."""
+    """SQLite database of the answers. The budgets are for this database, over all runs and processes."""
     key: str | None = field(default=None, repr=False)
     requests: int = 1_000
-    """Most requests, counting those that failed. Passing trouble is waited out within a request."""
+    """Maximum number of requests, including failed ones. Retries after temporary errors do not count."""
     tokens: int = 5_000_000
-    """Most tokens of requests and answers. The last request may exceed it."""
+    """Maximum number of tokens in requests and answers. The last request may exceed it."""
     price: tuple[float, float] = (0.0, 0.0)
-    """Price of a million tokens of requests, and of answers."""
+    """Price of a million tokens of requests, and price of a million tokens of answers."""
     chars: int = MAX_CHARS
     timeout: float = TIMEOUT
 
     @property
     def version(self) -> str:
-        """What the answers depend on."""
+        """A string that identifies what the answers depend on."""
         return f"{self.url} {self.model} {self.chars} {self.price} {PROMPT}"
 
 
 class Reply(NamedTuple):
-    """The text that a model returned for a page, and what it took."""
+    """The text that a model returned for a page, with its time and tokens."""
 
     text: str
     seconds: float
-    """Time until the answer came; that of the first time, for an answer of the cache."""
+    """Seconds until the answer arrived. An answer from the cache has the time of its original request."""
     tokens: int
     cost: float
-    """In the unit of the price."""
+    """The cost of the request and the answer, in the currency of the price."""
 
 
 class LanguageModel:
@@ -119,7 +119,7 @@ class LanguageModel:
         return row
 
     def _reserve(self, key: str) -> int:
-        """Enter a request, before it is sent, so that processes cannot exceed the budget together."""
+        """Record a request before it is sent, so that several processes together cannot exceed the budget."""
         with self._database() as database:
             count, tokens = database.execute(
                 "SELECT count(*), coalesce(sum(asked + answered), 0) FROM requests"
@@ -135,7 +135,7 @@ class LanguageModel:
 
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
-        """Open the database for one transaction, which waits for those of other processes."""
+        """Open the database for one transaction, which waits for the transactions of other processes."""
         database = sqlite3.connect(self._options.cache, timeout=60, isolation_level=None)
         try:
             database.execute("BEGIN IMMEDIATE")

@@ -45,14 +45,15 @@ class Result:
     row: ScoreRow
     rouge: PRF | None = None
     nodes: PRF | None = None
-    """Score of the retrieved DOM nodes (:mod:`scrapy_dripper.evaluation.dom_nodes`)."""
+    """Score of the main DOM nodes (:mod:`scrapy_dripper.evaluation.dom_nodes`)."""
     study: Study | None = None
     """Measures of the business study (:mod:`scrapy_dripper.evaluation.study`)."""
     seconds: float | None = None
-    """CPU time of the extraction, one of the measures of the study; None for a stored text. For a language model, the
-    time until its answer."""
+    """CPU time of the extraction, in seconds, which is one of the measures of the study. For a language model, it is
+    the time until its answer arrives. None for a stored text.
+    """
     tokens: int | None = None
-    """Tokens of a language model's request and answer."""
+    """Number of tokens in a language model's request and answer."""
     cost: float | None = None
     """Price of these tokens."""
     error: str | None = None
@@ -181,7 +182,9 @@ class Measurer:
         return replace(self._scored(sample, html, reply.text), seconds=seconds, tokens=tokens, cost=cost)
 
     def _since(self, start: float) -> float | None:
-        """Return the CPU time since ``start`` if it is wanted: it differs from run to run, unlike everything else."""
+        """Return the CPU time since ``start``, or None if this run does not measure it. It is optional, because unlike
+        all other results it differs from run to run.
+        """
         return time.process_time() - start if self.setup.study else None
 
     def _scored(self, sample: Sample, html: bytes, text: str, labels: Bools | None = None) -> Result:
@@ -194,7 +197,7 @@ class Measurer:
         )
 
     def _nodes(self, sample: Sample, html: bytes, text: str, labels: Bools | None) -> PRF:
-        """Return the score of the retrieved DOM nodes. Labels that are not known are inferred from the text."""
+        """Return the score of the main DOM nodes. Labels that are not known are inferred from the text."""
         if self._truth is None or self._truth[0] != sample.id:
             try:
                 page = read(Document(html, sample.url), self.setup.config)

@@ -69,11 +69,11 @@ PEERS: dict[str, Peer] = {
         "resiliparse.extract.html2text",
         lambda m, html: m.extract_plain_text(_text(html), main_content=True),
     ),
-    # Better than the defaults if the truth leaves out readers' comments.
+    # This is better than the defaults if the true texts leave out readers' comments.
     "trafilatura-no-comments": Peer(
         "trafilatura", "trafilatura", lambda m, html: m.extract(html, include_comments=False)
     ),
-    # With the stop words of the page's language, not always those of English.
+    # The stop words are those of the page's language, and not always English ones.
     "justext": Peer("justext", "scrapy_dripper.fallback.justext_output", _justext),
     "boilerpy3": Peer(
         "boilerpy3",

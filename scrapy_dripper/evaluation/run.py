@@ -44,7 +44,8 @@ class RunError(Exception):
 
 
 class Cache:
-    """Cached results as JSON Lines, one for each page and system, valid only for the same data and version.
+    """A cache of results as JSON Lines, one for each page and system. A result is only valid for the same data and
+    version.
 
     A damaged line, such as the last one of a killed run, counts as missing.
     """
@@ -78,7 +79,9 @@ class Cache:
 
 
 def _is_final(system: str, result: Result) -> bool:
-    """Return False for a page that a language model did not answer: it may the next time, or with another budget."""
+    """Return False for a page for which a language model gave no answer, because it may give one next time, or with
+    another budget.
+    """
     return system != ENDPOINT or result.error is None
 
 

@@ -1,9 +1,9 @@
 """The measures of Yadav, "Main Content Extraction from Business Web Pages: An Empirical Evaluation" (sections 4.3.1 to
-4.3.3). They are printed on the study's scale, 0 to 5; here they are 0 to 1.
+4.3.3). They are printed on the study's scale from 0 to 5. In this module, they are 0 to 1.
 
-The study does not say how texts are cut into words and sentences. Here, words are those of
-:mod:`scrapy_dripper.dataset.neutral`, in lower case, with each Han character or kana as one; ROUGE is usually computed
-for ASCII words alone. A sentence ends with ``.``, ``!`` or ``?`` before white space, or with a CJK full stop.
+The study does not say how it divides texts into words and sentences. Here, words are those of
+:mod:`scrapy_dripper.dataset.neutral`, in lower case, and each Han character or kana is a word. (ROUGE is usually
+computed for ASCII words only.) A sentence ends with ``.``, ``!`` or ``?`` before white space, or with a CJK full stop.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from scrapy_dripper.dataset.neutral import words
 
 SCALE = 5
 MAX_WORDS = 20_000
-"""Words of each text that are compared for ROUGE-L, which takes quadratic time."""
+"""Maximum number of words of each text that are compared for ROUGE-L, which takes quadratic time."""
 SENTENCE_WORDS = 20
-"""Mean words of a sentence from which on a text counts as fully coherent (equation 12)."""
+"""Mean number of words per sentence at which the length part of the coherence reaches its maximum (equation 12)."""
 
 NOISE = frozenset(
     "impressum agb datenschutz privacy cookie navigation menu footer header advertisement sponsored banner share like "
@@ -42,17 +42,19 @@ class Study(NamedTuple):
     rouge_l: float
     """Length of the longest common subsequence of words over that of the longer text (equation 3)."""
     clean: float
-    """Content-noise ratio: one less the instances of noise over the number of words (equation 8). 0 for an empty
-    text, of which the study does not speak."""
+    """Content-noise ratio: 1 minus the instances of noise divided by the number of words (equation 8). 0 for an empty
+    text, which the study does not mention.
+    """
     coherence: float
-    """Semantic coherence: mean of twice the share of distinct words, and of the mean words of a sentence over
-    :data:`SENTENCE_WORDS`, both at most 1 (equations 9 to 13)."""
+    """Semantic coherence: the mean of two values, each at most 1 (equations 9 to 13). They are twice the share of
+    distinct words, and the mean number of words per sentence divided by :data:`SENTENCE_WORDS`.
+    """
     completeness: float
     """Share of the truth's distinct words that are found (equation 14)."""
 
 
 def study(prediction: str, truth: str) -> Study:
-    """Return the measures of a text. Those that need words of the truth are 1 if both texts have none.
+    """Return the measures of a text. If neither text has words, the measures that compare it with the truth are 1.
 
     Raise ImportError, with advice, if rapidfuzz is not installed.
     """
@@ -74,12 +76,12 @@ def study(prediction: str, truth: str) -> Study:
 
 
 def check() -> None:
-    """Raise ImportError, with advice, if what the measures need is not installed."""
+    """Raise ImportError, with advice, if a package for the measures is not installed."""
     _common(["a"], ["a"])
 
 
 def _recall(found: Counter[object], wanted: Counter[object]) -> float:
-    return (found & wanted).total() / wanted.total() if wanted else 1.0  # one word has no pairs
+    return (found & wanted).total() / wanted.total() if wanted else 1.0  # a truth of one word has no pairs
 
 
 def _common(one: list[str], other: list[str]) -> float:

@@ -79,7 +79,7 @@ def more_tables(evaluation: Evaluation) -> Iterator[tuple[str, list[str], list[l
 
 
 def _taken(group: Group) -> list[tuple[float | None, str]]:
-    """Return what a page takes: milliseconds, tokens and their price, each with its format."""
+    """Return the mean time, tokens and price of a page, each with its format."""
     milliseconds = None if group.seconds is None else 1_000 * group.seconds
     return [(milliseconds, ",.1f"), (group.tokens, ",.0f"), (group.cost, ".6f")]
 

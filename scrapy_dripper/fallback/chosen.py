@@ -1,5 +1,6 @@
-"""Extract the parts of a page that a rule chooses: the common half of the fallbacks ``html``, ``r4`` and
-``title_paragraphs``."""
+"""Extract the blocks that a fallback chooses. The fallbacks ``html``, ``r4`` and ``title_paragraphs`` share this
+module.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def by_blocks(
 ) -> Extraction:
     """Return an extraction with the blocks that ``choose`` returns as a mask of shape (n,).
 
-    Scripts, event handlers and invisible elements are removed. ``prepare`` may change the tree before. ``size`` is the
+    Scripts, event handlers and invisible elements are removed. ``prepare`` may change the tree first. ``size`` is the
     length of the original document, which limits the size of the output.
     """
     root, truncated = limited_tree(text)

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 MAX_PARAGRAPHS = 4_000
-"""Number of paragraphs that are looked at together. jusText searches all others for a neighbour of each one."""
+"""Number of paragraphs that are processed together. For each paragraph, jusText may search all others for a
+neighbour.
+"""
 _HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
 
 
@@ -46,10 +48,11 @@ def by_justext(text: str, url: str, config: Config, size: int) -> Extraction:
 
 
 def good_paragraphs(root: HtmlElement) -> Sequence[Any]:
-    """Return jusText's paragraphs of a tree that are no boilerplate, by the stop words of the page's language.
+    """Return the paragraphs of a tree that are not boilerplate, according to jusText.
 
-    Without a declared language, the stop words of all languages count. jusText has no list for languages such as
-    Chinese and Japanese; stop words are then left out of account. The options are jusText's defaults.
+    Stop words are those of the page's language. If the page declares no language, those of all languages count. jusText
+    has no list for languages such as Chinese and Japanese, for which stop words are ignored. All options have jusText's
+    defaults.
     """
     words = stop_words(root.get("lang", "")[:20].split("-")[0].lower())
     low, high = (STOPWORDS_LOW_DEFAULT, STOPWORDS_HIGH_DEFAULT) if words else (0, 0)

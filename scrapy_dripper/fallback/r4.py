@@ -2,15 +2,15 @@
 Heterogeneous Webpages" (2020).
 
 Each element is a point in four dimensions: words, links, children and position. The elements that are farthest from the
-mean are candidates; the one with the most words per tag, and its siblings among the candidates, are the main content.
-Numbers of definitions and algorithms are those of the paper.
+mean are candidates. The main content is the candidate with the most words per tag, with those of its siblings that are
+candidates too. The numbers of definitions and algorithms below are those of the paper.
 
-Where the paper leaves a choice: the depth of an element counts from ``<body>``; white space between tags is no child;
-a Han character or kana is a word; a text inside of a link is linked, at any depth. A group of links has two or more of
-them. The post-process does not remove everything.
+The paper leaves some choices open. Here, the depth of an element is counted from ``<body>``, white space between tags
+is not a child, each Han character or kana is a word, and all text inside a link counts as linked, at any depth. A group
+of links has at least two links. If the post-processing would remove everything, it is skipped.
 
-Where this goes beyond the paper: a paragraph is a candidate only if nothing else is. A page of few elements would lose
-all but its longest paragraph, because that has the most words per tag.
+In one point, this differs from the paper: a paragraph is a candidate only if no other element is one. Otherwise, a page
+with few elements would lose all paragraphs but the longest, because that one has the most words per tag.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from scrapy_dripper.fallback.chosen import blocks_in, by_blocks
 from scrapy_dripper.page import Page
 
 CANDIDATES = 3
-"""Elements that are farthest from the mean, c of Algorithm 2 (the paper's Table 1)."""
+"""Number of candidates: the elements that are farthest from the mean (c in Algorithm 2 and Table 1 of the paper)."""
 TEXT_RATIO, LINKS = 1.5, 7
-"""A part with a larger ratio of text to text outside of links, and with more links, is a group of links: tr and hr of
-Algorithm 5 (the paper's Table 2)."""
+"""An element is a group of links if its ratio of text to text outside of links, and its number of links, exceed these
+values (tr and hr in Algorithm 5 and Table 2 of the paper).
+"""
 POINTS = 32
-"""Points of the quadrature that divides words by their distance, exactly up to twice as many edges."""
+"""Number of points of the quadrature in :func:`word_ratios`, which is exact up to twice as many edges."""
 
 _UNRATED = frozenset("a nav hr span em body script header h1 h2 h3 h4 h5 br iframe".split())
 _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
@@ -53,7 +54,7 @@ def by_r4(text: str, url: str, config: Config, size: int, *, paper: bool = False
 def main_nodes(page: Page, *, paper: bool = False) -> Bools:
     """Return which nodes of a page are main content, shape (m,). Takes linear time.
 
-    None is if the page has no body, or no words. With ``paper``, paragraphs are candidates as well.
+    No node is main if the page has no body or no words. With ``paper``, paragraphs are candidates as well.
     """
     tree = page.tree
     main = np.zeros(len(tree.nodes), dtype=np.bool_)
@@ -77,22 +78,24 @@ class Elements(NamedTuple):
     tag: Ints
     """A number for each distinct tag."""
     rated: Bools
-    """True for elements that are points: not leaves, and not of a tag that is never the root of main content."""
+    """True for elements that are points. Leaves are not, and neither are elements whose tag is never the root of main
+    content.
+    """
     paragraph: Bools
     links: Ints
-    """Links in the subtree, which includes the element itself."""
+    """Number of links in the subtree. A subtree includes the element itself."""
     images: Ints
     children: Ints
-    """Child elements and texts that are not blank."""
+    """Number of child elements and of child texts that are not blank."""
     is_link: Bools
     own: Ints
-    """Words in the texts that are children of the element."""
+    """Number of words in the texts that are children of the element."""
     unlinked: Ints
-    """Those of them that are outside of links."""
+    """Number of these words that are outside of links."""
     words: Ints
-    """Words of the subtree."""
+    """Number of words in the subtree."""
     characters: Ints
-    """Characters of the subtree that are no white space."""
+    """Number of characters in the subtree, without white space."""
     unlinked_characters: Ints
 
     @classmethod
@@ -107,7 +110,9 @@ class Elements(NamedTuple):
             linked[i] |= linked[parent[i]]
 
         def own(values: Ints) -> Ints:
-            """Return the sum over the texts that are children of each element, for values of texts and tails."""
+            """Return, for each element, the sum of the values of the texts that are its children. ``values`` are those
+            of texts and tails.
+            """
             return values[:, 0] + np.bincount(parent[1:], values[1:, 1], minlength=m).astype(np.int64)
 
         def whole(values: Ints) -> Ints:
@@ -171,12 +176,12 @@ def ratios(e: Elements) -> Floats:
 
 
 def word_ratios(words: Ints, parent: Ints, depth: Ints) -> Floats:
-    """Return the words of each subtree, each divided by the number of edges between its text and the root of the
-    subtree. ``words`` are those of texts that are children of an element.
+    """Return, for each subtree, the sum of 1/d over its words, where d is the number of edges between the word's text
+    and the root of the subtree. ``words`` are the numbers of words in the texts that are children of each element.
 
-    Takes linear time, because 1/d is the integral of x^(d - 1) from 0 to 1, for which the sum of a subtree is that of
-    its children times x. Gauss-Legendre quadrature is exact up to 2 * :data:`POINTS` edges; beyond them, a word counts
-    less than 1/64 anyway.
+    It takes linear time, because 1/d is the integral of x^(d - 1) from 0 to 1, and the sum of x^(d - 1) over a subtree
+    is that of its child subtrees, multiplied by x. The Gauss-Legendre quadrature is exact up to 2 * :data:`POINTS`
+    edges. Beyond these, a word counts less than 1/64 anyway.
     """
     x, weight = np.polynomial.legendre.leggauss(POINTS)
     x = (x + 1) / 2
@@ -192,7 +197,7 @@ def word_ratios(words: Ints, parent: Ints, depth: Ints) -> Floats:
 def candidates(points: Floats, rated: Bools) -> list[int]:
     """Return the rated elements that are farthest from the mean of all, in document order (Algorithms 1 and 2).
 
-    The ratios are standardized before (Definition 3.2). So the mean is the origin.
+    The ratios are standardized first (Definition 3.2). So the mean is the origin.
     """
     which = np.flatnonzero(rated)
     if not len(which):
@@ -206,12 +211,14 @@ def candidates(points: Floats, rated: Bools) -> list[int]:
 
 
 def reduced(e: Elements, which: list[int]) -> list[int]:
-    """Return candidates without those that have the same text as a candidate around them (Algorithm 3)."""
+    """Return the candidates, without those that have the same text as an enclosing candidate (Algorithm 3)."""
     return [i for i in which if not any(j < i < e.end[j] and e.characters[i] == e.characters[j] for j in which)]
 
 
 def selected(e: Elements, which: list[int]) -> list[int]:
-    """Return the candidates with the most words per tag, and their siblings among the candidates (Algorithm 4)."""
+    """Return the candidates with the most words per tag, and those of their siblings that are candidates (Algorithm
+    4).
+    """
     density = {i: e.words[i] / (e.end[i] - i) for i in which}
     best = max(density.values(), default=0)
     around = {int(e.parent[i]) for i in which if density[i] == best > 0}

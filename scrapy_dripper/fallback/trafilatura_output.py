@@ -40,8 +40,9 @@ MAX_NUMBERED = 1_000
 """A list with more items than this loses its numbers, because Trafilatura counts all previous items for each one."""
 
 MAX_PARAGRAPHS = 4_000
-"""On a page with more paragraphs, Trafilatura does not run readability and jusText for a second opinion. jusText
-searches all other paragraphs for a neighbour of each paragraph. Of 1,310 real pages, four have more."""
+"""On a page with more paragraphs, Trafilatura does not run readability and jusText for a second opinion. For each
+paragraph, jusText may search all others for a neighbour. Of 1,310 real pages, four have more.
+"""
 _PARAGRAPHS = tuple(
     "blockquote br caption center col colgroup dd div dl dt fieldset form h1 h2 h3 h4 h5 h6 legend li optgroup option "
     "p pre table td textarea tfoot th thead tr ul".split()

@@ -73,10 +73,10 @@ def fit(lessons: Sequence[Lesson], vocabulary: Vocabulary) -> Site:
     now = loss(found)
     for _ in range(_STEPS):
         p = 1 / (1 + np.exp(-np.clip(odds + places.odds(found), -500, 500)))
-        slope = places.gathered(weight * (p - main), size) + found
-        if np.linalg.norm(slope) < _GRADIENT:
+        gradient = places.gathered(weight * (p - main), size) + found
+        if np.linalg.norm(gradient) < _GRADIENT:
             break
-        step = _solve(places, weight * p * (1 - p), -slope, size)
+        step = _solve(places, weight * p * (1 - p), -gradient, size)
         length = 1.0
         while (then := loss(found + length * step)) > now and length > 1e-9:
             length /= 2
@@ -88,17 +88,21 @@ def fit(lessons: Sequence[Lesson], vocabulary: Vocabulary) -> Site:
     return Site(dict(vocabulary), found)
 
 
-def _solve(places: Places, bend: Doubles, right: Doubles, size: int) -> Doubles:
-    """Return the step of Newton's method, by conjugate gradients. ``bend`` is the second derivative, shape (n,)."""
-    step, rest = np.zeros_like(right), right.copy()
-    way, square = rest.copy(), float(rest @ rest)
+def _solve(places: Places, curvature: Doubles, right: Doubles, size: int) -> Doubles:
+    """Return the step of Newton's method, by conjugate gradients.
+
+    ``curvature`` is the second derivative of the loss by the log-odds of each block, shape (n,). ``right`` is the right
+    side of the equation: the negative gradient.
+    """
+    step, residual = np.zeros_like(right), right.copy()
+    direction, square = residual.copy(), float(residual @ residual)
     end = _RESIDUAL * square
     for _ in range(_INNER):
-        turned = places.gathered(bend * places.odds(way), size) + way
-        length = square / float(way @ turned)
-        step, rest = step + length * way, rest - length * turned
-        new = float(rest @ rest)
+        product = places.gathered(curvature * places.odds(direction), size) + direction
+        length = square / float(direction @ product)
+        step, residual = step + length * direction, residual - length * product
+        new = float(residual @ residual)
         if new < end:
             break
-        way, square = rest + new / square * way, new
+        direction, square = residual + new / square * direction, new
     return step

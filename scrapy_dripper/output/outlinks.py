@@ -22,7 +22,8 @@ class Outlink:
 def outlinks(items: Items) -> tuple[Outlink, ...]:
     """Return the links of a content list in order, without duplicates of the same URL and text.
 
-    Links within the page (``#...``) are included. Images and players are included only if there is a link around them.
+    Links within the page (``#...``) are included. An image is only included if there is a link around it. The URLs of
+    images and players themselves are not links.
     """
     return tuple(dict.fromkeys(link for link in _of_items(items) if link.url))
 

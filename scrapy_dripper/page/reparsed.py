@@ -1,7 +1,7 @@
-"""Parse as MinerU-HTML 1.1 does: with an HTML5 parser, and what that writes with libxml2.
+"""Parse a document as MinerU-HTML 1.1 does: with an HTML5 parser first, and then its output with libxml2.
 
-The HTML5 parser itself is not used, because hostile pages make it crash, or write thousands of times what it read. Its
-differences from libxml2 that occur on real pages are made here.
+The HTML5 parser itself is not used, because hostile pages make it crash, or make it write thousands of times as much as
+it has read. Instead, this module makes the changes of that parser that occur on real pages.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Cut a tree into leaves and runs: what the profiles of MinerU-HTML have in common.
+"""Cut a tree into leaves and runs. The profiles of MinerU-HTML share this module.
 
 A block element that holds no other is a leaf, and the text and inline elements between two blocks are a run. The
-profiles differ in what a block element is, in what they remove, and in what a model sees of a block.
+profiles differ in which elements are blocks, which nodes they remove, and what a model sees of a block.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class RunCutter(ABC):
     divides: list[bool]
     """For each node, whether it ends the run before it."""
     holds: list[bool]
-    """For each node that divides, whether it is cut into several blocks, and not a leaf."""
+    """For each node that divides, whether it is cut into several blocks. If not, it is a leaf."""
 
     def __init__(self, root: HtmlElement) -> None:
         self.nodes = nodes = Nodes(root, MAX_NODES, attributes=False)
@@ -69,9 +69,9 @@ class RunCutter(ABC):
 
     @abstractmethod
     def number(self, node: int, lead: str, first: int, last: int) -> int:
-        """Return the owner number of a leaf or run: that of a block, new or repeated, or that of the gap if empty.
+        """Return the owner number of a leaf or run: that of a new or repeated block, or that of the gap if it is empty.
 
-        It is an element like ``node``, with the text ``lead`` and the nodes from ``first`` up to ``last``.
+        The leaf or run is an element like ``node``, with the text ``lead`` and the nodes from ``first`` up to ``last``.
         """
 
     @abstractmethod
@@ -137,7 +137,7 @@ class RunCutter(ABC):
             mask &= (owners >= 0) & (owners < n)
             return np.bincount(owners[mask], None if weights is None else weights[mask], minlength=n).astype(np.int32)
 
-        # What is in a gap counts towards the next block.
+        # Nodes in a gap count towards the next block.
         behind = np.where(is_gap(tree.self_owner), block_behind(tree.self_owner), tree.self_owner)
         return Blocks(
             text=self.text,
@@ -151,7 +151,7 @@ class RunCutter(ABC):
 
     # ------------------------------------------------------------------ the pass
     def walk(self) -> None:
-        """Number all blocks, and fill in the owners of what is in them."""
+        """Number all blocks, and fill in the owners of their nodes."""
         nodes = self.nodes
         open_containers = [_Container(0, nodes.text[0])]
         while open_containers:

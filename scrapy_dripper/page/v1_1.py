@@ -2,7 +2,7 @@
 
 The rules are those of MinerU-HTML 1.1 (https://github.com/opendatalab/MinerU-HTML). ``docs/internals/profiles.md``
 lists them. The reference implementation writes each block as XML and parses it again as HTML, which changes some
-blocks. So does this module; what it keeps of a block is the result.
+blocks. This module does the same, and keeps the result.
 """
 
 from __future__ import annotations
@@ -27,17 +27,19 @@ DROPPED = frozenset("title head style script link meta iframe frame nav".split()
 """Tags that the profile removes, together with their content and tail."""
 
 HIDING = {"display": "none", "font-size": "0px", "color": "transparent", "visibility": "hidden", "opacity": "0"}
-"""Declarations in a style, exactly so, for which the profile removes an element. Its tail joins the text before it."""
+"""Declarations in the style of elements that the profile removes, in exactly this spelling. The tail of such an element
+joins the text before it.
+"""
 
 INLINE = frozenset(
     "a abbr acronym b basefont bdo big blink button cccode-inline ccmath-inline cite code dfn em font i img input kbd "
     "label map mark marked-tail marked-text nobr object optgroup option pic q s samp script small span strike strong "
     "sub sup svg time u var".split()
 )
-"""Inline tags. All others are blocks, but for cells and items of data tables and content lists, and for formulas."""
+"""Inline tags. All others are blocks, except the cells of data tables, the items of content lists, and formulas."""
 
 HOLDING = VOID - {"image"}
-"""Void elements that libxml2 does not know: what is behind them is in them, for the model."""
+"""Void elements that libxml2 does not know. For the model, the content after such an element is inside it."""
 TABLE_PARTS = frozenset("caption colgroup col thead tbody tfoot tr td th br".split())
 UNCOUNTED = frozenset({"math", "table"})
 """Tags in which texts neither count towards the length of a block nor are cut."""
@@ -56,7 +58,7 @@ class V11Page(Page):
     """A page cut by the profile ``v1.1``."""
 
     shown: list[HtmlElement]
-    """What the model sees of each block, before long texts are cut."""
+    """The simplified element of each block, before long texts are cut."""
 
 
 def cut_v1_1(root: HtmlElement, url: str = "") -> V11Page:
@@ -70,13 +72,13 @@ def cut_v1_1(root: HtmlElement, url: str = "") -> V11Page:
 
 
 def written(page: V11Page, k: int, truncate_chars: int | None, number: str) -> str:
-    """Return the simplified HTML of a block, with a number as the attribute that ``number`` names."""
+    """Return the simplified HTML of a block. The attribute that ``number`` names holds its number."""
     root = deepcopy(page.shown[k])
     if truncate_chars:
         _truncate(root, truncate_chars)
     root.set(number, str(k + 1))
     text = etree.tostring(root, method="html", encoding="unicode", with_tail=False).strip()
-    end = text.rfind(">") + 1  # behind it there is no tag, and before it each "<" has a ">"
+    end = text.rfind(">") + 1  # there is no tag after it, and before it each "<" has a ">"
     tags = _tag_or_text.sub(lambda found: found[0] if found[0][0] == "<" else _space.sub(" ", found[0]), text[:end])
     return tags + _space.sub(" ", text[end:])
 
@@ -100,11 +102,11 @@ class _Cutter(RunCutter):
         self.shown: list[HtmlElement] = []
         self.begun: set[int] = set()
 
-    # ------------------------------------------------------------------ what is removed
+    # ------------------------------------------------------------------ removed nodes
     def drops(self, i: int) -> bool:
-        """Return True for a tag that is removed, and for what :meth:`_is_hidden` says."""
+        """Return True for a tag that is removed, and for an element that :meth:`_is_hidden`."""
         tag = self.nodes.tag[i]
-        return tag != "body" and (tag in DROPPED or self._is_hidden(i))  # without the body, there is no page
+        return tag != "body" and (tag in DROPPED or self._is_hidden(i))  # removing the body would leave no page
 
     def _is_hidden(self, i: int) -> bool:
         nodes = self.nodes
@@ -119,9 +121,10 @@ class _Cutter(RunCutter):
         return closed and nodes.tag[i] != "summary"
 
     def _hold_what_follows(self) -> list[tuple[int, list[int], int]]:
-        """Put what is behind a void element that libxml2 does not know into that element, up to the end of its parent.
+        """Move the content after a void element that libxml2 does not know into that element, up to the end of its
+        parent.
 
-        Return each such element, with the owners of what its tail has become, and at which node.
+        Return, for each such element, the element, and the column and the node that now own the text of its tail.
         """
         nodes = self.nodes
         voids = [i for i, tag in enumerate(nodes.tag) if tag in HOLDING]
@@ -140,14 +143,15 @@ class _Cutter(RunCutter):
         return [(i, self.text_owner, i) for i in voids]
 
     def _move_tails(self) -> list[tuple[int, list[int], int]]:
-        """Move the tails of what is removed for another reason than its tag.
+        """Move the tails of nodes that are removed, but not because of their tag.
 
-        They join the tail of the element before, or the text of that if it has no tail, or the text of the parent.
-        Return each such node, with the owners of what its tail has joined, and at which node.
+        Such a tail joins the tail of the previous element; the text of that element, if it has no tail; or the text of
+        the parent, if there is no previous element. Return, for each such node, the node, and the column and the node
+        that now own the text of its tail.
         """
         nodes = self.nodes
         moved: list[tuple[int, list[int], int]] = []
-        before = [-1] * len(nodes)  # for each node, its last child so far that stays
+        before = [-1] * len(nodes)  # for each node, its last child so far that is not removed
         texts, tails = ([None if text is None else [text] for text in column] for column in (nodes.text, nodes.tail))
         for i, p in enumerate(nodes.parent):
             if p < 0 or self.dropped[p] or nodes.tag[i] in DROPPED:
@@ -169,7 +173,7 @@ class _Cutter(RunCutter):
         return moved
 
     def walk(self) -> None:
-        """Number all blocks, and fill in the owners of what is in them."""
+        """Number all blocks, and fill in the owners of their nodes."""
         super().walk()
         for i, owners, at in self.moved:
             self.tail_owner[i] = owners[at]
@@ -178,16 +182,18 @@ class _Cutter(RunCutter):
         nodes, self.seen = self.nodes, self.tree_seen
         nodes.parent, nodes.end, nodes.text, nodes.tail = self.tree_columns
 
-    # ------------------------------------------------------------------ what each node is
+    # ------------------------------------------------------------------ kinds of nodes
     def _nearest(self, *tags: str) -> list[int]:
-        """Return for each node the nearest one with one of the tags, the node itself or an ancestor; -1 for none."""
+        """Return, for each node, the nearest node with one of the tags (the node itself or an ancestor), or -1 if there
+        is none.
+        """
         nearest: list[int] = []
         for i, (tag, p) in enumerate(zip(self.nodes.tag, self.nodes.parent, strict=True)):
             nearest.append(i if tag in tags else nearest[p] if p >= 0 else -1)
         return nearest
 
     def _data_tables(self) -> dict[int, bool]:
-        """Return for each table whether it is a data table, which is one block."""
+        """Return, for each table, whether it is a data table, which is a single block."""
         nodes = self.nodes
         tables = [i for i, tag in enumerate(nodes.tag) if tag == "table" and not self.dropped[i]]
         if not tables:
@@ -209,7 +215,7 @@ class _Cutter(RunCutter):
         return found
 
     def _content_lists(self, data: dict[int, bool]) -> dict[int, bool]:
-        """Return the lists that are one block: of items only, none of which holds a block."""
+        """Return the lists that are a single block: they have only items, and no item holds a block."""
         nodes = self.nodes
         lists = [i for i, tag in enumerate(nodes.tag) if tag in _LISTS and not self.dropped[i]]
         inside = self._holds(self._is_block(data, {})) if lists else []
@@ -238,7 +244,7 @@ class _Cutter(RunCutter):
         return found
 
     def _holds(self, blocks: list[bool]) -> list[bool]:
-        """Return for each node whether there is a block in it. What is in a formula does not count."""
+        """Return, for each node, whether there is a block in it. Blocks inside a formula do not count."""
         nodes = self.nodes
         holds = [False] * len(nodes)
         for i in range(len(nodes) - 1, 0, -1):
@@ -247,7 +253,7 @@ class _Cutter(RunCutter):
                 holds[p] = True
         return holds
 
-    # ------------------------------------------------------------------ what a block is
+    # ------------------------------------------------------------------ blocks
     def number(self, node: int, lead: str, first: int, last: int) -> int:
         """Return the owner number of a leaf or run; see :meth:`RunCutter.number`."""
         nodes = self.nodes
@@ -268,7 +274,7 @@ class _Cutter(RunCutter):
         return number
 
     def _xml(self, node: int, lead: str, first: int, last: int) -> str:
-        """Return a leaf or run as XML, with those attributes that stay."""
+        """Return a leaf or run as XML, with the attributes that the profile keeps."""
         nodes, out = self.nodes, [self._start(node, again=node in self.begun), _escaped(lead)]
         self.begun.add(node)
         open_nodes: list[int] = []
@@ -300,7 +306,9 @@ class _Cutter(RunCutter):
         return all(self.dropped[child] for child in self.nodes.children(i + 1, self.nodes.end[i]))
 
     def _start(self, i: int, *, empty: bool = False, again: bool = False) -> str:
-        """Return a start tag. Long attributes of a container are only with its first run: it can have many."""
+        """Return a start tag. Long attributes of a container are only written with its first run, because it can have
+        many runs.
+        """
         tag, get = self.nodes.tag[i], self.nodes.node[i].get
         parts = [tag]
         for name in ("src", "alt", "class", "id") if tag == "img" else ("class", "id"):
@@ -316,7 +324,7 @@ def _escaped(text: str | None) -> str:
 
 
 def _parsed(xml: str) -> HtmlElement | None:
-    """Return what an HTML parser makes of a block, None if that is not one element."""
+    """Return a block as an HTML parser reads it, or None if that is not a single element."""
     try:
         return html.fragment_fromstring(xml, create_parent=False, parser=_parser)
     except (etree.LxmlError, ValueError, AssertionError):
@@ -339,7 +347,7 @@ def _shorten(root: HtmlElement) -> None:
 
 
 def _shows_something(root: HtmlElement) -> bool:
-    """Return True if there is a text in a block, or an image with a source. The tail of an image does not count."""
+    """Return True if a block has text, or an image with a source. The tail of an image does not count."""
     for node in root.iter():
         if node.text and node.text.strip():
             return True
@@ -352,9 +360,9 @@ def _shows_something(root: HtmlElement) -> bool:
 
 
 def _truncate(root: HtmlElement, most: int) -> None:
-    """Cut the text of a block, in its order, after so many characters, and remove the elements behind that place.
+    """Cut the text of a block, in document order, after ``most`` characters, and remove the elements after that place.
 
-    In formulas and tables, texts do not count and tails do, and neither is cut.
+    In formulas and tables, texts are not counted but tails are, and neither are cut.
     """
     texts, total = [], 0
     uncounted: set[HtmlElement] = set()

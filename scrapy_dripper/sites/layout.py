@@ -1,4 +1,4 @@
-"""The layout of a page: the paths of its elements, as hashes, and a vector that pages of one template share."""
+"""The layout of a page: hashes of the paths to its elements, and a vector that is similar for pages of one template."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from scrapy_dripper.sites.places import HASH, Bools, Hashes, name_of
 Vector = npt.NDArray[np.uint8]
 
 SIZE = 1_024
-"""Length of the vector of a page: names of elements at their depths, and pairs of parent and child, are counted in so
-many slots, by hashes."""
+"""Length of the vector of a page. The names of elements at each depth, and the pairs of parent and child, are hashed
+into this many slots and counted.
+"""
 DEPTH = 12
-"""Depth to which elements count. Below it is the content, which differs from page to page."""
+"""Maximum depth of the elements that are counted. Deeper elements belong to the content, which differs from page to
+page.
+"""
 
 _BOXES = frozenset("div section article aside nav header footer main form fieldset details summary dialog".split())
 _SCALE = 16.0
@@ -30,17 +33,21 @@ class Layout:
     """The layout of a page with m nodes."""
 
     paths: Hashes
-    """Hash of the path from the root to each node, by tags and classes, shape (m,)."""
+    """Hash of the tags and classes on the path from the root to each node, shape (m,)."""
     levels: list[npt.NDArray[np.intp]]
-    """The nodes of each depth, from the root down."""
+    """The nodes at each depth, from the root down."""
     boxes: Bools
-    """True for elements by which a theme divides a page, unlike those that an author writes, shape (m,)."""
+    """True for elements with which a theme divides a page, such as ``div``, and False for those that authors use. Shape
+    (m,).
+    """
     vector: Vector
-    """Shape (:data:`SIZE`,): logarithms of the counts of names at their depths, and of pairs of names."""
+    """Logarithms of the counts in each slot, shape (:data:`SIZE`,)."""
 
 
 def layout(page: Page) -> Layout:
-    """Return the layout of a page. Class names with digits are left out, because many of them number the page."""
+    """Return the layout of a page. Class names with digits are left out, because many of them identify a single
+    page.
+    """
     tree = page.tree
     _, first, which = np.unique(tree.signature, return_index=True, return_inverse=True)
     kinds = [tree.nodes[node] for node in first.tolist()]

@@ -1,4 +1,6 @@
-"""What is known of sites on disk: files with a JSON line and the arrays of the hosts, replaced as a whole."""
+"""The files of site memories and templates. A file has one line of JSON and the arrays of the hosts, and is replaced as
+a whole.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,14 @@ from scrapy_dripper.sites.places import HASH
 from scrapy_dripper.sites.templates import CHECKS, MOST_RULES, MOST_TEMPLATES, Template, Templates
 
 FORMAT = 1
-"""Version of the files, and of what the hashes in them are hashes of."""
+"""Version of the format, and of the way in which the hashes in the files are computed."""
 _COUNT, _TIME, _MEAN = np.dtype("<u2"), np.dtype("<u4"), np.dtype("<f4")
 _LONGEST_LINE = 2_000_000
 
 T = TypeVar("T")
 Columns = Sequence[tuple[npt.NDArray[Any], "np.dtype[Any]"]]
 Take = Callable[["np.dtype[Any]", int], npt.NDArray[Any]]
-"""Returns the next array of a file, of a data type and length."""
+"""A function that returns the next array of a file, given its data type and length."""
 
 
 class MemoryFileError(ValueError):
@@ -35,7 +37,7 @@ class MemoryFileError(ValueError):
 
 
 def write(known: SiteMemory, path: Path) -> None:
-    """Write a memory to a file. The file is the old or the new one at any time. Raise OSError if that fails."""
+    """Write a memory to a file, which is replaced atomically. Raise OSError if that fails."""
 
     def hosts() -> Iterator[tuple[list[object], Columns]]:
         for name, host in known:
@@ -46,7 +48,9 @@ def write(known: SiteMemory, path: Path) -> None:
 
 
 def read(path: Path) -> SiteMemory:
-    """Return the memory of a file; an empty one if there is no file. Raise MemoryFileError if it cannot be used."""
+    """Return the memory in a file, or an empty one if there is no file. Raise MemoryFileError if the file cannot be
+    used.
+    """
     found = SiteMemory()
 
     def put(row: Sequence[Any], take: Take) -> None:
@@ -78,7 +82,7 @@ def write_templates(known: Templates, path: Path) -> None:
 
 
 def read_templates(path: Path) -> Templates:
-    """Return the templates of a file; none if there is no file. Raise MemoryFileError if it cannot be used."""
+    """Return the templates in a file, or none if there is no file. Raise MemoryFileError if the file cannot be used."""
     found = Templates()
 
     def put(row: Sequence[Any], take: Take) -> None:

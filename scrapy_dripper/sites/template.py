@@ -1,4 +1,4 @@
-"""What a template says about a page: the labels of its blocks, or why it does not answer."""
+"""What a template says about a page: the labels of its blocks, or the reason why the model has to label them."""
 
 from __future__ import annotations
 
@@ -22,17 +22,19 @@ ALL = 255
 ALIKE = 0.7
 """Minimum cosine of a page and its template."""
 PURE = 0.85
-"""Least share of main text, or of other text, in a place that decides."""
+"""Minimum share of main text, or of other text, in a place with which the place decides about a block."""
 COVERED = 0.95
-"""Least share of a page's text that stands in places that decide."""
+"""Minimum share of a page's text about which the template must decide."""
 LENGTH = 4.0
-"""Most times that the main content may be longer or shorter than that of all pages which the template was learnt on."""
+"""Maximum factor by which the main content may be longer than the longest, or shorter than the shortest, of the pages
+from which the template was learnt.
+"""
 TEXT = np.uint64(1)
-"""The bit of a hash that is set for texts, and not for paths."""
+"""The bit of a hash that is 1 for texts and 0 for paths."""
 MOST_PATHS = 512
-"""Most paths in a lesson."""
+"""Maximum number of paths in a lesson."""
 MOST_TEXTS = 256
-"""Most texts in a lesson."""
+"""Maximum number of texts in a lesson."""
 
 _RULES = struct.Struct("<IBIII")
 _LESSON = struct.Struct("<IBfIII")
@@ -40,14 +42,14 @@ _NONE = np.float32(-1)
 
 
 class Outcome(Enum):
-    """What became of a page."""
+    """The outcome for a page: the template has answered, or why it has not."""
 
     NEW = "new"
-    """It is like no page that was seen before."""
+    """The page is like none of the host's earlier pages."""
     UNCOVERED = "uncovered"
-    """Too much of its text is in places that the template does not know."""
+    """Too much of its text is in places that the template does not decide about."""
     LENGTH = "length"
-    """The template leaves nothing, or far less or more than on other pages."""
+    """The template finds no main content, or far less or more than on other pages."""
     LEARNING = "learning"
     """The template would have answered, but has not agreed with the model on enough pages."""
     AUDIT = "audit"
@@ -76,7 +78,7 @@ _OUTCOMES = tuple(Outcome)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rules:
-    """What a template knows, as it is sent with a document."""
+    """The rules of a template, in the form in which they are sent with a document."""
 
     number: int
     ready: bool
@@ -94,7 +96,7 @@ class Rules:
 
 
 def unpack(data: bytes) -> list[Rules]:
-    """Return the rules of the templates of a host. Raise ValueError if the data are none."""
+    """Return the rules of a host's templates. Raise ValueError if the data are invalid."""
     found = []
     at = 0
     while at < len(data):
@@ -124,11 +126,12 @@ class Said:
     main: Bools | None = None
     """The labels, shape (n,); None if no template is like the page."""
     probabilities: Floats | None = None
-    """Share of main text in the place of each block, shape (n,)."""
+    """Share of main text in the place of each block, shape (n,); None if no template is like the page."""
 
     def lesson(self, main: Bools) -> bytes:
-        """Return what the templates learn from the page, whose labels are ``main``: those of the model, unless the
-        template has answered."""
+        """Return what the templates learn from the page. ``main`` are the final labels, which are the model's unless
+        the template has answered.
+        """
         sizes = _sizes(self.page)
         length = int(sizes[main].sum())
         if self.outcome.is_answer:
@@ -149,22 +152,22 @@ class Said:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lesson:
-    """What one page teaches."""
+    """What a template learns from one page."""
 
     number: int
-    """Number of the template that was like it; 0 if there was none."""
+    """Number of the template that the page is like; 0 if there was none."""
     outcome: Outcome
     agreed: float
-    """F1 of the template's main text and the model's, by characters; negative if there was no template."""
+    """F1 of the template's main text and the model's, by characters; negative if they were not compared."""
     length: int
-    """Characters of main content."""
+    """Number of characters of main content."""
     vector: Vector = field(default_factory=lambda: np.zeros(SIZE, dtype=np.uint8))
     hashes: Hashes = field(default_factory=lambda: np.zeros(0, dtype=HASH))
     shares: Shares = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
 
 
 def read_lesson(data: bytes) -> Lesson:
-    """Return what :meth:`Said.lesson` has written. Raise ValueError for other data."""
+    """Return the lesson in the result of :meth:`Said.lesson`. Raise ValueError for other data."""
     try:
         number, which, agreed, length, paths, texts = _LESSON.unpack_from(data)
         outcome = _OUTCOMES[which]
@@ -181,7 +184,9 @@ def read_lesson(data: bytes) -> Lesson:
 
 
 def say(page: Page, known: Sequence[Rules], *, audit: bool) -> Said:
-    """Return what the template that is most like a page says about it. With ``audit``, it does not answer."""
+    """Return what the template that is most like a page says about it. With ``audit``, the template does not answer, so
+    that the model can check it.
+    """
     own = layout(page)
     texts = places(page) | TEXT
     best = max(known, key=lambda rules: alike(own.vector, rules.centroid), default=None)
@@ -205,10 +210,11 @@ def say(page: Page, known: Sequence[Rules], *, audit: bool) -> Said:
 
 
 def _labels(page: Page, own: Layout, texts: Hashes, rules: Rules) -> tuple[Floats, Bools]:
-    """Return the share of main text in the place of each block, and whether that decides.
+    """Return the share of main text in the place of each block, and whether that is enough to decide.
 
-    What an author writes in a place that is not known (a table, a quotation) is as the element around it. A box may be
-    anything, so there it does not decide.
+    If a place is not known, its element has the share of the element around it. If the element is one that authors use,
+    such as a table or a quotation, that decides as well. A box can hold anything, so the template does not decide about
+    it.
     """
     tree = page.tree
     known, shares = _looked_up(own.paths & ~TEXT, rules)
@@ -238,7 +244,7 @@ def _is_pure(shares: Floats) -> Bools:
 
 
 def _of_paths(page: Page, own: Layout, sizes: npt.NDArray[np.int64], main: Bools) -> tuple[Hashes, Shares]:
-    """Return the paths to the blocks of a page, and the share of main text in each of them."""
+    """Return the paths to the blocks of a page and to the elements around them, with the share of main text in each."""
     tree = page.tree
     on = np.zeros(len(tree.parent), dtype=np.bool_)
     on[_places_of(page)] = True

@@ -1,4 +1,6 @@
-"""The templates of hosts: clusters of pages by layout, and what the model's labels have taught about each of them."""
+"""The templates of hosts. A template is a cluster of pages with similar layouts, with the rules that it has learnt from
+the model's labels.
+"""
 
 from __future__ import annotations
 
@@ -22,54 +24,56 @@ MOST_TEMPLATES = 12
 """Maximum number of templates of a host. A new one replaces the least recently seen one that does not answer. If all
 answer, it replaces the least recently seen one. So single odd pages do not replace a template of many pages."""
 MOST_RULES = 1_024
-"""Places and texts of a template. Those that were seen on the fewest pages make room for new ones, the oldest first."""
+"""Maximum number of places and texts of a template. Those seen on the fewest pages are removed first, the oldest before
+the others.
+"""
 KEPT_RULES = 768
-"""Places and texts of a template that are left when it has too many."""
+"""Number of places and texts of a template that remain after a removal."""
 BYTES_PER_HOST = MOST_TEMPLATES * (MOST_RULES * (8 + 2 + 2 + 2) + 4 * SIZE)
-"""Size of the arrays of a host at most, in bytes."""
+"""Maximum size of the arrays of a host, in bytes."""
 MOST_PAGES = 128
-"""After as many pages, all counts of a template are halved, so that it follows a site that changes."""
+"""After this number of pages, all counts of a template are halved, so that it adapts to changes of the site."""
 LEAST = 2
-"""Pages on which a place or a text must have been seen to say anything about another page."""
+"""Minimum number of pages on which a place or a text must have been seen to become a rule."""
 CHECKS = 2
-"""Number of last checks, in each of which a template must agree with the model to answer."""
+"""Number of checks in a row in which a template must agree with the model before it answers."""
 AGREED = 0.98
-"""Least F1 of the main text of template and model in a check, by characters."""
+"""Minimum F1, by characters, of the template's and the model's main text in a check, to count as agreement."""
 FAILED = 0.8
-"""A template that agrees less than that with the model is forgotten. It is then learnt anew."""
+"""If the F1 in an audit is below this value, the template is forgotten, and learnt again from scratch."""
 REFUSED = 12
-"""Number of pages in a row that do not fit a template, after which it is forgotten."""
+"""A template is forgotten after this number of pages in a row that do not fit it."""
 TTL = 30 * 86_400.0
 """Age in seconds at which a template is forgotten."""
 AUDITED = 0.05
-"""Share of the pages of a template that answers on which the model is asked nevertheless."""
+"""Share of pages on which the model is asked although the template could answer."""
 
 
 @dataclass(slots=True, eq=False)
 class Template:
-    """What the pages of one template have taught. Places and texts are columns, sorted by hash."""
+    """A template and what it has learnt. Its places and texts are columns, sorted by hash."""
 
     number: int
     born: float
     """When it was made, in seconds since 1970."""
     pages: int = 0
-    """Number of pages that were learnt from, since the counts were last halved, and half of those before."""
+    """Number of pages that it has learnt from. It is halved together with the counts."""
     shortest: int = 0
-    """The least number of characters of main content of a page."""
+    """Number of characters in the shortest main content of its pages."""
     longest: int = 0
-    """The greatest number of characters of main content of a page."""
+    """Number of characters in the longest main content of its pages."""
     refused: int = 0
-    """Number of last pages in a row that it did not fit."""
+    """Number of the last pages in a row that did not fit it."""
     checks: tuple[float, ...] = ()
-    """F1 of the last checks."""
+    """F1 in the last :data:`CHECKS` checks, the latest one last."""
     centroid: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros(SIZE, dtype=np.float32))
     hashes: Hashes = field(default_factory=lambda: np.zeros(0, dtype=HASH))
     counts: npt.NDArray[np.uint16] = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
     """Number of pages on which each place or text was seen."""
     sums: npt.NDArray[np.uint16] = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
-    """Sum of the shares of main text in it."""
+    """Sum of the shares of main text in each place or text."""
     last: npt.NDArray[np.uint16] = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
-    """The page on which it was seen last."""
+    """The value of ``pages`` when each place or text was last seen."""
 
     @property
     def ready(self) -> bool:
@@ -77,7 +81,7 @@ class Template:
         return len(self.checks) >= CHECKS and min(self.checks, default=1.0) >= AGREED
 
     def rules(self) -> Rules:
-        """Return what the template knows, to be sent with a document."""
+        """Return the rules of the template, to be sent with a document."""
         known = self.counts >= LEAST
         shares = np.rint(self.sums[known] / self.counts[known]).astype(np.uint8)
         centroid = np.rint(self.centroid).astype(np.uint8)
@@ -114,7 +118,7 @@ class Template:
         self.sums = np.insert(self.sums, at, shares[new].astype(np.uint16))
         self.last = np.insert(self.last, at, np.uint16(self.pages))
         if len(self.hashes) > MOST_RULES:
-            # By count, then by time, then by hash, so that what is kept depends on nothing else.
+            # Sort by count, time and hash, so that the result does not depend on the order of the columns.
             self._keep(np.sort(np.lexsort((self.hashes, self.last, self.counts))[-KEPT_RULES:]))
 
     def _keep(self, which: npt.NDArray[np.bool_ | np.intp]) -> None:
@@ -125,9 +129,9 @@ class Template:
 class Templates:
     """The templates of hosts, for one thread at a time.
 
-    Their size is bounded: :data:`BYTES_PER_HOST` for each of :data:`MOST_HOSTS` hosts. A template answers when it has
-    agreed with the model on the last pages on which both were asked. It is forgotten when it does not agree any more,
-    fits no page, or is too old.
+    Their size is limited to :data:`BYTES_PER_HOST` for each of :data:`MOST_HOSTS` hosts. A template answers if it has
+    agreed with the model on the last pages on which both were asked. It is forgotten when it no longer agrees, when
+    pages no longer fit it, or when it is too old.
     """
 
     def __init__(self, most_hosts: int = MOST_HOSTS, clock: Callable[[], float] = time.time) -> None:
@@ -140,7 +144,7 @@ class Templates:
         return len(self._hosts)
 
     def __iter__(self) -> Iterator[tuple[str, list[Template]]]:
-        """Yield the hosts with their templates. What was seen last is at the end."""
+        """Yield the hosts with their templates, the most recently seen one last."""
         yield from self._hosts.items()
 
     def known(self, url: str) -> bytes:
@@ -154,7 +158,7 @@ class Templates:
         return self._packed[name]
 
     def learn(self, url: str, data: bytes) -> int:
-        """Learn from a page, and return the number of templates that are dropped because of it.
+        """Learn from a page, and return the number of templates that are forgotten because of it.
 
         Raise ValueError if ``data`` is not what :meth:`.Said.lesson` returns.
         """
@@ -174,14 +178,16 @@ class Templates:
                 found = Template(_number(before), now)
                 own = [*_with_room(own), found]
             found.learn(lesson)
-        if found is not None:  # it is the last one that was seen
+        if found is not None:  # it is now the most recently seen one
             own.remove(found)
             own.append(found)
         self.put(name, own, same=lesson.outcome.is_answer and not dropped)
         return dropped
 
     def put(self, name: str, templates: list[Template], *, same: bool = False) -> None:
-        """Set the templates of a host, and make it the one that was seen last. ``same`` if their rules are."""
+        """Set the templates of a host, and make it the most recently seen one. ``same`` says that their rules have not
+        changed.
+        """
         if not same:
             self._packed.pop(name, None)
         self._hosts[name] = templates
@@ -191,7 +197,7 @@ class Templates:
 
 
 def _with_room(own: list[Template]) -> list[Template]:
-    """Return the templates of a host, without one if there are as many as there may be."""
+    """Return the templates of a host. If it has the maximum number, remove one to make room."""
     if len(own) < MOST_TEMPLATES:
         return own
     out = next((one for one in own if not one.ready), own[0])
@@ -199,24 +205,24 @@ def _with_room(own: list[Template]) -> list[Template]:
 
 
 def _number(own: list[Template]) -> int:
-    """Return a number for a new template of a host, one more than the highest of those it has."""
+    """Return a number for a new template of a host: the highest number of its templates, plus one."""
     return max((one.number for one in own), default=0) % 0xFFFF + 1
 
 
 def _of_lesson(own: list[Template], lesson: Lesson) -> Template | None:
-    """Return the template of a page; None if it is the first of its kind."""
+    """Return the template of a page, or None if the page is the first of its kind."""
     for one in own:
         if one.number == lesson.number:
             return one
     if lesson.outcome.is_answer:
         return None
-    # There was none when the page was sent. There may be one by now.
+    # There was no template when the page was sent, but there may be one by now.
     best = max(own, key=lambda one: alike(lesson.vector, one.centroid), default=None)
     return best if best is not None and alike(lesson.vector, best.centroid) >= ALIKE else None
 
 
 def _holds(one: Template, lesson: Lesson) -> bool:
-    """Record the result of a page for its template. Return False if the template is to be forgotten."""
+    """Record the outcome of a page for its template. Return False if the template has to be forgotten."""
     if lesson.number != one.number:
         return True
     one.refused = one.refused + 1 if lesson.outcome.is_refusal else 0
@@ -229,6 +235,8 @@ def _holds(one: Template, lesson: Lesson) -> bool:
 
 
 def is_audited(url: str) -> bool:
-    """Return True for :data:`AUDITED` of all URLs, always the same ones, so that the order of pages does not matter."""
+    """Return True for a share of :data:`AUDITED` of all URLs. It only depends on the URL, so the order of pages does
+    not matter.
+    """
     data = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=4).digest()
     return int.from_bytes(data, "big") < AUDITED * 2**32

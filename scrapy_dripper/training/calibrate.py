@@ -35,9 +35,9 @@ def calibrate(probabilities: npt.NDArray[np.float64], main: npt.NDArray[np.bool_
     line = np.array([1.0, 0.0])
     for _ in range(50):
         p = 1 / (1 + np.exp(-(x @ line)))
-        slope = x.T @ (p - main) + 1e-6 * line
-        bend = (x * (p * (1 - p) + 1e-12)[:, None]).T @ x + 1e-6 * np.eye(2)
-        step = np.linalg.solve(bend, slope)
+        gradient = x.T @ (p - main) + 1e-6 * line
+        hessian = (x * (p * (1 - p) + 1e-12)[:, None]).T @ x + 1e-6 * np.eye(2)
+        step = np.linalg.solve(hessian, gradient)
         line = line - step
         if np.abs(step).max() < 1e-9:
             break

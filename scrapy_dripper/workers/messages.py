@@ -25,7 +25,7 @@ def send(stream: BinaryIO, header: Mapping[str, Any], parts: Sequence[bytes] = (
 def receive(stream: BinaryIO, most: int) -> Message:
     """Read a message of at most ``most`` bytes.
 
-    Raise EOFError at the end of the stream and ValueError for an invalid message.
+    Raise EOFError if the stream ends before a complete message, and ValueError for an invalid message.
     """
     header_size, parts_size = _lengths.unpack(_read(stream, _lengths.size))
     if header_size + parts_size > most:

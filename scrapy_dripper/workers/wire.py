@@ -53,7 +53,9 @@ def pack_config(config: Config) -> Values:
 
 
 def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
-    """Return tasks as a header and three parts each: the bytes of the document, and what is known of its site."""
+    """Return tasks as a header and three parts for each task: the bytes of the document, and what the site memory and
+    the templates know about its host.
+    """
     configs: list[Config] = []
     numbers: dict[int, int] = {}
     rows, bodies = [], []

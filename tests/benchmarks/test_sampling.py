@@ -17,7 +17,7 @@ pytest.importorskip("lightgbm", reason="needs the extra [train]")
 
 
 def test_chosen_pages_beside_random_ones(tmp_path: Path) -> None:
-    """Every way of choosing has a row with its F1, its difference from random pages, and what its pages are."""
+    """Every method has a row with its F1, its difference from random pages, and the kinds of its pages."""
     for number in range(12):
         write_page(tmp_path / "pages", f"p{number}", "forum" if number % 3 else "article", seed=random.randrange(99))
         path = tmp_path / "pages" / "ground-truth" / f"p{number}.json"

@@ -68,7 +68,7 @@ def test_parameters(values: tuple[float, ...], expected: list[str | None]) -> No
 
 @given(st.lists(st.floats(0, 360), max_size=12), st.floats(0.01, 1), st.floats(0, 2), st.floats(-1, 2))
 def test_the_core_stays(degrees: list[float], core: float, cutoff: float, outlier: float) -> None:
-    """At least the segment that is most like the metadata is left, and each removal has a reason."""
+    """At least the segment that is most similar to the metadata stays, and each removal has a reason."""
     reasons = removed(unit(*degrees), core, cutoff, outlier) if degrees else removed(np.empty((0, 2)), 1, 1, 1)
     assert len(reasons) == len(degrees)
     assert set(reasons) <= {None, "ads", "legal", benchmark.FAR}
@@ -77,7 +77,7 @@ def test_the_core_stays(degrees: list[float], core: float, cutoff: float, outlie
 
 
 def test_the_graph_is_the_mean_of_vectors() -> None:
-    """Texts of any number of tokens, also none, become the unit vector of their tokens' mean."""
+    """A text with any number of tokens, even none, becomes the unit vector of their mean."""
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
     weights = np.array([[3, 0], [0, 4], [1, 1]], dtype=np.float32)

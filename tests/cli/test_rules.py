@@ -46,7 +46,7 @@ def test_it_shows_which_rule_takes_which_blocks(page: str, tmp_path: Path, capsy
     ("selector", "url", "words"),
     [
         (".gone", URL, "drop   example.com  .gone  nothing"),
-        (".sum", URL, "nothing: what it selects is inside of blocks"),
+        (".sum", URL, "nothing: it selects parts of blocks"),
         ("p", "https://other.example/", "no rule is for this page"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Adapters for other data engines give the same extractions. Each test needs a library that no extra brings."""
+"""Adapters for other data engines give the same extractions. Each test needs a library that no extra installs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def table() -> Any:
 
 
 def test_tables(expected: list[tuple[Any, ...]]) -> None:
-    """Each row gives one row, also a null page; an existing column is replaced."""
+    """Each row gives one row, even if the page is null. An existing column is replaced."""
     found = RayExtractor(OPTIONS)(table())
     assert cells(found.to_pylist()) == expected
     assert found.column("html").to_pylist() == [html for _, html in PAGES]
@@ -96,7 +96,7 @@ def elsewhere(code: str, **environment: str) -> None:
 
 
 def test_ray_data() -> None:
-    """Actors extract read-only batches; every document comes back once."""
+    """Actors extract read-only batches, and every document is returned once."""
     pytest.importorskip("ray.data", reason="needs ray[data]")
     elsewhere(
         """
@@ -116,7 +116,7 @@ assert rows == sorted(cells(RayExtractor(OPTIONS)(table()).to_pylist())), rows
 
 
 def test_spark(tmp_path: Path) -> None:
-    """Python workers of Spark extract; nulls stay null."""
+    """Spark's Python workers extract pages, and nulls stay null."""
     pytest.importorskip("pyspark", reason="needs pyspark, and Java")
     elsewhere(
         """
@@ -142,7 +142,7 @@ assert sorted(rows, key=key) == expected, rows
 
 
 def test_nemo_curator(expected: list[tuple[Any, ...]], tmp_path: Path) -> None:
-    """Its stage of iterating and extracting keeps all records, and a stage of batches all rows."""
+    """Its stage for iterating and extracting keeps all records, and our stage for batches keeps all rows."""
     pytest.importorskip("nemo_curator", reason="needs nemo-curator")
     from nemo_curator.stages.text.download import DocumentIterator
     from nemo_curator.stages.text.download.base.iterator import DocumentIterateExtractStage

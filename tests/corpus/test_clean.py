@@ -1,4 +1,6 @@
-"""``scrapy-dripper corpus clean``: what it drops is what sets and sums by hand say, whatever is killed on the way."""
+"""``scrapy-dripper corpus clean`` drops the documents that simple reference computations name, even if processes are
+killed.
+"""
 
 from __future__ import annotations
 
@@ -44,13 +46,13 @@ STOPS = "the of and to that with have be".split()
 
 
 def prose(chance: random.Random, length: int = 160) -> str:
-    """Return a text that passes the rules: no word stands out, and none of it comes twice."""
+    """Return a text that passes all rules: it has no unusual words and no repetitions."""
     made = [chance.choice(STOPS if number % 3 == 0 else VOCABULARY) for number in range(length)]
     return "\n\n".join(" ".join(made[at : at + 20]).capitalize() + "." for at in range(0, length, 20))
 
 
 def extraction(folder: Path, files: list[list[tuple[str, str | None]]], **options: Any) -> Path:
-    """Write addresses and texts as `corpus extract` would leave them, and return the folder."""
+    """Write URLs and texts as `corpus extract` would, and return the folder."""
     (folder / "logs" / "completions").mkdir(parents=True)
     note = {"tasks": len(files), "options": {"text": "markdown", "columns": []} | options}
     (folder / "run.json").write_text(json.dumps(note))
@@ -63,7 +65,7 @@ def extraction(folder: Path, files: list[list[tuple[str, str | None]]], **option
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
-    """Return the rows of all files that are in their place."""
+    """Return the rows of all finished files."""
     return [row for path in sorted(folder.glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
 
 
@@ -89,7 +91,7 @@ def corpus(chance: random.Random) -> list[tuple[str, str | None]]:
 
 
 def near(texts: list[str]) -> int:
-    """Return how many of the texts are left if of each group of near duplicates one stays, by the Jaccard index."""
+    """Return how many texts are left if one of each group of near duplicates stays, according to the Jaccard index."""
     shingles = [{tuple(one[at : at + 5]) for at in range(len(one) - 4)} for one in map(words, texts)]
     group = list(range(len(texts)))
     for one in range(len(texts)):
@@ -102,7 +104,9 @@ def near(texts: list[str]) -> int:
 
 
 def test_the_counts_are_those_of_sets_and_pairs(tmp_path: Path) -> None:
-    """As many documents are left as SHA-256 and the Jaccard index of all pairs leave, in whatever files they were."""
+    """As many documents are left as with SHA-256 and the Jaccard index of all pairs, however they are divided among
+    files.
+    """
     pages = corpus(random.Random(20))
     folder = extraction(tmp_path, [pages[0:17], pages[17:18], [], pages[18:]])
 
@@ -131,7 +135,7 @@ def test_the_counts_are_those_of_sets_and_pairs(tmp_path: Path) -> None:
 
 
 def test_what_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
-    """With kill -9 of the command or of a task at any moment: the same documents as without."""
+    """If the command or a task is killed (kill -9) at any moment, the documents are the same as otherwise."""
     chance = random.Random()
     pages = corpus(chance)
     for name in ("whole", "killed"):
@@ -166,7 +170,7 @@ def _children(pid: int) -> list[int]:
 
 
 def test_lists_and_languages(tmp_path: Path) -> None:
-    """What the user names goes or stays, and changed lists do not mix with what is there."""
+    """Lists and languages decide which documents stay. Changed lists are refused in a folder that was begun."""
     chance = random.Random(3)
     german = " ".join(
         "Die Gezeiten sind das Steigen und Fallen des Meeres, das vom Mond und von der Sonne verursacht wird.".split()
@@ -223,7 +227,7 @@ def test_what_cannot_be_cleaned_is_named(
 
 
 def test_nothing_left_is_no_error(tmp_path: Path) -> None:
-    """Each step says that nothing came."""
+    """Each step reports no documents."""
     folder = extraction(tmp_path, [[("https://example.org/", None)]])
     assert main(["corpus", "clean", str(folder)]) == 0
     assert steps(folder) == {
@@ -234,12 +238,12 @@ def test_nothing_left_is_no_error(tmp_path: Path) -> None:
 
 
 def judged(step: Any, text: str, **metadata: Any) -> Any:
-    """Return what a filter says of a text."""
+    """Return the result of a filter for a text."""
     return step.filter(Document(text, "1", metadata=metadata))
 
 
 def test_rules_that_hold_for_a_language_hold_for_that_only() -> None:
-    """A text in German has no English stop words, and a character of Chinese is no short word."""
+    """A German text needs no English stop words, and a Chinese character does not count as a short word."""
     german = " ".join(f"Wort{chr(97 + at % 26)}{chr(97 + at // 26)} steht hier" for at in range(60))
     chinese = "潮汐是海水在月球和太阳引力作用下所产生的周期性运动，人们把白天的称潮夜间的称汐。" * 3
     assert judged(Quality(), german, language="de") is True

@@ -60,7 +60,7 @@ def urls(folder: Path) -> Counter[object]:
 def test_slurm_runs_what_is_not_done(
     tmp_path: Path, slurm: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All documents, each once; a task that died is submitted again, and those that are done are not."""
+    """Each document is extracted once. A task that died is submitted again, and finished tasks are not."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     pages = structured(9)
     flag = tmp_path / "flag"
@@ -98,7 +98,7 @@ def test_slurm_runs_what_is_not_done(
 def test_slurm_only_shows_the_script(
     tmp_path: Path, slurm: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``--dry-run`` needs no Slurm; without Slurm and without it, one sentence says what to do."""
+    """``--dry-run`` works without Slurm. Without both, one sentence says what to do."""
     shards(tmp_path / "in", structured(2), 2)
     arguments = ["corpus", "extract", str(tmp_path / "in"), "-o", str(tmp_path / "out"), "--executor", "slurm"]
     monkeypatch.setenv("PATH", os.defpath)
@@ -118,7 +118,7 @@ def test_slurm_only_shows_the_script(
 
 
 def test_slurm_refuses(tmp_path: Path, slurm: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The user hears it; the command can be repeated."""
+    """The error is reported, and the command can be repeated."""
     (tmp_path / "bin" / "sbatch").write_text("#!/bin/bash\nexit 3\n")
     shards(tmp_path / "in", structured(1), 1)
     arguments = ["corpus", "extract", str(tmp_path / "in"), "-o", str(tmp_path / "out"), "--executor", "slurm"]
@@ -155,7 +155,7 @@ def parent(pid: int) -> int:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
 @pytest.mark.parametrize("victim", ["rank", "actor", "command"])
 def test_ray_goes_on_when_something_is_killed(tmp_path: Path, victim: str) -> None:
-    """With kill -9: no document is lost, none is there twice, and no task that was done is done again."""
+    """After kill -9, no document is lost or duplicated, and no finished task is repeated."""
     pytest.importorskip("ray", reason="needs Ray")
     begun, flag, done = tmp_path / "begun", tmp_path / "flag", tmp_path / "done"
     pages = structured(12)
@@ -187,7 +187,7 @@ def test_ray_goes_on_when_something_is_killed(tmp_path: Path, victim: str) -> No
 
 
 def test_ray_names_tasks_that_fail(tmp_path: Path) -> None:
-    """The others are done, and another executor can go on."""
+    """The other tasks are finished, and another executor can continue."""
     pytest.importorskip("ray", reason="needs Ray")
     pages = structured(6)
     pages[1] = ("https://example.org/bad.html", document("bad", "<p>SEGFAULT</p>"))

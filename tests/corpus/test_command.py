@@ -1,4 +1,4 @@
-"""``scrapy-dripper corpus extract``: archives in, Parquet out, whatever is killed meanwhile."""
+"""``scrapy-dripper corpus extract``: archives in, Parquet out, even if processes are killed."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def is_alive(pid: int) -> bool:
 
 
 def test_two_tasks_and_one_give_the_same_documents(tmp_path: Path) -> None:
-    """Every page comes out once, in files of the same schema."""
+    """Every page is extracted once, into files with the same schema."""
     pages = structured(40)
     files = shards(tmp_path / "in", pages, 4)
     for tasks in (1, 2):
@@ -189,7 +189,7 @@ def test_a_task_that_always_dies_is_named_and_the_others_are_done(tmp_path: Path
 def test_other_inputs_do_not_mix_with_what_is_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The numbers of tasks would stand for other files."""
+    """Otherwise, the numbers of finished tasks would belong to other files."""
     first = shards(tmp_path / "in", structured(2), 2)
     out = str(tmp_path / "out")
     assert main(["corpus", "extract", str(first[0]), "-o", out]) == 0

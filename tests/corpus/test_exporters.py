@@ -1,4 +1,4 @@
-"""Parquet feeds: live crawls write them, and whoever reads them finds every value."""
+"""Parquet feeds, as written by live crawls, hold every value."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_items_of_different_types() -> None:
 
 
 def test_what_comes_later_is_kept() -> None:
-    """A field that the first row group did not have, and a value of another type."""
+    """This applies to a field that the first row group did not have, and to a value of another type."""
     items = [{"a": 1}, {"a": 2}, {"a": "three", "b": [4]}, {"a": 2**70, "_other": "mine"}]
     rows = written(items, row_group_bytes=0).to_pylist()
     assert [row["a"] for row in rows] == [1, 2, None, None]
@@ -112,7 +112,7 @@ def test_what_comes_later_is_kept() -> None:
 
 
 def test_schema() -> None:
-    """It decides, also about nested values; a value without a place is logged, once for its field."""
+    """The schema decides, also about nested values. A value that does not fit is logged once for its field."""
     schema = pa.schema({"tags": pa.list_(pa.string()), "price": pa.decimal128(8, 2), "n": pa.int16()})
     table = written([{"n": 1, "tags": ["a", "b"]}, {"n": 2}], schema=schema)
     assert table.schema == schema
@@ -125,7 +125,7 @@ def test_values_without_a_place_are_logged_once(caplog: pytest.LogCaptureFixture
 
 
 def test_fields_of_the_feed() -> None:
-    """They choose columns, rename them, and are there even if no item is."""
+    """They choose and rename columns, even if there are no items."""
     assert written([], fields_to_export=["url", "markdown"]).schema.names == ["url", "markdown", "_other"]
     table = written([{"url": "u", "other": 1}], fields_to_export={"url": "address"})
     assert table.to_pylist() == [{"address": "u", "_other": None}]
@@ -150,7 +150,7 @@ values = plain | st.lists(st.integers()) | st.dictionaries(st.text(), st.integer
     items=st.lists(st.dictionaries(st.sampled_from("abc"), values), max_size=9), size=st.sampled_from([0, 10, 10**9])
 )
 def test_property_no_value_is_lost(items: list[dict[str, Any]], size: int) -> None:
-    """Every value is in its column, as itself, as a number of the same value, or as text; or it is in the last one."""
+    """Every value is in its column (unchanged, as an equal number, or as text) or in the last column."""
     rows = written(items, row_group_bytes=size).to_pylist()
     assert len(rows) == len(items)
     for item, row in zip(items, rows, strict=True):
@@ -199,7 +199,7 @@ def crawl(folder: Path, feeds: str, number: int = 12, more: str = "{}") -> subpr
 
 
 def test_a_crawl_writes_batches(tmp_path: Path) -> None:
-    """With the same schema in each file, and main content in its columns; again, the crawl refuses to append."""
+    """All files have the same schema, with main content in their columns. A second crawl refuses to append to them."""
     feeds = (
         '{"%(batch_id)d.parquet": {"format": "parquet", "batch_item_count": 5}, "all.parquet": {"format": "parquet"}}'
     )

@@ -28,7 +28,9 @@ WORDS = "The river runs past the old stone bridge, and the market is held there 
 
 @given(counts, st.integers(0, 100))
 def test_equal_shares(groups: dict[str, int], n: int) -> None:
-    """All is given out, nobody gets more than there is, and who could take more has at most one less than anyone."""
+    """Everything is distributed, and no group gets more than its count. Groups that could take more differ by at most
+    one.
+    """
     given_ = shares(groups, n)
     assert sum(given_.values()) == min(n, sum(groups.values()))
     assert all(given_[name] <= groups[name] for name in groups)
@@ -37,7 +39,9 @@ def test_equal_shares(groups: dict[str, int], n: int) -> None:
 
 
 def test_shares_by_weight() -> None:
-    """What a group cannot take goes to the others by their weights; a group without a weight gets nothing."""
+    """The rest of a small group is distributed among the others by their weights. A group without a weight gets
+    nothing.
+    """
     assert shares({"a": 100, "b": 100, "c": 100}, 30, {"a": 2, "b": 1}) == {"a": 20, "b": 10, "c": 0}
     assert shares({"a": 5, "b": 100, "c": 100}, 30, {"a": 2, "b": 2, "c": 1}) == {"a": 5, "b": 17, "c": 8}
     assert shares({"a": 1, "b": 1}, 10) == {"a": 1, "b": 1}
@@ -45,7 +49,7 @@ def test_shares_by_weight() -> None:
 
 @given(st.lists(st.tuples(*(st.sampled_from("abc"),) * 3), max_size=40), st.integers(0, 50), st.integers(0, 3))
 def test_a_sample_is_a_sample(pages: list[tuple[str, str, str]], n: int, seed: int) -> None:
-    """No page twice, as many as asked for, and the same for the same seed."""
+    """No page is chosen twice, the number is as requested, and the same seed gives the same pages."""
     languages, formats, hosts = ([page[k] for page in pages] for k in range(3))
     chosen = balanced(languages, formats, hosts, n, None, seed)
     assert len(set(chosen)) == len(chosen) == min(n, len(pages))
@@ -53,7 +57,7 @@ def test_a_sample_is_a_sample(pages: list[tuple[str, str, str]], n: int, seed: i
 
 
 def test_rare_languages_and_formats_are_not_rare_in_a_sample() -> None:
-    """Of 100 English articles on one host, 10 forums on ten and 10 German articles, 20 pages."""
+    """20 pages are chosen from 100 English articles on one host, 10 forums on ten hosts, and 10 German articles."""
     languages = ["en"] * 110 + ["de"] * 10
     formats = ["article"] * 100 + ["forum"] * 10 + ["article"] * 10
     hosts = ["one"] * 100 + [f"forum{n}" for n in range(10)] + ["de1", "de2"] * 5

@@ -1,4 +1,4 @@
-"""Retrieved DOM nodes, as Alarte and Silva count them."""
+"""Scores of main DOM nodes, as defined by Alarte and Silva."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def names(labels: list[bool]) -> list[str]:
 
 
 def test_a_subtree_is_main_if_all_of_its_text_is() -> None:
-    """With the elements around the text, and what stands between (Definition 2.3)."""
+    """This includes the elements around the text, and other nodes between them (Definition 2.3)."""
     assert page().blocks.text == BLOCKS
     assert names([False, True, True, False]) == [
         *("div", "h1", "p", "b", "figure", "img"),
@@ -52,7 +52,7 @@ def test_nothing_and_all() -> None:
 
 
 def test_precision_and_recall() -> None:
-    """Ten nodes are wanted, five of them are found, and four of the menu (the list, its item, its text) as well."""
+    """Ten nodes are main. Five of them are found, and also four nodes of the menu (such as its list, item and text)."""
     wanted = np.array([False, True, True, False])
     assert node_prf(page(), wanted, wanted) == (1, 1, 1)
     precision, recall, f1 = node_prf(page(), np.array([True, False, True, False]), wanted)

@@ -417,7 +417,7 @@ def test_pages_without_a_stored_text_count_as_empty(data: Path, held_out: Path, 
     assert figures(tmp_path / "out.json")["systems"][0]["all"]["summary"]["empty"] == 3
     said = capsys.readouterr().err
     assert "no stored text and count as empty: 2" in said
-    assert "are left out: 1" in said
+    assert "are ignored: 1" in said
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ PAGE = b"<html><head><script>secret()</script><style>p {}</style></head><body><!
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEndpoint]:
-    """An endpoint that says what it was asked for; a second attempt comes at once."""
+    """An endpoint that returns the text it was asked for. Retries do not wait."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(endpoint_module.time, "sleep", lambda seconds: None)
@@ -45,7 +45,7 @@ def usage(text: str, asked: int, answered: int) -> Reply:
 
 
 def test_it_gets_the_page_and_its_text_is_what_it_says(fake: FakeEndpoint, options: ModelOptions) -> None:
-    """The HTML without scripts, styles and comments; tokens and their price are known."""
+    """The model gets HTML without scripts, styles and comments. Its tokens are counted and priced."""
     reply = LanguageModel(replace(options, price=(2, 10)))(PAGE)
 
     assert (reply.text, reply.tokens) == ("Tides", 1_000)
@@ -69,7 +69,7 @@ def test_tokens_are_guessed_where_none_are_reported(fake: FakeEndpoint, options:
 
 
 def test_an_answer_is_kept(fake: FakeEndpoint, options: ModelOptions) -> None:
-    """Over runs; that of another model or page is another one."""
+    """This holds for several runs. Other models and pages have their own answers."""
     first = LanguageModel(options)(PAGE)
 
     assert LanguageModel(options)(PAGE) == first
@@ -80,7 +80,7 @@ def test_an_answer_is_kept(fake: FakeEndpoint, options: ModelOptions) -> None:
 
 
 def test_the_budget_of_requests_holds_for_all_processes(fake: FakeEndpoint, options: ModelOptions) -> None:
-    """Failures count as well. What is in the cache costs nothing."""
+    """Failed requests count as well. Answers from the cache do not."""
     one, other = (LanguageModel(replace(options, requests=2)) for _ in range(2))
     one(PAGE)
     fake.script = [Reply(400)]
@@ -120,7 +120,7 @@ def run(*arguments: object) -> int:
 def test_evaluate(
     data: Path, held_out: Path, tmp_path: Path, fake: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    """It is a system like others, with its tokens and their price; a page over the budget counts as an error."""
+    """A language model is a system like any other, with tokens and their price. A page over the budget is an error."""
     pytest.importorskip("rapidfuzz")
     monkeypatch.setenv("KEY", "s3cret")
     fake.script = [lambda request: usage(text_of(request), 400, 100)]

@@ -1,4 +1,4 @@
-"""The measures of the study of business pages, by its equations."""
+"""The measures of the study of business pages follow its equations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_rouge_counts_what_the_truth_has() -> None:
 
 
 def test_chinese_has_words() -> None:
-    """A tokenizer for ASCII would find none."""
+    """A tokenizer for ASCII words would find none."""
     found = study("潮水每天", "潮水每天涨落")
 
     assert found.rouge_1 == 4 / 6

@@ -73,7 +73,7 @@ def write(path: Path, *pages: dict[str, Any]) -> Path:
     ],
 )
 def test_code(text: str, expected: str) -> None:
-    """Fences come first; indented blocks need two lines, and must not look like lists or sums of money."""
+    """Fenced code comes first. Indented blocks need two lines, and must not look like lists or sums of money."""
     assert code(text) == expected
 
 
@@ -91,7 +91,7 @@ def test_code(text: str, expected: str) -> None:
     ],
 )
 def test_formulas(text: str, expected: str) -> None:
-    """Marks are looked for one kind after the other; what a dollar sign that is not escaped begins is a formula."""
+    """Each kind of mark is searched for in turn. Text after a dollar sign that is not escaped is a formula."""
     assert formulas(text) == expected
 
 
@@ -104,7 +104,7 @@ BETWEEN = [
 
 @given(st.lists(st.sampled_from(["\n", "\n\n", "    ", "\t", " ", "a", "    a\n", "\r"]), max_size=14).map("".join))
 def test_indented_code_is_what_the_expression_finds(text: str) -> None:
-    """The toolkit's expression takes quadratic time, so it is not used; it finds the same."""
+    """The toolkit's regular expression takes quadratic time, so it is not used. Both find the same blocks."""
     wanted = []
     for match in INDENTED.finditer(text):
         lines = [line for line in match[1].split("\n") if line.strip()]
@@ -120,7 +120,7 @@ def test_formulas_are_what_the_expressions_find(text: str) -> None:
 
 
 def test_tables() -> None:
-    """Tables of HTML that are in no other come first; of Markdown, a table has a rule as its second row."""
+    """HTML tables that are not inside another one come first. The second row of a Markdown table must be a rule."""
     nested = f"<table><tr><td>{TABLE}</td></tr></table>"
     assert tables(f"x\n\n{MARKDOWN_TABLE}\n\n{nested}\ny") == [nested, MARKDOWN_TABLE]
     assert tables("a | b\nc | d") == []
@@ -174,7 +174,7 @@ def test_all_cells_wrong_is_hardly_noticed_by_the_toolkit() -> None:
 
 
 def test_the_toolkits_teds_is_what_apted_says_of_leaves() -> None:
-    """APTED compares two strings by the cost of renaming one node, or of a deletion and an insertion."""
+    """APTED treats a string as a single node, which it renames, or deletes and inserts."""
     from apted import APTED, Config
 
     class Costs(Config):  # type: ignore[misc]
@@ -200,7 +200,7 @@ def test_groups_of_rows_lose_their_rows() -> None:
 
 
 def test_a_page_is_read_without_the_annotation() -> None:
-    """The answer that the annotators' tool wrote into the page is not there, and its elements cut no text."""
+    """The annotators' marks, which include the answer, are removed, and their elements do not separate texts."""
     page = read_page(json.dumps(PAGE))
     assert page.html == f'<html><body><a href="/">Home</a><p class="x">{PROSE}</p></body></html>'
     assert page.groups == ("all", "mid", "English", "code", "not conversational")
@@ -216,7 +216,7 @@ def test_canonical_markdown_has_no_links_and_images() -> None:
 
 
 def test_the_model_and_a_peer_on_a_file(tmp_path: Path, model: Path, capsys: Any) -> None:
-    """The page's prose comes out whole, in one process or two; the peer also has the link."""
+    """All prose of the page is extracted, in one process or two. The peer also returns the link."""
     data = write(tmp_path / "bench.jsonl", PAGE, {**PAGE, "track_id": "two", "groundtruth_content": None})
     out = tmp_path / "out" / "figures.json"
     arguments = ["evaluate", str(data), "--model", str(model), "--peers", "html2text", "--jobs", "1"]
@@ -284,7 +284,7 @@ def test_wrong_data(
 
 def test_a_missing_file_and_a_check_of_folders(tmp_path: Path, capsys: Any) -> None:
     assert main(["evaluate", str(tmp_path / "none.jsonl")]) == 2
-    assert "is not there" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err
     assert main(["evaluate", str(tmp_path), "--check"]) == 2
     assert "--check is for a .jsonl file" in capsys.readouterr().err
 

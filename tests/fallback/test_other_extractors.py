@@ -77,7 +77,7 @@ def test_the_title_is_the_first_of_its_paragraphs() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_control_characters_break_none(name: str) -> None:
-    """The parser lets them through, and refuses to take them again."""
+    """lxml's parser accepts them, but lxml rejects them when text is set."""
     found = extracted(name, page(SENTENCE + "\x85\x1f&#11;").replace("sand</title>", "sand\x1b</title>"))
 
     assert (found.source, found.error) == (f"fallback:{name}", None)
@@ -99,12 +99,14 @@ def test_a_page_without_a_title_has_paragraphs() -> None:
     ],
 )
 def test_justext_takes_the_stop_words_of_the_page(lang: str, sentence: str, word: str) -> None:
-    """English ones would call other languages boilerplate; without a list, none count."""
+    """With English stop words, text in other languages would count as boilerplate. Without a list, stop words are
+    ignored.
+    """
     assert str(extracted("justext", page(sentence, lang)).text).count(word) == 10
 
 
 def test_stop_words_of_another_language_are_no_text_of_the_page() -> None:
-    """So that the language does matter."""
+    """This shows that the language makes a difference."""
     assert extracted("justext", page(GERMAN, "hu")).is_empty
 
 

@@ -1,4 +1,4 @@
-"""The fallback ``r4``: the definitions and algorithms of the paper, written out as there, and some pages."""
+"""The fallback ``r4``, compared with the definitions and algorithms as written in the paper, and on some pages."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def algorithm_5(main: list[HtmlElement], tr: float = 1.5, hr: int = 7) -> set[Ht
 
 
 def the_paper(body: HtmlElement) -> set[HtmlElement]:
-    """Return the main content of a page as the paper has it."""
+    """Return the main content of a page according to the paper."""
     rated = [n for n in body.iter() if child_nodes(n) and n.tag.upper() not in UNRATED]
     paths = [sum(a in rated for a in (n, *n.iterancestors())) for n in body.iter()]
     if max(paths) < sum(child in rated for child in body):
@@ -162,7 +162,7 @@ def built(tree: tuple[str, str, list[tuple[str, str, list[object], str]], str], 
 
 @given(st.lists(trees, max_size=4))
 def test_algorithms_1_to_5(forest: list[tuple[str, str, list[tuple[str, str, list[object], str]], str]]) -> None:
-    """What takes linear time here comes to the same as the paper's loops over all pairs."""
+    """Our linear algorithms give the same result as the paper's loops over all pairs."""
     body = parse("<body></body>").find("body")
     assert body is not None
     for tree in forest:
@@ -180,7 +180,7 @@ def test_algorithms_1_to_5(forest: list[tuple[str, str, list[tuple[str, str, lis
 
 @given(st.lists(st.tuples(st.floats(0, 0.999), st.integers(0, 9)), min_size=1, max_size=60))
 def test_words_count_by_their_distance(rest: list[tuple[float, int]]) -> None:
-    """The quadrature is the sum of Definition 3.1."""
+    """The quadrature equals the sum in Definition 3.1."""
     parent, depth, words = [-1], [0], [3]
     for place, count in rest:
         path = [len(parent) - 1]
@@ -203,7 +203,7 @@ def test_words_count_by_their_distance(rest: list[tuple[float, int]]) -> None:
 
 
 def test_far_words_count_next_to_nothing() -> None:
-    """Beyond the distances for which the quadrature is exact it is off by less than the words weigh."""
+    """At distances for which the quadrature is not exact, its error is smaller than the contribution of the words."""
     m = 3_000
     words = np.zeros(m, dtype=np.int64)
     words[-1] = 1
@@ -217,7 +217,7 @@ def test_far_words_count_next_to_nothing() -> None:
 
 @pytest.mark.parametrize("shape", ["nested", "flat", "comb"])
 def test_a_hundred_thousand_elements(shape: str) -> None:
-    """Loops over pairs of elements, or of elements and their ancestors, would not end here."""
+    """Loops over pairs of elements, or over all ancestors of elements, would take far too long here."""
     m = 100_000
     i = np.arange(m)
     if shape == "nested":
@@ -249,7 +249,7 @@ def test_an_article_between_menus() -> None:
 
 
 def test_a_page_of_few_elements_keeps_its_paragraphs() -> None:
-    """By the paper, one of them has the most words per tag, and is all."""
+    """According to the paper, only the paragraph with the most words per tag would be main content."""
     story = f"<p>{SENTENCE * 4}</p>" * 4
     page = f'<body><nav><a href="/">Home</a></nav><article>{story}</article><footer>End</footer></body>'
 
@@ -262,7 +262,7 @@ def test_a_paragraph_alone_is_found() -> None:
 
 
 def test_a_page_in_chinese() -> None:
-    """Its characters are words; else a paragraph would have one."""
+    """Each character is a word. Otherwise, a paragraph would have a single word."""
     story = "".join(f"<p>{'潮水每天涨落两次，沙滩上的每座沙堡都要算上这一点。' * n}</p>" for n in (4, 3, 5))
     found = extracted(PAGE.replace(ARTICLE, story))
 
@@ -281,7 +281,7 @@ def test_a_group_of_links_inside_of_the_content_is_left_out() -> None:
 
 
 def test_an_old_page_is_taken_whole() -> None:
-    """Where the children of the body are more than its levels, they are the content (section 3.1, criterion 3)."""
+    """If the body has more children than levels, all of them are the content (section 3.1, criterion 3)."""
     found = extracted(f"<body><p>{SENTENCE}</p><p>Second.</p><p>Third.</p><blockquote>Last</blockquote></body>")
 
     assert (found.text or "").split("\n")[-1] == "Last"

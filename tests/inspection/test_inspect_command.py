@@ -217,7 +217,7 @@ def test_it_is_opened_in_the_browser(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["a.html", "-o", "folder"], "is a folder"),
         (["https://e.org/", "--url", "https://e.org/"], "--url is for a file"),
         (["a.html", "--model", "nowhere"], "No tagger model in nowhere"),
-        (["feed.json"], "feed.json: an index is made of JSON Lines"),
+        (["feed.json"], "feed.json: expected JSON Lines"),
     ],
 )
 def test_wrong_usage_is_said_in_one_sentence(

@@ -12,7 +12,7 @@ FOOT = "<footer><p>The newsletter comes every week.</p><p>All rights reserved.</
 
 
 def article(number: int, body: str | None = None, *, foot: str = FOOT, title: str | None = None) -> str:
-    """Return an article whose text no other one has, under ``MAIN`` where it is main content."""
+    """Return an article with unique text. Its main content begins with ``MAIN``."""
     text = f"MAIN sentence of article {number}, which says what {number} times {number} is, and what it is not. "
     body = f"<p>{text}</p><p>{text * 2}</p><p>{text}</p>" if body is None else body
     title = title or f"MAIN title {number}"
@@ -37,7 +37,7 @@ def url(number: int) -> str:
 
 
 def truth(text: str) -> float:
-    """Return the probability of a block to be main content."""
+    """Return the probability that a block is main content."""
     return 0.9 if "MAIN" in text else 0.1
 
 
@@ -62,10 +62,10 @@ class Reader:
         return found
 
     def outcomes(self, pages: Iterable[tuple[str, str]]) -> list[str | None]:
-        """Extract pages, each with its address, and return what became of them."""
+        """Extract pages, each with its own URL, and return their outcomes."""
         return [self.read(html, address).template for html, address in pages]
 
     def learnt(self, pages: int = 12) -> Reader:
-        """Read articles until their template answers."""
+        """Extract articles until their template answers."""
         self.outcomes((article(number), url(number)) for number in range(pages))
         return self

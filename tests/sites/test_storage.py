@@ -63,7 +63,7 @@ def test_a_restored_memory_continues_to_learn(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10, deadline=None)
 @given(st.lists(st.integers(0, 30), max_size=8), st.lists(st.integers(0, 30), max_size=8))
 def test_templates_go_on_where_they_were(tmp_path: Path, before: list[int], after: list[int]) -> None:
-    """Written and read, they say and learn the same."""
+    """Templates that were written and read again give the same labels, and learn in the same way."""
     path = tmp_path / "templates"
     reader = Reader()
     reader.outcomes((article(number), url(number)) for number in before)
@@ -83,7 +83,7 @@ def test_no_file_is_an_empty_memory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", ["cut", "flipped", "memory", "many", "text"])
 def test_a_broken_file_of_templates_says_so(tmp_path: Path, change: str) -> None:
-    """Also one that is a site memory, or says that it has more than it can have."""
+    """Other invalid files are that of a site memory, and one with more templates than the maximum."""
     path = tmp_path / "templates"
     write_templates(Reader().learnt().templates, path)
     data = path.read_bytes()

@@ -19,7 +19,7 @@ FREE = [number for number in range(1_000, 3_000) if not is_audited(url(number))]
 
 
 def test_a_template_answers_when_it_has_agreed_with_the_model() -> None:
-    """The engine is not asked then, and the extraction is the one of the model."""
+    """The engine is then not asked, and the extraction is the same as with the model."""
     reader = Reader()
     found = [reader.read(article(number), url(number)) for number in FREE[:10]]
 
@@ -31,7 +31,7 @@ def test_a_template_answers_when_it_has_agreed_with_the_model() -> None:
 
 
 def test_a_headline_is_not_lost_and_structures_are_whole() -> None:
-    """The same rules as for the labels of a model: the title comes first, and a list is one thing."""
+    """The rules for a model's labels also apply to a template's: the title comes first, and a list is kept whole."""
     reader = Reader(lambda text: truth(text) if "title" not in text else 0.1).learnt()
     items = "".join(f"<li>MAIN item {i} of a list that no other page has</li>" for i in range(6))
     found = reader.read(article(FREE[0], f"<p>{'MAIN text. ' * 60}</p><ul>{items}</ul>"), url(FREE[0]))
@@ -54,7 +54,7 @@ def test_a_headline_is_not_lost_and_structures_are_whole() -> None:
     ],
 )
 def test_pages_that_are_left_to_the_model(html: str, outcome: str) -> None:
-    """A box that no page had, nothing to keep, far more than ever, and another template."""
+    """They have a new box, no main content, far more of it than before, or another template."""
     reader = Reader(lambda text: truth(text) if "MAIN title" not in text else 0.1).learnt()
     asked = reader.asked
     found = reader.read(html, url(FREE[0]))
@@ -65,7 +65,7 @@ def test_pages_that_are_left_to_the_model(html: str, outcome: str) -> None:
 
 
 def test_a_text_that_repeats_is_known_by_its_words() -> None:
-    """In a place that has both: a notice below the text, in a paragraph like all others."""
+    """A notice below the text is in a paragraph like all others, so its place alone does not decide."""
     notice = "<p>Subscribe to the newsletter, which comes every week and is free of charge.</p>"
     text = "<p>MAIN sentence {0}, which goes on for a while and says what {0} times {0} may come to.</p>" * 5
     reader = Reader()
@@ -88,7 +88,7 @@ def test_some_pages_are_audited_and_always_the_same_ones() -> None:
 
 
 def test_a_template_that_is_wrong_is_forgotten_and_learnt_anew() -> None:
-    """The publisher moves the articles' text into the footer, and writes notices where it was."""
+    """The publisher moves the text of articles into the footer, and puts notices in its old place."""
     reader = Reader().learnt()
     audited = [number for number in range(500, 9_000) if is_audited(url(number))]
     foot = FOOT.replace("The newsletter comes", "MAIN text comes").replace("</p>", " MAIN all the text is here.</p>")
@@ -120,7 +120,9 @@ def test_a_template_that_fits_no_page_any_more_is_forgotten() -> None:
 
 
 def test_odd_pages_do_not_push_out_a_template_that_answers() -> None:
-    """A host has room for so many templates; the one that answers stays, whatever else comes."""
+    """The number of templates of a host is limited. A template that answers is not replaced by those of single
+    pages.
+    """
     reader = Reader().learnt()
     for number in range(3 * templates.MOST_TEMPLATES):
         tag = f"x-{'abcdefghijklmnopqrstuvwxyz'[number % 26]}{'abc'[number // 26]}"
@@ -148,7 +150,7 @@ def test_a_template_grows_old() -> None:
 
 
 def test_hosts_and_options_are_kept_apart() -> None:
-    """What is learnt on one host says nothing about another, or about a page that asks for something else."""
+    """Templates of one host do not apply to another host, or to a page with other options."""
     reader = Reader().learnt()
     other = reader.read(article(1), "https://other.org/1")
     (asking,) = reader.extractor.extract(
@@ -176,7 +178,7 @@ def test_without_the_option_nothing_is_different() -> None:
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 60)), min_size=1, max_size=25))
 @settings(max_examples=20, deadline=None)
 def test_space_is_bounded(visits: list[tuple[int, int]]) -> None:
-    """Whatever pages come: three hosts here, and in each at most so many templates and rules."""
+    """For any pages, there are at most three hosts here, with a limited number of templates and rules each."""
     store = Templates(most_hosts=3)
     for number, (host, kind) in enumerate(visits):
         chance = np.random.default_rng([kind, number])
@@ -197,7 +199,7 @@ def test_space_is_bounded(visits: list[tuple[int, int]]) -> None:
 
 
 def test_counts_are_halved_before_they_are_too_large() -> None:
-    """After thousands of pages a template says the same, and its shares are still shares."""
+    """After thousands of pages, a template gives the same labels, and its shares are still from 0 to 1."""
     store = Templates()
     reader = Reader()
     reader.read(article(0), url(0))
@@ -214,7 +216,7 @@ def test_counts_are_halved_before_they_are_too_large() -> None:
 
 @given(st.binary(max_size=2_000))
 def test_data_that_are_none_are_refused(data: bytes) -> None:
-    """They come from another process, or from a caller."""
+    """Such data could come from another process, or from a caller."""
     for read in (read_lesson, unpack):
         try:
             read(data)
@@ -227,7 +229,7 @@ def test_data_that_are_none_are_refused(data: bytes) -> None:
 @given(st.lists(st.integers(1, 12), min_size=2, max_size=2))
 @settings(max_examples=30, deadline=None)
 def test_pages_of_a_template_are_alike_whatever_their_length(sizes: list[int]) -> None:
-    """And unlike a page of another one. The cosine is symmetric, and 1 for the same page."""
+    """They are unlike pages of another template. The cosine is symmetric, and 1 for the same page."""
     one, other = (layout(page(article(n, "<p>MAIN text.</p>" * n))).vector for n in sizes)
     far = layout(page(listing(1))).vector
 
@@ -240,7 +242,7 @@ def test_pages_of_a_template_are_alike_whatever_their_length(sizes: list[int]) -
 @given(st.permutations(range(12)))
 @settings(max_examples=15, deadline=None)
 def test_a_template_that_answers_says_what_the_model_would(order: list[int]) -> None:
-    """In whatever order the pages come."""
+    """This holds for any order of the pages."""
     reader = Reader()
     for number in order:
         found = reader.read(article(number, "<p>MAIN sentence of an article.</p>" * (number % 5 + 1)), url(number))
@@ -267,7 +269,7 @@ def test_a_page_without_templates_is_new() -> None:
 
 
 def packed(lesson: Lesson) -> bytes:
-    """Return a lesson of texts only, as bytes."""
+    """Return, as bytes, a lesson that only has texts."""
     from scrapy_dripper.sites.template import _LESSON, _OUTCOMES, MOST_PATHS
 
     n = len(lesson.hashes)

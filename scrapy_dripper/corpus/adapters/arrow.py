@@ -1,8 +1,8 @@
 """Extract Arrow tables, for Ray Data (``map_batches``) and Spark (``mapInArrow``).
 
-Both pass read-only batches of rows and expect new ones. A column holds the HTML, as text or bytes, and another one may
-hold the URL. All columns are kept, and those of :data:`COLUMNS` are added or replaced. Each input row gives exactly one
-output row.
+Both frameworks pass batches of rows that are read-only, and expect new batches. One column holds the HTML, as text or
+bytes, and another may hold the URL. All columns are kept, and those of :data:`COLUMNS` are added or replaced. Each
+input row gives exactly one output row.
 """
 
 from __future__ import annotations

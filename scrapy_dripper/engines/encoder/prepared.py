@@ -12,7 +12,7 @@ from scrapy_dripper.engines.prepared import PreparedFolder, load_folder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoder(PreparedFolder):
-    """What the manifest of a prepared folder says, and where the folder is. The context is that of one pass."""
+    """The manifest of a prepared folder, and the path of the folder. The context is the maximum length of one pass."""
 
     ENGINE: ClassVar[str] = "encoder"
     ONE_OF: ClassVar[Mapping[str, tuple[object, ...]]] = {"main": (0, 1)}
@@ -31,7 +31,7 @@ class Encoder(PreparedFolder):
     """Which of the two classes is main: 0 or 1."""
 
     def own_problem(self) -> str | None:
-        """Return what is wrong with the tokens and the text around blocks."""
+        """Return what is wrong with the tokens and the text around blocks, or None if they are valid."""
         ids = (self.before, self.after, [self.separator])
         if not all(
             isinstance(one, list) and all(type(i) is int and 0 <= i < self.vocab_size for i in one) for one in ids
@@ -41,5 +41,7 @@ class Encoder(PreparedFolder):
 
 
 def load_encoder(folder: str | Path) -> Encoder:
-    """Return what a prepared folder holds, after checking that it is whole. Raise :exc:`ModelError` if not."""
+    """Return the manifest and the tokenizer of a prepared folder, after checking its files. Raise :exc:`ModelError` if
+    a check fails.
+    """
     return load_folder(Encoder, folder)[0]

@@ -14,15 +14,18 @@ from scrapy_dripper.engines.qwen3.grammar import MAIN, OTHER, Grammar
 from scrapy_dripper.engines.qwen3.prompt import HTML
 
 LEAST_LIKELIHOOD = -1.0
-"""Log-likelihood of an answer, a block, from which on a model speaks its format. A third of a chance for the five or
-six tokens of a block is less than one that has learnt it ever gives, and more than any other format gets."""
+"""Minimum log-likelihood of an answer, per block, at which a model counts as trained for its format. It corresponds to
+a probability of about a third for the five or six tokens of a block. Models that were trained for a format give it more
+than that, and give any other format less.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared(PreparedFolder):
-    """What the manifest of a prepared folder says, and where the folder is.
+    """The manifest of a prepared folder, and the path of the folder.
 
-    The data type is also that of the keys and values, and the context that of prompt and answer together.
+    The keys and values have the same data type as the weights. The context is the maximum length of prompt and answer
+    together.
     """
 
     ENGINE: ClassVar[str] = "qwen3"
@@ -57,7 +60,7 @@ class Prepared(PreparedFolder):
         return 2 * self.layers * self.kv_heads * self.head_dim * self.number_bytes
 
     def own_problem(self) -> str | None:
-        """Return what is wrong with the labels, the prompt and the answers."""
+        """Return what is wrong with the labels, the prompt or the answer format, or None if they are valid."""
         if problem := no_object("labels", self.labels, int):
             return problem
         if self.dtype == "bfloat16" and self.attention != "gqa":
@@ -74,9 +77,10 @@ class Prepared(PreparedFolder):
 
 
 def load_prepared(folder: str | Path) -> Prepared:
-    """Return what a prepared folder holds, after checking that it is whole and is what its manifest says.
+    """Return the manifest and the tokenizer of a prepared folder, after checking its files and the tokens of the
+    labels.
 
-    Raise :exc:`ModelError`, saying what to do, if not.
+    Raise :exc:`ModelError`, which says what to do, if a check fails.
     """
     prepared, tokenizer = load_folder(Prepared, folder)
     grammar = Grammar(tokenizer, prepared.answer)

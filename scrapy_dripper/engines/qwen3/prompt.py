@@ -1,4 +1,4 @@
-"""Prompts: the instructions that every page shares, and the blocks of one page in their place."""
+"""Prompts, which consist of the instructions that all pages share and of the blocks of one page."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from scrapy_dripper.engines.qwen3.grammar import Ids
 from scrapy_dripper.engines.qwen3.seam import seam
 
 HTML = "{html}"
-"""What a template has in the place of the blocks, exactly once."""
+"""The placeholder for the blocks, which a template must have exactly once."""
 
 
 class Prompt:
-    """A template in the tokens of a tokenizer. Raise :exc:`ModelError` if it has not one place for the blocks."""
+    """A template in the tokens of a tokenizer. Raise :exc:`ModelError` unless it has exactly one placeholder for the
+    blocks.
+    """
 
     def __init__(self, tokenizer: Tokenizer, template: str) -> None:
         if template.count(HTML) != 1:
@@ -30,22 +32,22 @@ class Prompt:
         shortest = min(map(len, probes))
         same = [len({int(probe[i]) for probe in probes}) == 1 for i in range(shortest)]
         self.shared: Ids = probes[0][: (*same, False).index(False)]
-        """Tokens that every prompt begins with, or nearly every one: see :meth:`shares`."""
+        """The tokens with which nearly every prompt begins: see :meth:`shares`."""
 
     def encode(self, pages: Sequence[str]) -> list[Ids]:
         """Return the tokens, int64 of shape (length,), of the prompt of each page's blocks."""
         return self._encode([f"{self._before}{html}{self._after}" for html in pages])
 
     def shares(self, prompt: Ids) -> bool:
-        """Return True if there is something :attr:`shared` that a prompt begins with, and the prompt has more to it.
+        """Return True if a prompt begins with all :attr:`shared` tokens, and has more tokens after them.
 
-        Tokens depend on what follows them, so a page can begin in a way that changes the last ones.
+        Tokens depend on the text that follows them. So the beginning of a page can change the last shared tokens.
         """
         n = len(self.shared)
         return 0 < n < len(prompt) and np.array_equal(prompt[:n], self.shared)
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of each text, taken by itself."""
+        """Return the number of tokens of each text by itself."""
         return [len(one.ids) for one in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
     def beginning(self, text: str, tokens: int) -> str:
@@ -54,20 +56,20 @@ class Prompt:
         return text if len(offsets) <= tokens else text[: offsets[tokens][0]]
 
     def _encode(self, texts: Sequence[str]) -> list[Ids]:
-        """Return the tokens of the head, which were computed once, with those of each text behind it."""
+        """Return the tokens of the head, which were computed once, followed by those of each text."""
         found = self._tokenizer.encode_batch_fast(list(texts))
         return [np.concatenate([self._head, np.array(one.ids, dtype=np.int64)]) for one in found]
 
 
 def page_html(blocks: Sequence[str]) -> str:
-    """Return the blocks of a page as the model reads them."""
+    """Return the blocks of a page in the form in which the model reads them."""
     return "".join(blocks)
 
 
 def window_html(blocks: Sequence[str], start: int, end: int) -> str:
-    """Return some of the blocks, numbered from 1 on: to the model, a window is a page."""
-    # The number is an attribute of the block's root, the first tag: no text of the page can come before it, and a
-    # quotation mark within an attribute is written &quot;.
+    """Return some of the blocks, numbered from 1, because the model reads a window like a page."""
+    # The number is an attribute of the block's root, which is the first tag. No text of the page can come before it,
+    # and quotation marks within attributes are written as &quot;.
     return "".join(
         block.replace(f' _item_id="{k + 1}"', f' _item_id="{k + 1 - start}"', 1)
         for k, block in enumerate(blocks[start:end], start)

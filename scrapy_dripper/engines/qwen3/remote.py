@@ -35,7 +35,7 @@ class RemoteEngine:
     @classmethod
     def load(cls, config: Config, ask: Ask) -> RemoteEngine:
         """Return the engine of a worker. Raise ModelError if its part of the model cannot be loaded."""
-        prepared = read_manifest(Prepared, model_folder(config))  # the model's process has looked at the files
+        prepared = read_manifest(Prepared, model_folder(config))  # the model's process has checked the files
         tagger = Tagger.load(replace(config, engine="tagger", model=None, device="auto"))
         front = Front(
             prepared,

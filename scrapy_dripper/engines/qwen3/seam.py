@@ -1,4 +1,6 @@
-"""Where a text can be divided so that the tokens of both parts are those of the whole."""
+"""Find a place at which a text can be divided so that the tokens of both parts, together, are those of the whole
+text.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,13 @@ _places = re.compile(r"\n(?=[!-~])").finditer
 
 
 def seam(tokenizer: Tokenizer, text: str) -> int:
-    """Return the last place at which a text can be divided, whatever follows the text; 0 if it is not known to be one.
+    """Return the last place at which a text can be divided, whatever follows the text, or 0 if no such place is known.
 
-    The place is behind a newline and before a sign, digit or letter of ASCII. Qwen's pattern ends a piece there, and
-    looks at nothing before the place to go on. So the tokens on both sides are those of the whole, provided that the
-    tokenizer does nothing else: adds no tokens at the ends of a text, has none of its own with a newline in it, none
-    that takes the white space before it, and changes no text but by Unicode's composition (NFC), which composes nothing
-    with a newline.
+    The place is after a newline and before an ASCII sign, digit or letter. Qwen's pattern ends a piece there, and does
+    not look back from there. So the tokens on both sides are those of the whole text, if the tokenizer has none of
+    these properties: it adds tokens at the ends of a text; it has an added token that contains a newline, or that
+    absorbs the white space before it; or it changes texts in another way than by Unicode's composition (NFC), which
+    never composes a newline.
     """
     rules = json.loads(tokenizer.to_str())
     if not (tokenizer.num_special_tokens_to_add(False) == 0 and _is_qwens(rules)):

@@ -12,7 +12,7 @@ from scrapy_dripper.evaluation.blocks import Reliability
 from scrapy_dripper.evaluation.report.svg import Markup, drawing, hint, join, label, tag
 
 COLOURS = ("#0b62a4", "#d1690a", "#2a8a57", "#8a4fb5", "#b8860b", "#c23b64", "#5b6770")
-"""Colours of the systems, ours first. They can be distinguished with common kinds of colour blindness."""
+"""Colours of the systems, ours first. People with common kinds of colour blindness can distinguish them."""
 
 _WIDTH = 960.0
 _BINS = 20

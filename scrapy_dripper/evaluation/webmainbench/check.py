@@ -25,15 +25,15 @@ _ROUGE = {"human_rouge_n": "groundtruth_content", "convert_rouge_n": "convert_ma
 
 @dataclass
 class Check:
-    """What a comparison came to."""
+    """The result of a comparison."""
 
     pages: int = 0
     scores: int = 0
     """Number of stored scores that were compared."""
     conversions: int = 0
-    """Number of pages with both the Main-HTML and the Markdown that html2text wrote of it."""
+    """Number of pages that have both the Main-HTML and html2text's Markdown of it."""
     differences: list[str] = field(default_factory=list)
-    """A sentence for each score or Markdown that is not the stored one."""
+    """A sentence for each score or Markdown that differs from the stored one."""
     skipped: set[str] = field(default_factory=set)
     """Extractors whose scores the toolkit computed from content lists, not from Markdown."""
 
@@ -52,8 +52,8 @@ def check(path: Path, cut: Cut) -> Check:
     """Compute each stored score again.
 
     ``path`` is the ``dataset_with_results.jsonl`` that the toolkit writes. Each line is a page, with ``NAME_content``,
-    the text of an extractor, and ``NAME_METRIC_score`` for each metric that applies. Files of pages alone only have
-    their Markdown compared. Raise :exc:`DataError` if a line is no such page, or if there is nothing to compare.
+    the text of an extractor, and ``NAME_METRIC_score`` for each metric that applies. In a file without scores, only the
+    Markdown is compared. Raise :exc:`DataError` if a line is not such a page, or if there is nothing to compare.
     """
     found = Check()
     for number, line in read_lines(path):

@@ -4,7 +4,7 @@ A line of its JSON Lines is a page: ``html``, ``main_html`` (the part that annot
 (the Markdown of that part), ``groundtruth_content`` (Markdown written by annotators, for 545 of the 7,809 pages) and
 ``meta``. The metrics are those of the Dripper paper (section 4.2.2) and of MinerU-HTML (section 3.2.1):
 
-* ROUGE-5 over jieba's tokens, against the Markdown of ``main_html``, which html2text writes of both;
+* ROUGE-5 over jieba's tokens, of html2text's Markdown of both the extraction and ``main_html``;
 * edit similarities of the text, the code, the formulas and the tables, against ``groundtruth_content``;
 * TEDS of the tables, as the toolkit computes it, and as it is defined.
 """
@@ -47,18 +47,18 @@ class BenchPage:
     id: str
     url: str
     html: str
-    """The page without what the annotators' browser added to it."""
+    """The page without the marks of the annotators' tool."""
     main_html: str | None
     converted: str | None
-    """The Markdown that html2text writes of ``main_html``."""
+    """html2text's Markdown of ``main_html``."""
     truth: str | None
-    """The annotators' Markdown, None for most pages."""
+    """The Markdown written by annotators; None for most pages."""
     groups: tuple[str, ...]
-    """The rows of the paper's table 2 that the page counts in: ``all``, its level, what it contains."""
+    """The groups of the paper's table 2 to which the page belongs: ``all``, its level, and what it contains."""
 
 
 def read_page(line: str) -> BenchPage:
-    """Return the page of a line. Raise ValueError or TypeError if it is none."""
+    """Return the page of a line. Raise ValueError or TypeError if the line is not a page."""
     record = json.loads(line)
     if not isinstance(record, dict) or not isinstance(record.get("html"), str):
         found = ", ".join(map(repr, list(record)[:5])) if isinstance(record, dict) else type(record).__name__
@@ -94,7 +94,8 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 def without_annotation(html: str) -> str:
     """Return a page without the elements and attributes that the annotators' tool wrote into it.
 
-    ``cc-select`` marks the very answer. The elements lie around texts, and would cut them out of their paragraphs.
+    The attribute ``cc-select`` marks the answer itself. The elements are placed around texts, and would separate them
+    from their paragraphs.
     """
     return _attributes("", _marks("", html))
 
@@ -114,7 +115,7 @@ def groups_of(meta: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def canonical_markdown(html: str) -> str:
-    """Return the Markdown that both papers compare: html2text's, on long lines, without links and images."""
+    """Return the Markdown that both papers compare: that of html2text, without line wrapping, links and images."""
     writer = html2text.HTML2Text(bodywidth=0)
     writer.ignore_links = writer.ignore_images = True
     return str(writer.handle(html)) if html.strip() else ""
@@ -125,11 +126,12 @@ class BenchScores:
     """The scores of a text on a page."""
 
     rouge: PRF | None
-    """None without Main-HTML by annotators."""
+    """None if the page has no Main-HTML from annotators."""
     fine: Mapping[str, float | None]
-    """The scores of :data:`FINE` and :data:`TREES`, None for what neither text has.
+    """The scores of :data:`FINE` and :data:`TREES`. A score is None if neither text has that part.
 
-    Empty without Markdown by annotators."""
+    Empty if the page has no Markdown from annotators.
+    """
 
     @property
     def overall(self) -> float | None:
@@ -147,10 +149,10 @@ def score(page: BenchPage, canonical: str, markdown: str, cut: Cut) -> BenchScor
 
 
 def fine_scores(prediction: str, truth: str) -> dict[str, float | None]:
-    """Return the edit similarities of a Markdown with the true one, None for what neither has.
+    """Return the edit similarities of a Markdown with the true one. A value is None if neither has that part.
 
-    As in the toolkit, the text is all of the Markdown, and of several HTML tables only the first is compared. Formulas
-    are those that regular expressions find: the toolkit can also ask a language model which of them are prices.
+    As in the toolkit, the text is all of the Markdown, and only the first of several HTML tables is compared. Formulas
+    are those that regular expressions find. (The toolkit can also ask a language model which of them are prices.)
     """
     found, wanted = tables(prediction), tables(truth)
     one, other = first_table(found), first_table(wanted)
@@ -168,9 +170,9 @@ def fine_scores(prediction: str, truth: str) -> dict[str, float | None]:
 def toolkit_teds(one: Tag | None, other: Tag | None) -> float | None:
     """Return what the toolkit calls TEDS, or None for tables that are nested too deeply for it.
 
-    It writes each table as a string of brackets and hands it to APTED, which expects a tree and sees a single leaf. So
-    the distance is that of two strings, never more than 2, while it is divided by the number of elements of the larger
-    table: nearly all of the score says that both texts have a table.
+    It writes each table as a string of brackets and passes it to APTED, which expects a tree and sees a single leaf. So
+    the distance is that of two strings, which is never more than 2, but it is divided by the number of elements of the
+    larger table. The score is therefore nearly 1 whenever both texts have a table.
     """
     if one is None or other is None:
         return float(one is other)

@@ -1,8 +1,9 @@
 """Code, formulas and tables of Markdown, as WebMainBench's toolkit finds them.
 
-The toolkit (https://github.com/opendatalab/WebMainBench) compares these parts of two texts. Scores are only comparable
-with published ones if the parts are the same, peculiarities included: an indented list is no code, two prices in
-dollars are a formula, and of several tables only the first is compared. Unlike there, all searches take linear time.
+The toolkit (https://github.com/opendatalab/WebMainBench) compares these parts of two texts. Scores can only be compared
+with published ones if the parts are found in the same way. So its peculiarities are kept: an indented list does not
+count as code, two prices in dollars count as a formula, and only the first of several tables is compared. Unlike in the
+toolkit, all searches take linear time.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ _DELIMITERS = (
     (_dollar, _dollar),
     (_opens_inline, _closes_inline),
 )
-"""Opening and closing marks of formulas, in the order in which they are looked for. A formula in ``$$`` is found once,
-because a single ``$`` finds two empty formulas there."""
+"""Opening and closing marks of formulas, in the order of the search. A formula in ``$$`` is found only once, because
+the search for a single ``$`` finds two empty formulas there.
+"""
 
 
 def code(text: str) -> str:
@@ -50,7 +52,9 @@ def formulas(text: str) -> str:
 
 
 def tables(text: str) -> list[str]:
-    """Return the tables as they are written: first those of HTML that are in no other table, then those of Markdown."""
+    """Return the source of the tables: first the HTML tables that are not inside another table, then the Markdown
+    tables.
+    """
     found: list[str] = []
     if "<table" in text.lower():
         outer = BeautifulSoup(text, "html.parser").find_all("table")
@@ -69,7 +73,7 @@ def tables(text: str) -> list[str]:
 def first_table(written: Sequence[str]) -> Tag | None:
     """Return the table that the toolkit compares, given all tables of a text; None if there is none.
 
-    If any of them is HTML, it is the first of HTML. Otherwise it has the rows of all tables.
+    If there is an HTML table, it is the first of these. Otherwise, it has the rows of all Markdown tables.
     """
     html = "\n".join(written)
     if "<table" not in html.lower():
@@ -113,7 +117,7 @@ def _indented_code(text: str) -> Iterator[str]:
     Blocks with a line that looks like an item of a list, or like a sum of money, are left out.
     """
     lines = text.split("\n")
-    first = 1  # The first line that can be the blank one: there must be a line before it.
+    first = 1  # The first line that can be the blank line: there must be a line before it.
     while first < len(lines):
         if lines[first].strip():
             first += 1
@@ -121,7 +125,7 @@ def _indented_code(text: str) -> Iterator[str]:
         end = first
         while end < len(lines) and not lines[end].strip():
             end += 1
-        # Blank lines may be indented, too, and then belong to the block if it would be too short without them.
+        # Blank lines may be indented too. They then belong to the block if it would be too short without them.
         start = next((k for k in range(end, first, -1) if all(map(_is_indented, _two(lines, k)))), None)
         if start is None:
             first = end
@@ -132,7 +136,7 @@ def _indented_code(text: str) -> Iterator[str]:
         block = [line for line in lines[start:stop] if line.strip()]
         if len(block) > 1 and not any(_no_code(line.strip()) or _sums(line.strip()) for line in block):
             yield "\n".join(line[1:] if line.startswith("\t") else line[4:] for line in block)
-        # An empty line ends a block and cannot begin the next one: two are needed between them.
+        # An empty line ends a block and cannot begin the next one. So there must be two empty lines between blocks.
         first = stop + 1 if stop < len(lines) and not lines[stop] else stop
 
 

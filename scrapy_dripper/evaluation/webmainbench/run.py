@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from scrapy_dripper.extractor import Extractor
 
 GROUPS = (ALL, "simple", "mid", "hard", "table", "code", "equation", "conversational")
-"""The columns of the paper's table 2, in its order; other groups come after them."""
+"""The columns of the paper's table 2, in its order. Other groups follow after them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class BenchSetup:
     config: Config
     peers: tuple[str, ...] = ()
     stored: Mapping[str, Stored] | None = None
-    """Texts by id that are scored as ours; None to run the model."""
+    """Texts by id that are scored in place of our output; None to run the model."""
 
 
 class BenchMeasurer:
@@ -73,7 +73,7 @@ class BenchMeasurer:
         quiet()
 
     def __call__(self, number: int, line: str) -> BenchResult:
-        """Return the scores of a line. Raise :exc:`DataError` if it is no page."""
+        """Return the scores of a line. Raise :exc:`DataError` if the line is not a page."""
         try:
             page = read_page(line)
         except (ValueError, TypeError, AttributeError) as error:
@@ -130,7 +130,7 @@ def measure(path: Path, setup: BenchSetup, jobs: int) -> Iterator[BenchResult]:
 
 
 def _ahead(pool: ProcessPoolExecutor, lines: Iterable[tuple[int, str]], most: int) -> Iterator[BenchResult]:
-    """Yield the results in order, with a bounded number of lines in memory: all of them can be gigabytes."""
+    """Yield the results in order. The number of lines in memory is bounded, because a file can have gigabytes."""
     waiting: deque[Future[BenchResult]] = deque()
     for number, line in lines:
         waiting.append(pool.submit(_measure, number, line))
@@ -165,7 +165,7 @@ class BenchFigures:
     notes: Sequence[str] = field(default_factory=tuple)
 
     def rouge(self, system: str, group: str = ALL) -> float | None:
-        """Return the mean ROUGE-5 F1 of a group, None if no page has Main-HTML by annotators."""
+        """Return the mean ROUGE-5 F1 of a group, or None if no page has Main-HTML from annotators."""
         some = (one.scores[system].rouge for one in self.results if group in one.groups)
         return _mean([prf.f1 for prf in some if prf is not None])
 

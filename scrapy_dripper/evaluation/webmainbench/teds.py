@@ -12,7 +12,9 @@ from lxml.html import HtmlElement
 from rapidfuzz.distance import Levenshtein
 
 LARGEST = 1_000_000
-"""Greatest product of the nodes of two trees that are compared. More take minutes, because the time is cubic."""
+"""Maximum product of the numbers of nodes of two trees that are compared. Larger trees take minutes, because the time
+is cubic.
+"""
 
 
 def edit_similarity(one: str, other: str) -> float:
@@ -31,12 +33,14 @@ class Node:
 
     @property
     def size(self) -> int:
-        """Number of nodes of the tree below this node, with it."""
+        """Number of nodes of the subtree, including this node."""
         return 1 + sum(child.size for child in self.children)
 
 
 class _Costs(Costs):  # type: ignore[misc]
-    """The costs of the paper: 1 for each edit, and for a change of text the share of its characters."""
+    """The costs of the paper: 1 for inserting, deleting or renaming a node, and the share of changed characters for a
+    change of text.
+    """
 
     def rename(self, node1: Node, node2: Node) -> float:
         if node1.tag != node2.tag or node1.spans != node2.spans:
@@ -50,8 +54,9 @@ class _Costs(Costs):  # type: ignore[misc]
 def teds(one: Sequence[HtmlElement], other: Sequence[HtmlElement]) -> float | None:
     """Return the similarity of the tables of two pages: 1 - distance / nodes of the larger tree.
 
-    Header cells count as cells, groups of rows do not count, and neither do rows without text: Markdown must write an
-    empty header where a page has none. Two pages without tables are equal. None if the trees exceed :data:`LARGEST`.
+    Header cells count as cells. Groups of rows do not count. Neither do rows without text, because Markdown must write
+    an empty header if a table has none. Two pages without tables are equal. Return None if the trees exceed
+    :data:`LARGEST`.
     """
     first, second = (Node("page", children=tuple(map(_table, tables))) for tables in (one, other))
     if not first.children or not second.children:
