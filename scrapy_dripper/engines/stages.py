@@ -13,8 +13,8 @@ from scrapy_dripper.engines.base import Labels
 from scrapy_dripper.engines.captions import with_captions
 from scrapy_dripper.engines.comments import with_comments
 from scrapy_dripper.engines.headline import with_headline
+from scrapy_dripper.engines.machine_text import without_machine_text
 from scrapy_dripper.engines.rules import Marks
-from scrapy_dripper.engines.scrambled import without_scrambled
 from scrapy_dripper.page.page import Page
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -32,7 +32,7 @@ HEADLINES = {
 
 def after_engine(page: Page, answer: Labels, ruled: Marks, config: Config) -> Iterator[Stage]:
     """Yield the labels of an engine, then after the user's rules, the options for comments, headline and captions, and
-    without scrambled labels.
+    without text for machines.
 
     Main content selected by a ``whole`` rule is not changed, unless one of these is to be dropped.
     """
@@ -49,8 +49,8 @@ def after_engine(page: Page, answer: Labels, ruled: Marks, config: Config) -> It
         main = with_captions(page, main, config.captions)
         yield f"DRIPPER_CAPTIONS is {config.captions!r}", main
     if not ruled.whole:
-        main = without_scrambled(page, main)
-        yield "a label scrambled with UUIDs is not text", main
+        main = without_machine_text(page, main)
+        yield "labels scrambled with UUIDs, and lists of fields for scripts, are not text", main
     yield RULED, ruled.on_result(said, main)
 
 

@@ -30,7 +30,10 @@ ANSWERS = 2
 LONGEST_QUESTION, MOST_NODES = 300, 50
 """Maximum length of a question, in characters and in elements."""
 
-_with_style = etree.XPath("descendant-or-self::*[@style or @hidden]")
+_with_style = etree.XPath(
+    "descendant-or-self::*[@style or @hidden or "
+    "(self::pre and starts-with(@class, 'brush:') and contains(@class, 'hidden'))]"
+)
 _hiding = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![.\d]*[1-9])"
     r"|clip\s*:\s*rect\(\s*[01](?:px)?[\s,]|clip-path\s*:\s*inset\(\s*(?:50|100)%|text-indent\s*:\s*-\d{3,}"
@@ -61,7 +64,8 @@ def hidden_nodes(tree: Tree) -> npt.NDArray[np.bool_]:
     """Return for each node whether the text directly in it is hidden."""
     hidden = np.zeros(len(tree.nodes), dtype=np.bool_)
     may_hide = cast("list[etree._Element]", _with_style(tree.nodes[0]))
-    hiding = {node for node in may_hide if _hides(node.get("style"), node.get("hidden"))}
+    sources = {node for node in may_hide if _is_source(node)}
+    hiding = {node for node in may_hide if node in sources or _hides(node.get("style"), node.get("hidden"))}
     if not hiding:
         return hidden
     found = [i for i, node in enumerate(tree.nodes) if node in hiding and tree.tag[i] not in _media]
@@ -77,7 +81,8 @@ def hidden_nodes(tree: Tree) -> npt.NDArray[np.bool_]:
             continue
         held = int(tree.block_end[i]) - int(tree.block_start[i])
         is_page = held > MOST_BLOCKS and 2 * held > blocks  # a script shows it once the page has loaded
-        if not (is_page or tree.nodes[i] in answers or _can_unfold(tree, i, targets)):
+        node = tree.nodes[i]
+        if node in sources or not (is_page or node in answers or _can_unfold(tree, i, targets)):
             hidden[i : end[i]] = True
             done = end[i]
     return hidden
@@ -94,6 +99,11 @@ def _hides(style: str | None, attribute: str | None) -> bool:
         or (_no_size(style) and _cut_off(style))
         or (("absolute" in style or "fixed" in style or "margin" in style) and _away(style))
     )
+
+
+def _is_source(node: etree._Element) -> bool:
+    """Return True for code that MDN Web Docs hides, because only the live samples of the page need it."""
+    return node.tag == "pre" and bool({"brush:", "hidden"} <= set((node.get("class") or "")[:LONGEST_CLASS].split()))
 
 
 def _targets(root: etree._Element) -> set[str]:

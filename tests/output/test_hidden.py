@@ -58,6 +58,15 @@ def test_hidden_text_is_not_written(how: str, place: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "shown"), [("brush: css hidden notranslate", False), ("brush: css notranslate", True)]
+)
+def test_code_that_only_live_samples_need_is_not_written(name: str, shown: bool) -> None:
+    """MDN Web Docs hides it by its class."""
+    body = f"<p>Seen.</p><div class=code-example><pre class='{name}'><code>p {{ color: red }}</code></pre></div>"
+    assert ("color: red" in outputs(body)) is shown
+
+
+@pytest.mark.parametrize(
     "body",
     [
         "<div class=tab-pane style='display:none'><p>{text}</p></div>",

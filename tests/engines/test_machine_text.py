@@ -1,4 +1,4 @@
-"""Labels that are scrambled with UUIDs."""
+"""Labels that are scrambled with UUIDs, and lists of fields for scripts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from lxml.html import document_fromstring
 
-from scrapy_dripper.engines.scrambled import without_scrambled
+from scrapy_dripper.engines.machine_text import without_machine_text
 from scrapy_dripper.page.blocks import cut
 
 IDS = [str(UUID(int=2**127 + 7919 * i)) for i in range(9)]
@@ -17,7 +17,7 @@ IDS = [str(UUID(int=2**127 + 7919 * i)) for i in range(9)]
 def kept(body: str) -> list[bool]:
     """Return the labels of the blocks of a page that were all main."""
     page = cut(document_fromstring(f"<body>{body}</body>"), "")
-    return without_scrambled(page, np.ones(len(page.blocks), dtype=np.bool_)).tolist()
+    return without_machine_text(page, np.ones(len(page.blocks), dtype=np.bool_)).tolist()
 
 
 @pytest.mark.parametrize("between", ["", " "])
@@ -42,3 +42,26 @@ def test_a_scrambled_label_is_left_out(between: str) -> None:
 )
 def test_other_uuids_are_kept(body: str) -> None:
     assert all(kept(f"<h1>Disks</h1>{body}"))
+
+
+FIELDS = "".join(f"<dt>thumb_{i}:</dt><dd>https://cdn.example/{i}/a.jpg?v={i}</dd>" for i in range(9))
+
+
+def test_a_list_of_fields_is_left_out_whole() -> None:
+    body = f"<p>A chair of oak.</p><dl class=hide>{FIELDS}<dt>tab_details:</dt><dd>TRUE</dd></dl><p>Two years.</p>"
+    assert [i for i, one in enumerate(kept(body)) if one] == [0, len(kept(body)) - 1]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        FIELDS.replace("dt>", "h3>").replace("dd>", "p>"),
+        f"<dl>{FIELDS[: FIELDS.index('thumb_7')]}</dl>",
+        f"<dl>{FIELDS}{'<dt>Oak</dt><dd>Comes from the old forest</dd>' * 40}</dl>",
+        f"<dl>{FIELDS.replace('<dd>', '<dd><a href=/>').replace('</dd>', '</a></dd>')}</dl>",
+        f"<dl>{FIELDS.replace('.jpg', '/page')}</dl>",
+    ],
+    ids=["not a list", "a few", "mostly text", "links", "other URLs"],
+)
+def test_other_lists_are_kept(body: str) -> None:
+    assert all(kept(f"<h1>Chairs</h1>{body}"))

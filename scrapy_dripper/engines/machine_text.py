@@ -1,0 +1,70 @@
+"""Remove text for machines from the main content, whatever the engine says. No model is involved.
+
+Shops have such text in their pages, and hide it by style sheets: labels that are scrambled against filters, and lists
+of fields that scripts read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.tags import TAGS
+
+Bools = npt.NDArray[np.bool_]
+
+LEAST = 4
+"""Minimum number of UUIDs in a scrambled label."""
+LONGEST = 2
+"""Maximum length of its other words, which are single letters."""
+IMAGES = 8
+"""Minimum number of URLs of images in a list of fields."""
+SHARE = 0.2
+"""Minimum share of the blocks of such a list that are URLs of images."""
+
+_uuid = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.I).fullmatch  # RFC 9562
+_image = re.compile(r"https?://[^\s?]{1,500}\.(?:jpe?g|png|gif|webp|avif|svg)(?:\?\S{0,500})?", re.I).fullmatch
+_LISTED = Flag.CODE | Flag.PREFORMATTED | Flag.TABLE
+"""Where UUIDs are content."""
+_LIST = TAGS["dl"]
+
+
+def without_machine_text(page: Page, main: Bools) -> Bools:
+    """Return the labels without text for machines. All arrays have shape (n,) for the page's n blocks.
+
+    A *scrambled label*, such as "Sponsored", is written as single letters with a UUID after each one. A *list of
+    fields* is a ``<dl>`` with many URLs of images as text, not as links.
+    """
+    texts = page.blocks.text
+    kept = np.flatnonzero(main).tolist()
+    scrambled = [i for i in kept if texts[i].count("-") >= 4 * LEAST and _is_scrambled(texts[i])]
+    images = [i for i in kept if texts[i][:4] == "http" and not page.blocks.link_chars[i] and _image(texts[i])]
+    if not scrambled and len(images) < IMAGES:
+        return main
+    flags = page.tree.flags[page.blocks.context]
+    labels: Bools = main.copy()
+    labels[[i for i in scrambled if not flags[i] & _LISTED]] = False
+    for node, count in Counter(_list_around(page, i) for i in images).items():
+        a, b = (int(page.tree.block_start[node]), int(page.tree.block_end[node])) if node >= 0 else (0, 0)
+        if count >= max(IMAGES, SHARE * (b - a)):
+            labels[a:b] = False
+    return labels
+
+
+def _is_scrambled(text: str) -> bool:
+    words = text.split()
+    ids = sum(_uuid(word) is not None for word in words)
+    return ids >= LEAST and ids == sum(len(word) > LONGEST for word in words)
+
+
+def _list_around(page: Page, block: int) -> int:
+    """Return the innermost ``<dl>`` around a block, or -1."""
+    tree = page.tree
+    node = int(page.blocks.context[block])
+    while node >= 0 and tree.tag[node] != _LIST:
+        node = int(tree.parent[node])
+    return node
