@@ -99,7 +99,7 @@ def export(request: Request, say: Say) -> Encoder:
         )
     for option, value in (("--prompt", request.prompt), ("--answer", request.answer)):
         if value is not None:
-            raise ExportError(f"{option} is for language models: an encoder is not asked, and writes nothing")
+            raise ExportError(f"{option} is for language models: an encoder has no prompt, and writes no answer")
     check_free(request.out)
     folder = _fetched(request.model, say)
     request.out.parent.mkdir(parents=True, exist_ok=True)
