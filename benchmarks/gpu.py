@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 from equality import Proof, Prover, naive
-from random_model import SIZES, Size, write_checkpoint
+from random_model import SIZES, write_checkpoint
 from report import heading, publish, table
 from roofline import CHARS_PER_TOKEN, PROMPT, simulated
 from tqdm import tqdm
@@ -188,13 +188,6 @@ class _NoTagger:
         pass
 
 
-def flops(size: Size, tokens: int) -> float:
-    """Return the floating-point operations of a prefill, with attention over half of the square and no output layer."""
-    heads = size.heads * size.head_dim
-    weights = size.hidden * (2 * heads + 2 * size.kv_heads * size.head_dim) + 3 * size.hidden * size.intermediate
-    return size.layers * (2.0 * weights * tokens + 2.0 * heads * tokens**2)
-
-
 def generated(checkpoint: Path, tasks: Sequence[Task], device: str) -> Run:
     """Time transformers' ``generate``, with a logits processor that allows the same tokens as the grammar."""
     import torch
@@ -285,8 +278,8 @@ def measure(arguments: argparse.Namespace) -> str:
     shape = SIZES[size]
     peak = arguments.peak * 1e12
     floor = {
-        False: sum(flops(shape, len(task.prompt)) for task in tasks) / peak,
-        True: sum(flops(shape, len(task.prompt)) for task in few) / peak,
+        False: sum(shape.flops(len(task.prompt)) for task in tasks) / peak,
+        True: sum(shape.flops(len(task.prompt)) for task in few) / peak,
     }
     rows = []
     for name, run in runs.items():

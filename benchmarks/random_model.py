@@ -22,6 +22,7 @@ from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from scrapy_dripper.engines.qwen3.cost import Shape
 from scrapy_dripper.engines.qwen3.export.recipe import Recipe
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, MAIN, OTHER
 
@@ -44,15 +45,9 @@ Home About Contact Privacy Terms Subscribe to our newsletter Share this article 
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """Dimensions of a model."""
+class Size(Shape):
+    """Dimensions of a model, with its vocabulary and its context."""
 
-    layers: int
-    hidden: int
-    intermediate: int
-    heads: int
-    kv_heads: int
-    head_dim: int
     vocabulary: int
     context: int
 
@@ -99,7 +94,7 @@ def write_checkpoint(folder: Path, size: Size, seed: int) -> None:
     config = Qwen3Config(
         vocab_size=size.vocabulary,
         hidden_size=size.hidden,
-        intermediate_size=size.intermediate,
+        intermediate_size=size.inner,
         num_hidden_layers=size.layers,
         num_attention_heads=size.heads,
         num_key_value_heads=size.kv_heads,

@@ -15,6 +15,10 @@ from statistics import mean, median
 
 from report import table
 
+from scrapy_dripper.engines.qwen3 import cost
+from scrapy_dripper.engines.qwen3.cost import Rule, Shape, saved
+from scrapy_dripper.engines.qwen3.windows import windows
+
 LENGTHS = Path(__file__).parent / "lengths.json"
 CHARS_PER_TOKEN = 3.22
 """Mean over 147 development pages, in the vocabulary of the published weights."""
@@ -24,9 +28,8 @@ SHARED = 565
 PER_BLOCK = 6
 """Tokens of an answer for each block."""
 CONTEXT = 32_768
-LAYERS, HEADS, KV, HIDDEN, INNER = 28, 16 * 128, 8 * 128, 1024, 3072
-WEIGHTS = LAYERS * (HIDDEN * (2 * HEADS + 2 * KV) + 3 * HIDDEN * INNER)
-"""Parameters of Qwen3-0.6B that take part in the matrix products of a pass: all except the embedding."""
+SHAPE = Shape(layers=28, hidden=1024, inner=3072, heads=16, kv_heads=8, head_dim=128)
+"""Dimensions of Qwen3-0.6B."""
 KERNELS = 351
 """Nodes of the exported graph."""
 LAUNCH = 4e-6
@@ -41,9 +44,8 @@ CRAWL = 10
 """How often a crawl sees all pages."""
 MORE = 1
 """Number of workers in excess of the cores, because workers that wait for the GPU need no core."""
-WINDOW = 6_000
-"""Tokens of a window. Windows reduce the attention of long pages, but some blocks are read twice."""
-OVERLAP = 8
+LEAST = (0.0, 0.1, 0.2, 0.25, 0.33, 0.5)
+"""Shares of the operations that windows could be asked to save."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +65,12 @@ DEVICES = (
 """Four fifths of the operations on the data sheet, because matrix products do not reach more under the power limit."""
 
 
-def flops(tokens: float, past: float = 0.0) -> float:
-    """Return the operations of a pass over tokens after ``past`` others, with causal attention and no output layer."""
-    return 2.0 * WEIGHTS * tokens + LAYERS * 4.0 * HEADS * tokens * (past + tokens / 2)
-
-
 def seconds(device: Device, share: float, tokens: float, past: float = 0.0, sequences: int = 1) -> float:
     """Return the time of a pass over sequences: the maximum of the times for operations, memory and launches."""
-    memory = 2.0 * WEIGHTS + sequences * (past + tokens) * LAYERS * 2 * KV * 2
-    return max(sequences * flops(tokens, past) / (device.flops * share), memory / device.bandwidth, KERNELS * LAUNCH)
+    cached = 2 * SHAPE.layers * SHAPE.kv_heads * SHAPE.head_dim
+    memory = 2.0 * (SHAPE.weights + sequences * (past + tokens) * cached)
+    work = sequences * SHAPE.flops(tokens, past)
+    return max(work / (device.flops * share), memory / device.bandwidth, KERNELS * LAUNCH)
 
 
 def rounded(tokens: float) -> int:
@@ -94,16 +93,21 @@ def page_seconds(device: Device, share: float, prompt: int, answer: int) -> floa
     return first + (PASSES - 1) * seconds(device, share, rounded(answer / 2), prompt + answer / 2)
 
 
-def in_windows(prompt: int, answer: int, window: int = WINDOW) -> list[tuple[int, int]]:
-    """Return the windows into which a page is divided, if that takes fewer operations than reading it whole."""
-    size = prompt - PROMPT + answer
-    room = window - PROMPT
-    count = max(1, -int(-(size - room / OVERLAP) // (room * (1 - 1 / OVERLAP))))
-    each = PROMPT + (size + (count - 1) * room // OVERLAP) // count
-    own = answer // count
-    parts = [(each - own, own)] * count
-    whole = flops(prompt + answer - SHARED, SHARED)
-    return parts if count * flops(each - SHARED, SHARED) < whole else [(prompt, answer)]
+def in_windows(prompt: int, answer: int, rule: Rule | None = cost.AUTO) -> list[tuple[int, int]]:
+    """Return prompt and answer of each window in which the engine reads a page, or of the page if it reads it whole.
+
+    The blocks of a page count as equally long.
+    """
+    n, text = answer // PER_BLOCK, prompt - PROMPT
+    if rule is None or prompt <= rule.tokens:
+        return [(prompt, answer)]
+    costs = [PER_BLOCK + (i + 1) * text // n - i * text // n for i in range(n)]
+    found = windows(costs, rule.tokens - PROMPT, lambda *_: True)
+    sizes = [PROMPT + sum(costs[i] for i in window) for window in found]
+    if saved(SHAPE, SHARED, [prompt + answer], sizes) <= rule.least:
+        return [(prompt, answer)]
+    answers = [PER_BLOCK * len(window) for window in found]
+    return [(size - own, own) for size, own in zip(sizes, answers, strict=True)]
 
 
 def together(device: Device, share: float, pages: Sequence[tuple[int, int]], budget: int = 16_384) -> float:
@@ -163,33 +167,60 @@ def cores_needed(gpu: Sequence[float], cpu: float = CPU_SECONDS, batch: int = 8,
     raise ValueError(f"no number of cores keeps the GPU busy for {least:.0%} of the time")
 
 
+def times(device: Device, share: float, rule: Rule | None = cost.AUTO) -> list[float]:
+    """Return the time of each page on a GPU."""
+    return [sum(page_seconds(device, share, *part) for part in in_windows(*page, rule)) for page in lengths()]
+
+
 def speeds() -> str:
-    """Return the pages per second of each device, whole and in windows, and the cores that it needs."""
-    pages = lengths()
+    """Return the pages per second of each device, whole and by the rule of windows, and the cores that it needs."""
     rows = []
     for device in DEVICES:
         for share in SHARES:
-            whole = [page_seconds(device, share, *page) for page in pages]
-            parts = [sum(page_seconds(device, share, *part) for part in in_windows(*page)) for page in pages]
-            cores = cores_needed(whole)
+            gpu = times(device, share)
+            cores = cores_needed(gpu)
             rows.append(
                 [
                     device.name,
                     f"{share:.0%}",
-                    f"{1000 * mean(whole):.0f}",
-                    f"{1 / mean(whole):.1f}",
-                    f"{1 / mean(parts):.1f}",
+                    f"{1 / mean(times(device, share, None)):.1f}",
+                    f"{1 / mean(gpu):.1f}",
+                    f"{1000 * mean(gpu):.0f}",
                     str(cores),
-                    f"{busy(whole, CPU_SECONDS, cores, cores + MORE, 8):.0%}",
+                    f"{busy(gpu, CPU_SECONDS, cores, cores + MORE, 8):.0%}",
                 ]
             )
-    head = ["GPU", "of the peak", "ms a page", "pages/s", "in windows", "cores", "busy"]
+    head = ["GPU", "of the peak", "pages/s, whole", "pages/s, auto", "ms a page, auto", "cores", "busy"]
     return table(head, rows)
 
 
-def markdown() -> str:
-    """Return the table of :func:`speeds` as the documentation has it."""
-    head, rule, *rows = [line for line in speeds().splitlines() if line]
+def rules() -> str:
+    """Return what windows save if they are asked to save a share of the operations, and of how many pages."""
+    pages = lengths()
+    rows = []
+    for rule in (None, *(Rule(cost.AUTO.tokens, least) for least in LEAST)):
+        parts = [in_windows(*page, rule) for page in pages]
+        divided = [sum(page) for page, own in zip(pages, parts, strict=True) if len(own) > 1]
+        rows.append(
+            [
+                "always whole" if rule is None else f"over {rule.least:.0%}" + " (auto)" * (rule == cost.AUTO),
+                f"{teraflops(parts):.1f}",
+                f"{1 - teraflops(parts) / teraflops([[page] for page in pages]):.0%}",
+                f"{len(divided) / len(pages):.0%}",
+                f"{min(divided):,}" if divided else "",
+            ]
+        )
+    return table(["windows where they save", "TFLOP a page", "saved", "pages in windows", "shortest, tokens"], rows)
+
+
+def teraflops(pages: Sequence[Sequence[tuple[int, int]]]) -> float:
+    """Return the operations of a page, from those of the prompts and answers of each, in units of 1e12."""
+    return mean(sum(SHAPE.flops(sum(part) - SHARED, SHARED) for part in parts) for parts in pages) / 1e12
+
+
+def markdown(text: str) -> str:
+    """Return a table as the documentation has it."""
+    head, rule, *rows = [line for line in text.splitlines() if line]
     columns = [len(one) for one in rule.split("  ")]
     lines = []
     for line in (head, *rows):
@@ -216,19 +247,20 @@ def simulated() -> str:
     """Return the whole report."""
     pages = lengths()
     prompts = [prompt for prompt, _ in pages]
-    linear = mean(2.0 * WEIGHTS * (prompt + answer) for prompt, answer in pages) / 1e12
-    whole = mean(flops(prompt + answer) for prompt, answer in pages) / 1e12
-    divided = mean(sum(flops(p + a) for p, a in in_windows(*page)) for page in pages) / 1e12
+    whole = teraflops([[page] for page in pages])
+    linear = mean(2.0 * SHAPE.weights * (prompt + answer - SHARED) for prompt, answer in pages) / 1e12
     few = [f"{busy_of(cores):.0%} with {cores} core{'s' * (cores > 1)}" for cores in (1, 2, 3)]
     return "\n\n".join(
         [
             "A model, not a measurement: nothing here has run on a GPU.",
             f"{len(pages)} development pages: prompts of {median(prompts):,.0f} tokens in the median, "
-            f"{mean(prompts):,.0f} on average. {linear:.1f} TFLOP a page in products with weights and "
-            f"{whole - linear:.1f} in attention; in windows of {WINDOW:,} tokens, {divided:.1f} in all. {PASSES} "
-            f"passes a page, {1000 * CPU_SECONDS:.0f} ms a page on a core, batches of 8, a worker more than cores. "
-            '"cores" are those that keep the GPU busy for 90 % of the time.',
+            f"{mean(prompts):,.0f} on average. Read whole, {linear:.1f} TFLOP a page in products with weights and "
+            f"{whole - linear:.1f} in attention. {PASSES} passes a page, {1000 * CPU_SECONDS:.0f} ms a page on a core, "
+            'batches of 8, a worker more than cores. "cores" are those that keep the GPU busy for 90 % of the time.',
+            f'"whole" has one prompt a page. "auto" reads pages in windows of {cost.AUTO.tokens:,} tokens where these '
+            f"save over {cost.AUTO.least:.0%} of the operations.",
             speeds(),
+            rules(),
             f"Of the time, an H200 at 45 % is busy {', '.join(few)}.",
             "Time that first passes would save if pages shared them, sorted by length, up to 16,384 tokens each:",
             batches(),
@@ -238,4 +270,4 @@ def simulated() -> str:
 
 def busy_of(cores: int) -> float:
     """Return the share of the time for which an H200 at 45 % is busy."""
-    return busy([page_seconds(DEVICES[1], 0.45, *page) for page in lengths()], CPU_SECONDS, cores, cores + MORE, 8)
+    return busy(times(DEVICES[1], 0.45), CPU_SECONDS, cores, cores + MORE, 8)

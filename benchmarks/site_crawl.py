@@ -1,10 +1,10 @@
 """Crawls of one site with all that can be known of it: is an item lost, and how much memory does it take?
 
-A site of many pages is made of the pages of the example project's website, or of those of one annotated site: each page
+A site of many pages is made of the pages of the example project's website, or of those of annotated sites: each page
 is one of them, with a number in the texts of its main part and some paragraphs left out, so that no two are equal. It
-is served over the loopback interface, by a proxy for all hosts. One crawl is without site memory and templates. One has
-both, is stopped half way, and goes on from its ``JOBDIR``. The last is of three times as many pages, on more hosts than
-there is room for.
+is served over the loopback interface, by a proxy for all hosts. Refreshes are not followed, because they lead to the
+live site. One crawl is without site memory and templates. One has both, is stopped half way, and goes on from its
+``JOBDIR``. The last is of three times as many pages, on more hosts than there is room for.
 """
 
 from __future__ import annotations
@@ -175,17 +175,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=500, metavar="N", help="pages of the site (%(default)s)")
     parser.add_argument("--data", type=Path, help="folder of annotated pages of sites, such as .cache/sites")
-    parser.add_argument("--site", metavar="NAME", help="one of its sites, by the beginning of its pages' names")
+    parser.add_argument("--site", nargs="+", metavar="NAME", help="its sites, by the beginning of their pages' names")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="the report (%(default)s)")
     options = parser.parse_args()
     if (options.data is None) != (options.site is None):
         parser.error("--data and --site belong together")
-    reports = [f"the example's website, {options.pages} pages\n\n{measured(bodies_of(None, ''), options.pages)}"]
-    if options.data is not None:
-        bodies = bodies_of(options.data, options.site)
-        if not bodies:
-            parser.error(f"no page of {options.site} in {options.data}")
-        reports.append(f"{options.site}, {options.pages} pages\n\n{measured(bodies, options.pages)}")
+    sites = {site: bodies_of(options.data, site) for site in options.site or ()}
+    if missing := [site for site, bodies in sites.items() if not bodies]:
+        parser.error(f"no page of {', '.join(missing)} in {options.data}")
+    sites = {"the example's website": bodies_of(None, ""), **sites}
+    reports = []
+    for site, bodies in sites.items():
+        title = f"{site}, {options.pages} pages made of {len(bodies)}"
+        reports.append(f"{title}\n\n{measured(bodies, options.pages)}")
     head = heading("site_crawl.py", ["scrapy-dripper", "scrapy", "lxml", "numpy", "onnxruntime"])
     note = "answered: share of the pages that a template labelled. CPU ms: of the worker process, a page."
     publish(f"{head}\n\n{note}\n\n" + "\n\n\n".join(reports), options.output)

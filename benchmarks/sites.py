@@ -44,18 +44,28 @@ SEED = 20261123
 
 
 class Once:
-    """Labels each page with a tagger, and caches the answers."""
+    """Labels a page with a tagger, and caches the answer."""
 
     name, profile, limits = Tagger.name, Tagger.profile, Limits()
 
     def __init__(self, model: Path) -> None:
-        self._tagger = Tagger.load(Config(model=str(model)))
+        self._tagger = Tagger.load(Config(model=str(model), threads=1))
         self.answer: Labels | EngineError | None = None
+        self.page: Page | None = None
+        """The page that was labelled last."""
+        self.seconds = 0.0
+        """The CPU time of its labels."""
+        self.asked = False
+        """True after a call."""
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Return the labels of the only page of a call."""
+        self.asked = True
         if self.answer is None:
+            start = time.process_time()
             (self.answer,) = self._tagger.label(pages)
+            self.seconds = time.process_time() - start
+            (self.page,) = pages
         return [self.answer]
 
     def close(self) -> None:

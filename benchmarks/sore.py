@@ -13,12 +13,11 @@ paper. Parameters are chosen on half of the pages, and measured on the other hal
 from __future__ import annotations
 
 import argparse
-import json
 import pickle
 import random
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import files
 from itertools import product
@@ -28,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from report import heading, publish, table
+from sites import models
 from tqdm import tqdm
 
 from scrapy_dripper import Document, Extractor
@@ -38,6 +38,7 @@ from scrapy_dripper.dataset.neutral import neutral_prf, page_title
 from scrapy_dripper.dataset.pages import Sample
 from scrapy_dripper.dataset.prf import PRF
 from scrapy_dripper.dataset.sets import SetChoice, load_sets
+from scrapy_dripper.engines.tagger.model import bundled
 from scrapy_dripper.page import PageError, read
 
 DATA = Path(__file__).parents[1] / ".cache"
@@ -160,6 +161,12 @@ class Embedder:
         return np.asarray(found, dtype=np.float32)
 
 
+def outliers(embed: Embedder) -> Index:
+    """Return the index of the paper's outlier groups."""
+    phrases = [(name, phrase) for name, some in GROUPS.items() for phrase in some]
+    return Index(embed([phrase for _, phrase in phrases]), [name for name, _ in phrases])
+
+
 def static_graph(weights: Vectors) -> bytes:
     """Return a graph from tokens, and the text of each, to the unit vector of each text's mean."""
     from onnx import TensorProto, helper, numpy_helper
@@ -240,16 +247,15 @@ class Case:
         return keep, [reason for _, reason in removed]
 
 
-def cases(samples: Sequence[Sample], models: Path | None, folds: Mapping[str, int], embed: Embedder) -> list[Case]:
-    """Return the pages, labelled by the model of their fold, or by the bundled one."""
-    found = []
-    by_fold: dict[int, list[Sample]] = {}
+def cases(samples: Sequence[Sample], model_of: Mapping[str, Path], embed: Embedder) -> Iterator[Case]:
+    """Yield the pages that have blocks, labelled by the model of each."""
+    by_model: dict[Path, list[Sample]] = {}
     for sample in samples:
-        by_fold.setdefault(folds.get(sample.id, 0), []).append(sample)
-    for fold, some in sorted(by_fold.items()):
-        config = Config(model=str(models / str(fold)) if models else None, metadata_field="metadata", fallback="none")
+        by_model.setdefault(model_of[sample.id], []).append(sample)
+    for model, some in sorted(by_model.items()):
+        config = Config(model=str(model), metadata_field="metadata", fallback="none", sandbox="never", threads=1)
         extractor = Extractor(config)
-        for sample in tqdm(some, desc=f"model {fold}", unit="page"):
+        for sample in tqdm(some, desc=f"model {model.name}", unit="page", disable=None):
             document = Document(sample.path.read_bytes(), sample.url)
             begin = time.process_time()
             (extraction,) = extractor.extract([document])
@@ -272,9 +278,8 @@ def cases(samples: Sequence[Sample], models: Path | None, folds: Mapping[str, in
             vectors[~main] = embed([texts[k] for k in np.flatnonzero(~main)])
             ms = {"extraction": 1000 * spent, "embedding": 1000 * embedding}
             p, title = np.array(extraction.probabilities), page_title(document.html)  # type: ignore[arg-type]
-            found.append(Case(sample, texts, main, p, title, vectors, rows[0], ms))
+            yield Case(sample, texts, main, p, title, vectors, rows[0], ms)
         extractor.close()
-    return found
 
 
 def measured(some: Sequence[Case], index: Index, setting: Setting, *, alone: bool = False) -> list[PRF]:
@@ -302,19 +307,18 @@ def main() -> None:
     default = [SetChoice(DATA / name) for name in ("wcxb-dev", "elsewhere", "sites") if (DATA / name).is_dir()]
     samples = [s for one in load_sets(arguments.data or default) for s in one.samples if s.measure]
     drawn = random.Random(arguments.seed).sample(samples, min(arguments.pages, len(samples)))
-    of_page: dict[str, int] = json.loads((arguments.folds / "folds.json").read_text()) if arguments.folds else {}
+    model_of = models(arguments.folds, bundled(), samples)
     embed = Embedder()
     if arguments.cache and arguments.cache.exists():
         pages: list[Case] = pickle.loads(arguments.cache.read_bytes())
     else:
-        pages = cases(drawn, arguments.folds, of_page, embed)
+        pages = list(cases(drawn, model_of, embed))
         if arguments.cache:
             arguments.cache.write_bytes(pickle.dumps(pages))
     order = {sample.id: k for k, sample in enumerate(drawn)}
     pages.sort(key=lambda case: order[case.sample.id])
     learn, test = pages[len(pages) // 2 :], pages[: len(pages) // 2]
-    phrases = [(name, phrase) for name, some in GROUPS.items() for phrase in some]
-    index = Index(embed([phrase for _, phrase in phrases]), [name for name, _ in phrases])
+    index = outliers(embed)
     facts = heading("sore.py", ("scrapy-dripper", "wordllama", "voyager", "onnxruntime"))
     publish(f"{facts}\n\n{_report(learn, test, index)}", arguments.output)
 

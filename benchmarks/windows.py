@@ -26,7 +26,7 @@ from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits
 from scrapy_dripper.engines.qwen3.decoder import Decoder
 from scrapy_dripper.engines.qwen3.front import Front
 from scrapy_dripper.engines.qwen3.prepared import load_prepared
-from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.page import Page, Wishes
 from scrapy_dripper.training.qwen3.pages import sample_page, split
 
 OUTPUT = Path(__file__).parent / "results" / "windows.txt"
@@ -74,7 +74,8 @@ def main() -> None:
             page = sample_page(sample, prepared.profile)
             if page is None or len(whole) >= options.pages:
                 continue
-            (labels,) = fronts[0].label([replace(page, oversize="truncate")], decoder.decode, decoder.limit)
+            page = replace(page, oversize="truncate", wishes=Wishes(window_tokens=None))
+            (labels,) = fronts[0].label([page], decoder.decode, decoder.limit)
             if not isinstance(labels, Labels) or labels.work["positions"] < LEAST * prepared.context:
                 continue
             n = labels.work["draft"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from scrapy.settings import BaseSettings, get_settings_priority
 from scrapy.utils.misc import load_object
 
@@ -16,6 +18,8 @@ PAGE_BYTES = 500_000
 """Size of a large page in bytes. The limit on waiting responses assumes this size for every page."""
 ITEMS = 32
 """Minimum of the value that the add-on sets for ``CONCURRENT_ITEMS``."""
+PROVIDER = ("scrapy_dripper.providers.DripperProvider", 1101)
+"""The provider for scrapy-poet and its priority. Importing it takes as long as a quarter of the start of a crawl."""
 
 
 class Addon:
@@ -89,8 +93,13 @@ def _feed(settings: BaseSettings) -> None:
 
 
 def _provide(settings: BaseSettings) -> None:
-    try:
-        from scrapy_dripper.providers import DripperProvider
-    except ImportError:  # scrapy-poet is not installed.
+    """Register the provider if scrapy-poet is installed. Crawls that do not use scrapy-poet do not import it."""
+    if find_spec("scrapy_poet") is None:
         return
-    settings.setdefault_in_component_priority_dict("SCRAPY_POET_PROVIDERS", DripperProvider, 1101)
+    name = "SCRAPY_POET_PROVIDERS"
+    if settings.getdict(name):  # The user may have placed the provider there, or switched it off.
+        from scrapy_dripper.providers import DripperProvider
+
+        settings.setdefault_in_component_priority_dict(name, DripperProvider, PROVIDER[1])
+    else:
+        settings.set(name, dict([PROVIDER]), settings.getpriority(name) or 0)

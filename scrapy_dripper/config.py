@@ -144,11 +144,12 @@ class Config:
         checks.optional(checks.whole(1)),
         "Largest number of tokens of a prompt; by default the model's context minus the longest possible answer.",
     )
-    window_tokens: int | None = _option(
-        None,
-        checks.optional(checks.whole(256)),
-        "Number of tokens of a prompt above which a page is read in overlapping windows of that size, if that is less "
-        "work; by default a page that fits is read whole.",
+    window_tokens: int | str | None = _option(
+        "auto",
+        checks.optional(checks.or_auto(checks.whole(256))),
+        "Number of tokens of a prompt above which 'qwen3' reads a page in overlapping windows of that size, if they "
+        "save operations; 'auto' for 6,000 tokens, if they save more than a quarter, None for never.",
+        per_request=True,
     )
     truncate_chars: int | None = _option(
         None,

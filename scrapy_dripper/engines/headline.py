@@ -47,6 +47,7 @@ _NO_LEAD = (
     | Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FIGURE | Flag.HEADING
 )  # fmt: skip
 _HEADING = int(Flag.HEADING)
+_HIDDEN = int(Flag.HIDDEN)
 _UNSEEN = int(Flag.FOOTER | Flag.DIALOG | Flag.HIDDEN)
 _ELSEWHERE = int(Flag.NAV | Flag.ASIDE)
 _LISTED = int(Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FORM)
@@ -91,17 +92,17 @@ def _lead(page: Page, probabilities: npt.NDArray[np.float32], main: Bools, found
     name = _letters(texts[found])
     told = [text for text in map(_letters, page.about.descriptions) if text and text != name]
     barred = _NO_LEAD & ~Flag.HEADING
-    return [
-        i
-        for i in takewhile(lambda i: not main[i], below)
-        if (told and not flags[i] & barred and len(_words(texts[i])) >= PLAIN and _is_told(_letters(texts[i]), told))
-        or (
+    lead: dict[str, int] = {}  # by text, because themes repeat a standfirst for narrow screens
+    for i in takewhile(lambda i: not main[i], below):
+        letters = _letters(texts[i])
+        if (told and not flags[i] & barred and len(_words(texts[i])) >= PLAIN and _is_told(letters, told)) or (
             probabilities[i] >= LEAD
             and not flags[i] & _NO_LEAD
             and _ends_sentence(texts[i].rstrip()[-2:])
             and len(_words(texts[i])) >= BODY_WORDS
-        )
-    ]
+        ):
+            lead.setdefault(letters, i)
+    return list(lead.values())
 
 
 def _letters(text: str) -> str:
@@ -123,7 +124,8 @@ def headline(page: Page, main: Bools) -> int | None:
     headline is the nearest heading above the first body text that shares its words with a name. An ``h1`` is preferred.
     An ``h1`` with exactly the words of a name may also follow the first lines. Without such a heading, the headline is
     a line above the text that is not a heading but has exactly the words of a name, or the ``h1`` above the text if
-    there is only one. The name of the site and hidden blocks are never the headline.
+    there is only one. A hidden ``h1`` is only the headline if there is none of these (:func:`_drawn`). The name of the
+    site and other hidden blocks are never the headline.
     """
     top, body = _beginning(page, main)
     flags = (page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]).tolist()
@@ -140,8 +142,11 @@ def headline(page: Page, main: Bools) -> int | None:
     fronts: dict[int, bool] = {}
     exact = {"".join(name) for name in names if len(name) >= PLAIN}
     plain: int | None = None
+    hidden: list[int] = []
     for i, text in enumerate(page.blocks.text[: top + 1]):
         if flags[i] & unseen or len(text) > LONGEST:
+            if tags[i] == _H1 and i < body and flags[i] & unseen == _HIDDEN:
+                hidden.append(i)
             continue
         words = _words(text.lower())
         if not flags[i] & _HEADING:
@@ -169,7 +174,24 @@ def headline(page: Page, main: Bools) -> int | None:
         chosen = set(words_of[best[-1]])
         # Prefer an h1 that also has other words, such as a chapter number, to the heading of its first section.
         return next((i for i in firsts.values() if i < best[-1] and chosen.issubset(words_of[i])), best[-1])
-    return plain if plain is not None or len(firsts) != 1 else next(iter(firsts.values()))
+    if plain is not None:
+        return plain
+    return next(iter(firsts.values())) if len(firsts) == 1 else _drawn(page, hidden, sites, top)
+
+
+def _drawn(page: Page, hidden: Sequence[int], sites: frozenset[str], top: int) -> int | None:
+    """Return the hidden ``h1`` that has exactly the words of a headline in the metadata, if no other block has them.
+
+    It is there for search engines. A script draws the headline, so readers see it nevertheless.
+    """
+    names = {_letters(name[:LONGEST]) for name in page.about.headlines} - sites - {""}
+    texts = page.blocks.text
+    found = next((i for i in hidden if len(texts[i]) <= LONGEST and _letters(texts[i]) in names), None)
+    if found is None:
+        return None
+    name = _letters(texts[found])
+    drawn = sum(len(text) <= LONGEST and _letters(text) == name for text in texts[: top + 1]) == 1
+    return found if drawn else None
 
 
 def _beginning(page: Page, main: Bools) -> tuple[int, int]:

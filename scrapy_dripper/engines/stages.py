@@ -14,6 +14,7 @@ from scrapy_dripper.engines.captions import with_captions
 from scrapy_dripper.engines.comments import with_comments
 from scrapy_dripper.engines.headline import with_headline
 from scrapy_dripper.engines.rules import Marks
+from scrapy_dripper.engines.scrambled import without_scrambled
 from scrapy_dripper.page.page import Page
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -30,7 +31,8 @@ HEADLINES = {
 
 
 def after_engine(page: Page, answer: Labels, ruled: Marks, config: Config) -> Iterator[Stage]:
-    """Yield the labels of an engine, then after the user's rules, and the options for comments, headline and captions.
+    """Yield the labels of an engine, then after the user's rules, the options for comments, headline and captions, and
+    without scrambled labels.
 
     Main content selected by a ``whole`` rule is not changed, unless one of these is to be dropped.
     """
@@ -46,6 +48,9 @@ def after_engine(page: Page, answer: Labels, ruled: Marks, config: Config) -> It
     if not ruled.whole or config.captions == "drop":
         main = with_captions(page, main, config.captions)
         yield f"DRIPPER_CAPTIONS is {config.captions!r}", main
+    if not ruled.whole:
+        main = without_scrambled(page, main)
+        yield "a label scrambled with UUIDs is not text", main
     yield RULED, ruled.on_result(said, main)
 
 

@@ -52,6 +52,7 @@ _leading = etree.XPath(
     "descendant::*[starts-with(@href, '#') or @aria-controls or @data-target or @data-bs-target or @data-toggle-target "
     "or @data-href or @for]"
 )
+_expanded = etree.XPath("boolean(descendant-or-self::*[@aria-expanded])")
 _details = TAGS["details"]
 _media = frozenset(TAGS[tag] for tag in MEDIA)  # lazily loaded media are hidden at first
 
@@ -114,18 +115,28 @@ def _answers(hiding: list[etree._Element]) -> set[etree._Element]:
     return {node for nodes in alike.values() if len(nodes) >= ANSWERS for node in nodes}
 
 
+def _is_small(element: etree._Element) -> bool:
+    return len(list(islice(element.iter(), MOST_NODES + 1))) <= MOST_NODES
+
+
 def _is_question(element: etree._Element) -> bool:
     """Return True if the text of a small element ends with a question mark."""
-    if len(list(islice(element.iter(), MOST_NODES + 1))) > MOST_NODES:
+    if not _is_small(element):
         return False
     text = "".join(map(str, element.itertext()))
     return len(text) <= LONGEST_QUESTION and text.rstrip(_CLOSING).endswith(_QUESTION_MARKS)
 
 
+def _is_disclosed(node: etree._Element) -> bool:
+    """Return True if a small element with a disclosure button (``aria-expanded`` of ARIA) comes just before."""
+    before = node.getprevious()
+    return before is not None and _is_small(before) and bool(_expanded(before))
+
+
 def _can_unfold(tree: Tree, i: int, targets: set[str]) -> bool:
     """Return True for content that unfolds on a click, and for code or a formula that is displayed elsewhere."""
     node = tree.nodes[i]
-    if (node.get("id") or "") in targets or node.get("role") == "tabpanel":
+    if (node.get("id") or "") in targets or node.get("role") == "tabpanel" or _is_disclosed(node):
         return True
     names = tree.names[i][:LONGEST_CLASS]
     if names and (has_math_class(names) or has_code_class(names)):

@@ -162,11 +162,13 @@ class Wishes:
     """Value of ``DRIPPER_COMMENTS``."""
     min_quality: float | None = None
     """Value of ``DRIPPER_MIN_QUALITY``."""
+    window_tokens: int | str | None = "auto"
+    """Value of ``DRIPPER_WINDOW_TOKENS``."""
 
     @classmethod
     def of(cls, config: Config) -> Wishes:
         """Return the options of a configuration."""
-        return cls(config.favor, config.comments, config.min_quality)
+        return cls(config.favor, config.comments, config.min_quality, config.window_tokens)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

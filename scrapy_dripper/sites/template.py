@@ -10,7 +10,7 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.sites.layout import SIZE, Layout, Vector, alike, layout
 from scrapy_dripper.sites.places import HASH, Bools, Hashes, places
 
@@ -194,6 +194,7 @@ def say(page: Page, known: Sequence[Rules], *, audit: bool) -> Said:
     if best is None or cosine < ALIKE:
         return Said(page, own, texts, Outcome.NEW)
     p, sure = _labels(page, own, texts, best)
+    p = _with_headings(page, p, sure)
     main = p > 0.5
     sizes = _sizes(page)
     length = int(sizes[main].sum())
@@ -228,6 +229,18 @@ def _labels(page: Page, own: Layout, texts: Hashes, rules: Rules) -> tuple[Float
     repeated, said = _looked_up(texts, rules)
     repeated &= _is_pure(said)
     return np.where(repeated, said, p), certain | repeated
+
+
+def _with_headings(page: Page, p: Floats, sure: Bools) -> Floats:
+    """Return the probabilities with those of the next block for headings whose place does not decide.
+
+    Models often differ on headings from page to page. A heading goes with the text below it.
+    """
+    heading = (page.tree.flags[page.blocks.context] & int(Flag.HEADING)) != 0
+    found: Floats = p.copy()
+    for i in np.flatnonzero(heading[:-1] & ~sure[:-1])[::-1]:
+        found[i] = found[i + 1]
+    return found
 
 
 def _looked_up(hashes: Hashes, rules: Rules) -> tuple[Bools, Floats]:

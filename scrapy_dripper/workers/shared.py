@@ -10,7 +10,7 @@ from scrapy_dripper.workers.model import Model
 from scrapy_dripper.workers.pool import Pool, processes
 
 _SHARED_BY = (
-    *("engine", "model", "cascade", "device", "threads", "sdpa_kernel", "max_tokens", "window_tokens"),
+    *("engine", "model", "cascade", "device", "threads", "sdpa_kernel", "max_tokens"),
     *("truncate_chars", "guess_language", "worker_memory", "processes"),
 )
 """Options that are fixed for a worker. All others are sent with each page."""

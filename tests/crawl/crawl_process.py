@@ -20,7 +20,6 @@ import scrapy_dripper.extractor
 from tests.crawl.crawling import QUIET, EngineLog, FakeEngine
 
 JOB = json.loads(sys.argv[1])
-sys.modules["scrapy_dripper.providers"] = None  # type: ignore[assignment]  # scrapy-poet takes long to import
 
 
 def say(*words: object) -> None:

@@ -26,7 +26,6 @@ from tests.crawl.crawling import QUIET
 
 JOB: dict[str, Any] = json.loads(sys.argv[1])
 SETTINGS = {**QUIET, "DRIPPER_BATCH_SIZE": 4, **JOB["settings"]}
-sys.modules["scrapy_dripper.providers"] = None  # type: ignore[assignment]  # scrapy-poet takes long to import
 ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 said: dict[str, Any] = {

@@ -30,7 +30,6 @@ def command(*args: str) -> list[str]:
     # Not with -s: Scrapy looks for its commands before it reads that.
     code = (
         "import sys; from scrapy.cmdline import execute; from scrapy.settings import Settings; "
-        "sys.modules['scrapy_dripper.providers'] = None; "  # scrapy-poet takes long to import
         f"execute(['scrapy', 'dripper', *sys.argv[1:]], Settings({settings!r}))"
     )
     return [sys.executable, "-c", code, *args]

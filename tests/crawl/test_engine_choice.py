@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from scrapy_dripper.engines.qwen3 import cost
+from scrapy_dripper.engines.qwen3.cost import Rule
 from scrapy_dripper.engines.tagger import Tagger
 from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Reactor, Site, spider
 
@@ -65,3 +67,22 @@ def test_a_page_over_the_models_context_falls_back(crawl: Crawls, site: Site) ->
     assert crawled.stat("fallback/oversize") == 1
     assert crawled.stat("pages/qwen3") == 2
     assert len(crawled.items) == 3
+
+
+def test_long_pages_are_read_in_windows(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default, those that cost less so. A spider or a request can have them read whole."""
+    monkeypatch.setattr(cost, "AUTO", Rule(600, 0.25))
+    text = "".join(f"<p>MAIN paragraph {n} of many.</p>" for n in range(60))
+    site.routes["/long"] = ("text/html", f"<html><body>{text}</body></html>".encode())
+    urls = [*site.pages(2), site.url("/long")]
+    as_by_default, whole = spider(urls), spider(urls)
+    whole.custom_settings = {"DRIPPER_WINDOW_TOKENS": None}
+    asked = spider(urls, meta={"dripper": {"window_tokens": None}})
+
+    divided, *others = crawl.together((as_by_default, QWEN3), (whole, QWEN3), (asked, QWEN3))
+
+    assert divided.stat("qwen3/windows") > 3 + 1
+    assert [one.stat("qwen3/windows") for one in others] == [3, 3]
+    for one in (divided, *others):
+        assert one.stat("pages/qwen3") == 3
+        assert len(one.items) == 3

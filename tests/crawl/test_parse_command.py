@@ -43,7 +43,6 @@ def parse(folder: Path, *args: str, **settings: object) -> subprocess.CompletedP
     code = (
         "import sys; sys.path.insert(0, '.'); from scrapy.cmdline import execute; "
         "from scrapy.settings import Settings; import scrapy_dripper; "
-        "sys.modules['scrapy_dripper.providers'] = None; "  # scrapy-poet takes long to import
         f"execute(['scrapy', 'parse', '--spider', 'pages', '--nocolour', *sys.argv[1:]], Settings({values!r}))"
     )
     return subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, cwd=folder)

@@ -10,20 +10,24 @@ from typing import Any
 
 import pytest
 import scrapy
+from scrapy.settings import Settings
 
 from tests.crawl.crawling import Crawls, EngineLog, Site, spider
 
 pytest.importorskip("scrapy_poet")
 
 from scrapy_poet import DummyResponse
+from scrapy_poet.page_input_providers import HttpResponseProvider
 from web_poet import ItemPage, field
 from web_poet.serialization import deserialize_leaf, serialize_leaf
 
+from scrapy_dripper import Addon
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.extraction import Extraction, FallbackReason, Metadata
 from scrapy_dripper.output.items import Paragraph, Text
-from scrapy_dripper.providers import MainContent
+from scrapy_dripper.providers import DripperProvider, MainContent
 
+PROVIDER = "scrapy_dripper.providers.DripperProvider"
 POET = {"ADDONS": {"scrapy_poet.Addon": 300, "scrapy_dripper.Addon": 500}}
 
 
@@ -151,6 +155,29 @@ def test_an_extraction_survives_serialization() -> None:
     main = replace(main, page_type="forum", page_type_probability=0.5, quality=0.25)
 
     assert deserialize_leaf(MainContent, serialize_leaf(main)) == main
+
+
+def registered(providers: dict[Any, int | None]) -> dict[Any, int | None]:
+    """Return the setting ``SCRAPY_POET_PROVIDERS`` of a user as the add-on leaves it."""
+    settings = Settings({"SCRAPY_POET_PROVIDERS": providers} if providers else {})
+    Addon().update_settings(settings)
+    return settings.getdict("SCRAPY_POET_PROVIDERS")
+
+
+def test_the_addon_registers_the_provider_and_does_not_import_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Importing it imports scrapy-poet and zyte-common-items, which most crawls do not use."""
+    monkeypatch.setitem(sys.modules, "scrapy_dripper.providers", None)
+
+    assert registered({}) == {PROVIDER: 1101}
+
+
+@pytest.mark.parametrize("own", [{PROVIDER: None}, {DripperProvider: 7}, {PROVIDER: 7, HttpResponseProvider: 500}])
+def test_the_provider_stays_where_the_user_has_placed_it(own: dict[Any, int | None]) -> None:
+    assert registered(own) == own
+
+
+def test_the_provider_joins_others() -> None:
+    assert registered({HttpResponseProvider: 500}) == {HttpResponseProvider: 500, DripperProvider: 1101}
 
 
 def test_without_the_extra_the_message_names_it() -> None:

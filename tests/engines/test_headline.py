@@ -13,6 +13,7 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import Page, read
 
 BODY = "<p>In winter the bees of a hive hold close together, eat honey and shiver with their wings.</p>"
+NAMED = '<meta property="og:title" content="Warm bees">'
 NEXT = "<p>The heat is kept in the middle of the cluster, where the queen sits, and all the bees change places.</p>"
 
 
@@ -94,6 +95,12 @@ def named(html: str, main: str = "winter|cluster", url: str = "https://www.hive.
         (f"<title>Warm bees</title><h1>How wasps live</h1><h1>How ants live</h1>{BODY}", None),
         (f"<title>Warm bees</title><aside><h2>Warm bees</h2></aside>{BODY}", None),
         (f"<title>Warm bees</title><h1 hidden>Warm bees</h1>{BODY}", None),
+        # a script draws the headline, and an h1 that is not seen says it to search engines
+        (f"{NAMED}<h1 hidden>Warm bees</h1><p>30 March</p>{BODY}", "Warm bees"),
+        (f"{NAMED}<h1 hidden>Warm wasps</h1>{BODY}", None),
+        (f"{NAMED}<h1 hidden>Warm bees</h1><p>Warm bees</p>{BODY}", None),
+        (f"{NAMED}<footer><h1 hidden>Warm bees</h1></footer>{BODY}", None),
+        (f"{NAMED}{BODY}<h1 hidden>Warm bees</h1>", None),
         (f"{BODY}<h1>How wasps live</h1>", None),
     ],
 )
@@ -164,6 +171,18 @@ def test_a_standfirst_is_what_the_head_says(description: str, between: str, kept
     p = np.array([0.9, 0.05, 0.9], dtype=np.float32)
 
     assert with_headline(cut, p, p > 0.8, "keep").tolist() == [True, kept, True]
+
+
+def test_a_standfirst_that_occurs_twice_is_kept_once() -> None:
+    """Some themes repeat it for narrow screens."""
+    name = "How bees keep warm in winter"
+    cut = page(
+        f'<title>{name}</title><meta name=description content="{STANDFIRST}">'
+        f"<h1>{name}</h1><p>{STANDFIRST}</p><div>{STANDFIRST}</div>{BODY}"
+    )
+    p = np.array([0.9, 0.2, 0.3, 0.9], dtype=np.float32)
+
+    assert with_headline(cut, p, p > 0.8, "keep").tolist() == [True, True, False, True]
 
 
 def test_there_is_no_headline_without_main_content() -> None:

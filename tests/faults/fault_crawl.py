@@ -484,7 +484,6 @@ def refuse_threads(ledger: Ledger, every: int) -> None:
 def main() -> None:
     """Run the crawls of the job, one for each of its parts."""
     faulthandler.register(signal.SIGUSR1)
-    sys.modules["scrapy_dripper.providers"] = None  # type: ignore[assignment]  # scrapy-poet takes long to import
     job = json.loads(sys.argv[1])
     ledgers = {part.get("name", "markdown"): Ledger({**job, **part}) for part in job.get("crawls", [{}])}
     one = next(iter(ledgers.values()))

@@ -22,7 +22,6 @@ import scrapy_dripper.extractor
 from tests.load.big_engine import PATIENCE, Engine
 
 JOB = json.loads(sys.argv[1])
-sys.modules["scrapy_dripper.providers"] = None  # type: ignore[assignment]  # scrapy-poet takes long to import
 
 arrived = threading.Event()
 come: list[str] = []

@@ -65,6 +65,8 @@ def test_hidden_text_is_not_written(how: str, place: str) -> None:
         "<button aria-controls=a>More</button><div id=a hidden><p>{text}</p></div>",
         "<a href='#rest'>Read on</a><div id=rest style='display:none'>{text}</div>",
         "<div class=accordion><h3>Q</h3><div style='display:none'>{text}</div></div>",
+        "<div class=c1><h3><button aria-expanded=false><i></i>Q</button></h3><div hidden>{text}</div></div>",
+        "<div class=c1><div aria-expanded=false>Q</div><!-- c --><div style='display:none'>{text}</div></div>",
         "<details><summary>Q</summary><div hidden>{text}</div></details>",
         "<p>Seen <span class=read-more style='display:none'>{text}</span></p>",
         "<div hidden=until-found>{text}</div>",
@@ -79,6 +81,12 @@ def test_hidden_text_is_not_written(how: str, place: str) -> None:
 def test_what_can_be_seen_is_written(body: str) -> None:
     """Tabs, accordions, the rest of an article, and pages that a script shows after loading."""
     assert "The shuttle flies." in outputs("<p>Seen.</p>" + body.format(text="The shuttle flies."))
+
+
+def test_a_button_does_not_disclose_what_follows_a_large_element() -> None:
+    """The header of a page has buttons for its menus, and says nothing about what comes after it."""
+    menus = "<button aria-expanded=false>Menu</button><ul><li>One</li></ul>" * 20
+    assert SECRET not in outputs(f"<header>{menus}</header><div hidden>{SECRET}</div><p>Seen.</p>")
 
 
 def test_most_of_a_page_does_not_count_as_hidden() -> None:

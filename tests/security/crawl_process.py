@@ -44,7 +44,6 @@ class Print:
 
 def main(settings: dict[str, Any], urls: list[str]) -> None:
     """Run the crawl."""
-    sys.modules["scrapy_dripper.providers"] = None  # type: ignore[assignment]  # scrapy-poet takes long to import
     process = CrawlerProcess(
         {
             "ADDONS": {"scrapy_dripper.Addon": 500},

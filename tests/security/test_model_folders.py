@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines import external_data, files
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.qwen3.prepared import load_prepared
+from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
 from scrapy_dripper.engines.tagger import Tagger, model
 
 onnx = pytest.importorskip("onnx")
@@ -292,7 +292,7 @@ def test_any_value_in_a_manifest_is_a_model_or_a_sentence(kind: str, tmp_path: P
     assert len(said) < 1_000
 
 
-@pytest.mark.parametrize("name", ["layers", "kv_heads", "head_dim", "vocab_size", "context"])
+@pytest.mark.parametrize("name", [*Prepared.MOST, "vocab_size", "context"])
 def test_sizes_that_no_model_has(tmp_path: Path, name: str) -> None:
     """Such sizes would take memory."""
     folder = Path(shutil.copytree(PREPARED, tmp_path / "model"))

@@ -78,6 +78,19 @@ def test_a_text_that_repeats_is_known_by_its_words() -> None:
     assert (found.text or "").count("MAIN sentence") == 5
 
 
+def test_a_heading_on_which_the_model_differs_goes_with_the_text_below() -> None:
+    """Its labels on other pages do not decide, so it is lost above no text, and kept above no other."""
+    reader = Reader(lambda text: 0.9 if "MAIN" in text or text in {f"Part {i}" for i in FREE[::2]} else 0.1)
+    text = "<p>MAIN sentence {0}, which goes on for a while and says what {0} times {0} may come to.</p>" * 9
+    foot = f"<h3>Part {{0}}</h3>{FOOT}"
+    pages = [(article(n, f"<h3>Part {n}</h3>{text.format(n)}", foot=foot.format(n)), url(n)) for n in FREE[:30]]
+    reader.outcomes(pages)
+    found = [reader.read(*one) for one in pages]
+
+    assert {one.template for one in found} == {"answered"}
+    assert all((one.text or "").count("Part") == 1 for one in found)
+
+
 def test_some_pages_are_audited_and_always_the_same_ones() -> None:
     reader = Reader().learnt()
     audited = [number for number in range(2_000) if is_audited(url(number))]

@@ -29,7 +29,6 @@ class Qwen3Engine:
         device: str = "auto",
         threads: int = 1,
         max_tokens: int | None = None,
-        window_tokens: int | None = None,
         truncate_chars: int | None = None,
         cascade: float | None = None,
         sdpa_kernel: int | None = None,
@@ -45,7 +44,6 @@ class Qwen3Engine:
             prepared,
             tagger,
             max_tokens=max_tokens,
-            window_tokens=window_tokens,
             truncate_chars=truncate_chars,
             cascade=cascade,
         )
@@ -61,7 +59,6 @@ class Qwen3Engine:
             device=config.device,
             threads=config.threads,
             max_tokens=config.max_tokens,
-            window_tokens=config.window_tokens,
             truncate_chars=config.truncate_chars,
             cascade=config.cascade,
             sdpa_kernel=config.sdpa_kernel,

@@ -32,13 +32,10 @@ class Front:
         tagger: Engine,
         *,
         max_tokens: int | None = None,
-        window_tokens: int | None = None,
         truncate_chars: int | None = None,
         cascade: float | None = None,
     ) -> None:
         """``tagger`` writes the drafts. ``max_tokens`` limits prompts in addition to the limit of the model.
-
-        Prompts over ``window_tokens`` are divided if that is less work.
 
         ``truncate_chars`` is by default the value that the model was trained with; 0 keeps whole texts. A page keeps
         the tagger's labels if the tagger's confidence is at least ``cascade``, unless the expected quality is below the
@@ -48,7 +45,7 @@ class Front:
         tokenizer = prepared.tokenizer()
         self._grammar, self._prompt = Grammar(tokenizer, prepared.answer), Prompt(tokenizer, prepared.prompt)
         self._profile, self._cascade = prepared.profile, cascade
-        self._max_tokens, self._window = max_tokens, window_tokens
+        self._shape, self._max_tokens = prepared.shape, max_tokens
         self._truncate_chars = prepared.truncate_chars if truncate_chars is None else truncate_chars
 
     def label(self, pages: Sequence[Page], decode: Decode, limit: int) -> list[Labels | EngineError]:
@@ -63,12 +60,12 @@ class Front:
                 answers[i] = replace(draft.labels, source=self.tagger.name)
             else:
                 asked.append((i, draft, simplify(page, self._truncate_chars)))
-        splitter = Splitter(self._prompt, self._grammar, limit, self._max_tokens, self._window)
+        splitter = Splitter(self._prompt, self._grammar, self._shape, limit, self._max_tokens)
         tasks: list[Task] = []
         parts: dict[int, list[Part]] = {}
         prompts = self._prompt.encode([page_html(blocks) for _, _, blocks in asked])
         for (i, draft, blocks), prompt in zip(asked, prompts, strict=True):
-            divided = _divided(splitter, blocks, prompt, pages[i].oversize)
+            divided = _divided(splitter, blocks, prompt, pages[i])
             if isinstance(divided, EngineError):
                 answers[i] = divided
             else:
@@ -88,7 +85,7 @@ class Front:
 def check_context(decoder: Decoder, max_tokens: int | None) -> None:
     """Raise :exc:`ModelError` if the context has no room for a page of one block after the instructions."""
     prompt, grammar, limit = decoder.prompt, decoder.grammar, decoder.limit
-    if Splitter(prompt, grammar, limit, max_tokens).budget <= grammar.length(1):
+    if Splitter(prompt, grammar, decoder.prepared.shape, limit, max_tokens).budget <= grammar.length(1):
         raise ModelError(
             f"The model in {decoder.prepared.folder} has no room for pages: it takes {limit:,} tokens here, "
             f"DRIPPER_MAX_TOKENS is {max_tokens}, and its prompt has {len(prompt.encode([''])[0]):,} without a page"
@@ -100,9 +97,9 @@ def _is_low(draft: Draft, wishes: Wishes) -> bool:
     return quality is not None and least is not None and quality < least
 
 
-def _divided(splitter: Splitter, blocks: Sequence[str], prompt: Ids, oversize: str) -> list[Part] | EngineError:
+def _divided(splitter: Splitter, blocks: Sequence[str], prompt: Ids, page: Page) -> list[Part] | EngineError:
     try:
-        return splitter.parts(blocks, prompt, oversize)
+        return splitter.parts(blocks, prompt, page.oversize, page.wishes.window_tokens)
     except EngineError as error:
         return error
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.prepared import EXPORT, MANIFEST, PreparedFolder, load_folder, no_object
+from scrapy_dripper.engines.qwen3.cost import Shape
 from scrapy_dripper.engines.qwen3.grammar import MAIN, OTHER, Grammar
 from scrapy_dripper.engines.qwen3.prompt import HTML
 
@@ -33,12 +34,22 @@ class Prepared(PreparedFolder):
         "exporter": ("genai", "optimum"),
         "attention": ("gqa", "plain"),
     }
-    MOST: ClassVar[Mapping[str, int]] = {"layers": 1_000, "kv_heads": 1_000, "head_dim": 10_000}
+    MOST: ClassVar[Mapping[str, int]] = {
+        "layers": 1_000,
+        "hidden": 1_000_000,
+        "inner": 1_000_000,
+        "heads": 1_000,
+        "kv_heads": 1_000,
+        "head_dim": 10_000,
+    }
 
     exporter: str
     attention: str
     """``gqa``: the graph has GroupQueryAttention; ``plain``: matrix products, with score matrices in memory."""
     layers: int
+    hidden: int
+    inner: int
+    heads: int
     kv_heads: int
     head_dim: int
     prompt: str
@@ -53,6 +64,11 @@ class Prepared(PreparedFolder):
     def cache_names(self) -> list[str]:
         """Names of the keys and values in the graph, without the prefixes ``past_key_values.`` and ``present.``."""
         return [f"{layer}.{part}" for layer in range(self.layers) for part in ("key", "value")]
+
+    @property
+    def shape(self) -> Shape:
+        """The dimensions of the model."""
+        return Shape(self.layers, self.hidden, self.inner, self.heads, self.kv_heads, self.head_dim)
 
     @property
     def token_bytes(self) -> int:

@@ -41,7 +41,6 @@ class RemoteEngine:
             prepared,
             tagger,
             max_tokens=config.max_tokens,
-            window_tokens=config.window_tokens,
             truncate_chars=config.truncate_chars,
             cascade=config.cascade,
         )

@@ -11,40 +11,36 @@ import numpy.typing as npt
 
 WORD, UPPER, DIGIT, SENTENCE, COMMA, CJK, SEPARATOR, CURRENCY = (1 << i for i in range(8))
 
-_SENTENCE = frozenset(".!?。！？…؟।")
-_COMMA = frozenset(",;，、；،")
-_SEPARATOR = frozenset("|•·»›/>→←«‹–—-:")
+_SENTENCE = ".!?。！？…؟।"
+_COMMA = ",;，、；،"
+_SEPARATOR = "|•·»›/>→←«‹–—-:"
 _CJK = ((0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
 
 Codes = npt.NDArray[np.uint32]
 
 
-def _kind(code: int) -> int:
-    char = chr(code)
-    bits = 0
-    if char.isalnum() or char == "_":  # the same as \w
-        bits |= WORD
-    if char.isupper():
-        bits |= UPPER
-    if char.isdigit():
-        bits |= DIGIT
-    if char in _SENTENCE:
-        bits |= SENTENCE
-    if char in _COMMA:
-        bits |= COMMA
-    if char in _SEPARATOR:
-        bits |= SEPARATOR
-    if any(low <= code <= high for low, high in _CJK):
-        bits |= CJK
-    if unicodedata.category(char) == "Sc":
-        bits |= CURRENCY
-    return bits
-
-
 @lru_cache(maxsize=1)
 def _plane() -> npt.NDArray[np.uint8]:
     """Return the kinds of the characters of the Basic Multilingual Plane."""
-    return np.array([_kind(code) for code in range(0x10000)], dtype=np.uint8)
+    result = _classify(np.arange(0x10000, dtype=np.uint32))
+    for bit, members in ((WORD, "_"), (SENTENCE, _SENTENCE), (COMMA, _COMMA), (SEPARATOR, _SEPARATOR)):
+        result[[ord(member) for member in members]] |= bit
+    return result
+
+
+def _classify(codes: Codes) -> npt.NDArray[np.uint8]:
+    """Return the kinds of each character that its Unicode properties decide.
+
+    Each worker process classifies a whole plane when it starts, so the loops are those of functions in C.
+    """
+    chars = list(map(chr, codes.tolist()))
+    result = np.zeros(len(chars), dtype=np.uint8)
+    for bit, test in ((WORD, str.isalnum), (UPPER, str.isupper), (DIGIT, str.isdigit)):
+        result[np.fromiter(map(test, chars), np.bool_, len(chars))] |= bit
+    for low, high in _CJK:
+        result[(codes >= low) & (codes <= high)] |= CJK
+    result[np.fromiter(map(unicodedata.category, chars), "U2", len(chars)) == "Sc"] |= CURRENCY
+    return result
 
 
 def kinds(codes: Codes) -> npt.NDArray[np.uint8]:
@@ -53,7 +49,7 @@ def kinds(codes: Codes) -> npt.NDArray[np.uint8]:
     beyond = np.flatnonzero(codes > 0xFFFF)
     if beyond.size:
         unique, inverse = np.unique(codes[beyond], return_inverse=True)
-        result[beyond] = np.array([_kind(int(code)) for code in unique], dtype=np.uint8)[inverse]
+        result[beyond] = _classify(unique)[inverse]
     return result
 
 

@@ -17,6 +17,7 @@ pytest.importorskip("torch")
 
 from benchmarks.random_model import SIZES, write_checkpoint
 from scrapy_dripper.cli import main
+from scrapy_dripper.engines.qwen3.cost import Shape
 from scrapy_dripper.engines.qwen3.export import build, exporters, validate
 from scrapy_dripper.engines.qwen3.export.recipe import RECIPE
 from scrapy_dripper.engines.qwen3.prepared import load_prepared
@@ -55,7 +56,7 @@ def test_a_prepared_folder(prepared: Path, checkpoint: Path) -> None:
     found = load_prepared(prepared)
     assert found.name == "random-qwen3"
     assert (found.exporter, found.attention) == (EXPORTER, {"genai": "gqa", "optimum": "plain"}[EXPORTER])
-    assert (found.dtype, found.device, found.layers, found.kv_heads, found.head_dim) == ("float32", "cpu", 2, 2, 16)
+    assert (found.dtype, found.device, found.shape) == ("float32", "cpu", Shape(2, 32, 64, 4, 2, 16))
     assert (found.profile, found.truncate_chars, found.prompt, found.answer) == ("v1.0", 200, PROMPT, "json")
     assert found.context == 4096
     assert sorted(path.name for path in prepared.iterdir()) == ["manifest.json", *sorted(found.files)]

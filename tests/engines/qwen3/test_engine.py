@@ -19,7 +19,9 @@ from lxml.html import document_fromstring
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines import load_engine, loss
 from scrapy_dripper.engines.base import EngineError, EngineLostError, Labels, ModelError, OversizeError
+from scrapy_dripper.engines.qwen3 import cost
 from scrapy_dripper.engines.qwen3 import decoder as decoder_module
+from scrapy_dripper.engines.qwen3.cost import Rule
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.loop import Chunk, Floats
 from scrapy_dripper.engines.qwen3.passes import GqaPasses, Passes
@@ -195,6 +197,37 @@ def test_windows(engine: Qwen3Engine) -> None:
     assert long.probabilities.all()
     alone = cut.work["draft"] - cut.work["draft"] // 4
     assert long.main[:alone].tolist() == cut.main[:alone].tolist()
+
+
+def asked_for(one: Page, window_tokens: int | str | None) -> Page:
+    return replace(one, wishes=replace(one.wishes, window_tokens=window_tokens))
+
+
+def test_long_pages_are_divided_by_default(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short pages in the same batch are not: their labels and probabilities are the same, bit for bit."""
+    monkeypatch.setattr(cost, "AUTO", Rule(600, 0.25))
+    pages = [page(9), page(60), page(3)]
+    found = [good(answer) for answer in engine.label(pages)]
+    whole = [good(answer) for answer in engine.label([asked_for(one, None) for one in pages])]
+
+    assert [answer.work["windows"] for answer in whole] == [1, 1, 1]
+    assert [found[0].work["windows"], found[2].work["windows"]] == [1, 1]
+    assert found[1].work["windows"] > 2
+    for one, other in ((found[0], whole[0]), (found[2], whole[2])):
+        assert one.main.tobytes() == other.main.tobytes()
+        assert one.probabilities.tobytes() == other.probabilities.tobytes()
+        assert one.work == other.work
+    assert len(found[1].main) == 60
+    assert found[1].probabilities.all()
+    assert not found[1].truncated
+    assert found[1].probabilities.tobytes() != whole[1].probabilities.tobytes()
+
+
+def test_no_page_of_a_small_context_is_divided_by_default(engine: Qwen3Engine) -> None:
+    """The windows of the default are longer than all that this model reads at once."""
+    answers = [good(answer) for answer in engine.label([page(n) for n in (1, 60, 100)])]
+
+    assert [answer.work["windows"] for answer in answers] == [1, 1, 1]
 
 
 def test_max_tokens(prepared: Prepared) -> None:
@@ -505,6 +538,18 @@ def test_what_becomes_of_a_long_page_is_the_documents_choice(engine: Qwen3Engine
     assert (cut.source, cut.truncated, cut.blocks) == ("qwen3", True, 100)
     assert (whole.source, whole.truncated) == ("qwen3", False)
     assert whole.work["windows"] > 1
+
+
+def test_windows_are_the_documents_choice(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The option comes from the crawl, or from the request."""
+    monkeypatch.setattr(cost, "AUTO", Rule(600, 0.25))
+    config = Config(window_tokens=None)
+    long = html(60)
+    own = (replace(config, window_tokens="auto"), config.override({"window_tokens": 1_000}))
+    whole, auto, thousand = extract(engine, config, long, *(Document(long, config=one) for one in own))
+
+    assert whole.work["windows"] == 1 < thousand.work["windows"] < auto.work["windows"]
+    assert {one.source for one in (whole, auto, thousand)} == {"qwen3"}
 
 
 def test_pages_are_cut_by_the_models_profile(prepared: Prepared) -> None:

@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from scrapy_dripper.engines.qwen3.cost import Rule
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -41,19 +43,30 @@ def test_a_pass_takes_no_less_than_any_of_its_parts(roofline: ModuleType) -> Non
     """Reading the weights limits passes with few tokens, and arithmetic those with many."""
     device = roofline.Device("one", flops=1e12, bandwidth=0.1e12)
 
-    assert roofline.seconds(device, 1.0, 1) == pytest.approx(2 * roofline.WEIGHTS / 0.1e12, rel=0.01)
-    assert roofline.seconds(device, 1.0, 8192) == pytest.approx(roofline.flops(8192) / 1e12)
-    assert roofline.flops(1000) + roofline.flops(1000, 1000) == pytest.approx(roofline.flops(2000))
+    assert roofline.seconds(device, 1.0, 1) == pytest.approx(2 * roofline.SHAPE.weights / 0.1e12, rel=0.01)
+    assert roofline.seconds(device, 1.0, 8192) == pytest.approx(roofline.SHAPE.flops(8192) / 1e12)
 
 
 def test_windows_cost_less_or_there_are_none(roofline: ModuleType) -> None:
-    """Short pages stay whole. Every token of a long page is in some window."""
-    assert roofline.in_windows(3000, 400) == [(3000, 400)]
-    parts = roofline.in_windows(30_000, 2000)
+    """Short pages and those of middle length stay whole. Every token of a long page is in some window."""
+    assert roofline.in_windows(3000, 600) == [(3000, 600)]
+    assert roofline.in_windows(8000, 600) == [(8000, 600)] != roofline.in_windows(8000, 600, Rule(6000))
+    assert roofline.in_windows(30_000, 1800, None) == [(30_000, 1800)]
+    parts = roofline.in_windows(30_000, 1800)
 
     assert len(parts) > 4
     assert sum(prompt - roofline.PROMPT for prompt, _ in parts) > 30_000 - roofline.PROMPT
-    assert all(prompt <= roofline.WINDOW + 100 for prompt, _ in parts)
+    assert sum(answer for _, answer in parts) > 1800
+    assert all(prompt + answer <= 6000 for prompt, answer in parts)
+
+
+def test_the_figures_of_the_rule(roofline: ModuleType) -> None:
+    """The default divides a fifth of the development pages, and saves a quarter of the operations of all pages."""
+    pages = [[page] for page in roofline.lengths()]
+    divided = [roofline.in_windows(*page) for (page,) in pages]
+
+    assert sum(len(parts) > 1 for parts in divided) / len(pages) == pytest.approx(0.21, abs=0.005)
+    assert roofline.teraflops(divided) / roofline.teraflops(pages) == pytest.approx(0.75, abs=0.01)
 
 
 def test_the_tables_of_the_documentation(roofline: ModuleType) -> None:
@@ -61,6 +74,7 @@ def test_the_tables_of_the_documentation(roofline: ModuleType) -> None:
     guide = (ROOT / "docs" / "guides" / "gpu.md").read_text(encoding="utf-8")
     kept = (ROOT / "benchmarks" / "results" / "gpu-model.txt").read_text(encoding="utf-8")
 
-    assert roofline.markdown() in guide
+    assert roofline.markdown(roofline.speeds()) in guide
+    assert roofline.markdown(roofline.rules()) in guide
     assert roofline.simulated() in kept
     assert "has run on a GPU" in kept

@@ -1,0 +1,44 @@
+"""Remove scrambled labels from the main content, whatever the engine says. No model is involved."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.page.page import Flag, Page
+
+Bools = npt.NDArray[np.bool_]
+
+LEAST = 4
+"""Minimum number of UUIDs in a scrambled label."""
+LONGEST = 2
+"""Maximum length of its other words, which are single letters."""
+
+_uuid = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.I).fullmatch  # RFC 9562
+_LISTED = Flag.CODE | Flag.PREFORMATTED | Flag.TABLE
+"""Where UUIDs are content."""
+
+
+def without_scrambled(page: Page, main: Bools) -> Bools:
+    """Return the labels without the blocks that are scrambled labels. All arrays have shape (n,) for n blocks.
+
+    So that nobody can filter them, some shops write labels such as "Sponsored" as single letters with a UUID after each
+    one, which a style sheet hides. Readers see a word, and the source has a hundred words of noise.
+    """
+    found = [i for i in np.flatnonzero(main).tolist() if _is_scrambled(page.blocks.text[i])]
+    if not found:
+        return main
+    flags = page.tree.flags[page.blocks.context]
+    labels: Bools = main.copy()
+    labels[[i for i in found if not flags[i] & _LISTED]] = False
+    return labels
+
+
+def _is_scrambled(text: str) -> bool:
+    if text.count("-") < 4 * LEAST:
+        return False
+    words = text.split()
+    ids = sum(_uuid(word) is not None for word in words)
+    return ids >= LEAST and ids == sum(len(word) > LONGEST for word in words)
