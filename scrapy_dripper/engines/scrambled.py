@@ -1,4 +1,4 @@
-"""Remove scrambled labels from the main content, whatever the engine says. No model is involved."""
+"""Remove scrambled labels such as "Sponsored" from the main content."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Bools = npt.NDArray[np.bool_]
 LEAST = 4
 """Minimum number of UUIDs in a scrambled label."""
 LONGEST = 2
-"""Maximum length of its other words, which are single letters."""
+"""Maximum length of its other words. They are single letters, perhaps with punctuation."""
 
 _uuid = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.I).fullmatch  # RFC 9562
 _LISTED = Flag.CODE | Flag.PREFORMATTED | Flag.TABLE
-"""Where UUIDs are content."""
+"""Elements in which UUIDs are content."""
 
 
 def without_scrambled(page: Page, main: Bools) -> Bools:
-    """Return the labels without the blocks that are scrambled labels. All arrays have shape (n,) for n blocks.
+    """Return the labels, with False for blocks that are scrambled. All arrays have shape (n,) for n blocks.
 
-    So that nobody can filter them, some shops write labels such as "Sponsored" as single letters with a UUID after each
-    one, which a style sheet hides. Readers see a word, and the source has a hundred words of noise.
+    Some shops write labels such as "Sponsored" as single letters, each followed by a UUID that a style sheet hides, so
+    that filters do not recognise them. Readers see one word, and the source has a hundred words of noise.
     """
     found = [i for i in np.flatnonzero(main).tolist() if _is_scrambled(page.blocks.text[i])]
     if not found:
