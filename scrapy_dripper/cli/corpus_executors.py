@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=count,
         metavar="GB",
         default=MEMORY,
-        help=f"memory for each core of a task (ray, slurm); a task has one, or as many as worker processes. "
+        help=f"memory for each core of a task (ray, slurm); a task has one core, or one for each worker process. "
         f"Default: {MEMORY}",
     )
     parser.add_argument(

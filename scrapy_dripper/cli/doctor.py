@@ -320,7 +320,9 @@ def _corrections(learnt: Mapping[str, Any]) -> str:
     """Return what a manifest says about learnt corrections. Its values have not been validated."""
     sites, held = learnt.get("sites"), learnt.get("held_word_f1")
     count = len(sites) if isinstance(sites, list) else 0
-    line = f"and from corrections of {'1 site' if count == 1 else f'{count} sites'}, pages of others are as without"
+    line = (
+        f"and from corrections of {'1 site' if count == 1 else f'{count} sites'}, pages of other sites are not affected"
+    )
     if isinstance(held, list) and len(held) == 2 and all(isinstance(value, float) for value in held):
         line += f"; word F1 on corrected pages held out: {held[0]:.3f} before, {held[1]:.3f} after"
     return line
@@ -337,7 +339,7 @@ def _workers(report: _Report, config: Config, document: Any) -> None:
     if free is not None and most > free:
         report.say(
             f"{processes(config)} worker processes may take {_gib(most)} of memory (DRIPPER_PROCESSES, "
-            f"DRIPPER_WORKER_MEMORY), and {_gib(free)} are free: pages that need it all at once would end the crawl",
+            f"DRIPPER_WORKER_MEMORY), and {_gib(free)} are free: if they need all of it at once, the crawl ends",
             "note",
         )
     try:
@@ -359,4 +361,4 @@ def _workers(report: _Report, config: Config, document: Any) -> None:
     if page.is_empty:
         report.complain(f"a worker process found nothing on a sample page: {page.error or page.fallback_reason}")
     else:
-        report.say(f"a worker process was started and asked; a crawl has up to {processes(config)}", "ok")
+        report.say(f"a worker process was started and tested; a crawl has up to {processes(config)}", "ok")

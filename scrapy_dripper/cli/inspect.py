@@ -153,7 +153,7 @@ def _index(path: Path) -> str:
             sample.add(row)
     if not summary.pages:
         raise ValueError("no items in it: expected JSON Lines, one object per line")
-    return index_file(path.name, sample, summary, [f"Lines that are no items: {wrong:,}."] if wrong else [])
+    return index_file(path.name, sample, summary, [f"Lines that are not items: {wrong:,}."] if wrong else [])
 
 
 def _task(document: Document, source: Source, page: Page) -> dict[str, Any] | str:

@@ -1,7 +1,7 @@
-"""Remove text for machines from the main content, whatever the engine says. No model is involved.
+"""Remove text for machines from the main content.
 
-Shops have such text in their pages, and hide it by style sheets: labels that are scrambled against filters, and lists
-of fields that scripts read.
+Shops have such text in their pages, and hide it by style sheets: scrambled labels, and lists of fields that scripts
+read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Bools = npt.NDArray[np.bool_]
 LEAST = 4
 """Minimum number of UUIDs in a scrambled label."""
 LONGEST = 2
-"""Maximum length of its other words, which are single letters."""
+"""Maximum length of its other words. They are single letters, perhaps with punctuation."""
 IMAGES = 8
 """Minimum number of URLs of images in a list of fields."""
 SHARE = 0.2
@@ -29,15 +29,15 @@ SHARE = 0.2
 _uuid = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.I).fullmatch  # RFC 9562
 _image = re.compile(r"https?://[^\s?]{1,500}\.(?:jpe?g|png|gif|webp|avif|svg)(?:\?\S{0,500})?", re.I).fullmatch
 _LISTED = Flag.CODE | Flag.PREFORMATTED | Flag.TABLE
-"""Where UUIDs are content."""
+"""Elements in which UUIDs are content."""
 _LIST = TAGS["dl"]
 
 
 def without_machine_text(page: Page, main: Bools) -> Bools:
-    """Return the labels without text for machines. All arrays have shape (n,) for the page's n blocks.
+    """Return the labels, with False for text for machines. All arrays have shape (n,) for the page's n blocks.
 
-    A *scrambled label*, such as "Sponsored", is written as single letters with a UUID after each one. A *list of
-    fields* is a ``<dl>`` with many URLs of images as text, not as links.
+    A *scrambled label*, such as "Sponsored", is written as single letters, each followed by a UUID, so that filters do
+    not recognise it. A *list of fields* is a ``<dl>`` with many URLs of images as text, not as links.
     """
     texts = page.blocks.text
     kept = np.flatnonzero(main).tolist()

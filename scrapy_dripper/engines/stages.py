@@ -31,8 +31,8 @@ HEADLINES = {
 
 
 def after_engine(page: Page, answer: Labels, ruled: Marks, config: Config) -> Iterator[Stage]:
-    """Yield the labels of an engine, then after the user's rules, the options for comments, headline and captions, and
-    without text for machines.
+    """Yield the labels of an engine, and then those after each step: the user's rules, the options for comments,
+    headline and captions, and the removal of text for machines.
 
     Main content selected by a ``whole`` rule is not changed, unless one of these is to be dropped.
     """

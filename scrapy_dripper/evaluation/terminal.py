@@ -20,7 +20,9 @@ def text(evaluation: Evaluation) -> str:
     for kind, title in (("type", "Word F1 by page type"), ("level", "Word F1 by difficulty")):
         parts.append(f"{title}\n{_groups(evaluation, kind)}")
     if evaluation.differences:
-        parts.append(f"Ours less each peer, paired by page, with 95 % intervals over pages\n{_differences(evaluation)}")
+        parts.append(
+            f"Ours minus each peer, paired by page, with 95 % intervals over pages\n{_differences(evaluation)}"
+        )
     if evaluation.blocks:
         parts.append(f"Blocks\n{_blocks(evaluation)}")
         if evaluation.blocks.blocks and evaluation.blocks.words:
@@ -122,7 +124,7 @@ def _blocks(evaluation: Evaluation) -> str:
     ]
     whole = [f"{value:.4f}" for value in (blocks.pooled.f1, blocks.pooled.precision, blocks.pooled.recall)]
     table = aligned(["type", "pages", "F1", "P", "R"], [*body, ["all blocks together", "", *whole]])
-    return table + (f"\n(pages whose labels were read off the text: {blocks.inferred})" if blocks.inferred else "")
+    return table + (f"\n(pages whose labels were inferred from the text: {blocks.inferred})" if blocks.inferred else "")
 
 
 def _calibration(blocks: Reliability, words: Reliability) -> str:

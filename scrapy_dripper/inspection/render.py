@@ -33,7 +33,7 @@ def page_file(view: PageView) -> str:
 def index_file(name: str, sample: Sample, summary: Summary, notes: Sequence[str] = ()) -> str:
     """Return the index of a crawl: its summary, and a table of its pages. ``notes`` are shown above the table."""
     if sample.seen > len(sample.rows):
-        notes = [*notes, f"The table has a random sample of {len(sample.rows):,} pages; the summary is of all."]
+        notes = [*notes, f"The table has a random sample of {len(sample.rows):,} pages; the summary covers all."]
     values = {
         "name": name,
         "pages": summary.pages,

@@ -56,7 +56,7 @@ def read(path: Path) -> SiteMemory:
     def put(row: Sequence[Any], take: Take) -> None:
         name, pages, clock, texts, seen = row
         if not (isinstance(name, str) and 0 <= texts <= MOST_TEXTS and 0 <= seen <= MOST_PAGES):
-            raise ValueError("a host has more than it can have")
+            raise ValueError("a host exceeds a limit")
         own = take(HASH, texts), take(_COUNT, texts), take(_TIME, texts)
         found.put(name, Host(int(pages), *own, int(clock), take(HASH, seen)))
 
@@ -88,11 +88,11 @@ def read_templates(path: Path) -> Templates:
     def put(row: Sequence[Any], take: Take) -> None:
         name, rows = row
         if not isinstance(name, str) or len(rows) > MOST_TEMPLATES:
-            raise ValueError("a host has more than it can have")
+            raise ValueError("a host exceeds a limit")
         own = []
         for number, born, pages, shortest, longest, refused, checks, rules in rows:
             if not (0 <= rules <= MOST_RULES and len(checks) <= CHECKS):
-                raise ValueError("a template has more than it can have")
+                raise ValueError("a template exceeds a limit")
             facts = int(number), float(born), int(pages), int(shortest), int(longest), int(refused)
             columns = take(_MEAN, SIZE), take(HASH, rules), *(take(_COUNT, rules) for _ in range(3))
             own.append(Template(*facts, tuple(map(float, checks)), *columns))

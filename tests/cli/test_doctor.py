@@ -54,7 +54,7 @@ def test_a_project_that_is_ready(tmp_path: Path) -> None:
         "tagger, bundled with the package",
         "mean of sets",
         "ok     a sample page was extracted",
-        "ok     a worker process was started and asked",
+        "ok     a worker process was started and tested",
     ):
         assert words in done.stdout
     assert "wrong" not in done.stdout

@@ -1,4 +1,4 @@
-"""The examples of the documents: with the bundled model, what they show is what comes out.
+"""Examples in the documentation have the output that they show, with the bundled model.
 
 Spiders and stats are tested in :mod:`tests.crawl.test_docs`, the example project's table in
 :mod:`tests.example_project.test_example_project`.
@@ -84,10 +84,10 @@ def test_what_comes_out_in_the_readme_comes_out(extractor: Extractor) -> None:
 
 
 def test_the_snippets_without_a_spider_run(extractor: Extractor) -> None:
-    """Snippets of a document run in order; the comment after the last line states its value."""
+    """The snippets of a document run in order. The comment after the last line is its value."""
     ran = 0
     for document in DOCUMENTS:
-        # They have tests of their own: test_library_docs.py, corpus/test_guide.py, test_testing.py
+        # These have their own tests: test_library.py, corpus/test_guide.py, test_testing.py
         if document.stem in ("library", "corpus", "testing"):
             continue
         page = PROFILES["native"].cut(PROFILES["native"].parse("<p>One.</p><p>Two.</p>"), "https://example.org/")
@@ -105,7 +105,7 @@ def test_the_snippets_without_a_spider_run(extractor: Extractor) -> None:
 
 
 def settings() -> list[Any]:
-    """Return the settings that documents show, as test parameters; docs/reference/settings.md has its own tests."""
+    """Return the settings that documents show, as test parameters. docs/reference/settings.md has its own tests."""
     return [
         pytest.param(code, id=f"{document.stem}-{number}")
         for document in DOCUMENTS

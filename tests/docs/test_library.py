@@ -1,4 +1,4 @@
-"""docs/guides/library.md: its names are those of the package, and its engine works wherever an engine can be named."""
+"""docs/guides/library.md lists all public names, and its engine works wherever an engine can be named."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_first_example_runs(folder: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_an_extractor_takes_a_dotted_path(folder: Path) -> None:
-    """The engine labels the pages; a page over its limits, or one it cannot label, falls back with the reason."""
+    """A page falls back with the reason if it exceeds the engine's limits, or if the engine cannot label it."""
     extractor = runpy.run_path(str(folder / "with_an_engine.py"))["extractor"]
 
     good, short, long = extractor.extract([PAGE, "<p>Hello</p>", "<p>A line</p>" * 6_000])
@@ -77,7 +77,7 @@ def test_a_worker_process_finds_the_engine(folder: Path) -> None:
 
 
 def test_wrong_engines_are_refused_with_advice(folder: Path) -> None:
-    """Construction fails for a name, a path that leads nowhere, and an engine that refuses."""
+    """Creation fails for an unknown name, a path that leads nowhere, and an engine that rejects its options."""
     assert folder
     with pytest.raises(
         ConfigError, match="DRIPPER_ENGINE must be one of 'tagger', 'qwen3', 'encoder' or a dotted path"

@@ -1,4 +1,4 @@
-"""The guide to search and retrieval, from its settings to a question answered from a vector store."""
+"""The guide to search and retrieval works, from its settings to a question that a vector store answers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def run(code: str, **given: Any) -> dict[str, Any]:
 
 
 def embed(text: str) -> list[float]:
-    """Return a vector of the words of a text, in which long words weigh more: no model is needed."""
+    """Return a vector of the words of a text, without a model. Long words have a higher weight."""
     vector = [0.0] * SIZE
     for word, count in Counter(re.findall(r"\w+", text.lower())).items():
         vector[crc32(word.encode()) % SIZE] += math.log1p(count) * max(0, len(word) - 2)

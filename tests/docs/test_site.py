@@ -1,6 +1,6 @@
 """The documentation as a whole: links resolve, generated parts match the code, and forms are well formed.
 
-What single pages say is tested where their subject is, as in ``tests/crawl/test_docs.py``.
+The content of single pages is tested with their subject, for example in ``tests/crawl/test_docs.py``.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def loaded(name: str) -> ModuleType:
 
 
 def tokens(page: Path) -> Iterator[Token]:
-    """Return the tokens of a page, also those within lines."""
+    """Return the tokens of a page, including inline tokens."""
     for token in MARKDOWN.parse(page.read_text(encoding="utf-8")):
         yield token
         yield from token.children or ()
@@ -90,12 +90,12 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_links_of_the_readme_are_absolute() -> None:
-    """The package index shows the README alone, without the files beside it."""
+    """The package index shows the README without the files that it links to."""
     assert [target for target in links(ROOT / "README.md") if not target.startswith("https://")] == []
 
 
 def test_the_readme_is_short() -> None:
-    """A reader can take it in at once; the rest is in docs/."""
+    """It is an overview. Everything else is in docs/."""
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 130
 
 
@@ -114,7 +114,7 @@ def test_the_picture_is_that_of_its_script() -> None:
 
 
 def test_every_page_is_in_the_menu() -> None:
-    """No page is out of the reader's reach."""
+    """Readers can get to every page."""
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     listed = re.findall(r"^([a-z][\w/-]+)$", "\n".join(re.findall(r"```\{toctree\}\n(.*?)```", index, re.S)), re.M)
 
@@ -156,14 +156,14 @@ def yaml_files() -> list[Path]:
 
 @pytest.mark.parametrize("file", yaml_files(), ids=lambda file: file.relative_to(ROOT).as_posix())
 def test_yaml_is_well_formed(file: Path) -> None:
-    """Otherwise a mistake in them shows only at a release."""
+    """Otherwise, a mistake in them would only be noticed at a release."""
     yaml = pytest.importorskip("yaml")
 
     assert isinstance(yaml.safe_load(file.read_text(encoding="utf-8")), dict)
 
 
 def test_workflows_run_what_tox_has() -> None:
-    """They run every Python that the package names, the lowest and newest dependencies, and all other checks."""
+    """They run all supported Python versions, the lowest and newest dependencies, and all other checks."""
     yaml = pytest.importorskip("yaml")
     jobs = yaml.safe_load((ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8"))["jobs"]
     tests = [entry["env"] for entry in jobs["tests"]["strategy"]["matrix"]["include"]]
@@ -177,7 +177,7 @@ def test_workflows_run_what_tox_has() -> None:
 
 
 def test_the_citation_is_of_this_version() -> None:
-    """Readers cite that version."""
+    """The citation names the current version."""
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 

@@ -76,7 +76,7 @@ def test_what_is_shown_of_odd_pages(data: Path, tmp_path: Path, capsys: Any) -> 
     assert "Pages that have no stored text and count as empty: 1." in said
     assert "Stored texts that belong to no page and are ignored: 1." in said
     report = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "12 blocks: 3 hit, 1 missed, 1 wrongly kept, 6 left out, 1 copy. The labels were read off" in report
+    assert "12 blocks: 3 hit, 1 missed, 1 wrongly kept, 6 left out, 1 copy. The labels were inferred" in report
     assert "6 blocks rightly left out" in report
     assert "The page has no blocks to show: " in report
     assert "The page has no true text" in report

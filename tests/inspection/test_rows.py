@@ -94,7 +94,7 @@ def test_lines_that_are_no_items_are_counted_and_files_may_be_gzipped(tmp_path: 
 
     assert [row and row.url for row in rows] == ["https://e.org/", None, None, "second"]
     assert main(["inspect", str(path), "-o", str(tmp_path / "index.html")]) == 0
-    assert data_of(tmp_path / "index.html")["notes"] == ["Lines that are no items: 2."]
+    assert data_of(tmp_path / "index.html")["notes"] == ["Lines that are not items: 2."]
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense\n", b"\x1f\x8b nonsense"])

@@ -328,5 +328,8 @@ def test_the_doctor_says_what_a_model_has_learnt(corrections: Path, tmp_path: Pa
     done = doctor(project, f"DRIPPER_MODEL = {str(out)!r}\n")
 
     assert f"tagger, {out}" in done.stdout
-    assert "and from corrections of 1 site, pages of others are as without; word F1 on corrected pages" in done.stdout
+    assert (
+        "and from corrections of 1 site, pages of other sites are not affected; word F1 on corrected pages"
+        in done.stdout
+    )
     assert done.stdout.splitlines()[-1] == "ready"

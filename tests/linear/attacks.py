@@ -1,7 +1,8 @@
 """Attack strings for a regular expression, made from its own structure.
 
-Each is a head, a pump that is repeated, and a tail at which a match fails. The head leads to a repeat of the pattern,
-the pump goes round in it, or leads to it again and again, for what is tried at every position.
+Each consists of a head, a pump that is repeated, and a tail at which the match fails. The head is matched by what comes
+before a repeat of the pattern, and the pump by the repeated part. In some attacks the pump is also matched by what
+comes before the repeat, so that the repeat is tried at every position.
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ from typing import Any, NamedTuple
 from tests.linear.matcher import Matcher, Tree, parse, sre, sre_compile, sre_parse
 
 SHORTEST_BOUND = 8
-"""Repeats of at most that many are not pumped."""
+"""Repeats with at most this bound are not attacked."""
 
 MOST_TAILS, MOST_SAMPLES, MOST_PAIRS = 10, 6, 120
 MOST_ATTACKS = 5_000
-"""Patterns with long lists of words would have twenty times as many, most of them alike."""
+"""Maximum number of attacks on a pattern. Patterns with long lists of words would have twenty times as many, most of
+them alike.
+"""
 
 ODDITIES = "\0\t\n\r .,:;-_/\\'\"<>()[]{}|&=!0159aAfkxzZ\x80\x85\xa0\u00df\u0131\u017f\u200b\u4e2d\uffff\U0001f600"
 
 
 class Attack(NamedTuple):
-    """One family of strings; two pumps for two repeats behind each other."""
+    """A family of strings. It has two pumps for two consecutive repeats."""
 
     head: str
     pump: str
@@ -35,25 +38,25 @@ class Attack(NamedTuple):
     tail: str
 
     def of(self, times: int) -> str:
-        """Return the string of this family with the pumps repeated so many times."""
+        """Return the string of this family in which each pump is repeated ``times`` times."""
         return self.head + self.pump * times + self.middle + self.second * times + self.tail
 
     def times(self, length: int) -> int:
-        """Return how often the pumps are repeated in a string of about so many characters."""
+        """Return how often the pumps are repeated in a string of about ``length`` characters."""
         return max(6, length // len(self.pump + self.second))
 
 
 def alphabet(matcher: Matcher, tree: Tree) -> list[str]:
-    """Return characters that the pattern tells apart, one of each kind."""
+    """Return one character of each kind that the pattern distinguishes."""
     kinds: dict[int, str] = {}
     for character in [*_written(tree), *ODDITIES]:
         kinds.setdefault(matcher.kind(character), character)
-    # First what matches most parts of the pattern: where parts overlap, a match has many ways to go.
+    # Characters that match most parts of the pattern come first, because overlapping parts make a match ambiguous.
     return [kinds[kind] for kind in sorted(kinds, key=lambda kind: -bin(kind).count("1"))]
 
 
 def _joined(first: list[str], second: list[str], most: int) -> list[str]:
-    """Return strings of a first and a second part, those of the first options first."""
+    """Return concatenations of a first and a second part. Combinations of early options come first."""
     pairs = sorted(product(range(len(first)), range(len(second))), key=sum)
     return list(dict.fromkeys(first[i] + second[j] for i, j in pairs))[:most]
 
@@ -79,7 +82,7 @@ def _operators(tree: Any) -> Iterator[tuple[Any, Any]]:
 
 
 class _Sampler:
-    """Makes strings that parts of a pattern match; look-arounds are taken to hold."""
+    """Creates strings that parts of a pattern match, if all look-arounds succeed."""
 
     def __init__(self, letters: list[str], favourite: str = "") -> None:
         self._letters = letters
@@ -93,7 +96,9 @@ class _Sampler:
         return found
 
     def varied(self, tree: Tree, flags: int) -> list[str]:
-        """Return strings that a part matches, not empty, with each character where it can be at once."""
+        """Return non-empty strings that a part matches: for each character, strings that contain it wherever
+        possible.
+        """
         found = [string for letter in self._letters for string in _Sampler(self._letters, letter).of(tree, flags, 9)]
         return [string for string in dict.fromkeys(found) if string]
 
@@ -125,10 +130,10 @@ class _Sampler:
 
 class _Repeat(NamedTuple):
     heads: list[str]
-    """What leads to it."""
+    """Strings that match everything before the repeat."""
     pumps: list[str]
     before: list[str]
-    """What stands right before it."""
+    """Strings that match the part directly before the repeat."""
 
 
 def _repeats(tree: Tree, flags: int, sampler: _Sampler, heads: list[str], before: list[str]) -> Iterator[_Repeat]:
@@ -150,7 +155,9 @@ def _repeats(tree: Tree, flags: int, sampler: _Sampler, heads: list[str], before
 
 
 def attacks(pattern: re.Pattern[Any], matcher: Matcher) -> list[Attack]:
-    """Return the attacks on a pattern; few if it repeats nothing often. Of very many, a part is drawn by chance."""
+    """Return the attacks on a pattern; a random sample if there are very many. Patterns without long repeats have
+    few.
+    """
     tree = parse(pattern)
     letters = alphabet(matcher, tree)
     sampler = _Sampler(letters)
@@ -177,7 +184,7 @@ def attacks(pattern: re.Pattern[Any], matcher: Matcher) -> list[Attack]:
 
 
 def _round(repeat: _Repeat, tails: list[str]) -> Iterator[Attack]:
-    """Yield what goes round in a repeat, and what leads to it again and again."""
+    """Yield attacks that stay within a repeat, and attacks that start it again and again."""
     for head in repeat.heads[:3]:
         yield from _with_tails([("", head)], tails)
         for pump in repeat.pumps:
@@ -191,7 +198,7 @@ def _with_tails(begun: Iterable[tuple[str, str]], tails: list[str]) -> list[Atta
 
 
 def _looks_around(tree: Tree) -> bool:
-    """Return True if what stands before a repeat can decide."""
+    """Return True if a match may depend on the text before it."""
     return any(
         operator is sre.AT or (operator in (sre.ASSERT, sre.ASSERT_NOT) and argument[0] < 0)
         for operator, argument in _operators(tree)

@@ -1,4 +1,4 @@
-"""Whether the steps of a pattern grow faster than its text."""
+"""Find out whether a regular expression takes steps that grow faster than the length of its text."""
 
 from __future__ import annotations
 
@@ -9,26 +9,30 @@ from tests.linear.attacks import Attack, attacks
 from tests.linear.matcher import Matcher, TooManyStepsError
 
 FIRST, LONG = 32, 200
-"""Characters of the shortest attack, and of the shortest of those with which a suspicion is looked into."""
+"""Minimum length of an attack in the first round, and in the second round, which confirms or rejects a suspicion."""
 
 BOUND = 10
-"""Bounded repeats count as a constant factor, however high: for the growth of steps, they may go on so far only."""
+"""Bounds of repeats above this number are lowered to it, because a bounded repeat is only a constant factor."""
 
 HIGHEST_BOUND = 1_000
-"""Repeats that may go on for longer do not count as bounded."""
+"""Repeats with a higher bound do not count as bounded."""
 
 STEPS = 500
-"""Steps that a character may take, and one for each part of the pattern: more is as good as exponential."""
+"""Maximum number of steps per character, in addition to one for each instruction of the pattern. More counts as
+exponential.
+"""
 
 
 def superlinear(pattern: re.Pattern[Any], method: str) -> str | None:
-    """Return an attack that costs a method of a pattern more than linear time, and its steps; None if there is none."""
+    """Return a description of an attack for which a method of a pattern takes more than linear time; None if there is
+    none.
+    """
     matcher = Matcher(pattern, BOUND)
     if matcher.largest_bound > HIGHEST_BOUND:
         return f"a repeat of up to {matcher.largest_bound} times"
     for attack in attacks(pattern, matcher):
         if _grows(_steps(matcher, method, attack, FIRST)):
-            # Up to the bounds of repeats, steps grow like a square.
+            # Below the bounds of repeats, steps may grow quadratically, so try longer texts.
             steps = _steps(matcher, method, attack, LONG)
             if _grows(steps):
                 return f"{attack}: once, twice and four times as long takes {steps} steps"
@@ -36,7 +40,7 @@ def superlinear(pattern: re.Pattern[Any], method: str) -> str | None:
 
 
 def _grows(steps: list[int]) -> bool:
-    """Return True if four times as long takes more steps than twice as long would let expect, or too many at all."""
+    """Return True if the steps for one, two and four times a length grow faster than linearly, or if one is missing."""
     if len(steps) < 3:
         return True
     return steps[2] - steps[1] > 2.5 * (steps[1] - steps[0]) + 4 * FIRST

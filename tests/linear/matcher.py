@@ -1,8 +1,8 @@
 """A backtracking matcher of regular expressions that counts its steps.
 
-``re`` has no counter, and its time is noise. This one goes the way of ``re``: greedy before short, the first branch
-first, one position after the other, nothing remembered between two tries. Its answers are compared with those of ``re``
-in ``test_matcher.py``, so what it counts is what ``re`` does, but for constant factors.
+``re`` does not count its steps, and its time is noisy. This matcher searches in the same order as ``re``: it tries long
+repeats before short ones, branches and positions in order, and remembers nothing between two attempts. Its results are
+compared with those of ``re`` in ``test_matcher.py``. So it takes as many steps as ``re``, except for a constant factor.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ else:
     import sre_parse
 
 UNLIMITED = 1_000_000
-"""Repeats of more than that are taken for repeats without an end."""
+"""Repeats with a higher bound count as unbounded."""
 
 CHAR, SPLIT, JUMP, SAVE, AT, LOOK, REFERENCE, BEGIN, AGAIN, MATCH = range(10)
 
@@ -39,9 +39,9 @@ def parse(pattern: re.Pattern[Any]) -> Tree:
 
 
 class Matcher:
-    """Runs one pattern as ``re`` does. ``steps`` is what the last call took.
+    """Runs one pattern as ``re`` does. ``steps`` is the number of steps of the last call.
 
-    With ``most_repeats``, a repeat with a greater bound than that has that bound.
+    Bounds of repeats above ``most_repeats`` are lowered to it.
     """
 
     def __init__(self, pattern: re.Pattern[Any], most_repeats: int = UNLIMITED) -> None:
@@ -50,19 +50,19 @@ class Matcher:
         self._state = tree.state
         self._flags = pattern.flags
         self.leaves: list[re.Pattern[str]] = []
-        """What matches one character: each literal, set or class of the pattern."""
+        """The parts that match one character: each literal, set or class of the pattern."""
         self._leaf_numbers: dict[Any, int] = {}
         self._code: list[tuple[Any, ...]] = []
         self._registers = 2 * pattern.groups + 2
         self.largest_bound = 1
-        """How often a part is repeated at most, of the repeats that have an end."""
+        """The highest bound of all bounded repeats."""
         self._word = self._leaf(sre.IN, [(sre.CATEGORY, sre.CATEGORY_WORD)], self._flags & ~re.I)
         self._emit(SAVE, 0)
         self._compile(tree, self._flags)
         self._emit(SAVE, 1)
         self._emit(MATCH)
         self.size = len(self._code)
-        """Instructions that the pattern is made of."""
+        """Number of instructions of the pattern."""
         self._kinds: dict[str, int] = {}
         self.steps = 0
 

@@ -63,7 +63,7 @@ def held(value: object, place: str, package: str, seen: set[int]) -> Iterator[Us
         return
     seen.add(id(value))
     if isinstance(value, re.Pattern):
-        # Which of its methods are called is not known: these two fail where any other does.
+        # It is not known which methods are called. If any method is slow, one of these two is.
         yield Use(place, value, "finditer")
         yield Use(place, value, "fullmatch")
         return
@@ -111,7 +111,7 @@ def _is_filled(cell: Any) -> bool:
 def sites_in(name: str, source: str) -> Iterator[Site]:
     """Yield the calls of ``re`` in the source of a module.
 
-    Raise AssertionError for a use of ``re`` that this cannot see through.
+    Raise AssertionError for a use of ``re`` that cannot be analysed.
     """
     tree = ast.parse(source)
     seen: set[ast.AST] = set()
@@ -182,7 +182,7 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
 
 @cache
 def uses() -> tuple[list[Use], list[str]]:
-    """Return all uses of patterns in the package, and the calls of ``re`` that match none of them."""
+    """Return all uses of patterns in the package, and the places of calls of ``re`` whose pattern is unknown."""
     found: list[Use] = []
     unknown: list[str] = []
     for name, module, source in modules():

@@ -1,6 +1,8 @@
-"""Pages that took more than linear time, each in one function: what they come to, and that they come to it at all.
+"""Pages for which one function once took more than linear time. The tests check the result, and that there is one at
+all.
 
-Each is so long that the time it took before is beyond that of any test run. ``test_patterns.py`` holds the growth.
+Each page is so long that the old code would not have finished in any test run. Growth is measured in
+``test_patterns.py``.
 """
 
 from __future__ import annotations

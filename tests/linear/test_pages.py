@@ -1,6 +1,7 @@
-"""Pages that made one function read the same text again for each of many elements: what is read is in proportion.
+"""Pages for which a function once read the same text again for each of many elements. It now reads a text only once.
 
-Counted is what a function that reads is given, or the lines that run; each page doubles, and the count no more than so.
+The tests count the characters that the function is given, or the lines of code that run. If a page is twice as long,
+the count may at most double.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ READ: dict[str, tuple[Any, str, Callable[[int], str]]] = {
         inline, "_spaced", lambda n: f"<p>words<a title=qqq href='http://{'a.b-' * n}'>" + "<p><img src=b.png>" * n,
     ),
 }  # fmt: skip
-"""By name: a module, the function of it that reads, and the page of a size."""
+"""By name: a module, its function that reads, and a function that returns the page of a size."""
 
 
 def _fall_back(page: str) -> Extraction:
@@ -93,7 +94,7 @@ def test_what_is_read_grows_with_the_page(name: str, extractor: Extractor, monke
 
 
 def test_nodes_in_boxes_that_are_named_as_line_numbers(extractor: Extractor, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one letter far down says that they are none; no box near it is read to find that out."""
+    """A single letter deep in them proves that they are no line numbers. It is found without reading each box again."""
     texts_by_node, read = lines._texts_by_node, 0
 
     def counted(element: Any) -> Iterator[str]:
@@ -136,7 +137,7 @@ def test_elements_for_screens() -> None:
     ],
 )
 def test_values_in_the_data_of_a_page(data: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are looked at again and again, but the bound is one for all."""
+    """Several objects share the same values. There is one limit for all of them together."""
     monkeypatch.setattr(shell, "MOST_VALUES", 2_000)
     document = Document(f'<body><div id=root></div><script id="__NUXT_DATA__">{data}</script>')
 
@@ -169,7 +170,7 @@ def test_a_page_has_only_so_many_names() -> None:
 
 
 def test_what_mathjax_drew_is_looked_at_once() -> None:
-    """And of its formulas, each is kept that stands in no other form beside the drawing."""
+    """Each drawing without another form of its formula is kept."""
     from scrapy_dripper.page import blocks
 
     searched = 0
@@ -212,7 +213,7 @@ def test_a_footnote_of_dots_is_read_once() -> None:
 
 @pytest.mark.parametrize("shape", ["<div>", "<table><tr><td>", "<ul><li>"])
 def test_trafilatura_sees_no_deep_trees(shape: str) -> None:
-    """What is deeper is beside each other, with all of its text."""
+    """Elements beyond the maximum depth become siblings, and keep all their text."""
     page = HEAD + shape * 150 + "".join(f"<p>text number {i}</p>" for i in range(100))
     root, truncated = limited_tree(page, flat=True)
     deepest = depth = 0
@@ -231,7 +232,7 @@ def test_trafilatura_sees_no_deep_trees(shape: str) -> None:
 def test_trafilatura_gets_no_second_opinion_on_pages_of_paragraphs(
     paragraphs: int, asked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """JusText would look through all paragraphs for each one."""
+    """jusText would search all paragraphs for each one."""
     fast: list[bool] = []
     extract = trafilatura_output.bare_extraction
 
@@ -248,7 +249,7 @@ def test_trafilatura_gets_no_second_opinion_on_pages_of_paragraphs(
 
 @pytest.mark.parametrize(("cells", "kept"), [(5, True), (400, False)])
 def test_trafilatura_sees_no_table_of_spans(cells: int, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It writes a cell for each place that a cell covers."""
+    """Trafilatura writes a cell for each slot that a spanning cell covers."""
     spans: list[int] = []
     extract = trafilatura_output.bare_extraction
 

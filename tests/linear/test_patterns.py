@@ -14,7 +14,7 @@ ALLOWED = {
     "scrapy_dripper.engines.tagger.lexicon:_beginnings": "reads the keywords of that module, at import",
     "scrapy_dripper.engines.qwen3.grammar:Grammar._encode": "reads what the grammar wrote, by a table of patterns",
 }
-"""Places where patterns need not be linear, and why: what they read is bounded, or does not come from a page."""
+"""Places where patterns need not be linear, with the reason: their text is bounded, or does not come from a page."""
 
 FOUND, UNKNOWN = uses()
 
@@ -50,7 +50,7 @@ def test_what_is_allowed_is_there() -> None:
 
 
 def test_many_patterns_are_found() -> None:
-    """If none were found, all other tests would pass."""
+    """Without any patterns, all other tests would pass."""
     found = {use.place for use in FOUND}
     for place in (
         "scrapy_dripper.output.images:_placeholder",  # a bound method

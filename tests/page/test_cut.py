@@ -1,6 +1,6 @@
 """The blocks of many pages are the same as when the bundled model was trained.
 
-``python tests/page/test_cut.py`` writes them anew, as ``cut.json``.
+``python tests/page/test_cut.py`` updates ``cut.json``.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def digests() -> dict[str, str]:
 def test_blocks_are_cut_as_the_model_has_learnt_it() -> None:
     known, found = json.loads(KNOWN.read_text(encoding="utf-8")), digests()
     changed = [page for page, value in known["pages"].items() if page in found and found[page] != value]
-    assert known["cut"] == CUT, "CUT was raised: train the model anew ('make train'), then run this file as a script"
+    assert known["cut"] == CUT, "CUT was raised: train the model again ('make train'), then run this file as a script"
     assert not changed, (
-        f"{len(changed)} pages are cut into other blocks, {', '.join(changed[:5])} among them, and the bundled model "
-        "was trained on those from before. Compare 'make evaluate' before and after: if nothing moves, run this file "
-        "as a script, which writes cut.json anew; otherwise raise CUT in scrapy_dripper/page/blocks.py, train anew "
-        "('make train'), and run it then"
+        f"{len(changed)} pages are cut into other blocks than those that the bundled model was trained on, for example "
+        f"{', '.join(changed[:5])}. Compare 'make evaluate' before and after. If the figures are the same, run this "
+        "file as a script to update cut.json. Otherwise, raise CUT in scrapy_dripper/page/blocks.py, train the model "
+        "again ('make train'), and then run this file"
     )
     assert len(known["pages"]) > 100
 

@@ -1,6 +1,6 @@
-"""How near one Markdown is to another: text, code, formulas and tables, each by itself.
+"""Similarity of two Markdown documents: of their text, code, formulas and tables separately.
 
-A renderer for CommonMark and GitHub's tables says what is code and what is a table, so any way to write them counts.
+Code and tables are those of a renderer for CommonMark and GitHub's tables, so it does not matter how they are written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _formula = re.compile(
 
 @dataclass(frozen=True)
 class Rendered:
-    """A Markdown document and what a reader gets of it."""
+    """A Markdown document and its rendered form."""
 
     markdown: str
 
@@ -41,12 +41,12 @@ class Rendered:
         return list(self.tree.xpath(path))
 
     def texts(self, path: str) -> list[str]:
-        """Return the text of elements, white space collapsed."""
+        """Return the text of elements, with collapsed white space."""
         return [" ".join(one.text_content().split()) for one in self.find(path)]
 
     @cached_property
     def text(self) -> str:
-        """All text, white space collapsed; elements side by side do not glue."""
+        """All text, with collapsed white space and a space between adjacent elements."""
         return " ".join(" ".join(self.tree.itertext()).split())
 
     @cached_property
@@ -62,13 +62,13 @@ class Rendered:
 
     @cached_property
     def tables(self) -> list[HtmlElement]:
-        """Tables that are in no other table."""
+        """Tables that are not inside another table."""
         return self.find(".//table[not(ancestor::table)]")
 
 
 @dataclass(frozen=True)
 class Scores:
-    """How near a Markdown is to the gold: None where neither has the structure."""
+    """Similarities of a Markdown document to the gold; None for a structure that neither has."""
 
     text: float
     code: float | None
@@ -77,7 +77,7 @@ class Scores:
 
 
 def compare(markdown: str, gold: str) -> Scores:
-    """Return the similarities of a Markdown to the gold one."""
+    """Return the similarities of a Markdown document to the gold."""
     ours, right = Rendered(markdown), Rendered(gold)
     return Scores(
         text=edit_similarity(ours.text, right.text),
@@ -92,6 +92,6 @@ def _joined(ours: Sequence[str], right: Sequence[str]) -> float | None:
 
 
 def mean(values: Iterable[float | None]) -> float:
-    """Return the mean of the values that there are."""
+    """Return the mean of the values that are not None."""
     numbers = [value for value in values if value is not None]
     return sum(numbers) / len(numbers) if numbers else 1.0

@@ -1,7 +1,7 @@
-"""Pages in the markup of real generators, from their HTML to Markdown, beside the Markdown that is right.
+"""Pages with the markup of real generators have the right Markdown.
 
-README.md in this folder says how the pages are made. What the figures of :mod:`tests.structured.measures` mean is
-tested here too, for a measure that is wrong proves nothing.
+README.md in this folder describes the pages. The measures of :mod:`tests.structured.measures` are tested here as well,
+because a wrong measure proves nothing.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def test_set_is_large_enough() -> None:
 
 
 def test_similarity_to_gold() -> None:
-    """These bounds hold even if pages of the set come to differ from their gold."""
+    """These bounds also apply while some pages of the set differ from their gold."""
     scores = [
         compare(written(page.read_text(encoding="utf-8")), page.with_suffix(".md").read_text(encoding="utf-8"))
         for page in PAGES
@@ -69,13 +69,13 @@ def test_feature(feature: Feature) -> None:
 
 
 def test_every_feature_has_a_page() -> None:
-    """There are 42 rows, each with its HTML."""
+    """There are 56 rows, each with an HTML file."""
     assert len(FEATURES) == 56
     assert {feature.name for feature in FEATURES} == {page.stem for page in (HERE / "features").glob("*.html")}
 
 
 def test_documented_table_is_this_one() -> None:
-    """The table of benchmarks/structures.py in the documents has a row for each feature, and ours is right in all."""
+    """The table in the documentation has a row for each feature, and our output is right in all of them."""
     lines = (HERE.parents[1] / "docs/internals/structures.md").read_text(encoding="utf-8").splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     first = next(number for number, row in enumerate(rows) if row[0] == FEATURES[0].title)
@@ -104,7 +104,7 @@ GFM = "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"
 
 
 def test_teds_of_equal_tables() -> None:
-    """A table is the same as GFM and as HTML, with or without a header."""
+    """A table in GFM equals the same table in HTML, with or without a header."""
     html = (
         "<table><tr><td>a</td><td>b</td></tr><tr><td>1</td><td>2</td></tr>"
         "<tr><td>3</td><td>4</td></tr><tr><td></td><td> </td></tr></table>"
@@ -123,7 +123,7 @@ def test_teds_of_equal_tables() -> None:
     ],
 )
 def test_teds_of_unequal_tables(markdown: str, similarity: float) -> None:
-    """Each node that is missing, added or changed costs its share of the larger tree."""
+    """Each node that is missing, added or changed lowers the similarity by its share of the larger tree."""
     assert teds(Rendered(markdown).tables, Rendered(GFM).tables) == pytest.approx(similarity)
 
 

@@ -15,11 +15,11 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import Pool, Task
 
 SECONDS = 120
-"""Far more than anything here takes on a busy machine."""
+"""Time limit that is never reached, even on a busy machine."""
 OWN = Config(
     engine="tests.workers.engines.AllMain", fallback="tests.workers.engines.fallback", timeout=SECONDS, processes=1
 )
-"""A worker that runs nothing but what a user could have written, which starts in half a second."""
+"""Configuration of a worker whose engine and fallback could be a user's. It starts in half a second."""
 SMALL = Document("<p>one</p><p>two</p>", "http://example.com/")
 SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "
 ARTICLE = f"<article><h2>Tides</h2><p>{SENTENCE * 4}</p><ul><li>first</li><li>second</li></ul></article>"
@@ -44,7 +44,7 @@ def wait():
     time.sleep(600)
 
 """
-"""What a program in a worker's place begins with."""
+"""The first lines of a program that replaces a worker."""
 
 Make = Callable[..., Extractor]
 Pools = Callable[..., Pool]
@@ -66,7 +66,7 @@ def worker_of(extraction: Extraction) -> int:
 
 
 def own(**options: Any) -> Config:
-    """Return the configuration of such a worker, with some options."""
+    """Return the configuration ``OWN`` with some options."""
     return replace(OWN, **options)
 
 

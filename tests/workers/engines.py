@@ -1,6 +1,6 @@
-"""Engines and fallbacks as users name them in ``DRIPPER_ENGINE`` and ``DRIPPER_FALLBACK``. Pages tell them what to do.
+"""Engines and fallbacks for ``DRIPPER_ENGINE`` and ``DRIPPER_FALLBACK``. Words in a page tell them what to do.
 
-A page that holds ``HANG`` keeps the interpreter for ever, and so on: see :data:`DEEDS`.
+For example, they block the interpreter forever for a page that contains ``HANG``. :data:`DEEDS` has all such words.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def hang() -> None:
 
 
 def act(text: str) -> None:
-    """Do what a page says."""
+    """Do what the words of a page say."""
     for word, deed in DEEDS.items():
         if word in text:
             deed(text)
@@ -42,7 +42,7 @@ def act(text: str) -> None:
 
 
 def die(text: str = "") -> None:
-    """End as if the system had killed this process."""
+    """End like a process that the system kills."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -104,28 +104,28 @@ class AllMain:
     limits = Limits()
 
     def __init__(self, config: Any) -> None:
-        """``config`` is the crawl's."""
+        """``config`` is the configuration of the crawl."""
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Do what the pages say first."""
+        """Return the labels of the pages, after doing what they say."""
         for page in pages:
             act("\n".join(page.blocks.text).partition("THEN")[0])
         return [labels(page) for page in pages]
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing, because there is nothing to release."""
 
 
 class Doubtful(AllMain):
     """Labels every block main, and predicts a low quality."""
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Say what kind of page it is as well."""
+        """Return a page type as well."""
         return [replace(labels(page), page_type="forum", page_type_probability=0.75, quality=0.4) for page in pages]
 
 
 def labels(page: Page) -> Labels:
-    """Return labels with all blocks main, and what a worker has imported and knows of its environment."""
+    """Return labels with all blocks main. ``work`` says what the worker has imported, and whether it has a key."""
     known = {name: int(name in sys.modules) for name in ("scrapy", "twisted", "onnxruntime", "trafilatura")}
     known["key"] = int("SOME_API_KEY" in os.environ)
     n = len(page.blocks)
@@ -148,7 +148,7 @@ class LoadedOnce(AllMain):
 
 
 def fallback(html: str, url: str) -> str:
-    """Do what the page tells fallbacks, which follows ``THEN``."""
+    """Do what the page says after ``THEN``."""
     act(html.partition("THEN")[2])
     return f"<p>fallback of {os.getpid()}</p>"
 

@@ -99,7 +99,7 @@ def export(request: Request, say: Say) -> Encoder:
         )
     for option, value in (("--prompt", request.prompt), ("--answer", request.answer)):
         if value is not None:
-            raise ExportError(f"{option} is for language models: an encoder is not asked, and writes nothing")
+            raise ExportError(f"{option} is for language models: an encoder has no prompt, and writes no answer")
     check_free(request.out)
     folder = _fetched(request.model, say)
     request.out.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ def _fetched(model: str, say: Say) -> Path:
         return Path(model)
     from huggingface_hub import snapshot_download
 
-    say(f"{model}: getting what is not here yet")
+    say(f"{model}: downloading the files that are missing")
     try:
         return Path(snapshot_download(model, allow_patterns=list(HUB_FILES)))
     except Exception as error:  # several libraries raise many types
@@ -145,7 +145,7 @@ def _write(part: Path, request: Request, folder: Path, say: Say) -> Encoder:
     config = model.config
     separator = Tokenizer.from_file(str(folder / TOKENIZER)).token_to_id(SEPARATOR)
     if separator is None or separator >= config.vocab_size:
-        raise ExportError(f"{folder} has no token {SEPARATOR}, behind which such models classify a block")
+        raise ExportError(f"{folder} has no token {SEPARATOR}, at which such models classify a block")
     if config.num_labels != 2:
         raise ExportError(f"{folder} has {config.num_labels} classes; expected two, main and other")
     classes = {str(name).lower(): int(number) for number, name in config.id2label.items()}

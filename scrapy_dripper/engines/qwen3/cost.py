@@ -1,4 +1,4 @@
-"""Operations of the passes over prompts, by which a long page is read whole or in windows."""
+"""Number of operations of a model, which decides whether a long page is read whole or in windows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """When a page is read in windows although its prompt could be longer."""
+    """When a page that would fit into one prompt is read in windows."""
 
     tokens: int
     """Largest number of tokens of the prompt of a window. Shorter pages are always read whole."""
@@ -42,9 +42,9 @@ class Rule:
 AUTO = Rule(6_000, 0.25)
 """Rule of ``DRIPPER_WINDOW_TOKENS = "auto"``.
 
-Labels can differ between a page and its windows, so pages are divided only where that clearly costs less. Of the
-development pages, this divides a fifth. It saves a quarter of all operations; dividing half of the pages would save
-three tenths (``benchmarks/gpu.py --simulate``).
+Labels can differ if a page is read in windows, so pages are only divided if that costs clearly less. This rule divides
+a fifth of the development pages, and saves a quarter of all operations. Dividing half of the pages would save three
+tenths (``benchmarks/gpu.py --simulate``).
 """
 
 
@@ -56,7 +56,7 @@ def rule_of(window_tokens: int | str | None) -> Rule | None:
 
 
 def saved(shape: Shape, shared: int, whole: Sequence[int], windows: Sequence[int]) -> float:
-    """Return the share of the operations of some prompts that other prompts save; negative if they need more.
+    """Return the share of the operations of ``whole`` that ``windows`` save; negative if they need more.
 
     Each prompt is given by its number of tokens, including its answer. The first ``shared`` of them are not counted,
     because they are read once for all prompts.

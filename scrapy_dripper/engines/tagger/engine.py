@@ -53,11 +53,11 @@ def stages(
     yield "a heading stays with the text below it", main
     if PAGE_TYPES[types.argmax()] == "article":
         main = with_one_article(page, probabilities, main)
-        yield "outside of the article of the headline, text has to be sure to be main", main
+        yield "a block outside the article with the headline has to be very likely main", main
     main = with_notes(page, probabilities, main)
     yield "a footnote has the label of its marks", main
     main = without_twins(page, probabilities, main)
-    yield "what is in the source twice is kept once", main
+    yield "content that is in the source twice, but shown once, is kept once", main
 
 
 def choose(

@@ -184,7 +184,7 @@ def _differences(evaluation: Evaluation) -> Markup:
     title = "Paired differences"
     return join(
         tag("h2", title),
-        tag("p", "Ours less each peer on the same pages, with 95 % bootstrap intervals over pages."),
+        tag("p", "Ours minus each peer on the same pages, with 95 % bootstrap intervals over pages."),
         tag("p", *legend_of_peers(peers), class_="legend"),
         differences(title, rows, peers),
         _table(["peer", "metric", "difference", "interval", "beyond chance", "better", "worse", "tied"], body),
@@ -210,7 +210,9 @@ def _blocks(evaluation: Evaluation) -> Markup:
     ]
     whole = blocks.pooled
     body.append(["all blocks together", "", *(f"{v:.3f}" for v in (whole.f1, whole.precision, whole.recall))])
-    inferred = f" Pages whose labels were read off the extracted text: {blocks.inferred}." if blocks.inferred else ""
+    inferred = (
+        f" Pages whose labels were inferred from the extracted text: {blocks.inferred}." if blocks.inferred else ""
+    )
     return join(
         tag("h2", "Blocks"),
         tag(

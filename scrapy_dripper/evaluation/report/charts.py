@@ -210,7 +210,7 @@ def calibration(columns: Sequence[tuple[str, Reliability]]) -> Markup:
             )
             if one.weight[k]:
                 x, y = x0 + one.probability[k] * side, y0 + side - one.share[k] * side
-                said = f"said {one.probability[k]:.3f}, was {one.share[k]:.3f}: {title}"
+                said = f"predicted {one.probability[k]:.3f}, actual {one.share[k]:.3f}: {title}"
                 points.append((x, y, said))
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
         parts.append(tag("polyline", points=path, fill="none", stroke=COLOURS[0], stroke_width=2))

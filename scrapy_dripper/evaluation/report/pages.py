@@ -65,7 +65,7 @@ def _blocks(sample: Sample, config: Config, result: BlockResult | None) -> Marku
         return tag("p", "The page has no labels to show.")
     kinds = [_kind(*marks) for marks in zip(result.main, result.truth, result.copies, strict=True)]
     counts = ", ".join(f"{kinds.count(kind)} {said}" for kind, said in _SAID.items() if kind in kinds)
-    inferred = " The labels were read off the extracted text." if result.inferred else ""
+    inferred = " The labels were inferred from the extracted text." if result.inferred else ""
     return join(
         tag("p", f"{len(texts)} blocks: {counts}.{inferred}"),
         tag("ol", *_items(texts, kinds, result.probabilities), class_="blocks"),

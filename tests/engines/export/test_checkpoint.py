@@ -146,7 +146,7 @@ def test_a_model_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     said: list[str] = []
     assert open_checkpoint("own/qwen", said.append).name == "own/qwen"
     assert calls == ["config.json", ["*.json", "*.safetensors"]]
-    assert said == ["own/qwen: 596.0 million parameters; getting what is not here yet of 2.2 GiB"]
+    assert said == ["own/qwen: 596.0 million parameters; downloading what is missing of 2.2 GiB"]
 
     calls.clear()
     changes["architectures"] = ["BertModel"]

@@ -131,7 +131,7 @@ def test_encoders_of_another_kind(checkpoint: Path, tmp_path: Path, capsys: pyte
     bare = changed(checkpoint, tmp_path / "bare")
     (bare / "tokenizer.json").write_text(tokenizer.replace("<|sep|>", "<|end|>"), encoding="utf-8")
     assert main(["export", str(bare), str(tmp_path / "out"), *out]) == 2
-    assert "has no token <|sep|>, behind which such models classify a block" in capsys.readouterr().err
+    assert "has no token <|sep|>, at which such models classify a block" in capsys.readouterr().err
     damaged = changed(checkpoint, tmp_path / "damaged")
     (damaged / "model.safetensors").write_bytes(b"no weights")
     assert main(["export", str(damaged), str(tmp_path / "out"), *out]) == 2

@@ -212,7 +212,7 @@ def test_damaged_weights(checkpoint: Path, tmp_path: Path, capsys: pytest.Captur
         (["--device", "cuda"], "onnxruntime here finds no GPU"),
         (["--prompt", "missing.txt"], "cannot read the prompt missing.txt"),
         (["--context", "20"], "has no room in the model's context of 20 tokens"),
-        (["--context", "99999"], "random-qwen3 knows 4,096 positions: --context can be no more"),
+        (["--context", "99999"], "random-qwen3 has 4,096 positions: --context can be no more"),
     ],
 )
 def test_errors(

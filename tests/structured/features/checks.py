@@ -1,7 +1,7 @@
-"""What right means for each structure: checks that any Markdown of the same page can pass, whoever wrote it.
+"""What is right for each structure. Markdown of any tool can pass these checks.
 
-Each structure is a small page, ``NAME.html`` beside this file. ``right`` looks at the Markdown and at what a reader
-gets of it; ``partly`` says that the content is still there, though not as what it was.
+Each structure is a small page, ``NAME.html`` beside this file. ``right`` checks the Markdown and its rendered form.
+``partly`` checks whether the content is there without its structure.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _never(_: Rendered) -> bool:
 
 
 def _formulas(*latex: str, text: str) -> Check:
-    """The formulas and nothing else, in unbroken text."""
+    """These formulas and no others, in text that is otherwise unchanged."""
     wanted = ["".join(one.split()) for one in latex]
 
     def check(page: Rendered) -> bool:
@@ -113,21 +113,21 @@ def _images(*urls: str) -> Check:
 
 
 def _caption(page: Rendered) -> bool:
-    """The image, with its caption apart from it and from the text."""
+    """The image, with its caption separate from the image and from the text."""
     alone = page.texts("./p[not(.//img)]") + page.texts(".//figcaption")
     image = page.find('.//img[@src="https://example.org/mill.jpg"]')
     return bool(image) and page.text == "Before. The mill at dawn After." and "The mill at dawn" in alone
 
 
 def _table_caption(page: Rendered) -> bool:
-    """The caption apart from the text and the rows, without a row of its own."""
+    """The caption separate from the text, and not as a row."""
     rows = _cells("Tea;Price", "Green;4")(page)
     apart = "Prices of tea" in page.texts("./*") or "Prices of tea" in page.texts(".//caption")
     return bool(rows) and apart
 
 
 def _padded(page: Rendered) -> bool:
-    """Every value under its header."""
+    """Each value is below its header."""
     rows = [[" ".join(cell.text_content().split()) for cell in row] for row in page.find(".//tr")]
     columns = [row.index(value) for row in rows for value in ("2022", "12") if value in row]
     return len(columns) == 2 and columns[0] == columns[1]
@@ -151,13 +151,13 @@ def _joined(page: Rendered) -> bool:
 
 
 def _in_cell(page: Rendered) -> bool:
-    """The two commands on lines of their own, in one cell."""
+    """The two commands on separate lines of one cell."""
     lines = [[line.strip() for line in "\n".join(cell.itertext()).splitlines()] for cell in page.find(".//td")]
     return any([line for line in cell if line] == ["pip install loom", "loom --version"] for cell in lines)
 
 
 def _note(page: Rendered) -> bool:
-    """A footnote in the form of GitHub and Pandoc, without the links to it and back."""
+    """A footnote in the syntax of GitHub and Pandoc, without links to it and back."""
     found = re.findall(r"(?m)^\[\^(\w+)\]:\s+(.*)$", page.markdown)
     marks = re.findall(r"\[\^(\w+)\](?!:)", page.markdown)
     return len(found) == 1 and marks == [found[0][0]] and found[0][1].strip() == "Measured by hand."
@@ -168,7 +168,7 @@ def _tasks(page: Rendered) -> bool:
 
 
 def _counts_down(page: Rendered) -> bool:
-    """The numbers as shown, of one list or several."""
+    """The numbers that a browser shows, in one list or several."""
     numbers = []
     for one in page.find("./ol"):
         start = int(one.get("start", "1"))

@@ -100,7 +100,7 @@ def ask(writer: Writer, tokenizer: Tokenizer, ways: dict[str, str], context: int
 def ways(folder: Path, template: str) -> dict[str, str]:
     """Return the templates to try: the template itself and, if the checkpoint has a chat template, inside that."""
     found = {"raw": template}
-    if "<|im_start|>" in template:  # whoever wrote it knows how the model is asked
+    if "<|im_start|>" in template:  # the template already has the chat markup
         return found
     chat = _chat(folder, template)
     if chat is not None and chat.count(HTML) == 1:

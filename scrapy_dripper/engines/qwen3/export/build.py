@@ -80,7 +80,7 @@ def export(request: Request, say: Say) -> Prepared:
             "multiples of 16: use --exporter optimum"
         )
     if request.context is not None and request.context > checkpoint.positions:
-        raise ExportError(f"{checkpoint.name} knows {checkpoint.positions:,} positions: --context can be no more")
+        raise ExportError(f"{checkpoint.name} has {checkpoint.positions:,} positions: --context can be no more")
     recipe = find_recipe(
         checkpoint.folder,
         {
@@ -137,7 +137,7 @@ def _decided(request: Request) -> tuple[str, str]:
         )
     if request.exporter == GENAI and device == "cuda" and dtype == "float32":
         raise ExportError(
-            "on a GPU, GroupQueryAttention is there in half precision only: use --dtype fp16, or bf16 for a model "
+            "on a GPU, GroupQueryAttention only exists in half precision: use --dtype fp16, or bf16 for a model "
             "whose numbers are too large for fp16"
         )
     if request.exporter != GENAI and dtype == "bfloat16":

@@ -119,7 +119,7 @@ def open_checkpoint(model: str, say: Callable[[str], None]) -> Checkpoint:
         checkpoint = _read(Path(hf_hub_download(model, CONFIG)).parent, model, whole=False)
         size = checkpoint.parameters * (4 if checkpoint.stored == "float32" else 2)
         say(
-            f"{model}: {checkpoint.parameters / 1e6:,.1f} million parameters; getting what is not here yet of "
+            f"{model}: {checkpoint.parameters / 1e6:,.1f} million parameters; downloading what is missing of "
             f"{_size(size)}"
         )
         return _read(Path(snapshot_download(model, allow_patterns=list(HUB_FILES))), model)
