@@ -50,9 +50,10 @@ crawl-js: $(VENV)/.installed-playwright  ## Crawl a page that JavaScript writes 
 corpus-demo: $(VENV_CORPUS)/.installed-corpus  ## Archive the example site, extract and clean the archives, write a report
 	@'$(VENV_CORPUS)/bin/python' example_project/corpus.py $(ARGS)
 
-# Tests of crawls often wait, so four at a time keep two cores busy.
+# Tests of crawls often wait, so four at a time keep two cores busy. They start many processes, which should find
+# compiled modules and need no threads for arithmetic.
 test: $(VENV_TEST)/.installed-dev  ## Run the tests in their own virtualenv; ARGS="-k name" is passed to pytest
-	@'$(VENV_TEST)/bin/python' -m $(PYTEST) $(JOBS) $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 '$(VENV_TEST)/bin/python' -m $(PYTEST) $(JOBS) $(ARGS)
 
 # pyarrow takes 170 MB, so these tests have their own virtualenv.
 test-corpus: $(VENV_CORPUS)/.installed-corpus  ## Run the tests of archives, with datatrove and Parquet

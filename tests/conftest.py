@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+import scrapy.core.downloader.contextfactory  # noqa: F401 (looks at all modules there are, so it comes before most)
 from hypothesis import HealthCheck, Phase, settings
 
 from scrapy_dripper.workers import process

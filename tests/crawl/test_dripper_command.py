@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.crawl.crawling import Site, page
+from tests.crawl.crawling import EXTENSIONS, Site, page
 
 MAIN = "MAIN text of page 1"
 
@@ -22,8 +22,7 @@ def command(*args: str) -> list[str]:
     """Return the command line of the command."""
     settings = {
         "COMMANDS_MODULE": "scrapy_dripper.commands",
-        "REMOTE_CONTROL_ENABLED": "False",
-        "TELNETCONSOLE_ENABLED": "False",
+        "EXTENSIONS_BASE": EXTENSIONS,
         "DRIPPER_MAX_BLOCKS": "1",
         "DRIPPER_FALLBACK": "html",
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.crawling import Site
+from tests.crawl.crawling import EXTENSIONS, Site
 
 SPIDER = """
 import scrapy
@@ -34,8 +34,7 @@ def parse(folder: Path, *args: str, **settings: object) -> subprocess.CompletedP
         "ADDONS": {"scrapy_dripper.Addon": 500},
         "SPIDER_MODULES": ["spiders"],
         "COMMANDS_MODULE": "scrapy_dripper.commands",
-        "REMOTE_CONTROL_ENABLED": False,
-        "TELNETCONSOLE_ENABLED": False,
+        "EXTENSIONS_BASE": EXTENSIONS,
         "DRIPPER_MAX_BLOCKS": 1,
         "DRIPPER_FALLBACK": "html",
         **settings,

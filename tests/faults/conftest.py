@@ -1,6 +1,6 @@
 """A site in its own process, crawls in theirs, and a table of what they came to.
 
-``FAULTS_PAGES=2000`` makes every crawl eight times as long, ``FAULTS_TABLE=FILE`` writes the table.
+``FAULTS_PAGES=2000`` makes every crawl 20 times as long, ``FAULTS_TABLE=FILE`` writes the table.
 """
 
 from __future__ import annotations

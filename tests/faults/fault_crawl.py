@@ -36,6 +36,7 @@ import scrapy_dripper.crawl.threads
 import scrapy_dripper.extractor
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.workers.process import Process
+from tests.crawl.crawling import EXTENSIONS
 from tests.faults.fault_engine import Faulty, Rules, exception, over
 from tests.faults.fault_processes import children, files
 from tests.faults.fault_site import kind_of
@@ -71,8 +72,7 @@ DEFAULTS: dict[str, Any] = {
 }
 SETTINGS = {
     "ADDONS": {"scrapy_dripper.Addon": 500},
-    "REMOTE_CONTROL_ENABLED": False,
-    "TELNETCONSOLE_ENABLED": False,
+    "EXTENSIONS_BASE": EXTENSIONS,
     "ROBOTSTXT_OBEY": False,
     "RETRY_ENABLED": False,
     "DOWNLOAD_DELAY": 0,

@@ -19,7 +19,7 @@ import scrapy
 from tests.faults.books import Books
 from tests.faults.fault_processes import is_worker
 
-PAGES = int(os.environ.get("FAULTS_PAGES", "250"))
+PAGES = int(os.environ.get("FAULTS_PAGES", "100"))
 """How many responses a crawl has at least."""
 PATIENCE = 900
 """Seconds after which a crawl counts as one that does not end; none that passes gets near."""

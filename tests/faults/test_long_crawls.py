@@ -34,7 +34,7 @@ SPIDER = {
     "stop": [60, 16],
     "stop_fail": [60, 18],
 }
-ENGINE = {"raise": [60, 20], "nan": [60, 22], "die": [1000, 224]}
+ENGINE = {"raise": [60, 20], "nan": [60, 22], "die": [1000, 104]}
 EARLY = {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}
 
 

@@ -23,8 +23,8 @@ SOFT = {
     "long": [101, 6],
     "fewer": [101, 7],
 }
-HARD = {"exit": [800, 30], "die": [800, 60], "os_exit": [800, 90], "segfault": [800, 120], "eat": [800, 150]}
-STUCK = {"sleep": [2000, 180], "spin": [2000, 210]}
+HARD = {"exit": [800, 30], "die": [800, 60], "os_exit": [800, 90], "segfault": [800, 120], "eat": [800, 140]}
+STUCK = {"sleep": [2000, 75], "spin": [2000, 135]}
 REASONS = {
     **dict.fromkeys([*SOFT, "eat"], "engine_error"),
     **dict.fromkeys(["exit", "die", "os_exit", "segfault"], "worker_error"),
@@ -78,8 +78,8 @@ def test_an_engine_that_fails_now_and_then(
     ("kind", "fallback", "reason", "every"),
     [
         ("nan", "trafilatura", "engine_error", 1),
-        ("os_exit", "html", "worker_error", 80),
-        ("spin", "none", "timeout", 80),
+        ("os_exit", "html", "worker_error", 33),
+        ("spin", "none", "timeout", 33),
     ],
 )
 def test_an_engine_that_always_fails(

@@ -19,6 +19,7 @@ CALLS = METHODS | {"compile"}
 OTHERS = frozenset({"Pattern", "Match", "escape", "error", *re.RegexFlag.__members__, *"AILMSUX"})
 ENGINES = frozenset({"re", "regex", "re2", "sre_compile", "sre_parse", "_sre"})
 """Modules with regular expressions; only the first may be used."""
+_named = re.compile(rf"\b(?:{'|'.join(ENGINES)})\b").search
 
 
 class Use(NamedTuple):
@@ -113,6 +114,8 @@ def sites_in(name: str, source: str) -> Iterator[Site]:
 
     Raise AssertionError for a use of ``re`` that cannot be analysed.
     """
+    if not _named(source):
+        return
     tree = ast.parse(source)
     seen: set[ast.AST] = set()
     for node in ast.walk(tree):

@@ -19,6 +19,7 @@ import scrapy
 from scrapy.crawler import AsyncCrawlerProcess
 
 import scrapy_dripper.extractor
+from tests.crawl.crawling import EXTENSIONS
 from tests.load.big_engine import PATIENCE, Engine
 
 JOB = json.loads(sys.argv[1])
@@ -81,7 +82,7 @@ if __name__ == "__main__":
             "DOWNLOAD_DELAY": 0,
             "ROBOTSTXT_OBEY": False,
             "RETRY_ENABLED": False,
-            "TELNETCONSOLE_ENABLED": False,
+            "EXTENSIONS_BASE": EXTENSIONS,
             "LOG_LEVEL": "ERROR",
             "DRIPPER_TIMEOUT": 2 * PATIENCE,
             "DRIPPER_PROCESSES": 0,

@@ -12,6 +12,8 @@ from scrapy.crawler import CrawlerProcess
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
+from tests.crawl.crawling import EXTENSIONS
+
 
 class Pages(Spider):
     """Yields an item for each page."""
@@ -51,7 +53,7 @@ def main(settings: dict[str, Any], urls: list[str]) -> None:
             "DRIPPER_META_FIELD": "by",
             "RETRY_ENABLED": False,
             "LOG_LEVEL": "ERROR",
-            "TELNETCONSOLE_ENABLED": False,
+            "EXTENSIONS_BASE": EXTENSIONS,
             **settings,
         }
     )
