@@ -17,7 +17,7 @@ from report import table
 
 from scrapy_dripper.engines.qwen3 import cost
 from scrapy_dripper.engines.qwen3.cost import Rule, Shape, saved
-from scrapy_dripper.engines.qwen3.windows import windows
+from scrapy_dripper.engines.qwen3.windows import even, sizes, windows
 
 LENGTHS = Path(__file__).parent / "lengths.json"
 CHARS_PER_TOKEN = 3.22
@@ -102,12 +102,12 @@ def in_windows(prompt: int, answer: int, rule: Rule | None = cost.AUTO) -> list[
     if rule is None or prompt <= rule.tokens:
         return [(prompt, answer)]
     costs = [PER_BLOCK + (i + 1) * text // n - i * text // n for i in range(n)]
-    found = windows(costs, rule.tokens - PROMPT, lambda *_: True)
-    sizes = [PROMPT + sum(costs[i] for i in window) for window in found]
-    if saved(SHAPE, SHARED, [prompt + answer], sizes) <= rule.least:
+    budget = even(costs, rule.tokens - PROMPT)
+    found = sizes(costs, budget, PROMPT)
+    if saved(SHAPE, SHARED, [prompt + answer], found) <= rule.least:
         return [(prompt, answer)]
-    answers = [PER_BLOCK * len(window) for window in found]
-    return [(size - own, own) for size, own in zip(sizes, answers, strict=True)]
+    answers = [PER_BLOCK * len(window) for window in windows(costs, budget, lambda *_: True)]
+    return [(size - own, own) for size, own in zip(found, answers, strict=True)]
 
 
 def together(device: Device, share: float, pages: Sequence[tuple[int, int]], budget: int = 16_384) -> float:
@@ -257,8 +257,8 @@ def simulated() -> str:
             f"{mean(prompts):,.0f} on average. Read whole, {linear:.1f} TFLOP a page in products with weights and "
             f"{whole - linear:.1f} in attention. {PASSES} passes a page, {1000 * CPU_SECONDS:.0f} ms a page on a core, "
             'batches of 8, a worker more than cores. "cores" are those that keep the GPU busy for 90 % of the time.',
-            f'"whole" has one prompt a page. "auto" reads pages in windows of {cost.AUTO.tokens:,} tokens where these '
-            f"save over {cost.AUTO.least:.0%} of the operations.",
+            f'"whole" has one prompt a page. "auto" reads pages in windows of up to {cost.AUTO.tokens:,} tokens where '
+            f"these save over {cost.AUTO.least:.0%} of the operations.",
             speeds(),
             rules(),
             f"Of the time, an H200 at 45 % is busy {', '.join(few)}.",

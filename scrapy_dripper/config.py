@@ -147,8 +147,8 @@ class Config:
     window_tokens: int | str | None = _option(
         "auto",
         checks.optional(checks.or_auto(checks.whole(256))),
-        "Number of tokens of a prompt above which 'qwen3' reads a page in overlapping windows of that size, if they "
-        "save operations; 'auto' for 6,000 tokens, if they save more than a quarter, None for never.",
+        "Number of tokens of a prompt above which 'qwen3' reads a page in overlapping windows of at most that size, if "
+        "they save operations; 'auto' for 6,000 tokens, if they save more than a quarter, None for never.",
         per_request=True,
     )
     truncate_chars: int | None = _option(

@@ -18,8 +18,10 @@ import scrapy
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.workers import pool as pools
 from scrapy_dripper.workers import shared as shared_pools
-from tests.crawl.crawling import Crawled, Crawls, Reactor, Site, page, spider
+from scrapy_dripper.workers.model import Model
+from tests.crawl.crawling import PATIENCE, Crawled, Crawls, Reactor, Site, page, spider
 from tests.crawl.test_pipeline import PIPELINE, Record, items
+from tests.engines.qwen3.fakes import PREPARED
 
 EARLY = {"DOWNLOADER_MIDDLEWARES": {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}}
 
@@ -324,3 +326,20 @@ def test_the_encoding_that_a_response_was_made_with(crawl: Crawls, site: Site, e
     engine = {"DRIPPER_PROCESSES": number} if number == 0 else workers(number)
     result = crawl(spider([site.url("/file")], parse), {**engine, "ADDONS": {"scrapy_dripper.Addon": 500}})
     assert [item["text"] for item in result.items] == [f"MAIN {text}"]
+
+
+def test_pages_are_prepared_while_the_model_reads(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No prompts are answered here before those of the next batch wait, so the model need not pause between batches."""
+    label, both = Model.label, threading.Barrier(2)
+
+    def paired(model: Model, header: dict[str, object], parts: list[bytes]) -> Any:
+        if parts:
+            both.wait(PATIENCE)
+        return label(model, header, parts)
+
+    monkeypatch.setattr(Model, "label", paired)
+    large = {"DRIPPER_ENGINE": "qwen3", "DRIPPER_MODEL": str(PREPARED / "gqa"), "DRIPPER_TIMEOUT": 2 * PATIENCE}
+    result = crawl(spider(site.pages(6)), workers(2, batch_size=1) | large)
+
+    assert result.stat("pages/qwen3") == 6
+    assert not both.broken

@@ -9,7 +9,7 @@ from scrapy_dripper.engines.base import OversizeError
 from scrapy_dripper.engines.qwen3.cost import Shape, rule_of, saved
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
 from scrapy_dripper.engines.qwen3.prompt import Prompt, window_html
-from scrapy_dripper.engines.qwen3.windows import furthest, windows
+from scrapy_dripper.engines.qwen3.windows import even, furthest, sizes, windows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class Splitter:
             most = self.max_tokens
             over = f"{self.limit:,}" if most is None or len(prompt) <= most else f"DRIPPER_MAX_TOKENS = {most:,}"
             raise OversizeError(f"{len(prompt):,} tokens, and {self.grammar.length(n):,} of the answer, over {over}")
-        return self._divided(blocks, self, truncate=oversize == "truncate")
+        return self._divided(blocks, truncate=oversize == "truncate")
 
     @property
     def _around(self) -> int:
@@ -82,50 +82,47 @@ class Splitter:
             return None
         finer = self._within(rule.tokens)
 
-        def saves(sizes: Sequence[int]) -> bool:
-            return saved(self.shape, len(self.prompt.shared), whole, sizes) > rule.least
+        def saves(found: Sequence[int]) -> bool:
+            return saved(self.shape, len(self.prompt.shared), whole, found) > rule.least
 
         # An estimate comes first, because most pages stay whole, and dividing a page means to tokenize it again.
-        costs = self._estimated(blocks, prompt)
-        whole = [len(prompt) + self.grammar.length(len(blocks))] if fits else self._sizes(costs)
-        if not saves(finer._sizes(costs)):
+        costs, around = self._estimated(blocks, prompt), self._around
+        whole = [len(prompt) + self.grammar.length(len(blocks))] if fits else sizes(costs, self.budget, around)
+        if not saves(sizes(costs, even(costs, finer.budget), around)):
             return None
         divided = self._divided(blocks, finer)
-        sizes = [len(part.prompt) + self.grammar.length(len(part.blocks)) for part in divided]
-        return divided if not fits or saves(sizes) else None
+        real = [len(part.prompt) + self.grammar.length(len(part.blocks)) for part in divided]
+        return divided if not fits or saves(real) else None
 
     def _estimated(self, blocks: Sequence[str], prompt: Ids) -> list[int]:
         """Return about how many tokens each block has, including its label, given the prompt for all of them."""
         tokens, label = (len(prompt) - self._around) / max(1, sum(map(len, blocks))), self._label(len(blocks))
         return [round(len(block) * tokens) + label for block in blocks]
 
-    def _sizes(self, costs: Sequence[int]) -> list[int]:
-        """Return about how many tokens each window has, including its answer, given those of the blocks."""
-        around = self._around
-        return [around + sum(costs[i] for i in window) for window in windows(costs, self.budget, lambda *_: True)]
-
     def _label(self, n: int) -> int:
         """Return the tokens of the last label of n, which has the longest number."""
         return self.grammar.length(n) - self.grammar.length(n - 1)
 
-    def _divided(self, blocks: Sequence[str], finer: Splitter, *, truncate: bool = False) -> list[Part]:
+    def _divided(self, blocks: Sequence[str], finer: Splitter | None = None, *, truncate: bool = False) -> list[Part]:
         """Return windows that cover all blocks, or with ``truncate`` one part with the first of them.
 
-        Parts fit into ``finer``. A block that is too long for it is a part by itself, and is cut if it is too long for
-        this splitter as well.
+        With ``finer``, windows fit into that, and are about equally long. A block that is too long for it is a window
+        by itself, and is cut only if it is too long for this splitter as well.
         """
+        within = finer or self
 
         def fit(start: int, end: int) -> bool:
-            return finer.fits(self._encode(window_html(blocks, start, end)), end - start)
+            return within.fits(self._encode(window_html(blocks, start, end)), end - start)
 
         label = self._label(len(blocks))
         costs = [count + label for count in self.prompt.count(blocks)]
         if truncate:
-            end = furthest(costs, 0, finer.budget)
+            end = furthest(costs, 0, self.budget)
             while end > 1 and not fit(0, end):
                 end -= max(1, end // 16)
             return [self._part(blocks, range(end))]
-        return [self._part(blocks, window) for window in windows(costs, finer.budget, fit)]
+        budget = self.budget if finer is None else even(costs, finer.budget)
+        return [self._part(blocks, window) for window in windows(costs, budget, fit)]
 
     def _part(self, blocks: Sequence[str], chosen: range) -> Part:
         """Return the part with some blocks. A block that is too long by itself is cut off."""

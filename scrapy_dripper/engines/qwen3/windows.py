@@ -42,6 +42,31 @@ def windows(costs: Sequence[int], budget: int, fits: Callable[[int, int], bool])
     return found
 
 
+def even(costs: Sequence[int], budget: int) -> int:
+    """Return the smallest budget that takes no more windows than this one, so that they are about equally long.
+
+    Otherwise, the last one has the few blocks that are left, without much around them.
+    """
+    most = len(windows(costs, budget, _any))
+    low, high = 1, max(1, budget)
+    while low < high:
+        middle = (low + high) // 2
+        if len(windows(costs, middle, _any)) <= most:
+            high = middle
+        else:
+            low = middle + 1
+    return high
+
+
+def sizes(costs: Sequence[int], budget: int, around: int) -> list[int]:
+    """Return the tokens of windows if any prompt fits: those of their blocks, and as many ``around`` these."""
+    return [around + sum(costs[i] for i in window) for window in windows(costs, budget, _any)]
+
+
+def _any(start: int, end: int) -> bool:  # noqa: ARG001 (interface)
+    return True
+
+
 def _overlap(costs: Sequence[int], start: int, end: int, budget: int) -> int:
     """Return where the window after the one from start to end begins, so that the block at ``end`` fits into it."""
     left = min(budget // OVERLAP, budget - costs[end])

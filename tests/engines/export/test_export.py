@@ -252,6 +252,25 @@ def test_a_graph_for_another_machine(checkpoint: Path, tmp_path: Path, capsys: p
     assert "comparison" not in found.source
 
 
+@pytest.mark.skipif(EXPORTER != "genai", reason="only onnxruntime-genai makes graphs in bf16")
+def test_bfloat16_for_a_gpu(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Weights, keys and values are in bfloat16. Single precision is refused, because a GPU has no attention for it."""
+    from onnx import TensorProto, load
+
+    gpu = ("--device", "cuda", "--no-validate", "--answer", "json")
+    assert export(checkpoint, tmp_path / "single", *gpu, "--dtype", "fp32") == 2
+    assert "GroupQueryAttention is there in half precision only: use --dtype fp16, or bf16" in capsys.readouterr().err
+    assert not (tmp_path / "single").exists()
+
+    assert export(checkpoint, tmp_path / "out", *gpu, "--dtype", "bf16") == 0
+    found = load_prepared(tmp_path / "out")
+    assert (found.dtype, found.device, found.number_bytes) == ("bfloat16", "cuda", 2)
+    graph = load(found.graph, load_external_data=False).graph
+    types = {one.name: one.type.tensor_type.elem_type for one in graph.input}
+    assert {types[f"past_key_values.{name}"] for name in found.cache_names} == {TensorProto.BFLOAT16}
+    assert TensorProto.BFLOAT16 in {one.data_type for one in graph.initializer}
+
+
 @pytest.mark.skipif(EXPORTER != "optimum", reason="onnxruntime-genai makes graphs in half precision for GPUs only")
 def test_half_precision_on_a_cpu(checkpoint: Path, tmp_path: Path) -> None:
     """The plain graph runs in half precision, and is compared with a suitable tolerance."""

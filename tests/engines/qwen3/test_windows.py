@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.engines.qwen3.windows import average, furthest, windows
+from scrapy_dripper.engines.qwen3.windows import average, even, furthest, sizes, windows
 
 COSTS = st.lists(st.integers(1, 120), min_size=1, max_size=150)
 
@@ -41,6 +41,24 @@ def test_a_huge_block_is_alone_and_its_neighbours_are_not_read_often() -> None:
 
     assert found == [range(20), range(19, 21), range(21, 41)]
     assert windows([10] * 5 + [1000] + [10] * 5, 100, lambda *_: True) == [range(5), range(5, 6), range(6, 11)]
+
+
+@given(costs=COSTS, budget=st.integers(20, 400))
+def test_even_windows_are_as_few_and_no_longer(costs: list[int], budget: int) -> None:
+    """A budget that is one smaller takes more of them, unless it is 1."""
+    smaller = even(costs, budget)
+
+    assert 1 <= smaller <= budget
+    assert len(sizes(costs, smaller, 0)) <= len(sizes(costs, budget, 0))
+    assert max(sizes(costs, smaller, 0)) <= max(*costs, budget)
+    assert smaller == 1 or len(sizes(costs, smaller - 1, 0)) > len(sizes(costs, budget, 0))
+
+
+def test_the_last_of_even_windows_is_about_as_long() -> None:
+    costs = [10] * 82
+
+    assert sizes(costs, 400, 7) == [407, 407, 127]
+    assert sizes(costs, even(costs, 400), 7) == [307, 307, 287]
 
 
 def test_linear_in_the_number_of_blocks() -> None:
