@@ -113,6 +113,15 @@ def test_an_article_that_lists_show_in_full_stays(comments: str) -> None:
     assert texts[-1].count("of the article") == 8
 
 
+def test_a_menu_above_the_text_is_left_out() -> None:
+    """An example is the table of contents of a book, which is longer than a notice and is in no list of articles."""
+    chapters = "".join(f"<p>Chapter {i}, in which the ships sail to island number {i}</p>" for i in range(20))
+    texts = extracted(site(*[f"<nav>{chapters}</nav><div>*</div>"] * 8))
+
+    assert ["Chapter 7" in text for text in texts] == [True] * 3 + [False] * 5
+    assert all(text.count("Sentence") == 8 for text in texts)
+
+
 def test_a_page_seen_at_many_addresses_stays() -> None:
     """Examples are print versions, other parameters, and repeated downloads."""
     html = f"<body><article>{OWN}{TEAM}</article></body>"
