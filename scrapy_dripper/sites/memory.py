@@ -1,4 +1,4 @@
-"""The memory of sites, which counts in bounded space on how many pages of a host each text occurs."""
+"""The memory of sites, which counts in bounded space on how many pages of a host each text and each place occur."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.sites.places import HASH, Hashes, parts_of
+from scrapy_dripper.sites.places import HASH, PLACE, Hashes, parts_of
 
 Counts = npt.NDArray[np.uint16]
+Bools = npt.NDArray[np.bool_]
+Indices = npt.NDArray[np.intp]
 
 MOST_HOSTS = 512
 """Maximum number of hosts in a memory. The least recently seen one is evicted first."""
@@ -24,10 +26,22 @@ KEPT_TEXTS = 3_072
 MOST_PAGES = 1_024
 """Number of pages of a host that are recognised if they occur again. After the same number of pages, all counts are
 halved, so that the memory adapts to changes of the site."""
-BYTES_PER_HOST = MOST_TEXTS * (8 + 2 + 4) + MOST_PAGES * 8
+MOST_PLACES = 1_024
+"""Maximum number of places of a host. Those on the fewest pages are evicted first, with their texts."""
+KEPT_PLACES = 768
+"""Number of places of a host that remain after an eviction."""
+BYTES_PER_HOST = MOST_TEXTS * (8 + 2 + 4) + MOST_PLACES * (8 + 2 + 4) + MOST_PAGES * 8
 """Maximum size of the arrays of a host, in bytes."""
+REPETITIVE = 0.9
+"""Minimum share of the texts in a place that are on another page as well, in a place for furniture. In the places of a
+page's own text, most texts are on one page only. Versions of a page with fewer new texts are copies (:data:`SAME`), and
+are not counted."""
 REPEATED = 3
 """Minimum number of other pages on which a repeated text occurs."""
+REPEATED_SOONER = 2
+"""The same number if the place is known from :data:`KNOWN_PLACE` pages, as that of a box in several languages is."""
+KNOWN_PLACE = 5
+"""Minimum number of other pages on which a known place occurs."""
 REPEATED_SHARE = 0.2
 """Minimum share of the seen pages of the host on which a repeated text occurs."""
 SAME = 0.8
@@ -39,7 +53,7 @@ _LONGEST_HOST = 253
 
 @dataclass(slots=True, eq=False)
 class Host:
-    """The texts of one host, as columns sorted by hash, and the pages seen last."""
+    """The texts of one host and all of their places, as columns sorted by hash, and the pages seen last."""
 
     pages: int = 0
     """Number of counted pages. It is halved together with the counts."""
@@ -51,59 +65,102 @@ class Host:
     clock: int = 0
     seen: Hashes = field(default_factory=lambda: np.zeros(0, dtype=HASH))
     """Hashes of the URLs of the last pages, the latest one last."""
+    places: Hashes = field(default_factory=lambda: np.zeros(0, dtype=HASH))
+    """Hashes of the places."""
+    place_counts: Counts = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
+    """Number of pages with each place."""
+    place_texts: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, dtype=np.uint32))
+    """Number of distinct texts in each place, summed over the pages, with those that have been evicted since."""
 
     def repeated(self, page: np.uint64) -> Hashes:
         """Return the hashes of the repeated texts, for a page whose URL has the hash ``page``."""
-        least = REPEATED + bool((self.seen == page).any())  # the page itself does not count
-        known: Hashes = self.texts[self.counts >= max(least, REPEATED_SHARE * self.pages)]
-        return known
+        again = bool((self.seen == page).any())  # the page itself does not count
+        at = np.searchsorted(self.places, self.texts >> PLACE)
+        shared = np.bincount(at, weights=self.counts * (self.counts > 1), minlength=len(self.places))
+        repetitive = shared >= REPETITIVE * self.place_texts
+        known = self.place_counts >= KNOWN_PLACE + again
+        least = np.maximum(np.where(known, REPEATED_SOONER, REPEATED) + again, REPEATED_SHARE * self.pages)
+        repeated: Hashes = self.texts[repetitive[at] & (self.counts >= least[at])]
+        return repeated
 
     def learn(self, page: np.uint64, main: Hashes, others: Hashes) -> bool:
         """Count the texts of a page and return True. Return False if it was seen before, at this or another URL."""
         again = bool((self.seen == page).any())
         if not again:
             self.seen = np.append(self.seen, page)[-MOST_PAGES:]
-        if again or (len(main) and self._has(main, np.searchsorted(self.texts, main)).mean() >= SAME):
+        if again or (len(main) and _has(self.texts, main, np.searchsorted(self.texts, main)).mean() >= SAME):
             return False
         self.clock += 1
         self.pages += 1
-        self._count(np.unique(np.concatenate([main, others])))
+        texts = np.unique(np.concatenate([main, others]))
+        self._count_places(*np.unique(texts >> PLACE, return_counts=True))
+        self._count_texts(texts)
+        self._evict()
         if self.pages >= MOST_PAGES:
             self.pages //= 2
             self.counts //= np.uint16(2)
+            self.place_counts //= np.uint16(2)
+            self.place_texts //= np.uint32(2)
             self._keep(self.counts > 0)
+            self._keep_places(self.place_counts > 0)
         return True
 
-    def _count(self, page: Hashes) -> None:
+    def _count_places(self, places: Hashes, texts: Indices) -> None:
+        """Count the places of a page, given as sorted distinct hashes with their numbers of texts."""
+        at = np.searchsorted(self.places, places)
+        old = _has(self.places, places, at)
+        self.place_counts[at[old]] += np.uint16(1)
+        self.place_texts[at[old]] += texts[old].astype(np.uint32)
+        at, new = at[~old], places[~old]
+        self.places = np.insert(self.places, at, new)
+        self.place_counts = np.insert(self.place_counts, at, np.uint16(1))
+        self.place_texts = np.insert(self.place_texts, at, texts[~old].astype(np.uint32))
+
+    def _count_texts(self, texts: Hashes) -> None:
         """Count the texts of a page, given as sorted distinct hashes."""
-        at = np.searchsorted(self.texts, page)
-        old = self._has(page, at)
+        at = np.searchsorted(self.texts, texts)
+        old = _has(self.texts, texts, at)
         self.counts[at[old]] += np.uint16(1)
         self.last[at[old]] = self.clock
-        at, new = at[~old], page[~old]
+        at, new = at[~old], texts[~old]
         self.texts = np.insert(self.texts, at, new)
         self.counts = np.insert(self.counts, at, np.uint16(1))
         self.last = np.insert(self.last, at, np.uint32(self.clock))
+
+    def _evict(self) -> None:
+        """Evict places and texts if there are too many.
+
+        They are sorted by their columns, and by hash last, so that the result does not depend on the order of the
+        columns.
+        """
+        if len(self.places) > MOST_PLACES:
+            self._keep_places(np.sort(np.lexsort((self.places, self.place_counts))[-KEPT_PLACES:]))
         if len(self.texts) > MOST_TEXTS:
-            # Sort by count, time and hash, so that the result does not depend on the order of the texts.
             self._keep(np.sort(np.lexsort((self.texts, self.last, self.counts))[-KEPT_TEXTS:]))
 
-    def _has(self, page: Hashes, at: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-        """Return which hashes are known, given their positions in the sorted columns."""
-        if not len(self.texts):
-            return np.zeros(len(page), dtype=np.bool_)
-        known: npt.NDArray[np.bool_] = self.texts[np.minimum(at, len(self.texts) - 1)] == page
-        return known
+    def _keep_places(self, which: Bools | Indices) -> None:
+        """Keep some places, and the texts there."""
+        self.places, self.place_counts = self.places[which], self.place_counts[which]
+        self.place_texts = self.place_texts[which]
+        self._keep(np.isin(self.texts >> PLACE, self.places))
 
-    def _keep(self, which: npt.NDArray[np.bool_ | np.intp]) -> None:
+    def _keep(self, which: Bools | Indices) -> None:
         self.texts, self.counts, self.last = self.texts[which], self.counts[which], self.last[which]
+
+
+def _has(column: Hashes, hashes: Hashes, at: Indices) -> Bools:
+    """Return which hashes are in a sorted column, given their positions there."""
+    if not len(column):
+        return np.zeros(len(hashes), dtype=np.bool_)
+    known: Bools = column[np.minimum(at, len(column) - 1)] == hashes
+    return known
 
 
 class SiteMemory:
     """The texts on the pages of hosts. It may be used by one thread at a time.
 
-    Its size is limited to :data:`BYTES_PER_HOST` for each of :data:`MOST_HOSTS` hosts. It counts texts in their places
-    and no labels, so that a mistake of the model never confirms itself.
+    Its size is limited to :data:`BYTES_PER_HOST` for each of :data:`MOST_HOSTS` hosts. It counts texts and their
+    places, and no labels, so that a mistake of the model never confirms itself.
     """
 
     def __init__(self, most_hosts: int = MOST_HOSTS) -> None:

@@ -18,36 +18,45 @@ HASH = np.dtype("<u8")
 """The data type of a hash, in the memory, in its file and in messages to worker processes."""
 AROUND = 3
 """Number of elements that define a place: that of the block and the nearest ones around it."""
-MOST_PLACES = 1_000
+PLACE = np.uint64(32)
+"""Number of bits of a hash that are those of the text. The bits above are those of the place."""
+MOST_TEXTS = 1_000
 """Maximum number of distinct texts in the digest of a page. Most pages have a few hundred."""
 
 _digit = re.compile(r"\d").search
 
 
 def places(page: Page) -> Hashes:
-    """Return a hash of the text and the place of each of a page's n blocks, of shape (n,).
+    """Return a hash of the place and the text of each of a page's n blocks, of shape (n,).
 
     The place consists of the tags and classes of the block's element and the two elements around it. A headline is thus
     in another place than a link to it in a list. Class names with digits are left out, because many of them identify
-    the page.
+    the page. Half of the bits are those of the place (:data:`PLACE`), so texts in one place can be told from others.
     """
     tree = page.tree
     parents, signatures = tree.parent.tolist(), tree.signature.tolist()
     names: dict[int, bytes] = {}
+    of_context: dict[int, bytes] = {}
     found = []
-    for text, node in zip(page.blocks.text, page.blocks.context.tolist(), strict=True):
-        parts = []
-        for _ in range(AROUND):
-            if node < 0:
-                break
-            signature = signatures[node]
-            if signature not in names:
-                names[signature] = name_of(tree.nodes[node].tag, tree.nodes[node].get("class") or "")
-            parts.append(names[signature])
-            node = parents[node]
-        parts.append(b"\0" + text.encode("utf-8", "surrogatepass"))
-        found.append(blake2b(b"".join(parts), digest_size=HASH.itemsize).digest())
+    for text, context in zip(page.blocks.text, page.blocks.context.tolist(), strict=True):
+        if context not in of_context:
+            parts, node = [], context
+            for _ in range(AROUND):
+                if node < 0:
+                    break
+                signature = signatures[node]
+                if signature not in names:
+                    names[signature] = name_of(tree.nodes[node].tag, tree.nodes[node].get("class") or "")
+                parts.append(names[signature])
+                node = parents[node]
+            of_context[context] = _half(b"".join(parts))
+        found += [_half(text.encode("utf-8", "surrogatepass")), of_context[context]]
     return np.frombuffer(b"".join(found), dtype=HASH)
+
+
+def _half(data: bytes) -> bytes:
+    """Return half of a hash. The lower half comes first, because a hash is little-endian."""
+    return blake2b(data, digest_size=HASH.itemsize // 2).digest()
 
 
 def name_of(tag: object, classes: str) -> bytes:
@@ -61,8 +70,8 @@ def digest(found: Hashes, main: Bools) -> bytes:
     Both arrays have shape (n,). The digest holds each hash once.
     """
     own = set(found[main].tolist())  # a few hundred, for which sets are faster than arrays
-    kept = sorted(own)[:MOST_PLACES]
-    others = sorted(set(found.tolist()) - own)[: MOST_PLACES - len(kept)]
+    kept = sorted(own)[:MOST_TEXTS]
+    others = sorted(set(found.tolist()) - own)[: MOST_TEXTS - len(kept)]
     return np.array([len(kept), *kept, *others], dtype=HASH).tobytes()
 
 
@@ -74,7 +83,7 @@ def hashes(data: bytes) -> Hashes:
 def parts_of(data: bytes) -> tuple[Hashes, Hashes]:
     """Return the main hashes of a digest, and the others. Raise ValueError if the digest is invalid."""
     values = hashes(data)
-    if not len(values) or not int(values[0]) < len(values) <= MOST_PLACES + 1:
+    if not len(values) or not int(values[0]) < len(values) <= MOST_TEXTS + 1:
         raise ValueError(f"expected the digest of a page (got {len(data):,} bytes)")
     main = int(values[0])
     return values[1 : 1 + main], values[1 + main :]

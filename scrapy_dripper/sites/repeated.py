@@ -7,7 +7,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.sites.places import Bools, Hashes
 
 SHARE = 0.8
@@ -18,8 +18,8 @@ LEAST_WORDS = 60
 LEAST_SHARE = 0.1
 """Minimum share of the words of main content that must remain."""
 MOST_WORDS_ABOVE = 60
-"""Maximum number of words of furniture above the page's own text, such as a notice. A longer text is an article that
-lists of the site repeat in full. It is the main content of this page, even if comments follow."""
+"""Maximum number of words of furniture above the page's own text, such as a notice, outside of navigation. A longer one
+is an article that lists of the site repeat in full. It is the main content of this page, even if comments follow."""
 OWN_WORDS = 10
 """Minimum number of words in a block of the page's own text, as opposed to a date or a label."""
 
@@ -48,7 +48,8 @@ def furniture(page: Page, main: Bools, found: Hashes, known: Hashes) -> Bools:
     whole = words.sum()
     own = np.flatnonzero(main & ~repeated & (words >= OWN_WORDS))
     above = slice(own[0] if len(own) else None)
-    if words[above][taken[above]].sum() > MOST_WORDS_ABOVE:
+    navigation = (page.tree.flags[page.blocks.context] & Flag.NAV) > 0
+    if words[above][taken[above] & ~navigation[above]].sum() > MOST_WORDS_ABOVE:
         taken[above] = False
     left = whole - words[taken].sum()
     return taken if left >= max(LEAST_WORDS, LEAST_SHARE * whole) else none

@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from scrapy_dripper.sites import memory, templates
 from scrapy_dripper.sites.layout import SIZE
-from scrapy_dripper.sites.memory import MOST_PAGES, MOST_TEXTS, Host, SiteMemory
-from scrapy_dripper.sites.places import HASH
+from scrapy_dripper.sites.memory import MOST_PAGES, MOST_PLACES, MOST_TEXTS, Host, SiteMemory
+from scrapy_dripper.sites.places import HASH, PLACE
 from scrapy_dripper.sites.templates import CHECKS, MOST_RULES, MOST_TEMPLATES, Template, Templates
 
-FORMAT = 1
+FORMAT = 2
 """Version of the format, and of the way in which the hashes in the files are computed."""
-_COUNT, _TIME, _MEAN = np.dtype("<u2"), np.dtype("<u4"), np.dtype("<f4")
+_COUNT, _NUMBER, _MEAN = np.dtype("<u2"), np.dtype("<u4"), np.dtype("<f4")
 _LONGEST_LINE = 2_000_000
 
 T = TypeVar("T")
@@ -41,8 +41,9 @@ def write(known: SiteMemory, path: Path) -> None:
 
     def hosts() -> Iterator[tuple[list[object], Columns]]:
         for name, host in known:
-            columns = ((host.texts, HASH), (host.counts, _COUNT), (host.last, _TIME), (host.seen, HASH))
-            yield [name, host.pages, host.clock, len(host.texts), len(host.seen)], columns
+            texts = ((host.texts, HASH), (host.counts, _COUNT), (host.last, _NUMBER), (host.seen, HASH))
+            places = ((host.places, HASH), (host.place_counts, _COUNT), (host.place_texts, _NUMBER))
+            yield [name, host.pages, host.clock, len(host.texts), len(host.seen), len(host.places)], (*texts, *places)
 
     _write(path, hosts())
 
@@ -54,11 +55,16 @@ def read(path: Path) -> SiteMemory:
     found = SiteMemory()
 
     def put(row: Sequence[Any], take: Take) -> None:
-        name, pages, clock, texts, seen = row
-        if not (isinstance(name, str) and 0 <= texts <= MOST_TEXTS and 0 <= seen <= MOST_PAGES):
+        name, pages, clock, texts, seen, places = row
+        fits = 0 <= texts <= MOST_TEXTS and 0 <= seen <= MOST_PAGES and 0 <= places <= MOST_PLACES
+        if not (isinstance(name, str) and fits):
             raise ValueError("a host exceeds a limit")
-        own = take(HASH, texts), take(_COUNT, texts), take(_TIME, texts)
-        found.put(name, Host(int(pages), *own, int(clock), take(HASH, seen)))
+        own = take(HASH, texts), take(_COUNT, texts), take(_NUMBER, texts)
+        addresses = take(HASH, seen)
+        of_places = take(HASH, places), take(_COUNT, places), take(_NUMBER, places)
+        if not np.isin(own[0] >> PLACE, of_places[0]).all():
+            raise ValueError("a host has texts in places that it does not have")
+        found.put(name, Host(int(pages), *own, int(clock), addresses, *of_places))
 
     _read(path, memory.MOST_HOSTS * memory.BYTES_PER_HOST, "a site memory", put)
     return found

@@ -47,6 +47,18 @@ def test_a_box_on_every_page_is_left_out_from_the_fourth_on() -> None:
     assert all(text.count("Sentence") == 8 for text in texts)
 
 
+def test_a_box_in_several_languages() -> None:
+    """Once its place is known, two pages in a language are enough."""
+    teams = [
+        TEAM.replace("The team", f"Team {i}").replace("writes", f"writes {i}").replace("takes", f"takes {i}")
+        for i in range(3)
+    ]
+    texts = extracted(site(*["*" + teams[i % 3] for i in range(12)]))
+
+    assert ["Ann writes" in text for text in texts] == [True] * 6 + [False] * 6
+    assert all(text.count("Sentence") == 8 for text in texts)
+
+
 def test_pages_of_one_call_know_of_those_before() -> None:
     extractor = Extractor(Config(site_memory="on", sandbox="never"), All())
     found = extractor.extract(site(*["*" + TEAM] * 8))
@@ -101,12 +113,40 @@ def test_an_article_that_lists_show_in_full_stays(comments: str) -> None:
     assert texts[-1].count("of the article") == 8
 
 
+def test_a_menu_above_the_text_is_left_out() -> None:
+    """An example is the table of contents of a book, which is longer than a notice and is in no list of articles."""
+    chapters = "".join(f"<p>Chapter {i}, in which the ships sail to island number {i}</p>" for i in range(20))
+    texts = extracted(site(*[f"<nav>{chapters}</nav><div>*</div>"] * 8))
+
+    assert ["Chapter 7" in text for text in texts] == [True] * 3 + [False] * 5
+    assert all(text.count("Sentence") == 8 for text in texts)
+
+
 def test_a_page_seen_at_many_addresses_stays() -> None:
     """Examples are print versions, other parameters, and repeated downloads."""
     html = f"<body><article>{OWN}{TEAM}</article></body>"
     documents = [Document(html, f"https://e.org/a?from={i // 2}") for i in range(12)]
 
     assert {text.count("Sentence") for text in extracted(documents)} == {8}
+
+
+@pytest.mark.parametrize("changed", [1, 2, 3, 4])
+@pytest.mark.parametrize("versions", [3, 5])
+def test_versions_of_a_text_keep_it(changed: int, versions: int) -> None:
+    """Most sentences in the documentation of several releases are on several pages, in the same place."""
+    bodies = []
+    for topic in range(4):
+        for version in range(versions):
+            new = [version if i < changed else 0 for i in range(12)]
+            lines = [
+                f"Line {i} of topic {topic}, as of version {n}. " + "It says what it is about. " * 4
+                for i, n in enumerate(new)
+            ]
+            parts = ["".join(f"<p>{line}</p>" for line in part) for part in (lines[:changed], lines[changed:])]
+            bodies.append("".join(f"<section>{part}</section>" for part in parts))
+    texts = extracted(site(*bodies))
+
+    assert all(text.count("Line") == 12 for text in texts)
 
 
 def test_parts_of_an_article_keep_their_text() -> None:

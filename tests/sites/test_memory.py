@@ -1,6 +1,8 @@
-"""The memory counts the pages of a host on which each text occurs, in bounded space."""
+"""The memory counts the pages of a host on which each text and each place occur, in bounded space."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -9,28 +11,51 @@ from hypothesis import strategies as st
 
 from scrapy_dripper.sites import SiteMemory, digest, hashes, memory, parts_of
 
+Text = tuple[int, int]
+"""The place of a text, and its number there."""
+
 PAGE = st.sets(st.integers(0, 40), max_size=12)
+PLACED = st.sets(st.tuples(st.integers(0, 4), st.integers(0, 6)), max_size=12)
 
 
 def page(main: set[int], others: set[int] = frozenset()) -> bytes:  # type: ignore[assignment]
-    """Return the digest of a page whose blocks have these hashes."""
-    found = np.array([*sorted(main), *sorted(others)], dtype=np.uint64)
+    """Return the digest of a page whose blocks have these texts, each in a place of its own."""
+    return placed({(text, text) for text in main}, {(text, text) for text in others})
+
+
+def placed(main: set[Text], others: set[Text]) -> bytes:
+    """Return the digest of a page with texts in places."""
+    found = np.array([place << 32 | text for place, text in [*sorted(main), *sorted(others)]], dtype=np.uint64)
     return digest(found, np.arange(len(found)) < len(main))
 
 
 def known(site: SiteMemory, url: str = "https://e.org/new") -> set[int]:
-    return set(hashes(site.known(url)).tolist())
+    return {text for _, text in known_in_places(site, url)}
 
 
-@given(st.lists(PAGE, max_size=12))
-def test_texts_on_three_pages_and_a_fifth_of_all_are_repeated(pages: list[set[int]]) -> None:
-    """Each page counts once, however often it has a text."""
+def known_in_places(site: SiteMemory, url: str = "https://e.org/new") -> set[Text]:
+    return {(int(found >> 32), int(found & 0xFFFFFFFF)) for found in hashes(site.known(url)).tolist()}
+
+
+@given(st.lists(PLACED, max_size=12))
+def test_repeated_texts(pages: list[set[Text]]) -> None:
+    """They are on three pages and a fifth of all, or on two if the place is on five, in a place for such texts.
+
+    Each page counts once, however often it has a text.
+    """
     site = SiteMemory()
     for number, others in enumerate(pages):
-        site.learn(f"https://e.org/{number}", page({1000 + number}, others))
+        site.learn(f"https://e.org/{number}", placed({(1000 + number, 0)}, others))
 
-    times = {text: sum(text in others for others in pages) for others in pages for text in others}
-    assert known(site) == {text for text, n in times.items() if n >= max(3, len(pages) / 5)}
+    times = Counter(text for others in pages for text in others)
+    places = Counter(place for others in pages for place in {place for place, _ in others})
+    of_place = {place: [n for (where, _), n in times.items() if where == place] for place in places}
+    shared = {place: sum(n for n in ns if n > 1) / sum(ns) for place, ns in of_place.items()}
+    assert known_in_places(site) == {
+        (place, text)
+        for (place, text), n in times.items()
+        if n >= max(2 if places[place] >= 5 else 3, len(pages) / 5) and shared[place] >= 0.9
+    }
 
 
 @given(st.lists(PAGE, max_size=10), st.randoms(use_true_random=False))
@@ -56,9 +81,11 @@ def test_it_never_grows_over_its_bounds(visits: list[tuple[int, int]]) -> None:
 
     assert len(site) <= 3
     for _, one in site:
-        arrays = (one.texts, one.counts, one.last, one.seen)
+        arrays = (one.texts, one.counts, one.last, one.seen, one.places, one.place_counts, one.place_texts)
         assert sum(array.nbytes for array in arrays) <= memory.BYTES_PER_HOST
-        assert (np.diff(one.texts.astype(object)) > 0).all()  # sorted, each of them once
+        for column in (one.texts, one.places):
+            assert (np.diff(column.astype(object)) > 0).all()  # sorted, each of them once
+        assert set((one.texts >> np.uint64(32)).tolist()) <= set(one.places.tolist())
 
 
 def test_the_host_that_was_not_seen_for_longest_is_forgotten() -> None:
@@ -69,14 +96,25 @@ def test_the_host_that_was_not_seen_for_longest_is_forgotten() -> None:
     assert [name for name, _ in site] == ["a.org", "c.org"]
 
 
-def test_texts_of_one_page_make_room_for_those_of_many() -> None:
-    """The furniture of a site is kept for any number of pages."""
+@pytest.mark.parametrize("place", [0, 1])
+def test_texts_and_places_of_one_page_make_room_for_those_of_many(place: int) -> None:
+    """The furniture of a site is kept for any number of pages, with texts in one place or in places of their own."""
     site = SiteMemory()
     for number in range(30):
-        own = set(range(1_000 * (number + 1), 1_000 * (number + 1) + 600))
-        site.learn(f"https://e.org/{number}", page(own, set(range(50))))
+        own = {(text * place, text) for text in range(1_000 * (number + 1), 1_000 * (number + 1) + 600)}
+        site.learn(f"https://e.org/{number}", placed(own, {(7, text) for text in range(50)}))
 
     assert known(site) == set(range(50))
+
+
+def test_evicted_texts_still_show_that_their_place_has_new_ones() -> None:
+    """What an author repeats on some pages does not become furniture of a large site."""
+    site = SiteMemory()
+    for number in range(100):
+        own = {(7, text) for text in range(1_000 * (number + 1), 1_000 * (number + 1) + 200)}
+        site.learn(f"https://e.org/{number}", placed(own, {(7, text) for text in range(150)}))
+
+    assert known(site) == set()
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,6 +22,7 @@ from scrapy_dripper.sites import (
     write,
     write_templates,
 )
+from scrapy_dripper.sites.memory import Host
 from tests.sites.site import Reader, article, url
 
 VISITS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9), st.sets(st.integers(0, 30), max_size=9)))
@@ -28,17 +31,24 @@ VISITS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9), st.sets(s
 def filled(visits: list[tuple[str, int, set[int]]]) -> SiteMemory:
     site = SiteMemory()
     for host, number, texts in visits:
-        found = np.array(sorted(texts), dtype=np.uint64)
-        site.learn(f"https://{host}.org/{number}", digest(found, found % 2 == 0))
+        site.learn(f"https://{host}.org/{number}", page(texts, 2))
     return site
+
+
+def page(texts: set[int], every: int) -> bytes:
+    """Return the digest of a page with texts in five places. Every second, third, ... text is main content."""
+    found = np.array([(text % 5) << 32 | text for text in sorted(texts)], dtype=np.uint64)
+    return digest(found, found % every == 0)
 
 
 def told(site: SiteMemory) -> list[object]:
     """Return all values in a memory."""
-    return [
-        (name, host.pages, host.clock, *(a.tolist() for a in (host.texts, host.counts, host.last, host.seen)))
-        for name, host in site
-    ]
+    return [(name, host.pages, host.clock, *(a.tolist() for a in columns(host))) for name, host in site]
+
+
+def columns(host: Host) -> list[npt.NDArray[Any]]:
+    texts = [host.texts, host.counts, host.last, host.seen]
+    return [*texts, host.places, host.place_counts, host.place_texts]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -54,9 +64,8 @@ def test_a_restored_memory_continues_to_learn(
 
     assert told(again) == told(site)
     for host, number, texts in after:  # type: ignore[misc]
-        found = np.array(sorted(texts), dtype=np.uint64)
         for one in (site, again):
-            one.learn(f"https://{host}.org/{number}", digest(found, found % 3 == 0))
+            one.learn(f"https://{host}.org/{number}", page(texts, 3))
     assert told(again) == told(site)
 
 
@@ -106,7 +115,14 @@ def test_a_broken_file_of_templates_says_so(tmp_path: Path, change: str) -> None
         read_templates(path)
 
 
-@pytest.mark.parametrize("change", ["cut", "longer", "flipped", "version", "empty", "text", "many"])
+def with_numbers(line: bytes, places: int) -> bytes:
+    """Return the first line of a memory's file with another number of places."""
+    head = json.loads(line)
+    head["hosts"][0][-1] = places
+    return json.dumps(head).encode()
+
+
+@pytest.mark.parametrize("change", ["cut", "longer", "flipped", "version", "empty", "text", "many", "none"])
 def test_a_broken_file_says_so(tmp_path: Path, change: str) -> None:
     path = tmp_path / "sites"
     write(filled([("a", i, {1, 2, 10 + i}) for i in range(5)]), path)
@@ -117,10 +133,11 @@ def test_a_broken_file_says_so(tmp_path: Path, change: str) -> None:
             "cut": data[:-3],
             "longer": data + b"\0" * 8,
             "flipped": data[:-1] + bytes([data[-1] ^ 1]),
-            "version": line.replace(b'"format": 1', b'"format": 9') + b"\n" + rest,
+            "version": line.replace(b'"format": 2', b'"format": 1') + b"\n" + rest,
             "empty": b"",
             "text": b"not a memory\n",
-            "many": line.replace(b", 5]", b", 5000000]") + b"\n" + rest,
+            "many": with_numbers(line, 5_000_000) + b"\n" + rest,
+            "none": with_numbers(line, 0) + b"\n" + rest,
         }[change]
     )
 
