@@ -1,7 +1,7 @@
 """Remove text for machines from the main content.
 
-Shops have such text in their pages, and hide it by style sheets: scrambled labels, and lists of fields that scripts
-read.
+Some shops have such text in their pages, and hide it with style sheets: scrambled labels, and lists of fields for
+scripts.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _LIST = TAGS["dl"]
 
 
 def without_machine_text(page: Page, main: Bools) -> Bools:
-    """Return the labels, with False for text for machines. All arrays have shape (n,) for the page's n blocks.
+    """Return the labels, with False for blocks of text for machines. All arrays have shape (n,) for n blocks.
 
     A *scrambled label*, such as "Sponsored", is written as single letters, each followed by a UUID, so that filters do
-    not recognise it. A *list of fields* is a ``<dl>`` with many URLs of images as text, not as links.
+    not recognise it. A *list of fields* is a ``<dl>`` in which many blocks are URLs of images that are not links.
     """
     texts = page.blocks.text
     kept = np.flatnonzero(main).tolist()
