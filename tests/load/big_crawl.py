@@ -1,4 +1,4 @@
-"""A crawl of pages of one size in a process of its own: ``python -m tests.load.big_crawl JSON``; prints JSON.
+"""Crawl pages of one size, and print a report in JSON: ``python -m tests.load.big_crawl JSON``.
 
 The engine answers its first batch when so many pages as the job says have come to the callback.
 """
@@ -34,7 +34,7 @@ class Site(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        data = "x" * JOB["bytes"]  # as pages have it that are large because of their scripts
+        data = "x" * JOB["bytes"]  # like pages that are large because of their scripts
         html = f"<html><body><article><p>Page {self.path}.</p></article><script>'{data}'</script></body></html>"
         self.send_response(200)
         self.send_header("Content-Type", "text/html; charset=utf-8")
@@ -62,7 +62,7 @@ class PageSpider(scrapy.Spider):
 
 
 def scraped(item: dict[str, Any]) -> None:
-    """Note items that have what is on their page."""
+    """Record items that have the text of their page."""
     if item["markdown"].strip() == f"Page /{item['path']}.":
         items.append(item["path"])
 
@@ -78,7 +78,7 @@ if __name__ == "__main__":
     process = AsyncCrawlerProcess(
         {
             "ADDONS": {"scrapy_dripper.Addon": 500},
-            "CONCURRENT_REQUESTS": 1,  # nothing is let in beyond the limit but the page that exceeds it
+            "CONCURRENT_REQUESTS": 1,  # only the page that exceeds the limit is accepted beyond it
             "DOWNLOAD_DELAY": 0,
             "ROBOTSTXT_OBEY": False,
             "RETRY_ENABLED": False,

@@ -1,4 +1,4 @@
-"""The engine of ``big_crawl.py``: it answers its first batch when so many pages as it says have come to the callback.
+"""The engine of ``big_crawl.py``. It answers its first batch after a given number of pages have reached the callback.
 
 In worker processes it learns that from a file, and notes the sizes of its batches in another, in the folder that
 ``BIG_CRAWL`` names.
@@ -22,7 +22,9 @@ class Engine(FakeEngine):
     """Labels everything main."""
 
     def __init__(self, hold: Callable[[], None], note: Callable[[int], None]) -> None:
-        """``hold`` returns when the first batch may be answered; ``note`` is told how many pages a batch has."""
+        """``hold`` returns when the first batch may be answered. ``note`` is called with the number of pages of each
+        batch.
+        """
         super().__init__()
         self._hold, self._note = hold, note
 

@@ -1,4 +1,4 @@
-"""Large pages and Scrapy's limit on pages in callbacks: batches fill as documented, and nothing waits for ever.
+"""Large pages and Scrapy's limit on pages in callbacks: batches fill as documented, and nothing waits forever.
 
 The first batch is answered only when so many pages have come as must be let in by then.
 """
@@ -16,7 +16,7 @@ import pytest
 SCRAPYS = {"SCRAPER_SLOT_MAX_ACTIVE_SIZE": 5_000_000}
 ROOT = Path(__file__).parents[2]
 PATIENCE = 240
-"""Seconds after which a crawl that has not ended never will."""
+"""Seconds after which a crawl counts as stuck."""
 
 
 def crawl(**job: Any) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def test_while_one_batch_is_labelled_the_next_one_fills(size: int, settings: dic
     result = crawl(bytes=size, pages=32, hold=16, settings=settings)
 
     assert sorted(map(int, result["items"])) == list(range(32))
-    if not settings:  # a worker that is held for long has a stand-in, which takes what there is
+    if not settings:  # a slow worker gets a stand-in, which takes the pages that have arrived
         assert result["batches"][1] == 8
     assert sum(result["batches"]) == 32
     assert result["stats"]["dripper/queue/max"] >= 16
@@ -61,7 +61,7 @@ def test_while_one_batch_is_labelled_the_next_one_fills(size: int, settings: dic
     ],
 )
 def test_a_limit_that_is_met_holds_nothing_up(size: int, settings: dict[str, Any], room: int) -> None:
-    """Only pages that fit are let in; a batch that cannot fill is sent all the same, and every item comes."""
+    """Only pages that fit are accepted. A batch that cannot be filled is sent anyway, and no item is lost."""
     pages = max(12, room + 8)
     result = crawl(bytes=size, pages=pages, hold=room, settings=settings)
 

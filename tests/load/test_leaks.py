@@ -1,4 +1,4 @@
-"""Memory leaks by hostile pages: each page here has something that no other page has."""
+"""Hostile pages cause no memory leaks. Each page here has something that no other page has."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PATIENCE = 60
 
 
 def kept(extract: Callable[[int], object], pages: int) -> float:
-    """Return the bytes that a page leaves behind in Python, on average, after the first few."""
+    """Return the mean number of bytes of Python objects that remain after each page, without the first few pages."""
     for number in range(3):
         extract(number)
     gc.collect()
@@ -59,9 +59,9 @@ def test_long_class_attributes_are_not_remembered() -> None:
 
 
 def test_trafilatura_does_not_remember_long_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its caches hold a thousand lines of any length; they are emptied from time to time."""
+    """Its caches hold a thousand lines of any length. They are cleared from time to time."""
     monkeypatch.setattr(trafilatura_output, "BETWEEN_RESETS", 500_000)
-    monkeypatch.setattr(trafilatura_output, "_seen", 0)  # whatever other tests have had extracted
+    monkeypatch.setattr(trafilatura_output, "_seen", 0)  # regardless of the pages of other tests
     extractor = Extractor(Config(max_blocks=1), engine=FakeEngine())
 
     def extract(number: int) -> None:
@@ -74,7 +74,7 @@ def test_trafilatura_does_not_remember_long_lines(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_thread_is_relieved_before_it_knows_too_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """lxml keeps the tag and attribute names of all pages of a thread; a new thread takes over, and no page is lost."""
+    """lxml keeps the tag and attribute names of all pages of a thread. A new thread takes over, and no page is lost."""
     monkeypatch.setattr(module, "SHIFT", 20_000)
     threads: list[threading.Thread] = []
 
@@ -127,7 +127,7 @@ def test_nothing_of_a_page_that_went_through_a_worker_stays_in_the_crawl() -> No
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
 def test_a_worker_is_replaced_before_it_has_taken_too_much() -> None:
-    """lxml keeps the tag and attribute names of all pages; a new process takes over, and no page is lost."""
+    """lxml keeps the tag and attribute names of all pages. A new process takes over, and no page is lost."""
     config = Config(worker_memory=256)
     pool = Pool(config, 1)
     pids, most = [], 0

@@ -1,4 +1,6 @@
-"""A short soak: what benchmarks/soak.py checks over 50,000 pages holds for the first 1,000; and its checks can fail."""
+"""A short soak test. What benchmarks/soak.py checks for 50,000 pages holds for the first 1,000, and its checks can
+fail.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ linux = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the be
 
 @pytest.fixture(scope="module")
 def soak_report() -> Any:
-    """The benchmark's module of checks."""
+    """The module with the checks of the benchmark."""
     sys.path.insert(0, str(BENCHMARKS))
     try:
         import soak_report
@@ -30,7 +32,7 @@ def soak_report() -> Any:
 @linux
 @pytest.mark.parametrize(("processes", "options"), [(0, ["--alone"]), (2, [])])
 def test_a_crawl_ends_as_it_began(tmp_path: Path, processes: int, options: list[str]) -> None:
-    """Every response becomes one item with its own text; nothing that a page leaves behind adds up.
+    """Every response becomes one item with its own text, and memory does not grow with the number of pages.
 
     Speed is not judged here, nor RSS, which a crawl of so few pages has not filled.
     """
@@ -59,7 +61,7 @@ def crawled(
     busy: float = 0.01,
     **changes: Callable[[int], float],
 ) -> Any:
-    """Return a crawl whose tenths are all alike but for these figures, each given by the number of items.
+    """Return a crawl in which all tenths are alike, except for these figures, which depend on the number of items.
 
     ``machine`` is the speed of the machine, ``busy`` the share of a core that the crawl uses in its pauses.
     """
@@ -83,7 +85,7 @@ def failed(soak_report: Any, crawl: Any, control: Any = None) -> list[str]:
 
 
 def test_a_steady_crawl_passes(soak_report: Any) -> None:
-    """What moves up and down does not grow."""
+    """Figures that go up and down do not count as growth."""
     uneven = crawled(
         soak_report,
         rss=lambda items: 2e8 + 2e6 * (items // 5_000 % 3),
@@ -116,7 +118,7 @@ def test_a_steady_crawl_passes(soak_report: Any) -> None:
 def test_what_grows_or_slows_down_is_found(
     soak_report: Any, figure: str, change: Callable[[int], float], check: str
 ) -> None:
-    """Each figure has its check."""
+    """There is a check for each figure."""
     assert failed(soak_report, crawled(soak_report, **{figure: change})) == [check]
 
 
@@ -127,7 +129,7 @@ def test_one_item_is_enough(soak_report: Any, name: str) -> None:
 
 
 def test_the_growth_of_scrapy_itself_does_not_count(soak_report: Any) -> None:
-    """Its memory of the requests that it has seen grows in the control crawl as well."""
+    """Scrapy remembers all requests, so its memory grows in the control crawl as well."""
     growing = crawled(soak_report, rss=lambda items: 2e8 + 500 * items)
     control = crawled(soak_report, rss=lambda items: 1e8 + 500 * items)
 
@@ -140,7 +142,7 @@ def test_the_growth_of_scrapy_itself_does_not_count(soak_report: Any) -> None:
     [(0.7, []), (1.0, [f"{name}, last 3 tenths / first 3" for name in ("pages/s", "CPU per page")])],
 )
 def test_a_slowdown_of_the_machine_does_not_count(soak_report: Any, last: float, failing: list[str]) -> None:
-    """A crawl may become as much slower as one that has just begun is by then, and no more."""
+    """A crawl may become slower, but only by as much as a fresh crawl is slower at that time."""
 
     def speed(items: int) -> float:
         return 1 - 0.3 * (items - 2_500) / 5e4
@@ -156,5 +158,5 @@ def test_a_slowdown_of_the_machine_does_not_count(soak_report: Any, last: float,
 
 
 def test_a_crawl_that_works_in_its_pauses_is_found(soak_report: Any) -> None:
-    """It would slow the crawl that it is compared with, and so hide itself."""
+    """Such a crawl would slow down the crawl that it is compared with, which would hide the fault."""
     assert failed(soak_report, crawled(soak_report, busy=0.2)) == ["CPU time in pauses"]

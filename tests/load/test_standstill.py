@@ -1,4 +1,4 @@
-"""A process that was suspended or starved does not take its own threads for stuck."""
+"""After a process was suspended, or had no CPU time, it does not treat its own threads as stuck."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TIMEOUT = 2.0
 
 
 class Engine(FakeEngine):
-    """Answers when it may."""
+    """Answers when the test allows it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class Engine(FakeEngine):
 
 
 def test_time_in_which_nothing_runs_does_not_count() -> None:
-    """The engine labels the page, though its answer comes after DRIPPER_TIMEOUT."""
+    """The engine labels the page, although its answer comes after DRIPPER_TIMEOUT."""
     engine = Engine()
     config = Config(timeout=TIMEOUT, batch_wait=0.01, fallback="none", processes=0)
 
@@ -49,7 +49,7 @@ def test_time_in_which_nothing_runs_does_not_count() -> None:
             Document("<html><body><p>A page like any other.</p></body></html>", "https://a.example/")
         )
         await asyncio.to_thread(engine.busy.wait, PATIENCE)
-        time.sleep(1.5 * TIMEOUT)  # the event loop stands still, and the engine with it
+        time.sleep(1.5 * TIMEOUT)  # neither the event loop nor the engine runs
         asyncio.get_running_loop().call_later(0.2, engine.free.set)
         try:
             return await asyncio.wait_for(future, PATIENCE)

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 SPARE = 1_000 << 20
-"""Bytes of address space beside what is taken when the first page is read."""
+"""Bytes of address space in addition to what is used before the first page is read."""
 SECONDS = 120
-"""Of the processor, for everything."""
+"""Limit of CPU time, in seconds."""
 
 
 def limit() -> None:

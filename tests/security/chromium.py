@@ -82,7 +82,7 @@ _SETUP = "<script>function ran(id) { parent.ran(id); } alert = confirm = prompt 
 
 
 def _wait(done: threading.Event, asked: list[str]) -> bool:
-    """Return True once the browser is done, False if it has asked for nothing in a long time."""
+    """Return True when the browser is done, or False if it has not requested anything for a long time."""
     seen = -1
     while not done.wait(PATIENCE):
         if len(asked) == seen:
@@ -95,7 +95,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: a frame that is taken away hangs up."""
+        """Log nothing. A frame that is removed closes its connection."""
 
 
 class Visit:

@@ -1,4 +1,4 @@
-"""Reads pages in every way while sockets are refused; prints the results and who asked for a socket."""
+"""Reads pages in every way without access to sockets. Prints the results and who asked for a socket."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WATCHED = ("socket.", "subprocess.", "os.system", "os.exec", "os.posix_spawn", "
 
 def main(folder: Path) -> None:
     """Read the pages of ``html/`` below a folder."""
-    # On import, Trafilatura's dependencies look whether there is IPv6.
+    # On import, Trafilatura's dependencies check for IPv6.
     import scrapy_dripper.fallback.trafilatura_output  # noqa: F401
     from scrapy_dripper.annotation.listing import listing
     from scrapy_dripper.annotation.web_task import web_task

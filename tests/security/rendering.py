@@ -1,4 +1,4 @@
-"""Renders Markdown with many renderers at their least safe settings: HTML and every address pass."""
+"""Renders Markdown with many renderers at their least safe settings, with raw HTML and any URL allowed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHY_NOT = (
     if (FOLDER / "node_modules").is_dir()
     else "the packages of tests/security/renderers are not installed: cd there and say npm ci"
 )
-"""Why the renderers in JavaScript cannot be asked; empty if they can."""
+"""The reason why the JavaScript renderers cannot run; empty if they can."""
 
 
 def _commonmark() -> Callable[[str], str]:
@@ -50,12 +50,12 @@ PYTHON: dict[str, Callable[[str], str]] = {
 
 
 def in_python(documents: Sequence[str]) -> dict[str, list[str]]:
-    """Return what the Python renderers make of documents."""
+    """Return the HTML of documents from each Python renderer."""
     return {name: [render(document) for document in documents] for name, render in PYTHON.items()}
 
 
 def in_javascript(documents: Sequence[str]) -> dict[str, list[str]]:
-    """Return what the JavaScript renderers make of documents."""
+    """Return the HTML of documents from each JavaScript renderer."""
     assert NODE is not None
     command = [NODE, str(FOLDER / "render.mjs")]
     done = subprocess.run(command, input=json.dumps(list(documents)), capture_output=True, text=True, check=True)

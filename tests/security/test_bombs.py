@@ -44,7 +44,7 @@ PAGES = {
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux to limit memory")
 def test_entities_are_never_expanded(tmp_path: Path) -> None:
-    """A billion laughs stay the few characters of their source, in a process without memory for more."""
+    """The source of a billion laughs stays as short as it is, in a process without memory for more."""
     for name, html in PAGES.items():
         (tmp_path / name).write_text(html)
     command = [sys.executable, "-m", "tests.security.bombs_process", str(tmp_path)]
@@ -81,7 +81,7 @@ def packed(size: int) -> bytes:
 
 
 def test_a_gzipped_file_is_unpacked_up_to_a_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A bomb is unpacked up to ten times ``--max-bytes``; the other inputs are not lost."""
+    """A bomb is unpacked up to ten times ``--max-bytes``. No other input is lost."""
     (tmp_path / "bomb.html.gz").write_bytes(packed(200 << 20))
     (tmp_path / "many.html.gz").write_bytes(gzip.compress(b"<p>" + b"words " * 100_000) * 50)
     (tmp_path / "twice.html.gz").write_bytes(gzip.compress(packed(200 << 20)))

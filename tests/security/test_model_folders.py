@@ -107,7 +107,7 @@ def test_a_folder_that_is_not_as_it_was_made_is_refused(either: tuple[Path, Load
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "a/../../outside", "..", ".", "", "a\\b", "c:x", "x\0y"])
 def test_a_manifest_names_files_of_its_folder_only(tmp_path: Path, name: str) -> None:
-    """Other files are not even hashed: a match would reveal what is in a file."""
+    """Other files are not even hashed, because a match would reveal what is in a file."""
     (tmp_path / "outside").write_text("secret")
     folder = tmp_path / "model"
     folder.mkdir()
@@ -202,7 +202,7 @@ def test_a_graph_without_weights_outside_may_still_have_the_word(tmp_path: Path)
 
 @given(st.binary(max_size=60), st.data())
 def test_bytes_that_are_no_graph_are_refused_or_name_nothing(data: bytes, chance: st.DataObject) -> None:
-    """Any bytes end the search, with no other error."""
+    """The search ends for any bytes, and raises no other error."""
     whole = bytearray(PLACES["inner graph"]("../secret.bin"))
     for _ in range(chance.draw(st.integers(0, 3))):
         whole[chance.draw(st.integers(0, len(whole) - 1))] = chance.draw(st.integers(0, 255))
@@ -239,7 +239,7 @@ def test_a_prepared_folder_may_keep_its_weights_in_a_listed_file(tmp_path: Path)
 
 
 def test_operators_of_a_library_are_refused(tmp_path: Path) -> None:
-    """A graph cannot bring code: no library is loaded for it."""
+    """A graph cannot contain code, because no library is loaded for it."""
     pytest.importorskip("onnxruntime")
     folder = Path(shutil.copytree(model.bundled(), tmp_path / "model"))
     made = graph(nodes=[helper.make_node("Run", ["x"], ["z"], domain="their.library", path="./custom_ops.so")])
@@ -305,7 +305,7 @@ def test_sizes_that_no_model_has(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("prompt", ["{html.__class__}", "{0}{html}{html}", "%s", "{html!r}"])
 def test_a_template_of_a_prompt_reaches_nothing(prompt: str) -> None:
-    """It is split at ``{html}``; everything else in braces is text."""
+    """The template is split at ``{html}``. Everything else in braces is text."""
     from tokenizers import Tokenizer
 
     from scrapy_dripper.engines.qwen3.prompt import Prompt

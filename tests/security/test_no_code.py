@@ -1,4 +1,6 @@
-"""No code from pages or model folders is executed: only listed places of the package call what could do so."""
+"""No code from pages or model folders is executed. Only listed places of the package call functions that could do
+so.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ MODULES = {
     **dict.fromkeys(("urllib.request", "huggingface_hub"), "uses the network"),
     **dict.fromkeys(("subprocess", "importlib", "pkgutil"), "runs code by name"),
 }
-"""Modules that may be imported only where :data:`ALLOWED` says why."""
+"""Modules that may only be imported in places for which :data:`ALLOWED` has a reason."""
 
 ALLOWED = {
     ("training/stack.py", "pickle"): "examples to its own processes, through a folder that nobody else can write to",
@@ -139,7 +141,7 @@ def test_no_call_runs_code_that_it_is_given() -> None:
 
 
 def test_only_our_own_strings_are_formats() -> None:
-    """A foreign format could reach any attribute: ``{0.__class__}``. Prompts are split, not formatted."""
+    """A format from outside could read any attribute, as ``{0.__class__}`` does. Prompts are split, not formatted."""
     wrong = [
         f"{source}, line {call.lineno}: {ast.unparse(call)[:80]}"
         for source, call, on, name in all_calls()
@@ -153,7 +155,7 @@ def test_only_our_own_strings_are_formats() -> None:
 
 
 def test_markup_is_parsed_by_an_html_parser_without_network() -> None:
-    """XML parsers know entities and DTDs; a default parser has options that we did not choose."""
+    """XML parsers process entities and DTDs, and a default parser has options that we did not choose."""
     wrong = []
     for source, call, on, name in all_calls():
         constant = bool(call.args) and isinstance(call.args[0], ast.Constant)

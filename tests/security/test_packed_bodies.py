@@ -58,7 +58,7 @@ def site() -> Iterator[str]:
 
 
 def test_packed_bodies_cost_no_more_than_the_settings_allow(site: str) -> None:
-    """Over ``DOWNLOAD_MAXSIZE`` there is no response; over ``DRIPPER_MAX_BYTES`` the fallback gets the page."""
+    """Above ``DOWNLOAD_MAXSIZE``, there is no response. Above ``DRIPPER_MAX_BYTES``, the page falls back."""
     encodings = ["gzip", "deflate", "raw", *(["br"] if find_spec("brotli") else [])]
     assert all(len(body(one, size)) < MOST / 10 for one in encodings for size in (SMALL, LARGE))
     urls = [f"{site}/{one}/{size}" for one in encodings for size in (LARGE, 0, SMALL)]

@@ -1,4 +1,4 @@
-"""Markdown of a page can be given to any renderer, HTML and every address let through: nothing of the page is live.
+"""Markdown of a page is safe in any renderer, even if that allows raw HTML and any URL. Nothing in it runs.
 
 CommonMark in Python and JavaScript, GitHub's dialect, mistune with its plugins, Python-Markdown with its extensions.
 """
@@ -40,7 +40,7 @@ LIVE = [
     "<img src=x onerror=ran(1)>",
     "www.a.b <img src=x onerror=ran(1)>",
 ]
-"""What is live in every renderer, or the others would prove nothing."""
+"""Markdown that is dangerous in every renderer. Otherwise, the tests would prove nothing."""
 
 MORE_PIECES = [
     *PIECES, "javascript:ran()", "data:text/html,x", "[^1]: javascript:ran()", "[^1]", "[1]: ",
@@ -69,7 +69,7 @@ MORE_PLACES = [
 
 
 def filled(place: str, texts: list[str]) -> str:
-    """Return a place with texts in it."""
+    """Return a piece of HTML with texts filled into it."""
     for text in texts:
         place = place.replace("{}", text.replace("</", "") if "script" in place else escape(text), 1)
     return place
@@ -77,7 +77,7 @@ def filled(place: str, texts: list[str]) -> str:
 
 @st.composite
 def bodies(draw: st.DrawFn) -> str:
-    """Footnotes, brackets, colons, braces and the like, in places that have their own rules for them."""
+    """Return HTML with footnotes, brackets, colons and braces in places where they have a special meaning."""
     written = []
     for place in draw(st.lists(st.sampled_from(MORE_PLACES), min_size=1, max_size=3)):
         some = st.lists(st.sampled_from(MORE_PIECES), max_size=5).map("".join)
@@ -86,7 +86,7 @@ def bodies(draw: st.DrawFn) -> str:
 
 
 def by_chance(count: int) -> list[str]:
-    """Return a number of such bodies, the same at each run."""
+    """Return a number of random bodies, the same in each run."""
     chance = random.Random(5)
     written = []
     for _ in range(count):
@@ -101,7 +101,7 @@ def markdown(htmls: list[str], way: str) -> list[str]:
 
 
 def live(rendered: dict[str, list[str]], documents: list[str]) -> list[tuple[str, str, list[str]]]:
-    """Return what is live in each document: the renderer, the document and the dangers."""
+    """Return the dangers in rendered documents, each with the renderer and the document."""
     return [
         (name, document, bad)
         for name, htmls in rendered.items()

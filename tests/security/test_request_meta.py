@@ -1,4 +1,6 @@
-"""A request's meta can come from outside: it chooses among what the settings allow and names no file or code."""
+"""The meta of a request can come from outside. It can only choose what the settings allow, and names no file or
+code.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ FORBIDDEN = [option.name for option in fields(Config) if not option.metadata["pe
 
 
 def test_what_decides_about_files_code_and_the_machine_is_no_part_of_a_request() -> None:
-    """A new option belongs to the crawl until it is listed here."""
+    """A new option is not allowed in requests until it is listed here."""
     assert {"engine", "model", "device", "threads", "timeout", "batch_size", "guess_language"} <= set(FORBIDDEN)
     named = [name for name in ALLOWED if not isinstance(getattr(Config(), name), (bool, int)) and "field" not in name]
     allowed = {
@@ -60,7 +62,7 @@ def test_no_other_key_is_taken(name: Any) -> None:
     Path("/etc/passwd"), ["trafilatura"], {"trafilatura": 1}, b"trafilatura", type, object(), 1, True,
 ])  # fmt: skip
 def test_a_request_names_no_callable_and_no_file(value: Any) -> None:
-    """This holds even if the settings name a callable, the only one that a request may repeat."""
+    """If the settings name a callable, a request may only repeat that one."""
     for config in (Config(), Config(fallback="os.path.join"), Config(fallback=os.path.join)):
         with pytest.raises(ConfigError, match="fallback"):
             config.override({"fallback": value})
@@ -83,7 +85,7 @@ WEIRD = [
 
 @pytest.mark.parametrize("name", [*ALLOWED, "model"])
 def test_an_error_is_short_whatever_the_value_is(name: str) -> None:
-    """It goes into the log, and a value may be nested too deep to be shown."""
+    """The error is logged, and a value may be nested too deeply to be shown."""
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
@@ -127,7 +129,7 @@ class Counted(dict[Any, Any]):
 
 
 def test_the_work_does_not_grow_with_the_keys() -> None:
-    """Otherwise a queue that others fill could slow the crawl; the valid keys still count."""
+    """Otherwise, a queue that others fill could slow down the crawl. Valid keys still count."""
     few, many = (
         Counted({"max_blocks": 7, "fallback": "os.system", **{f"x{i}": i for i in range(n)}, "links": "drop"})
         for n in (100, 100_000)
@@ -143,7 +145,7 @@ def test_the_work_does_not_grow_with_the_keys() -> None:
 
 
 def test_any_value_is_shown_in_few_characters() -> None:
-    """Values are not written or sorted as a whole: one without a short form is shown as its type."""
+    """Values are not formatted or sorted as a whole. A value without a short form is shown as its type."""
 
     class Endless(list[Any]):
         def __repr__(self) -> str:
@@ -176,7 +178,7 @@ _plain = st.recursive(
 
 @given(st.dictionaries(st.sampled_from([*ALLOWED, "model", "x"]) | st.text(max_size=5), _plain, max_size=3))
 def test_what_a_queue_on_disk_gives_back_is_checked_as_well(values: dict[str, Any]) -> None:
-    """``JOBDIR`` stores meta as pickles or JSON: any plain values give a configuration or an error."""
+    """``JOBDIR`` stores meta as pickles or JSON. Any plain values give a configuration or an error."""
     try:
         config = Config().override(values)
     except ConfigError:

@@ -1,4 +1,4 @@
-"""Names, addresses and reasons come from servers and archives: control characters in them are not printed."""
+"""Names, URLs and error messages come from servers and archives. Control characters in them are not printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markup that runs a script, or loads something by itself, where nobody cleans it; by the way in.
+"""Markup that runs a script or loads a resource if nobody sanitises it, grouped by the kind of attack.
 
 ``RUN`` stands for a call that says it ran, ``LOAD`` for an address that nothing may ask for.
 """
@@ -228,7 +228,7 @@ MARKDOWN = [
     "<p>a \\(*a*{onclick=RUN} _a_{href=javascript:RUN}\\)<ul><li><table><tr><td rowspan=2>\\(*a*{onclick=RUN}\\)<td>a"
     "<tr><td>b</table></ul>",
 ]
-"""Texts that could run, or become links, when Markdown of them is rendered. They are written for ``RUN``, too."""
+"""Texts that could run, or become links, when their Markdown is rendered. They contain ``RUN`` as well."""
 
 VECTORS = [vector for vectors in FAMILIES.values() for vector in vectors]
 

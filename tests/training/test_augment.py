@@ -36,7 +36,9 @@ def pages(tmp_path: Path) -> list[Sample]:
 
 
 def test_what_was_main_stays_main(pages: list[Sample], tmp_path: Path) -> None:
-    """Copies have more blocks around the main ones, or fewer names; foreign text is main only in an introduction."""
+    """Copies have more blocks around the main ones, or fewer names. Text of other pages is only main in an
+    introduction.
+    """
     copies = make_copies([pages], list(KINDS), tmp_path / "copies", 1)
 
     of = {page.id: page for page in pages}
@@ -62,7 +64,7 @@ def test_what_was_main_stays_main(pages: list[Sample], tmp_path: Path) -> None:
 
 
 def test_copies_are_the_same_each_time_and_keep_to_their_fold(pages: list[Sample], tmp_path: Path) -> None:
-    """No copy mixes folds, and a fold's model sees no copy of the pages it is measured on."""
+    """No copy mixes folds, and the model of a fold sees no copy of the pages that it is measured on."""
     known = {page.id for page in pages}
     folds, _ = splits(pages, known, 3)
     of = {page.id: page for page in pages}

@@ -10,7 +10,7 @@ from scrapy_dripper.training.calibrate import Calibration, calibrate
 
 @pytest.mark.parametrize(("slope", "intercept"), [(1.0, 0.0), (2.0, -1.0), (0.5, 0.7)])
 def test_the_line_that_made_the_labels_is_found(slope: float, intercept: float) -> None:
-    """The fit recovers the line that the labels were drawn by."""
+    """The fit recovers the line from which the labels were drawn."""
     rng = np.random.default_rng(0)
     p = rng.uniform(0.02, 0.98, 200_000)
     main = rng.random(len(p)) < Calibration(slope, intercept)(p)
@@ -27,7 +27,7 @@ def test_the_ranking_stays() -> None:
 
 
 def test_labels_that_are_all_the_same() -> None:
-    """A set without main blocks has no best line; a finite one is returned."""
+    """A set without main blocks has no best line, but the returned line is finite."""
     found = calibrate(np.array([0.2, 0.4, 0.9]), np.zeros(3, dtype=np.bool_))
 
     assert np.isfinite([found.slope, found.intercept]).all()

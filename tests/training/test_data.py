@@ -42,7 +42,7 @@ def write(folder: Path, pages: dict[str, dict[str, Any]] = PAGES) -> Path:
 
 
 def test_pages_come_in_order_with_all_fields(tmp_path: Path) -> None:
-    """Every field of an annotation arrives under the package's name."""
+    """Every field of an annotation is read into the field of the package."""
     first, second, third = load_pages(write(tmp_path / "data"))
     assert [first.id, second.id, third.id] == ["0001", "0002", "X10"]
     assert second.url == "https://www.Example.com/b"
@@ -54,7 +54,7 @@ def test_pages_come_in_order_with_all_fields(tmp_path: Path) -> None:
 
 
 def test_missing_fields_are_empty(tmp_path: Path) -> None:
-    """The defaults are an article without content, URL or snippets, which is trusted."""
+    """The defaults are those of a trusted article without content, URL or snippets."""
     third = load_pages(write(tmp_path))[2]
     assert (third.url, third.host, third.truth, third.title, third.page_type) == ("", "", "", "", "article")
     assert (third.with_snippets, third.without_snippets, third.sure) == ((), (), 1.0)
@@ -120,7 +120,7 @@ def test_a_broken_annotation_is_an_error(tmp_path: Path, content: str) -> None:
 
 
 def test_the_hash_is_of_names_and_contents_only(tmp_path: Path) -> None:
-    """Place, order, time and unrelated files do not change it."""
+    """Folder, order, time and unrelated files do not change it."""
     one = write(tmp_path / "one")
     two = write(tmp_path / "two" / "deeper", dict(reversed(PAGES.items())))
     os.utime(two / "html" / "0001.html", (0, 0))
@@ -198,7 +198,9 @@ hosts_and_types = st.lists(
 
 @given(hosts_and_types, st.integers(2, 4), st.integers(0, 3))
 def test_no_host_is_in_two_folds(pages: list[tuple[str, str]], k: int, seed: int) -> None:
-    """Each page has one fold, no fold is empty, all pages of a host share theirs and the seed decides."""
+    """Each page has one fold, no fold is empty, and all pages of a host are in the same fold. The seed determines the
+    folds.
+    """
     hosts, types = [host for host, _ in pages], [kind for _, kind in pages]
     folds = grouped_folds(hosts, types, k, seed)
     assert folds.shape == (len(pages),)
@@ -212,7 +214,7 @@ def test_no_host_is_in_two_folds(pages: list[tuple[str, str]], k: int, seed: int
 
 
 def test_folds_are_alike() -> None:
-    """With hosts of mixed sizes, folds differ by a page or two in size and in each type."""
+    """With hosts of different sizes, folds differ by one or two pages, in total and for each type."""
     hosts = [f"h{i // (1 + i % 3)}.com" for i in range(300)]
     types = [("article", "article", "forum", "product")[i % 4] for i in range(300)]
     folds = grouped_folds(hosts, types, 5, seed=1).tolist()

@@ -11,7 +11,7 @@ from scrapy_dripper.training.graphs import context_graph, pages_graph, quality_g
 
 
 def test_the_second_stage_in_the_mean_with_the_first() -> None:
-    """The shares are as given, the column ``p`` is found by name, and calibration comes last."""
+    """The stages have the given shares, the column ``p`` is found by its name, and calibration comes last."""
     rng = np.random.default_rng(0)
     x = rng.random((500, 3), dtype=np.float32)
     y = (x[:, 0] + rng.random(500) > 1).astype(int)

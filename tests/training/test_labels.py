@@ -16,7 +16,7 @@ HAN = "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏�
 
 
 def numbered(sizes: list[int]) -> list[str]:
-    """Return blocks of the given sizes; no word occurs twice in them."""
+    """Return blocks of the given sizes. No word occurs twice in them."""
     starts = np.cumsum([0, *sizes]).tolist()
     return [
         " ".join(f"{LATIN[i % 10]}{i}" for i in range(start, start + size))
@@ -39,7 +39,7 @@ repetitive_text = st.lists(st.sampled_from(["a", "b", "c", "天", "地", "the", 
 
 @given(page_and_choice(), st.sampled_from(["\n\n", " ", ". ", " | "]))
 def test_exactly_the_blocks_of_the_truth_are_main(page: tuple[list[str], list[bool]], separator: str) -> None:
-    """Without shared words, the labels are those that the truth was written from, whatever the sizes."""
+    """If blocks share no words, the labels are those from which the truth was created, for any sizes."""
     blocks, choice = page
     alignment = align(blocks, separator.join(chosen(blocks, choice)))
     assert alignment.main.tolist() == choice
@@ -75,7 +75,7 @@ def test_labels_of_any_text_are_sound(blocks: list[str], truth: str) -> None:
 
 @given(st.lists(repetitive_text, max_size=12), repetitive_text)
 def test_case_white_space_and_punctuation_do_not_matter(blocks: list[str], truth: str) -> None:
-    """The labels do not change in capitals, with other line breaks and marks."""
+    """The labels do not change with capitals, other line breaks or other punctuation."""
     other = [re.sub(r"\s+", " \t\n ", block.upper()) + " ?!" for block in blocks]
     before, after = align(blocks, truth), align(other, truth.upper().replace("\n", " ... "))
     assert before.coverage.tolist() == after.coverage.tolist()
@@ -157,7 +157,7 @@ def test_tables_that_repeat_their_rows_are_all_found() -> None:
 
 @pytest.mark.parametrize("text", ["Add to cart", "Sold", "Only three of these are left"])
 def test_text_that_repeats_hundreds_of_times(text: str) -> None:
-    """All copies of a line are main if the truth has as many; if it has half, the other half is in doubt."""
+    """All copies of a line are main if the truth has as many. If it has half of them, the other half is uncertain."""
     blocks = ["Menu", *[text] * 300, "Imprint"]
     assert align(blocks, "\n".join([text] * 300)).main.tolist() == [False, *[True] * 300, False]
     half = align(blocks, "\n".join([text] * 150))
@@ -166,7 +166,7 @@ def test_text_that_repeats_hundreds_of_times(text: str) -> None:
 
 
 def test_a_copy_that_was_not_chosen_hardly_counts() -> None:
-    """The second copy is other but weighs little, since nothing tells it from the first."""
+    """The second copy is other, but has a low weight, because nothing distinguishes it from the first."""
     alignment = align([STORY, "Menu", STORY.upper()], STORY)
     assert alignment.duplicate.tolist() == [False, False, True]
     assert alignment.weight.tolist() == [1.0, 1.0, DUPLICATE_WEIGHT]
@@ -180,7 +180,7 @@ def test_coverage_is_the_share_of_words() -> None:
 
 
 def test_a_long_block_of_which_the_truth_leaves_out_lines() -> None:
-    """All parts of a code block are found though the truth lacks its comments."""
+    """All parts of a code block are found, although the truth lacks its comments."""
     lines = numbered([30, 12, 15, 12, 15])
     code, truth = "\n".join(lines), "\n".join(lines[::2])
     alignment = align(["Before we start", code, "Copy"], f"Before we start\n{truth}")

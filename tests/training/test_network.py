@@ -58,7 +58,7 @@ def test_the_same_seed_gives_the_same_network(examples: list[Example]) -> None:
 
 
 def test_a_step_without_blocks_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last step of an epoch may have one page of one block, which is left out at random."""
+    """The last step of an epoch may have a single page with one block, which is left out at random."""
     little = next(e for e in map(example, range(500)) if len(e.main) == 1)
     monkeypatch.setattr(networks, "EPOCHS", 40)
     weights = fit_network([little]).out.weight
@@ -67,7 +67,9 @@ def test_a_step_without_blocks_is_passed_over(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_page_counts_by_its_weight(examples: list[Example]) -> None:
-    """Only relative weights count: twice the weight for all pages changes nothing, for some pages it does."""
+    """Only relative weights count. Doubling the weights of all pages changes nothing, but doubling some of them
+    does.
+    """
 
     def weights(shares: list[float]) -> torch.Tensor:
         some = [

@@ -12,7 +12,7 @@ def told(quality: float, f1: float, *, other: float = 0.5, kind: str = "article"
 
 
 def test_quality_beside_the_f1_that_it_foretells() -> None:
-    """Bins have their means; pages under a threshold count with the other extractor's F1."""
+    """Bins have their means. Pages below a threshold count with the F1 of the other extractor."""
     figures = PageFigures([told(0.4, 0.2, other=0.8), told(0.96, 0.9), told(0.98, 1.0), told(1.0, 0.95)])
 
     assert 0.9 < figures.correlation <= 1
@@ -24,7 +24,7 @@ def test_quality_beside_the_f1_that_it_foretells() -> None:
 
 
 def test_page_types() -> None:
-    """A page of a type that the model does not know is neither right nor wrong."""
+    """A page whose type the model does not know counts neither as right nor as wrong."""
     pages = [told(0.9, 0.9), told(0.9, 0.9, true="forum"), told(0.9, 0.9, kind="forum", true="forum")]
     figures = PageFigures([*pages, told(0.9, 0.9, true="mixed")])
 

@@ -1,4 +1,6 @@
-"""Sets of pages in either layout: which pages are learnt from, where each is measured, and what is recorded."""
+"""Sets of pages in either layout: which pages are used for training, which model measures each, and what is
+recorded.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ def test_what_is_no_set(text: str) -> None:
 
 
 def test_only_pages_that_say_so_are_learnt_from(tmp_path: Path) -> None:
-    """Pages without ``"train": true`` are only measured; each kind has a row of its own."""
+    """Pages without ``"train": true`` are only measured. Each kind has its own row."""
     folder = listed(
         tmp_path / "others",
         record("fundus-a", train=True, kind="article", language="de"),
@@ -89,8 +91,9 @@ def test_only_pages_that_say_so_are_learnt_from(tmp_path: Path) -> None:
 
 
 def test_a_few_pages_of_each_site_are_learnt_from(tmp_path: Path) -> None:
-    """They are drawn for each site by itself, so that another site more does not change them; pages without a text
-    are no pages of the set."""
+    """They are drawn separately for each site, so that an additional site does not change them; pages without a text
+    are no pages of the set.
+    """
     one = [record(f"one{i}", site="one", kind="content") for i in range(9)]
     two = [record(f"two{i}", site="two", generator="mkdocs") for i in range(2)]
     index = {"id": "index", "site": "one", "kind": "other", "text": None}
@@ -106,7 +109,7 @@ def test_a_few_pages_of_each_site_are_learnt_from(tmp_path: Path) -> None:
 
 
 def test_a_headline_that_the_truth_leaves_out(tmp_path: Path) -> None:
-    """The annotation or the first lines of the text tell."""
+    """The annotation or the first lines of the text show it."""
     folder = listed(
         tmp_path / "pages",
         record("a", title="Rivers and stones", text="Some text."),
@@ -119,7 +122,7 @@ def test_a_headline_that_the_truth_leaves_out(tmp_path: Path) -> None:
 
 
 def test_weights_and_pages_to_learn_from_only(tmp_path: Path) -> None:
-    """A weight of 0 leaves no page to learn from; an extra set is never measured."""
+    """With a weight of 0, no page is used for training. An extra set is never measured."""
     pages = wcxb(tmp_path / "pages", "p0", "p1")
     more = wcxb(tmp_path / "more", "q0")
 
@@ -157,13 +160,13 @@ def test_a_line_without_its_page(tmp_path: Path) -> None:
 
 
 def test_hosts_of_several_sets() -> None:
-    """A host and its subdomains are one; hosts that only end alike are not."""
+    """A host and its subdomains are the same. Hosts that only have the same ending are not."""
     hosts = ["edition.news.example", "www.news.example", "oldnews.example", "", "a.b.example", "c.b.example"]
     assert related_hosts(hosts) == ["news.example", "news.example", "oldnews.example", "", "a.b.example", "c.b.example"]
 
 
 def test_no_model_is_measured_on_a_host_that_it_has_seen(tmp_path: Path) -> None:
-    """This holds over all sets, and no page for checking only is fitted."""
+    """This holds across all sets. No page that is only for checking is used for training."""
     records = [record(f"daniel-{i}", host=f"h{i % 5}.example", train=False) for i in range(10)]
     records += [record(f"fundus-{i}", host=f"news.h{i % 5}.example", train=True) for i in range(10)]
     pages = wcxb(tmp_path / "pages", *(f"h{i}" for i in range(8)))

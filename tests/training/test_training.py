@@ -84,7 +84,7 @@ def test_training_makes_a_model_that_works(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_training_on_several_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    """Each has its row and weight; the manifest lists the pages learnt from, none of them for checking only."""
+    """Each set has its row and weight. The manifest lists the training pages, none of which is only for checking."""
     monkeypatch.chdir(tmp_path)
     for i in range(12):
         write_page(tmp_path / "pages", f"p{i}", f"host{i % 6}.example", i)
@@ -155,7 +155,7 @@ def test_training_is_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_what_was_measured_before_is_taken_from_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Trafilatura's texts of the same pages are reused; pages that cannot be labelled are reported by reason."""
+    """Trafilatura's texts of the same pages are reused. Pages that cannot be labelled are reported by reason."""
     monkeypatch.chdir(tmp_path)
     texts = {f"p{i}": write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i) for i in range(12)}
     (tmp_path / "pages/html/p3.html").write_text("<script>x</script>")
@@ -189,7 +189,7 @@ def test_a_model_that_answers_otherwise_once_it_is_exported(tmp_path: Path, monk
 
 
 def test_pages_that_are_in_both_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Figures would be worthless if a page were both learnt from and measured."""
+    """Figures would be worthless if a page were used both for training and for measuring."""
     for folder in ("pages", "more"):
         for i in range(3):
             write_page(tmp_path / folder, f"p{i}", f"host{i}.example", i)
@@ -214,7 +214,9 @@ def test_pages_that_are_in_both_sets(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_what_a_page_weighs(tmp_path: Path) -> None:
-    """Its blocks times the set's weight; a headline that the truth lacks weighs nothing, whether annotated or found."""
+    """The weight is the number of blocks times the weight of the set. A headline that the truth lacks weighs nothing,
+    whether it was annotated or found.
+    """
     html = "<title>The long bridge | A site</title><nav><h2>News</h2></nav><h1>The long bridge</h1><p>It was built.</p>"
     for name, title in (("known", "The long bridge"), ("unknown", ""), ("other", "Rivers")):
         record = {"id": name, "text": "It was built.", "title": title, "train": True}

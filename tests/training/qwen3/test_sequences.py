@@ -1,4 +1,6 @@
-"""Labelled pages in tokens: the choices are where the engine will ask, and a window is a page of its own."""
+"""Labelled pages as tokens. Labels are at the positions at which the engine chooses, and a window is like a separate
+page.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,7 @@ def test_the_labels_are_where_the_engine_asks(answer: str) -> None:
 
 
 def test_each_block_ends_where_its_tag_does() -> None:
-    """Also where the blocks before it have many characters of several bytes."""
+    """This also holds if earlier blocks have many characters of several bytes."""
     one = page(40, seed=3)
     found = Encoder(TOKENIZER, TEMPLATE, "json").encode(one)
     cuts = [0, *(found.ends + 1).tolist()]
@@ -83,7 +85,7 @@ def test_property_a_window_is_a_page(n: int, start: int, size: int, seed: int) -
 
 @given(n=st.integers(1, 60), longest=st.integers(20, 800), seed=st.integers(0, 20))
 def test_property_a_sample_fits(n: int, longest: int, seed: int) -> None:
-    """A page that fits is taken whole, of another as much as there is room for, and never too much."""
+    """A page that fits is used as a whole. Of a longer page, as many blocks are used as fit."""
     one, encoder = page(n), Encoder(TOKENIZER, TEMPLATE, "json")
     found = encoder.sample(one, longest, np.random.default_rng(seed))
     whole = encoder.encode(one)
@@ -96,7 +98,7 @@ def test_property_a_sample_fits(n: int, longest: int, seed: int) -> None:
 
 
 def test_batches_hold_what_they_may_and_lose_nothing() -> None:
-    """A sequence that is too long for any batch is one by itself."""
+    """A sequence that is too long for any batch is a batch by itself."""
     encoder = Encoder(TOKENIZER, TEMPLATE, "json")
     sequences = [encoder.encode(page(n, n)) for n in (1, 30, 2, 28, 3, 60, 1)]
     found = list(batches(sequences, 1500))
@@ -116,13 +118,13 @@ def test_batches_hold_what_they_may_and_lose_nothing() -> None:
 
 
 def test_noise_changes_what_is_read_and_not_what_is_asked() -> None:
-    """Of the earlier labels, about the given share are drawn by lot; the rest of the sequence stays."""
+    """About the given share of the earlier labels is replaced by random ones. The rest of the sequence is unchanged."""
     encoder = Encoder(TOKENIZER, TEMPLATE, "json")
     one = encoder.encode(page(300))
     found = encoder.with_noise(one, 0.5, np.random.default_rng(0))
     places = one.rows[:-1] + 1
     changed = np.flatnonzero(found.ids != one.ids)
     assert set(changed.tolist()) <= set(places.tolist())
-    assert 0.15 < len(changed) / len(places) < 0.35  # half of those drawn are what they were
+    assert 0.15 < len(changed) / len(places) < 0.35  # half of the random labels are equal to the old ones
     assert set(found.ids[places].tolist()) == {encoder.grammar.main, encoder.grammar.other}
     np.testing.assert_array_equal(found.main, one.main)

@@ -58,7 +58,7 @@ def test_the_whole_way(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert recipe["answer"] == "json"
     assert {"config.json", "model.safetensors", "tokenizer.json"} <= {path.name for path in out.iterdir()}
     state = torch.load(out / "training" / "training.pt", weights_only=True)
-    assert state["progress"]["loss"] < 0.35  # log 2 is knowing nothing
+    assert state["progress"]["loss"] < 0.35  # a model that knows nothing has log 2
     held = [json.loads(line) for line in (out / "training" / "held-out.jsonl").read_text().splitlines()]
     assert len(held) == 6
     assert all(len(one["labels"]) == len(one["probabilities"]) for one in held)
@@ -94,7 +94,7 @@ def test_a_folder_is_of_one_training(data: Path, tmp_path: Path, capsys: pytest.
 
 
 def test_a_checkpoint_is_trained_further(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It keeps its prompt, profile and vocabulary; the default settings are those of the paper."""
+    """It keeps its prompt, profile and vocabulary. The default settings are those of the paper."""
     base = tmp_path / "base"
     assert main([str(data), "--out", str(base), "--epochs", "0.1", *SMALL]) == 0
     out = tmp_path / "further"
@@ -109,7 +109,7 @@ def test_a_checkpoint_is_trained_further(data: Path, tmp_path: Path, capsys: pyt
 
 
 def test_a_prompt_that_is_not_there(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A checkpoint from elsewhere needs one: the package has no prompt of a published model."""
+    """A checkpoint from elsewhere needs a prompt, because the package has none of a published model."""
     (tmp_path / "base").mkdir()
     assert (
         main([str(data), "--base", str(tmp_path / "base"), "--out", str(tmp_path / "out"), "--prompt", "none.txt"]) == 2
