@@ -39,7 +39,9 @@ def without_machine_text(page: Page, main: Bools) -> Bools:
     """Return the labels, with False for text that is not for readers. All arrays have shape (n,) for n blocks.
 
     A *scrambled label*, such as "Sponsored", is written as single letters, each followed by a UUID, so that filters do
-    not recognise it. A *list of fields* is a ``<dl>`` with many URLs of images as text, not as links.
+    not recognise it. A *list of fields* is a ``<dl>`` with many URLs of images as text, not as links. *Placeholder
+    text* begins with "Lorem ipsum dolor sit amet". It is kept if it is most of the main content, as on a page for
+    tests, or if the title of the page has "lorem" in it.
     """
     texts = page.blocks.text
     kept = np.flatnonzero(main).tolist()
