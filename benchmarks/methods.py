@@ -1,10 +1,11 @@
-"""One table of all methods on the development sets: the tagger alone, with site memory, with templates and with SORE,
-and Trafilatura, R^4, readability, jusText, and the title with the paragraphs, by the measures of this project and of
+"""Compare all methods on the development sets: the tagger alone, with site memory, with templates and with SORE, and
+Trafilatura, R^4, readability, jusText, and the title with all paragraphs. The measures are those of this project and of
 the two papers that compare such methods.
 
-A fixed random sample of each set is measured, with every part, page type and site by its share. Site memory and
-templates are measured after 1, 3, 10 and all other pages of a page's host, in a fixed random order, whether these are
-in the sample or not. Results of pages are kept in a file as they come, so a run that is stopped goes on where it was.
+A fixed random sample of each set is measured, in which each part, page type and site has its share. Site memory and
+templates are measured after 1, 3, 10 and all other pages of a page's host, in a fixed random order. These other pages
+need not be in the sample. The results of each page are stored in a file at once, so that an interrupted run can be
+continued.
 """
 
 from __future__ import annotations
@@ -48,19 +49,23 @@ ON = {
     "memory": Config(site_memory="on", sandbox="never"),
     "templates": Config(templates="on", sandbox="never"),
 }
-"""The methods that go by other pages of a host."""
+"""Configurations of the methods that use other pages of a host."""
 FILTERS = {
     "SORE": sore.Setting(core=0.2, cutoff=0.9, outlier=0.2, protected=0.5),
     "SORE, paper": sore.Setting(core=0.2, cutoff=0.8, outlier=0.2, protected=2.0),
 }
-"""SORE behind the tagger: for blocks under .5, as ``sore.py`` chooses it, and for all blocks, as in the paper."""
+"""SORE after the tagger: for blocks with a probability below .5, with the parameters that ``sore.py`` finds, and for
+all blocks, as in the paper.
+"""
 
 Results = Mapping[str, Mapping[str, Result]]
 """Results by page, and then by method."""
 
 
 def drawn(samples: Sequence[Sample], n: int) -> list[Sample]:
-    """Return n pages, about the same share of each part, page type and host with several pages."""
+    """Return n pages, with about the same share of each part, of each page type, and of each host with several
+    pages.
+    """
     groups: dict[tuple[str, ...], list[Sample]] = defaultdict(list)
     hosts: dict[str, int] = defaultdict(int)
     for sample in samples:
@@ -97,12 +102,12 @@ class Cache:
         self._file.flush()
 
     def missing(self, samples: Iterable[Sample], methods: Iterable[str]) -> list[Sample]:
-        """Return the pages that lack a method."""
+        """Return the pages that have no result of one of the methods."""
         return [sample for sample in samples if set(methods) - set(self.found[sample.id])]
 
 
 def alone(samples: Sequence[Sample], model_of: Mapping[str, Path], peers: Sequence[str], cache: Cache) -> None:
-    """Measure the methods that know a page alone."""
+    """Measure the methods that only use the page itself."""
     missing = sorted(cache.missing(samples, (OURS, *peers)), key=lambda sample: str(model_of[sample.id]))
     measurer, last = None, None
     for sample in tqdm(missing, desc="alone", unit="page", disable=None):
@@ -117,7 +122,7 @@ def alone(samples: Sequence[Sample], model_of: Mapping[str, Path], peers: Sequen
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A page of a host as the engine has labelled it, the CPU time of that, and what the site memory learns from it."""
+    """A page of a host, with the engine's labels, their CPU time, and what the site memory learns from the page."""
 
     sample: Sample
     page: Page
@@ -129,7 +134,7 @@ class Seen:
 def among(
     group: Sequence[Sample], wanted: frozenset[str], engine: Once, extractors: Mapping[str, Extractor]
 ) -> Iterator[tuple[Sample, Mapping[str, Result]]]:
-    """Yield the results of the wanted pages of a host with what other pages of it have taught."""
+    """Yield the results of the wanted pages of a host, after learning from its other pages."""
     ones: list[Seen] = []
     for sample in tqdm(group, desc=group[0].host[:30], unit="page", leave=False, disable=None):
         engine.answer = engine.page = None
@@ -144,7 +149,7 @@ def among(
 
 
 def _taught(others: Sequence[Seen], sample: Sample) -> Iterator[tuple[str, Document]]:
-    """Yield the document of a page for each method, after so many others."""
+    """Yield the document of a page for each method and each number of other pages."""
     document = Document(sample.path.read_bytes(), sample.url)
     memory, templates = SiteMemory(), Templates()
     for number, other in enumerate(others, 1):
@@ -159,7 +164,9 @@ def _taught(others: Sequence[Seen], sample: Sample) -> Iterator[tuple[str, Docum
 
 
 def _known(method: str, document: Document, one: Seen, engine: Once, extractors: Mapping[str, Extractor]) -> Result:
-    """Return the result of a document with what is known of its host. The CPU time includes the engine's if asked."""
+    """Return the result of a document with knowledge of its host. The CPU time includes the engine's if it is
+    called.
+    """
     engine.answer, engine.asked = one.answer, False
     start = time.process_time()
     (found,) = extractors[method].extract([document])
@@ -168,7 +175,7 @@ def _known(method: str, document: Document, one: Seen, engine: Once, extractors:
 
 
 def named(method: str, seen: int) -> str:
-    """Return the name of a method after so many other pages."""
+    """Return the name of a method after a number of other pages; 0 means all."""
     return f"{method} {seen or 'all'}"
 
 
@@ -195,7 +202,7 @@ def with_others(
 
 
 def filtered(samples: Sequence[Sample], model_of: Mapping[str, Path], cache: Cache) -> None:
-    """Measure SORE behind the tagger."""
+    """Measure SORE after the tagger."""
     missing = cache.missing(samples, FILTERS)
     if not missing:
         return

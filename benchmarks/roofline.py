@@ -45,7 +45,7 @@ CRAWL = 10
 MORE = 1
 """Number of workers in excess of the cores, because workers that wait for the GPU need no core."""
 LEAST = (0.0, 0.1, 0.2, 0.25, 0.33, 0.5)
-"""Shares of the operations that windows could be asked to save."""
+"""Thresholds for the share of operations that windows must save."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,9 @@ def page_seconds(device: Device, share: float, prompt: int, answer: int) -> floa
 
 
 def in_windows(prompt: int, answer: int, rule: Rule | None = cost.AUTO) -> list[tuple[int, int]]:
-    """Return prompt and answer of each window in which the engine reads a page, or of the page if it reads it whole.
+    """Return the tokens of prompt and answer for each window of a page, or for the page if the engine reads it whole.
 
-    The blocks of a page count as equally long.
+    All blocks of a page are assumed to be equally long.
     """
     n, text = answer // PER_BLOCK, prompt - PROMPT
     if rule is None or prompt <= rule.tokens:
@@ -173,7 +173,7 @@ def times(device: Device, share: float, rule: Rule | None = cost.AUTO) -> list[f
 
 
 def speeds() -> str:
-    """Return the pages per second of each device, whole and by the rule of windows, and the cores that it needs."""
+    """Return a table of the pages per second of each device, read whole and in windows, and the cores that it needs."""
     rows = []
     for device in DEVICES:
         for share in SHARES:
@@ -195,7 +195,9 @@ def speeds() -> str:
 
 
 def rules() -> str:
-    """Return what windows save if they are asked to save a share of the operations, and of how many pages."""
+    """Return a table of thresholds for windows, with the operations that they save and the share of pages in
+    windows.
+    """
     pages = lengths()
     rows = []
     for rule in (None, *(Rule(cost.AUTO.tokens, least) for least in LEAST)):
@@ -214,7 +216,7 @@ def rules() -> str:
 
 
 def teraflops(pages: Sequence[Sequence[tuple[int, int]]]) -> float:
-    """Return the operations of a page, from those of the prompts and answers of each, in units of 1e12."""
+    """Return the mean operations per page, in units of 1e12, given the tokens of prompts and answers."""
     return mean(sum(SHAPE.flops(sum(part) - SHARED, SHARED) for part in parts) for parts in pages) / 1e12
 
 

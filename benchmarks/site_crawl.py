@@ -1,10 +1,11 @@
-"""Crawls of one site with all that can be known of it: is an item lost, and how much memory does it take?
+"""Crawl one site with site memory and templates. Check that no item is lost, and measure the memory.
 
-A site of many pages is made of the pages of the example project's website, or of those of annotated sites: each page
-is one of them, with a number in the texts of its main part and some paragraphs left out, so that no two are equal. It
-is served over the loopback interface, by a proxy for all hosts. Refreshes are not followed, because they lead to the
-live site. One crawl is without site memory and templates. One has both, is stopped half way, and goes on from its
-``JOBDIR``. The last is of three times as many pages, on more hosts than there is room for.
+A site of many pages is made from the pages of the example project's website, or from those of annotated sites. Each
+page is a copy of one of them. The texts of its main part get a number, and some paragraphs are left out, so that no two
+pages are equal. The site is served over the loopback interface, by a proxy for all hosts. Refreshes are not followed,
+because they lead to the live site. The first crawl has neither site memory nor templates. The second has both, is
+stopped halfway, and is resumed from its ``JOBDIR``. The last one has three times as many pages, on more hosts than the
+memory has room for.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ EXAMPLE = Path(__file__).parents[1] / "example_project" / "example" / "website" 
 OUTPUT = Path(__file__).parent / "results" / "site-crawl.txt"
 SEED = 20261123
 PARTS = 10
-"""How often the memory of the crawl's process is noted."""
+"""Number of times that the memory of the crawl's process is recorded."""
 LEFT_OUT = 0.3
-"""Share of the paragraphs that a page does not have."""
+"""Share of the paragraphs that are left out of a page."""
 
 _paragraph = re.compile(r"<p\b[^<>]*>[^<>]{40,}</p>")
 _text = re.compile(r"(<(?:p|h1|h2|li|td|title)\b[^<>]*>)(?=[^<>\s])")
@@ -43,7 +44,7 @@ _main = re.compile(r"<(main|article)\b.*</\1>", re.S)
 
 
 def made(bodies: list[str], count: int) -> list[bytes]:
-    """Return so many pages of a site with these kinds of pages; some kinds have many more than others."""
+    """Return ``count`` pages of a site, made from these kinds of pages. Some kinds have many more pages than others."""
     chance = random.Random(SEED)
     weights = [1 / (rank + 1) for rank in range(len(bodies))]
     return [_page(body, number, chance) for number, body in enumerate(chance.choices(bodies, weights, k=count))]

@@ -1,13 +1,13 @@
 """Measure SORE (Akbiyik et al. 2025, *Semantic Outlier Removal with Embedding Models and LLMs*) on annotated pages.
 
-The segments of a page are its blocks. Those that are most like the page's title and description are its core. A block
-that is nearer to a phrase of an outlier group than to the core, or far from the core, is removed, with the reason. This
-is done with the blocks that the tagger takes for main content (as a filter), and with all blocks (as in the paper).
-Blocks that the tagger is sure of can be protected.
+The segments of a page are its blocks. Those that are most similar to the page's title and description are its core. A
+block that is nearer to a phrase of an outlier group than to the core, or far from the core, is removed, with the
+reason. The method is applied to the blocks that the tagger labels main (as a filter), and to all blocks (as in the
+paper). Blocks of which the tagger is sure can be protected.
 
-Embeddings are those of WordLlama, whose package brings its weights with it (256 dimensions, from the tokens of Llama
-2): the mean of the tokens' vectors, by a graph for onnxruntime that is made here. The index is Voyager's, as in the
-paper. Parameters are chosen on half of the pages, and measured on the other half.
+Embeddings are those of WordLlama, whose package contains its weights (256 dimensions, for the tokens of Llama 2). An
+embedding is the mean of the tokens' vectors. A graph for onnxruntime, which is built here, computes it. The index is
+Voyager's, as in the paper. Parameters are chosen on half of the pages, and measured on the other half.
 """
 
 from __future__ import annotations
@@ -168,7 +168,9 @@ def outliers(embed: Embedder) -> Index:
 
 
 def static_graph(weights: Vectors) -> bytes:
-    """Return a graph from tokens, and the text of each, to the unit vector of each text's mean."""
+    """Return a graph that turns tokens, and the number of the text of each, into the unit vector of each text's
+    mean.
+    """
     from onnx import TensorProto, helper, numpy_helper
 
     size = weights.shape[1]
@@ -197,7 +199,7 @@ def static_graph(weights: Vectors) -> bytes:
 
 @dataclass
 class Case:
-    """A page with what the tagger says of it, and the vectors of its blocks."""
+    """A page with the tagger's labels and the vectors of its blocks."""
 
     sample: Sample
     texts: list[str]
@@ -227,11 +229,11 @@ class Case:
         return neutral_prf(text, self.sample.truth, [self.sample.title, self.title])
 
     def surer(self, p: float) -> PRF:
-        """Return the score without blocks of a lower probability."""
+        """Return the score of the main blocks with at least this probability."""
         return self.score(self.main & (self.p >= p))
 
     def kept(self, index: Index, setting: Setting, *, alone: bool) -> tuple[npt.NDArray[np.bool_], list[str]]:
-        """Return the blocks that are left, and why the others are not."""
+        """Return which blocks are kept, and why the others are removed."""
         places = np.arange(len(self.texts)) if alone else np.flatnonzero(self.main)
         keep = np.zeros(len(self.texts), dtype=bool)
         keep[places] = True
@@ -324,7 +326,7 @@ def main() -> None:
 
 
 def _removals(some: Sequence[Case], index: Index, setting: Setting, alone: bool) -> str:
-    """Return how much is removed, how much of it is in the truth, and the most frequent reasons."""
+    """Return how many blocks and words are removed, how many of them are in the truth, and the commonest reasons."""
     reasons: Counter[str] = Counter()
     blocks, words = Counter[bool](), Counter[bool]()
     for case in some:
@@ -355,7 +357,7 @@ def _report(learn: Sequence[Case], test: Sequence[Case], index: Index) -> str:
 
     base = [case.before for case in test]
     row("tagger", base, None, None)
-    # What a filter without embeddings comes to: blocks that the tagger keeps although it does not believe in them.
+    # For comparison, a filter without embeddings: it removes blocks that the tagger keeps with a low probability.
     unsure = max((0.0, 0.2, 0.3, 0.4, 0.5), key=lambda p: sum(case.surer(p).f1 for case in learn))
     row(f"tagger, without blocks under {unsure:g}", [case.surer(unsure) for case in test], None, base)
     grid = product((0.1, 0.2), (0.7, 0.8, 0.9, 2.0), (-1.0, 0.2))

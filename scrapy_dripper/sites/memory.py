@@ -33,15 +33,17 @@ KEPT_PLACES = 768
 BYTES_PER_HOST = MOST_TEXTS * (8 + 2 + 4) + MOST_PLACES * (8 + 2 + 4) + MOST_PAGES * 8
 """Maximum size of the arrays of a host, in bytes."""
 REPETITIVE = 0.9
-"""Minimum share of the texts in a place that are on another page as well, in a place for furniture. In the places of a
-page's own text, most texts are on one page only. Versions of a page with fewer new texts are copies (:data:`SAME`), and
-are not counted."""
+"""A place is one for furniture if at least this share of its texts, counted once per page, is on more than one page. In
+the places of a page's own text, most texts are on one page only. Versions of a page with few new texts are copies
+(:data:`SAME`), and are not counted.
+"""
 REPEATED = 3
 """Minimum number of other pages on which a repeated text occurs."""
 REPEATED_SOONER = 2
-"""The same number if the place is known from :data:`KNOWN_PLACE` pages, as that of a box in several languages is."""
+"""The same number for a place on at least :data:`KNOWN_PLACE` other pages, such as a box in several languages.
+"""
 KNOWN_PLACE = 5
-"""Minimum number of other pages on which a known place occurs."""
+"""Minimum number of other pages with a place for :data:`REPEATED_SOONER` to apply."""
 REPEATED_SHARE = 0.2
 """Minimum share of the seen pages of the host on which a repeated text occurs."""
 SAME = 0.8
@@ -70,7 +72,7 @@ class Host:
     place_counts: Counts = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
     """Number of pages with each place."""
     place_texts: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, dtype=np.uint32))
-    """Number of distinct texts in each place, summed over the pages, with those that have been evicted since."""
+    """Number of distinct texts in each place, summed over the pages. Texts that have been evicted are included."""
 
     def repeated(self, page: np.uint64) -> Hashes:
         """Return the hashes of the repeated texts, for a page whose URL has the hash ``page``."""

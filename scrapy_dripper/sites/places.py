@@ -19,7 +19,7 @@ HASH = np.dtype("<u8")
 AROUND = 3
 """Number of elements that define a place: that of the block and the nearest ones around it."""
 PLACE = np.uint64(32)
-"""Number of bits of a hash that are those of the text. The bits above are those of the place."""
+"""Number of the lower bits of a hash, which identify the text. The upper bits identify the place."""
 MOST_TEXTS = 1_000
 """Maximum number of distinct texts in the digest of a page. Most pages have a few hundred."""
 
@@ -31,7 +31,7 @@ def places(page: Page) -> Hashes:
 
     The place consists of the tags and classes of the block's element and the two elements around it. A headline is thus
     in another place than a link to it in a list. Class names with digits are left out, because many of them identify
-    the page. Half of the bits are those of the place (:data:`PLACE`), so texts in one place can be told from others.
+    the page. The upper half of the bits identifies the place (:data:`PLACE`), so the texts of one place can be found.
     """
     tree = page.tree
     parents, signatures = tree.parent.tolist(), tree.signature.tolist()
@@ -50,12 +50,13 @@ def places(page: Page) -> Hashes:
                 parts.append(names[signature])
                 node = parents[node]
             of_context[context] = _half(b"".join(parts))
+        # A hash is little-endian, so the lower half comes first.
         found += [_half(text.encode("utf-8", "surrogatepass")), of_context[context]]
     return np.frombuffer(b"".join(found), dtype=HASH)
 
 
 def _half(data: bytes) -> bytes:
-    """Return half of a hash. The lower half comes first, because a hash is little-endian."""
+    """Return a hash of half the size."""
     return blake2b(data, digest_size=HASH.itemsize // 2).digest()
 
 

@@ -18,8 +18,10 @@ LEAST_WORDS = 60
 LEAST_SHARE = 0.1
 """Minimum share of the words of main content that must remain."""
 MOST_WORDS_ABOVE = 60
-"""Maximum number of words of furniture above the page's own text, such as a notice, outside of navigation. A longer one
-is an article that lists of the site repeat in full. It is the main content of this page, even if comments follow."""
+"""Maximum number of words of furniture above the page's own text, such as a notice; words in a ``<nav>`` do not count.
+Longer repeated text is an article that lists of the site show in full. It is the main content of this page, even if
+comments follow.
+"""
 OWN_WORDS = 10
 """Minimum number of words in a block of the page's own text, as opposed to a date or a label."""
 

@@ -85,7 +85,7 @@ class Splitter:
         def saves(found: Sequence[int]) -> bool:
             return saved(self.shape, len(self.prompt.shared), whole, found) > rule.least
 
-        # An estimate comes first, because most pages stay whole, and dividing a page means to tokenize it again.
+        # An estimate comes first, because most pages stay whole, and a page must be tokenized again to divide it.
         costs, around = self._estimated(blocks, prompt), self._around
         whole = [len(prompt) + self.grammar.length(len(blocks))] if fits else sizes(costs, self.budget, around)
         if not saves(sizes(costs, even(costs, finer.budget), around)):
@@ -95,19 +95,19 @@ class Splitter:
         return divided if not fits or saves(real) else None
 
     def _estimated(self, blocks: Sequence[str], prompt: Ids) -> list[int]:
-        """Return about how many tokens each block has, including its label, given the prompt for all of them."""
+        """Return an estimate of the tokens of each block, including its label, given the prompt for all of them."""
         tokens, label = (len(prompt) - self._around) / max(1, sum(map(len, blocks))), self._label(len(blocks))
         return [round(len(block) * tokens) + label for block in blocks]
 
     def _label(self, n: int) -> int:
-        """Return the tokens of the last label of n, which has the longest number."""
+        """Return the number of tokens of the last label of n, which has the longest block number."""
         return self.grammar.length(n) - self.grammar.length(n - 1)
 
     def _divided(self, blocks: Sequence[str], finer: Splitter | None = None, *, truncate: bool = False) -> list[Part]:
         """Return windows that cover all blocks, or with ``truncate`` one part with the first of them.
 
-        With ``finer``, windows fit into that, and are about equally long. A block that is too long for it is a window
-        by itself, and is cut only if it is too long for this splitter as well.
+        With ``finer``, windows fit into that splitter, and are about equally long. A block that is too long for it is a
+        window by itself, and is cut only if it is too long for this splitter as well.
         """
         within = finer or self
 

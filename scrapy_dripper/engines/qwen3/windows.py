@@ -43,9 +43,9 @@ def windows(costs: Sequence[int], budget: int, fits: Callable[[int, int], bool])
 
 
 def even(costs: Sequence[int], budget: int) -> int:
-    """Return the smallest budget that takes no more windows than this one, so that they are about equally long.
+    """Return the smallest budget with as many windows as this one, so that they are about equally long.
 
-    Otherwise, the last one has the few blocks that are left, without much around them.
+    Otherwise, the last window would only have the few remaining blocks, with little context.
     """
     most = len(windows(costs, budget, _any))
     low, high = 1, max(1, budget)
@@ -59,7 +59,7 @@ def even(costs: Sequence[int], budget: int) -> int:
 
 
 def sizes(costs: Sequence[int], budget: int, around: int) -> list[int]:
-    """Return the tokens of windows if any prompt fits: those of their blocks, and as many ``around`` these."""
+    """Return the number of tokens of each window: those of its blocks, plus ``around`` for the rest of the prompt."""
     return [around + sum(costs[i] for i in window) for window in windows(costs, budget, _any)]
 
 
