@@ -1,7 +1,7 @@
 """Remove text that nobody wrote for readers from the main content.
 
-Some shops hide scrambled labels, and lists of fields for scripts, with style sheets. Some authors forget the placeholder
-text of a template.
+Some shops hide scrambled labels, and lists of fields for scripts, with style sheets. Some authors forget the
+placeholder text of a template.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def without_machine_text(page: Page, main: Bools) -> Bools:
 
     A *scrambled label*, such as "Sponsored", is written as single letters, each followed by a UUID, so that filters do
     not recognise it. A *list of fields* is a ``<dl>`` in which many blocks are URLs of images that are not links.
-    *Placeholder text* begins with "Lorem ipsum dolor sit amet". It is kept if it is most of the main content, as on a page for
-    tests, or if the title of the page has "lorem" in it.
+    *Placeholder text* begins with "Lorem ipsum dolor sit amet". It is kept if it is most of the main content, as on a
+    page for tests, or if the title of the page has "lorem" in it.
     """
     texts = page.blocks.text
     kept = np.flatnonzero(main).tolist()
