@@ -50,7 +50,7 @@ def after_engine(page: Page, answer: Labels, ruled: Marks, config: Config) -> It
         yield f"DRIPPER_CAPTIONS is {config.captions!r}", main
     if not ruled.whole:
         main = without_machine_text(page, main)
-        yield "labels scrambled with UUIDs, and lists of fields for scripts, are not text", main
+        yield "placeholders, labels scrambled with UUIDs, and lists of fields for scripts are not for readers", main
     yield RULED, ruled.on_result(said, main)
 
 

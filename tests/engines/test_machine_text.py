@@ -1,4 +1,4 @@
-"""Labels that are scrambled with UUIDs, and lists of fields for scripts."""
+"""Labels that are scrambled with UUIDs, lists of fields for scripts, and placeholder text."""
 
 from __future__ import annotations
 
@@ -65,3 +65,27 @@ def test_a_list_of_fields_is_left_out_whole() -> None:
 )
 def test_other_lists_are_kept(body: str) -> None:
     assert all(kept(f"<h1>Chairs</h1>{body}"))
+
+
+LOREM = "Lorem ipsum dolor sit amet, consectetur adipiscing elit"
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "placeholder"),
+    [
+        ("Chairs", f"<p>{LOREM}</p>", False),
+        ("The origin of Lorem ipsum", f"<p>{LOREM}</p>", True),
+        ("Chairs", f"<pre>{LOREM}</pre>", True),
+        ("Chairs", f"<p>A template begins with {LOREM}</p>", True),
+    ],
+)
+def test_placeholder_text_is_left_out_unless_the_page_is_about_it(title: str, body: str, placeholder: bool) -> None:
+    text = "<p>A chair of oak stands in the hall, and another one in the kitchen.</p>"
+    assert kept(f"<title>{title}</title><h1>Chairs</h1>{body}{text}") == [True, placeholder, True]
+
+
+def test_placeholder_text_is_kept_if_there_is_little_else() -> None:
+    """A page for tests is made of it. A text that a template repeats counts once."""
+    text = "<p>A chair of oak stands in the hall, and another one in the kitchen.</p>"
+    assert all(kept(f"<h1>Chairs</h1><p>{LOREM}</p>"))
+    assert kept(f"<h1>Chairs</h1>{f'<p>{LOREM}</p>' * 4}{text}") == [True, False, False, False, False, True]

@@ -141,7 +141,7 @@ def test_nesting_is_bounded(start: str, content: str, end: str) -> None:
 def test_base_url_is_bounded() -> None:
     """A long base URL is not copied to so many links that the Markdown is much larger than the page."""
     html = "<a href=x>y</a> " * 20_000
-    for base in ("http://e.org/" + "a/" * 1_000, "http://e.org/" + "a/" * 1_000_000):
+    for base in ("http://e.org/" + "a/" * 1_000, "http://e.org/" + "a/" * 100_000):
         assert len(markdown(html, base)) < 100_000 + 10 * len(html)
 
 

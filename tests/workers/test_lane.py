@@ -88,7 +88,7 @@ def reasons(seen: Seen) -> list[FallbackReason | None]:
 BATCH = own(batch_size=3, batch_wait=5.0)
 
 
-@pytest.mark.parametrize(("what", "reason"), [("HANG", TIMEOUT), ("DIE", DEAD)])
+@pytest.mark.parametrize(("what", "reason"), [("SLEEP", TIMEOUT), ("DIE", DEAD)])
 def test_only_the_page_that_did_it_falls_back(pools: Pools, what: str, reason: FallbackReason) -> None:
     """At first, the page is unknown, so the other pages of its batch are retried alone."""
     texts = ["a", "b", f"{what} THEN", "c", "d"]
@@ -122,9 +122,9 @@ def test_a_killed_fallback_costs_nothing(pools: Pools, tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "reason", "deaths"),
     [
-        ("HANG THEN HANG", TIMEOUT, {"timeout": 2}),
-        ("HANG THEN DIE", TIMEOUT, {"timeout": 1, "worker_error": 2}),
-        ("DIE THEN HANG", DEAD, {"timeout": 1, "worker_error": 2}),
+        ("SLEEP THEN SLEEP", TIMEOUT, {"timeout": 2}),
+        ("SLEEP THEN DIE", TIMEOUT, {"timeout": 1, "worker_error": 2}),
+        ("DIE THEN SLEEP", DEAD, {"timeout": 1, "worker_error": 2}),
         ("DIE THEN DIE", DEAD, {"worker_error": 4}),
         ("DIE THEN EXIT", DEAD, {"worker_error": 4}),
     ],

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
+from html import unescape
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -54,6 +55,10 @@ _WHOLE = frozenset(
 )
 """Classes of elements with lines of code but without a ``<pre>``."""
 _TABLES = frozenset("highlighttable codehilitetable lntable rouge-table hljs-ln crayon-table processedcode".split())
+MAX_WRAPPERS = 6
+"""Maximum number of elements around code to check for a terminal."""
+_terminal = re.compile(r"(?:^|\s)termy(?=\s|$)").search
+_without_colours = partial(re.compile(r"</?(?:font|span|b|u|i|a)(?:\s[^<>]{0,200})?>").sub, "")
 _emoji = re.compile(r"emoji|smil", re.IGNORECASE).search
 
 
@@ -117,7 +122,14 @@ def _found(element: _Element) -> CodeBlock | None:
 
 def _block(element: _Element) -> CodeBlock:
     text = code_text(element)
+    if "</" in text and _is_terminal(element):
+        text = unescape(_without_colours(text))
     return CodeBlock(text, *language_of(element)) if text else TWIN
+
+
+def _is_terminal(element: _Element) -> bool:
+    """Return True for a session that Termynal plays. It renders the text as HTML, which has colours."""
+    return any(_terminal(around.get("class") or "") for around in islice(element.iterancestors(), MAX_WRAPPERS))
 
 
 def _preformatted(element: _Element) -> CodeBlock | None:
