@@ -1,11 +1,11 @@
-"""Crawl with real worker processes and a GPU that only sleeps: is the model kept busy?
+"""Crawl with real worker processes and a simulated GPU, and measure how much of the time the GPU is busy.
 
     python benchmarks/busy.py [--slower 1] [--pages 160]
 
 The pages are development pages, read from files. Workers read, draft, tokenize and write them, with the small model of
-the tests. Its own process is replaced: an answer takes as long as roofline.py computes for a page of the development
-data on an H200 at 45 % of its peak, and has the labels of the draft. ``--slower`` multiplies this time, and so leaves
-the workers as much more time, on a machine that has fewer cores than the GPU needs, or that is busy with other things.
+the tests. The process of the model is replaced by one that sleeps for as long as an H200 at 45 % of its peak would
+compute, according to roofline.py, and returns the labels of the draft. ``--slower`` multiplies this time. This gives
+the workers more time on a machine that has fewer cores than the GPU needs, or that is busy with other programs.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ MODEL = Path(__file__).parents[1] / "tests" / "engines" / "qwen3" / "prepared" /
 OUTPUT = Path(__file__).parent / "results" / "busy.txt"
 DEVICE, SHARE = DEVICES[1], 0.45
 LIMIT = 1 << 20
-"""Tokens that the model takes: more than any page has."""
+"""Maximum number of tokens of a prompt. No page has as many."""
 
 
 class Sleeper:
     """A model that sleeps instead of computing."""
 
     def __init__(self, slower: float, warm_up: int) -> None:
-        """The first ``warm_up`` pages do not count: other workers are not there yet."""
+        """The first ``warm_up`` pages do not count, because not all workers have started yet."""
         self.seconds = cycle(slower * one for one in times(DEVICE, SHARE))
         self.lock = threading.Lock()
         self.pages, self.slept = -warm_up, 0.0

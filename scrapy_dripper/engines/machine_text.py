@@ -1,6 +1,6 @@
 """Remove text that nobody wrote for readers from the main content.
 
-Some shops hide scrambled labels, and lists of fields for scripts, with style sheets. Some authors forget the
+Some shops use style sheets to hide scrambled labels, and lists of fields for scripts. Some authors forget to remove the
 placeholder text of a template.
 """
 
@@ -41,7 +41,7 @@ def without_machine_text(page: Page, main: Bools) -> Bools:
     A *scrambled label*, such as "Sponsored", is written as single letters, each followed by a UUID, so that filters do
     not recognise it. A *list of fields* is a ``<dl>`` in which many blocks are URLs of images that are not links.
     *Placeholder text* begins with "Lorem ipsum dolor sit amet". It is kept if it is most of the main content, as on a
-    page for tests, or if the title of the page has "lorem" in it.
+    test page, or if the title of the page contains "lorem".
     """
     texts = page.blocks.text
     kept = np.flatnonzero(main).tolist()

@@ -128,7 +128,7 @@ def _block(element: _Element) -> CodeBlock:
 
 
 def _is_terminal(element: _Element) -> bool:
-    """Return True for a session that Termynal plays. It renders the text as HTML, which has colours."""
+    """Return True for a terminal session that is animated by Termynal, which renders tags in the text."""
     return any(_terminal(around.get("class") or "") for around in islice(element.iterancestors(), MAX_WRAPPERS))
 
 
