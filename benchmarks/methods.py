@@ -255,7 +255,7 @@ def report(name: str, results: Sequence[Mapping[str, Result]], labels: Mapping[s
                 str(sum(one.error is not None for one in some)),
             ]
         )
-        if nodes and study:
+        if len(nodes) == len(study) == len(some):
             studied.append(
                 [
                     label,

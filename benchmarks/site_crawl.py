@@ -22,7 +22,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from crawl import SETTINGS
 from processes import children_cpu
 from report import heading, publish, table
 from server import serve_pages
@@ -61,6 +60,7 @@ def _page(body: str, number: int, chance: random.Random) -> bytes:
 def crawl(values: dict[str, Any]) -> dict[str, Any]:
     """Crawl in this process, and return the texts by URL, the stats, the memory at each part, and the CPU seconds."""
     import scrapy
+    from crawl import SETTINGS
     from scrapy.crawler import AsyncCrawlerProcess
 
     texts: dict[str, str] = {}
