@@ -77,12 +77,14 @@ class Host:
     def repeated(self, page: np.uint64) -> Hashes:
         """Return the hashes of the repeated texts, for a page whose URL has the hash ``page``."""
         again = bool((self.seen == page).any())  # the page itself does not count
-        at = np.searchsorted(self.places, self.texts >> PLACE)
-        shared = np.bincount(at, weights=self.counts * (self.counts > 1), minlength=len(self.places))
+        twice = self.counts > 1
+        texts, counts = self.texts[twice], self.counts[twice]
+        at = np.searchsorted(self.places, texts >> PLACE)
+        shared = np.bincount(at, weights=counts, minlength=len(self.places))
         repetitive = shared >= REPETITIVE * self.place_texts
         known = self.place_counts >= KNOWN_PLACE + again
         least = np.maximum(np.where(known, REPEATED_SOONER, REPEATED) + again, REPEATED_SHARE * self.pages)
-        repeated: Hashes = self.texts[repetitive[at] & (self.counts >= least[at])]
+        repeated: Hashes = texts[repetitive[at] & (counts >= least[at])]
         return repeated
 
     def learn(self, page: np.uint64, main: Hashes, others: Hashes) -> bool:
