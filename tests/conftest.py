@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from scrapy_dripper.workers import process
 
-EXAMPLES = 50
+EXAMPLES = 30
 """Examples of a property. They are the same on every run, so what they find, they find the first time."""
 
 settings.register_profile("same", derandomize=True, deadline=None, max_examples=EXAMPLES)
