@@ -29,6 +29,7 @@ LENGTH = 4.0
 """Most times that the main content may be longer or shorter than that of all pages which the template was learnt on."""
 TEXT = np.uint64(1)
 """The bit of a hash that is set for texts, and not for paths."""
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
 MOST_PATHS = 512
 """Most paths in a lesson."""
 MOST_TEXTS = 256
@@ -183,7 +184,8 @@ def read_lesson(data: bytes) -> Lesson:
 def say(page: Page, known: Sequence[Rules], *, audit: bool) -> Said:
     """Return what the template that is most like a page says about it. With ``audit``, it does not answer."""
     own = layout(page)
-    texts = places(page) | TEXT
+    # The hashes of texts in one place begin alike. A lesson takes the lowest hashes, which are to be of all places.
+    texts = places(page) * _SPREAD | TEXT
     best = max(known, key=lambda rules: alike(own.vector, rules.centroid), default=None)
     cosine = 0.0 if best is None else alike(own.vector, best.centroid)
     if best is None or cosine < ALIKE:
