@@ -31,6 +31,7 @@ from which the template was learnt.
 """
 TEXT = np.uint64(1)
 """The bit of a hash that is 1 for texts and 0 for paths."""
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio (Fibonacci hashing)
 MOST_PATHS = 512
 """Maximum number of paths in a lesson."""
 MOST_TEXTS = 256
@@ -188,7 +189,9 @@ def say(page: Page, known: Sequence[Rules], *, audit: bool) -> Said:
     that the model can check it.
     """
     own = layout(page)
-    texts = places(page) | TEXT
+    # The hashes of texts in one place begin with the same bits. A lesson takes the lowest hashes, which must not all be
+    # of a few places.
+    texts = places(page) * _SPREAD | TEXT
     best = max(known, key=lambda rules: alike(own.vector, rules.centroid), default=None)
     cosine = 0.0 if best is None else alike(own.vector, best.centroid)
     if best is None or cosine < ALIKE:
