@@ -57,7 +57,7 @@ def run(*arguments: str | Path, program: Sequence[str] = CRAWL, **environment: s
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
