@@ -259,7 +259,7 @@ def test_bfloat16_for_a_gpu(checkpoint: Path, tmp_path: Path, capsys: pytest.Cap
 
     gpu = ("--device", "cuda", "--no-validate", "--answer", "json")
     assert export(checkpoint, tmp_path / "single", *gpu, "--dtype", "fp32") == 2
-    assert "GroupQueryAttention is there in half precision only: use --dtype fp16, or bf16" in capsys.readouterr().err
+    assert "GroupQueryAttention only exists in half precision: use --dtype fp16, or bf16" in capsys.readouterr().err
     assert not (tmp_path / "single").exists()
 
     assert export(checkpoint, tmp_path / "out", *gpu, "--dtype", "bf16") == 0
