@@ -102,12 +102,13 @@ def crawl(values: dict[str, Any]) -> dict[str, Any]:
 def run(proxy: str, urls: list[str], items: int, **settings: object) -> dict[str, Any]:
     """Crawl in a process of its own."""
     values = json.dumps({"proxy": proxy, "urls": urls, "items": items, "settings": settings})
-    done = subprocess.run(
-        [sys.executable, __file__, "crawl"], input=values, capture_output=True, text=True, check=False, timeout=3_600
-    )
-    if done.returncode:
-        raise RuntimeError(f"the crawl has ended with exit code {done.returncode}: {done.stderr[-2_000:]}")
-    found: dict[str, Any] = json.loads(done.stdout)
+    # The answer goes into a file, because it has megabytes. With PYTHONUNBUFFERED, a signal cuts a long print() short.
+    with tempfile.NamedTemporaryFile() as answer:
+        command = [sys.executable, __file__, "crawl", answer.name]
+        done = subprocess.run(command, input=values, capture_output=True, text=True, check=False, timeout=3_600)
+        if done.returncode:
+            raise RuntimeError(f"the crawl has ended with exit code {done.returncode}: {done.stderr[-2_000:]}")
+        found: dict[str, Any] = json.load(answer)
     return found
 
 
@@ -170,8 +171,8 @@ def bodies_of(data: Path | None, site: str) -> list[str]:
 
 def main() -> None:
     """Run the benchmark."""
-    if sys.argv[1:] == ["crawl"]:
-        print(json.dumps(crawl(json.load(sys.stdin))))
+    if sys.argv[1:2] == ["crawl"]:
+        Path(sys.argv[2]).write_text(json.dumps(crawl(json.load(sys.stdin))), encoding="utf-8")
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=500, metavar="N", help="pages of the site (%(default)s)")
