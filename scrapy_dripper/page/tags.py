@@ -47,6 +47,9 @@ TAGS: dict[str, int] = {tag: i for i, tag in enumerate((*BLOCKS, *INLINE, "br", 
 """Tags and their numbers, from 1; 0 is any other tag. The order is part of the tagger's feature schema, so only append
 to it."""
 
+REFERENCES = frozenset({"aria-controls", "data-target", "data-bs-target", "data-toggle-target", "data-href", "for"})
+"""Attributes, besides ``href``, that hold the id of another element."""
+
 SILENT = frozenset({"script", "iframe", "amp-mathml"})
 """Tags without text that can still be content: formulas and players. They do not affect the blocks."""
 
