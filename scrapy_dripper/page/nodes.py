@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -26,7 +28,7 @@ _ROLE_FLAGS = {role: int(flag) for role, flag in ROLE_FLAGS.items()}
 _HIDDEN, _ARIA = int(Flag.HIDDEN), int(Flag.ARIA)
 _HIDING = frozenset({"style", "hidden"})
 _TELLING = _HIDING | REFERENCES | {"role"}
-_hiding = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I).search
+_hiding = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden").search
 
 
 class Nodes:
@@ -46,7 +48,7 @@ class Nodes:
             p = self.parent[i]
             if end[i] > end[p]:
                 end[p] = end[i]
-        self.tag = [str(node.tag) for node in self.node]
+        self.tag = list(map(str, map(attrgetter("tag"), self.node)))
         self.text: list[str | None] = [node.text for node in self.node]
         self.tail: list[str | None] = [node.tail for node in self.node]
         known = {tag: int(KINDS.get(tag, Kind.BLOCK if "-" in tag else Kind.INLINE)) for tag in set(self.tag)}
@@ -92,13 +94,15 @@ class Nodes:
 
     def tree(self, block_start: Ints, block_end: Ints, text_owner: Ints, tail_owner: Ints, self_owner: Ints) -> Tree:
         """Return the tree of a page, with the columns that a cutter has filled in."""
-        pairs: dict[tuple[str, str], int] = {}
+        numbers = {tag: TAGS.get(tag, 0) for tag in set(self.tag)}
+        pairs: defaultdict[tuple[str, str], int] = defaultdict()
+        pairs.default_factory = pairs.__len__
         return Tree(
             nodes=self.node,
             parent=ints(self.parent),
             end=ints(self.end),
-            tag=ints([TAGS.get(tag, 0) for tag in self.tag]),
-            signature=ints([pairs.setdefault(pair, len(pairs)) for pair in zip(self.tag, self.name, strict=True)]),
+            tag=ints([numbers[tag] for tag in self.tag]),
+            signature=ints(list(map(pairs.__getitem__, zip(self.tag, self.name, strict=True)))),
             names=[f"{name} {id_}" if id_ else name for name, id_ in zip(self.name, self.id, strict=True)],
             flags=ints(self.flags),
             may_hide=self.may_hide,
@@ -173,7 +177,7 @@ def _flags_of(attribute: str, value: str) -> int:
     if attribute == "hidden":
         return _HIDDEN
     if attribute == "style":
-        return _HIDDEN if _hiding(value) else 0
+        return _HIDDEN if _hiding(value.lower()) else 0
     if attribute[:5] == "aria-":
         return _HIDDEN if attribute == "aria-hidden" and value == "true" else _ARIA
     return 0
