@@ -14,6 +14,8 @@ _commands = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").sub
 
 def has_controls(text: str) -> bool:
     """Return True if a text has characters that :func:`without_controls` removes."""
+    if text.isprintable():
+        return False
     if text.isascii():  # six times as fast as the regular expression
         return len(text.encode("ascii").translate(None, _ASCII)) < len(text)
     return _not_text.search(text) is not None

@@ -344,7 +344,20 @@ def _rounded(share: float | None) -> float | None:
     return None if share is None else round(share, 4)
 
 
-_content: Any = Extraction.__dict__["content"]
+_slots: dict[str, Any] = {option.name: Extraction.__dict__[option.name] for option in fields(Extraction)}
+_content = _slots["content"]
+
+
+def revised(extraction: Extraction, **changes: Any) -> Extraction:
+    """Return a copy of an extraction with other values for some of its fields.
+
+    Unlike :func:`dataclasses.replace`, this does not search the whole output for control characters again.
+    """
+    made = object.__new__(Extraction)
+    for name, slot in _slots.items():
+        slot.__set__(made, changes[name] if name in changes else slot.__get__(extraction))
+    _clean(made, *changes)
+    return made
 
 
 def _unpacked(extraction: Extraction) -> Items | None:

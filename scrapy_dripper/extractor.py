@@ -16,7 +16,7 @@ from scrapy_dripper.engines.base import Engine, EngineError, Labels
 from scrapy_dripper.engines.checked import checked
 from scrapy_dripper.engines.rules import marks
 from scrapy_dripper.engines.stages import after_engine, final
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, revised
 from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, fill_shell, metadata
 from scrapy_dripper.metadata import detected_language
 from scrapy_dripper.output import NOTHING, write
@@ -135,7 +135,7 @@ class Extractor:
                 seconds += per_block * n * asked
             self._learn(one.document, extraction)
             seconds += time.perf_counter() - start
-            extractions.append(replace(extraction, milliseconds=seconds * 1000))
+            extractions.append(revised(extraction, milliseconds=seconds * 1000))
         return extractions
 
     def _say(self, one: _Read) -> Said | None:
@@ -178,7 +178,7 @@ class Extractor:
             if made.reason is FallbackReason.LOW_QUALITY and nothing:  # a poor text is better than none
                 return self._from_labels(replace(one, config=replace(config, min_quality=None)), labels, n)
             made = found
-        return replace(made, blocks=n) if n else made
+        return revised(made, blocks=n) if n else made
 
     def _filled(self, document: Document, config: Config, made: Extraction | PageError) -> Extraction | PageError:
         """Return the article in the data of a page that a script would fill. Return other pages as they are.
@@ -215,7 +215,7 @@ class Extractor:
             found = metadata(document, config)
         if found.language is None:
             found = replace(found, language=detected_language(extraction.text or ""))
-        extraction = replace(extraction, metadata=found)
+        extraction = revised(extraction, metadata=found)
         return with_front_matter(extraction, found) if config.front_matter else extraction
 
     def fall_back(self, document: Document, reason: FallbackReason, error: str | None = None) -> Extraction:
@@ -303,7 +303,7 @@ class Extractor:
             main = final(after_engine(page, replace(answer, main=answer.main & ~taken), ruled, config))
             extraction = self._compose(document, config, page, answer, main)
             repeated = int((taken & ~main).sum())
-            extraction = replace(extraction, rules=ruled.blocks, repeated=repeated, digest=learnt)
+            extraction = revised(extraction, rules=ruled.blocks, repeated=repeated, digest=learnt)
             return with_retrieval(extraction, document, config)
         except PageError as error:
             return PageError(error.reason, str(error))  # the caught one keeps the tree in memory
@@ -368,7 +368,7 @@ def _with_lesson(extraction: Extraction, said: Said | None, labels: Labels | Eng
     """Add to an extraction the outcome of the templates, and what they learn from the page."""
     if said is None or isinstance(labels, EngineError) or labels.truncated:
         return extraction
-    return replace(extraction, template=said.outcome.value, lesson=said.lesson(labels.main))
+    return revised(extraction, template=said.outcome.value, lesson=said.lesson(labels.main))
 
 
 _NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))

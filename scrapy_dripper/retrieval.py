@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction, Metadata
+from scrapy_dripper.extraction import Document, Extraction, Metadata, revised
 from scrapy_dripper.output.bounds import TooLongError, most_chars
 from scrapy_dripper.output.chunks import Chunk, chunks
 from scrapy_dripper.output.front_matter import front_matter
@@ -29,15 +29,15 @@ def with_retrieval(extraction: Extraction, document: Document, config: Config) -
     if extraction.text is not None and config.meta_field is not None:
         from scrapy_dripper.fingerprint import content_hash, simhash  # loads OpenSSL, which most crawls do not need
 
-        extraction = replace(extraction, fingerprints=(content_hash(extraction.text), simhash(extraction.text)))
+        extraction = revised(extraction, fingerprints=(content_hash(extraction.text), simhash(extraction.text)))
     content = extraction.content
     if content is None:
         return extraction
     if config.links_field is not None:
-        extraction = replace(extraction, links=outlinks(content))
+        extraction = revised(extraction, links=outlinks(content))
     if config.chunks_field is not None:
         most = most_chars(len(document.html), config.max_output)
-        extraction = replace(extraction, chunks=_chunks(content, document.url, config, most))
+        extraction = revised(extraction, chunks=_chunks(content, document.url, config, most))
     return extraction
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason, revised
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fingerprint import content_hash, simhash
 from scrapy_dripper.page import Page
@@ -204,6 +204,16 @@ def test_too_many_elements() -> None:
     assert cut_off.fallback_reason is FallbackReason.OVERSIZE
     assert "250,004 elements, over DRIPPER_MAX_NODES = 100,000" in (cut_off.error or "")
     assert (kept.text, kept.truncated) == ("first words", True)
+
+
+def test_a_revised_extraction_is_one_that_was_replaced() -> None:
+    extraction = Extractor(Config(threads=1)).extract(
+        [Document("<h1>Tea</h1><p>" + "Pour water over the leaves. " * 9)]
+    )[0]
+    changes: dict[str, Any] = {"milliseconds": 1.5, "error": "\x1b[31mred", "text": "a\x00b", "rules": {"x.org": 2}}
+    assert revised(extraction, **changes) == replace(extraction, **changes)
+    assert revised(extraction, text="a\x00b").text == "ab"
+    assert revised(extraction).content == extraction.content
 
 
 def test_options_of_one_document() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from lxml import etree
@@ -100,7 +99,7 @@ def _heading(reader: Reader, element: etree._Element) -> Leave:
         # An empty footnote, to which gathered() moves what follows.
         reader.items.append(Footnotes((Footnote(reader.footnotes.notes[element], ()),)))
         return skip
-    reader.push(replace(reader.frame, flat=True, title=_LEVELS[element.tag], anchor=anchor_of(element)))
+    reader.push(reader.frame._replace(flat=True, title=_LEVELS[element.tag], anchor=anchor_of(element)))
 
     def leave() -> None:
         if reader.frame.title:
@@ -215,7 +214,7 @@ def _caption(reader: Reader, element: etree._Element) -> Leave:
 
 
 def _note(reader: Reader, label: str) -> Leave:
-    reader.push(replace(reader.frame, notes=reader.frame.notes + 1))
+    reader.push(reader.frame._replace(notes=reader.frame.notes + 1))
     leave = reader.hold(lambda items: footnotes([(label, without_label(items, label))]))
 
     def leave_note() -> None:
@@ -258,7 +257,7 @@ def _table(reader: Reader, element: etree._Element) -> Leave:
     if reader.frame.flat or reader.frame.table_depth >= MAX_TABLES:
         return block(reader, element)
     reader.flush()
-    reader.push(replace(reader.frame, table_depth=reader.frame.table_depth + 1))
+    reader.push(reader.frame._replace(table_depth=reader.frame.table_depth + 1))
     items = table(element, reader.read, reader.html_left)
     reader.pop()
     for item in items:

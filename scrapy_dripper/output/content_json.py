@@ -11,7 +11,7 @@ from json.encoder import encode_basestring
 from typing import Any, cast, get_args
 
 from scrapy_dripper.characters import without_controls
-from scrapy_dripper.output.bounds import Allowance
+from scrapy_dripper.output.bounds import Allowance, TooLongError
 from scrapy_dripper.output.items import Cell, Footnote, Footnotes, Item, Items, List, ListItem, Run, Table
 
 _PARTS = (Cell, ListItem, Footnote)
@@ -59,23 +59,28 @@ def weigh(value: Any, allowance: Allowance) -> None:
     A value that occurs several times counts each time. Raise :exc:`~scrapy_dripper.output.bounds.TooLongError` as soon
     as the allowance is exceeded, so that the work is limited as well.
     """
-    kind = type(value)
-    if kind is str:
-        allowance.spend(len(encode_basestring(value)))
-    elif kind is tuple:
-        allowance.spend(len(value) + 2)
-        for one in value:
-            weigh(one, allowance)
-    elif kind in _FIELDS:
-        chars = 2 if kind in _PARTS else len(kind.type) + 11
-        for name, default, _ in _FIELDS[kind]:
-            one = getattr(value, name)
-            if one != default:
-                chars += len(name) + 4
-                weigh(one, allowance)
-        allowance.spend(chars)
-    else:
-        allowance.spend(len(str(value)))
+    left = allowance.left
+    held = [value]
+    while held:
+        one = held.pop()
+        kind = type(one)
+        if kind is str:
+            left -= len(encode_basestring(one))
+        elif kind is tuple:
+            left -= len(one) + 2
+            held += one
+        elif kind in _FIELDS:
+            left -= 2 if kind in _PARTS else len(kind.type) + 11
+            for name, default, _ in _FIELDS[kind]:
+                inner = getattr(one, name)
+                if inner != default:
+                    left -= len(name) + 4
+                    held.append(inner)
+        else:
+            left -= len(str(one))
+        if left < 0:
+            raise TooLongError(allowance.form)
+    allowance.left = left
 
 
 def _encode(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from scrapy_dripper.output.inline import Line
 from scrapy_dripper.output.items import Item, ListItem, Runs
@@ -31,8 +31,7 @@ class OpenList:
     """Whether the task of the open entry is done; None if it is not a task."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """The state that elements replace for their content. Frames are stacked, so it is back at the element's end."""
 
     line: Line

@@ -7,8 +7,8 @@ other content to unfold do not count as hidden. Neither do the sources that form
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import islice
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from lxml import etree
 from scrapy_dripper.output.code.blocks import has_code_class
 from scrapy_dripper.output.math.formulas import has_math_class
 from scrapy_dripper.page.page import Tree
-from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, TAGS
+from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, REFERENCES, TAGS, tag_mask
 
 MAX_STYLE = 2_000
 """Maximum number of characters of an inline style to check."""
@@ -30,31 +30,22 @@ ANSWERS = 2
 LONGEST_QUESTION, MOST_NODES = 300, 50
 """Maximum length of a question, in characters and in elements."""
 
-_with_style = etree.XPath(
-    "descendant-or-self::*[@style or @hidden or "
-    "(self::pre and starts-with(@class, 'brush:') and contains(@class, 'hidden'))]"
-)
+# These expect lower case, which is searched several times as fast as any case.
 _hiding = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![.\d]*[1-9])"
     r"|clip\s*:\s*rect\(\s*[01](?:px)?[\s,]|clip-path\s*:\s*inset\(\s*(?:50|100)%|text-indent\s*:\s*-\d{3,}"
-    r"|transform\s*:\s*scale\(\s*0\s*\)",
-    re.I,
+    r"|transform\s*:\s*scale\(\s*0\s*\)"
 ).search
-_no_size = re.compile(r"(?:^|[;\s])(?:max-)?(?:width|height)\s*:\s*[01](?:px|em|rem|%)?\s*(?:;|$|!)", re.I).search
-_cut_off = re.compile(r"overflow(?:-[xy])?\s*:\s*hidden", re.I).search
-_away = re.compile(r"(?:^|[;\s])(?:left|right|top|bottom|margin-(?:left|top))\s*:\s*-\d{3,}", re.I).search
+_no_size = re.compile(r"(?:^|[;\s])(?:max-)?(?:width|height)\s*:\s*[01](?:px|em|rem|%)?\s*(?:;|$|!)").search
+_cut_off = re.compile(r"overflow(?:-[xy])?\s*:\s*hidden").search
+_away = re.compile(r"(?:^|[;\s])(?:left|right|top|bottom|margin-(?:left|top))\s*:\s*-\d{3,}").search
 _unfolds = re.compile(
     r"tab(?:s|bed)?(?:[-_\s]|$)|tab-?(?:pane|panel|content)|pane|accord|collaps|expand|toggl|fold|more|slid|carousel|"
-    r"swiper|faq|answer|spoiler|reveal|fade|anim|aos|wow|lazy|drop-?down|step|solution|translat|transcript|full-?text",
-    re.I,
+    r"swiper|faq|answer|spoiler|reveal|fade|anim|aos|wow|lazy|drop-?down|step|solution|translat|transcript|full-?text"
 ).search
 _QUESTION_MARKS, _CLOSING = ("?", "\uff1f", "\u061f", "\u037e"), " \t\r\n\f\xa0\"'\u2019\u201d\xbb)"
-_page = frozenset(TAGS[tag] for tag in ("html", "body", "main", "article", "h1", "math"))
-_REFERENCES = ("aria-controls", "data-target", "data-bs-target", "data-toggle-target", "href", "data-href", "for")
-_leading = etree.XPath(
-    "descendant::*[starts-with(@href, '#') or @aria-controls or @data-target or @data-bs-target or @data-toggle-target "
-    "or @data-href or @for]"
-)
+_is_page = tag_mask("html", "body", "main", "article", "h1", "math")
+_references = (*REFERENCES, "href")
 _expanded = etree.XPath("boolean(descendant-or-self::*[@aria-expanded])")
 _details = TAGS["details"]
 _media = frozenset(TAGS[tag] for tag in MEDIA)  # lazily loaded media are hidden at first
@@ -63,16 +54,19 @@ _media = frozenset(TAGS[tag] for tag in MEDIA)  # lazily loaded media are hidden
 def hidden_nodes(tree: Tree) -> npt.NDArray[np.bool_]:
     """Return for each node whether the text directly in it is hidden."""
     hidden = np.zeros(len(tree.nodes), dtype=np.bool_)
-    may_hide = cast("list[etree._Element]", _with_style(tree.nodes[0]))
-    sources = {node for node in may_hide if _is_source(node)}
-    hiding = {node for node in may_hide if node in sources or _hides(node.get("style"), node.get("hidden"))}
-    if not hiding:
+    may_hide = [(i, tree.nodes[i]) for i in tree.may_hide]
+    sources = {node for _, node in may_hide if _is_source(node)}
+    found = [
+        i
+        for i, node in may_hide
+        if (node in sources or _hides(node.get("style"), node.get("hidden"))) and tree.tag[i] not in _media
+    ]
+    if not found:
         return hidden
-    found = [i for i, node in enumerate(tree.nodes) if node in hiding and tree.tag[i] not in _media]
     blocks = int(tree.block_end[0]) - int(tree.block_start[0])
-    spared = np.isin(tree.tag, list(_page))  # the page itself, and formulas that are drawn elsewhere
+    spared = _is_page[tree.tag]  # the page itself, and formulas that are drawn elsewhere
     inside = np.concatenate([[0], np.cumsum(spared)])
-    targets = _targets(tree.nodes[0]) if any(tree.nodes[i].get("id") for i in found) else set()
+    targets = _targets(tree) if any(tree.nodes[i].get("id") for i in found) else set()
     answers = _answers([tree.nodes[i] for i in found])
     end = tree.end.tolist()
     done = 0
@@ -91,14 +85,14 @@ def hidden_nodes(tree: Tree) -> npt.NDArray[np.bool_]:
 def _hides(style: str | None, attribute: str | None) -> bool:
     if attribute is not None and attribute.lower() != "until-found":
         return True
-    if not style:
-        return False
-    style = style[:MAX_STYLE]
-    return bool(
-        _hiding(style)
-        or (_no_size(style) and _cut_off(style))
-        or (("absolute" in style or "fixed" in style or "margin" in style) and _away(style))
-    )
+    return _is_hiding_style(style[:MAX_STYLE]) if style else False
+
+
+@lru_cache(1_024)
+def _is_hiding_style(style: str) -> bool:
+    placed = "absolute" in style or "fixed" in style or "margin" in style
+    style = style.lower()
+    return bool(_hiding(style) or (_no_size(style) and _cut_off(style)) or (placed and _away(style)))
 
 
 def _is_source(node: etree._Element) -> bool:
@@ -106,11 +100,11 @@ def _is_source(node: etree._Element) -> bool:
     return node.tag == "pre" and bool({"brush:", "hidden"} <= set((node.get("class") or "")[:LONGEST_CLASS].split()))
 
 
-def _targets(root: etree._Element) -> set[str]:
+def _targets(tree: Tree) -> set[str]:
     """Return the ids that other elements refer to."""
     found: set[str] = set()
-    for node in cast("list[etree._Element]", _leading(root)):
-        for value in filter(None, map(node.get, _REFERENCES)):
+    for i in tree.refers:
+        for value in filter(None, map(tree.nodes[i].get, _references)):
             found.update(part.lstrip("#") for part in value[:LONGEST_CLASS].split())
     return found
 
@@ -152,7 +146,7 @@ def _can_unfold(tree: Tree, i: int, targets: set[str]) -> bool:
     if names and (has_math_class(names) or has_code_class(names)):
         return True
     for _ in range(3):
-        if tree.names[i] and _unfolds(tree.names[i][:LONGEST_CLASS]):
+        if tree.names[i] and _unfolds(tree.names[i][:LONGEST_CLASS].lower()):
             return True
         i = int(tree.parent[i])
         if i < 0 or tree.tag[i] == _details:

@@ -194,11 +194,11 @@ def _addresses(img: dict[str, str], sources: list[dict[str, str]]) -> Iterator[s
     """Yield the URLs of an image, the best first."""
     lazy = any(name.startswith("data-") for name in img)
     if lazy:
-        yield from _usable(img.get(name, "") for name in LAZY_SOURCES)
-        yield from _usable(largest(img.get(name, "")) for name in LAZY_SOURCE_SETS)
+        yield from _usable(img[name] for name in LAZY_SOURCES if name in img)
+        yield from _usable(largest(img[name]) for name in LAZY_SOURCE_SETS if name in img)
     yield from _usable((img.get("src", ""), largest(img.get("srcset", ""))))
     for source in sources:
-        yield from _usable(largest(source.get(name, "")) for name in (*LAZY_SOURCE_SETS, "srcset"))
+        yield from _usable(largest(source[name]) for name in (*LAZY_SOURCE_SETS, "srcset") if name in source)
     if lazy:
         yield from _usable(value for name, value in img.items() if name[:5] == "data-" and _image_file(value))
 

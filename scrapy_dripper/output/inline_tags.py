@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -93,7 +92,7 @@ def _note_of_latexml(reader: Reader, element: etree._Element) -> bool:
         return False
     mark = next(element.iter("sup"), None)
     shown = inner_text(mark).strip() if mark is not None else ""
-    reader.push(replace(reader.frame, notes=1))
+    reader.push(reader.frame._replace(notes=1))
     items = without_label(reader.read(content), shown)
     reader.pop()
     if items:
@@ -189,7 +188,7 @@ def _ruby(reader: Reader, element: etree._Element) -> Leave:
     if reader.frame.ruby:
         return None
     line = reader.new_line()
-    reader.push(replace(reader.frame, line=line, flat=True, ruby=True))
+    reader.push(reader.frame._replace(line=line, flat=True, ruby=True))
     line.text(element.text or "")
     parts: list[Run] = []
     for child in element:

@@ -26,7 +26,7 @@ def _list(reader: Reader, element: etree._Element) -> Leave:
         return block(reader, element)
     reader.flush()
     opened = _opened(element)
-    reader.push(replace(reader.frame, items=[], open_list=opened, nesting=reader.frame.nesting + 1))
+    reader.push(reader.frame._replace(items=[], open_list=opened, nesting=reader.frame.nesting + 1))
 
     def leave() -> None:
         _end_entry(reader, opened)
@@ -146,7 +146,7 @@ def _entry(reader: Reader, around: OpenList, label: str | None, number: int | No
     """Begin a list entry. With a label, it is a footnote."""
     if label is None:
         return lambda: _end_entry(reader, around, None, number)
-    reader.push(replace(reader.frame, notes=reader.frame.notes + 1))
+    reader.push(reader.frame._replace(notes=reader.frame.notes + 1))
 
     def leave() -> None:
         reader.pop()

@@ -16,7 +16,7 @@ from scrapy_dripper.output.hidden import hidden_nodes
 from scrapy_dripper.output.images import player
 from scrapy_dripper.output.urls import script_url, unsafe_source_set, unsafe_url
 from scrapy_dripper.page.page import Flag, Page, Tree, block_behind, by_owner, is_gap
-from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS, UNSEEN, Kind
+from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS, UNSEEN, Kind, tag_mask
 
 ATTRIBUTES = frozenset(
     "abbr accent align alt alttext aria-hidden aria-label axis bevelled block border cellpadding cellspacing char "
@@ -30,6 +30,8 @@ ATTRIBUTES = frozenset(
 """Attributes that Main-HTML keeps, besides ``data-*``. None of them can load or run anything, or set styles."""
 
 URL_ATTRIBUTES = frozenset({"href", "src", "cite", "poster", "data"})
+
+_harmless = ATTRIBUTES - URL_ATTRIBUTES - {"srcset", "name", "id"}
 
 # DOM clobbering: with a name, an element can replace a property of its document (HTML standard, 3.1.6); with a name or
 # id, one of its form (4.10.3). The names of anchors are harmless.
@@ -51,17 +53,17 @@ _ends_script = re.compile(r"<(?=!--|/?script)", re.I).sub
 # libxml2 before 2.14 copies the content of these marks into an attribute without escaping (CVE-2018-8048).
 _raw_in_attribute = re.compile(r"<(?=!--)|&(?=\{)").sub
 _WHOLE = frozenset({"math", "mjx-container", "pre"})
-_cells = [TAGS["td"], TAGS["th"]]
-_columns = [TAGS["colgroup"], TAGS["col"]]
-_row, _term, _definition = TAGS["tr"], TAGS["dt"], TAGS["dd"]
+_is_cell = tag_mask("td", "th")
+_is_column = tag_mask("colgroup", "col")
+_is_term = tag_mask("dt", "dd")
+_row, _col, _term = TAGS["tr"], TAGS["col"], TAGS["dt"]
 _input, _list_item = TAGS["input"], TAGS["li"]
 _media = frozenset(TAGS[tag] for tag in MEDIA)
 _players = PLAYERS | {"iframe", "mjx-container"}
-# Classes and ids of elements beside the content.
+# Classes and ids of elements beside the content, in lower case.
 _beside = re.compile(
     r"(?:^|[\s_-])(?:ico|icons?|logos?|avatars?|badges?|emblem|share|sharing|social|sponsor(?:ed|s)?|ads?|advert\w*|banner"
-    r"|promo\w*|tracking|pixel|spacer|newsletter|related|author|profile)(?=[\s_-]|$)",
-    re.I,
+    r"|promo\w*|tracking|pixel|spacer|newsletter|related|author|profile)(?=[\s_-]|$)"
 ).search
 
 _CAPTIONS = 2
@@ -156,7 +158,7 @@ def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
             continue
         way = []
         at = i
-        while at not in holders and start[at] == end[at] and not (tree.names[at] and _beside(tree.names[at][:512])):
+        while at not in holders and start[at] == end[at] and not _is_beside(tree.names[at]):
             way.append(at)
             at = parent[at]
         around = holders.get(at, at if start[at] < end[at] else -1)
@@ -171,8 +173,12 @@ def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
             yield i
         elif b - a <= _CAPTIONS and a > 0 and b < n and main[a - 1] and main[b] and total[b] == total[a]:
             short = all(len(text) <= _LONGEST_CAPTION for text in blocks.text[a:b])
-            if short and not blocks.links[a:b].any() and not _beside(tree.names[around][:512]):
+            if short and not blocks.links[a:b].any() and not _is_beside(tree.names[around]):
                 yield i
+
+
+def _is_beside(names: str) -> bool:
+    return _beside(names[:512].lower()) is not None
 
 
 def _running(main: npt.NDArray[np.bool_]) -> list[int]:
@@ -196,13 +202,13 @@ def _kept_nodes(
     nodes: npt.NDArray[np.bool_] = total[tree.end] > total[:-1]
     nodes[0] = True
     _keep_whole(tree, nodes, main)
-    is_cell = np.isin(tree.tag, _cells) & (tree.tag[parent] == _row)
+    is_cell = _is_cell[tree.tag] & (tree.tag[parent] == _row)
     for i in np.flatnonzero(is_cell & ~nodes[parent] & nodes[parent[parent]]).tolist():
         if tree.nodes[i].get("rowspan", "1") != "1":
             nodes[parent[i]] = True
     cells = is_cell & nodes[parent]
-    columns = np.isin(tree.tag, _columns) & nodes[parent]
-    columns |= (tree.tag == TAGS["col"]) & columns[parent]
+    columns = _is_column[tree.tag] & nodes[parent]
+    columns |= (tree.tag == _col) & columns[parent]
     terms = np.zeros_like(nodes)
     terms[list(_terms(tree, nodes))] = True
     nodes[list(_boxes(tree, nodes))] = True
@@ -226,7 +232,7 @@ def _boxes(tree: Tree, nodes: npt.NDArray[np.bool_]) -> Iterator[int]:
 def _terms(tree: Tree, nodes: npt.NDArray[np.bool_]) -> Iterator[int]:
     """Yield the terms of kept definitions."""
     last: dict[int, int] = {}  # parent to the last term in it
-    for i in np.flatnonzero(np.isin(tree.tag, (_term, _definition))).tolist():
+    for i in np.flatnonzero(_is_term[tree.tag]).tolist():
         parent = int(tree.parent[i])
         if tree.tag[i] == _term:
             last[parent] = i
@@ -236,18 +242,16 @@ def _terms(tree: Tree, nodes: npt.NDArray[np.bool_]) -> Iterator[int]:
 
 def _keep_whole(tree: Tree, nodes: npt.NDArray[np.bool_], main: npt.NDArray[np.bool_]) -> None:
     """Keep all nodes of kept code and formulas, because empty nodes there are blank lines, spaces or marks."""
-    start, end, last = tree.block_start.tolist(), tree.block_end.tolist(), tree.end.tolist()
-    total = _running(main)
     unseen = np.zeros(len(nodes), dtype=np.bool_)  # scripts, styles and fields, which trees of the profile v1.0 keep
     for i in np.flatnonzero((tree.tag == 0) & ~nodes).tolist():
         if not unseen[i] and tree.nodes[i].tag in UNSEEN and not _is_drawn(tree.nodes[i]):
-            unseen[i : last[i]] = True
+            unseen[i : tree.end[i]] = True
+    others = np.concatenate([[0], np.cumsum(~main)])
+    candidates = np.flatnonzero(nodes & (others[tree.block_start] == others[tree.block_end]))
     done = 0
-    for i in np.flatnonzero(nodes).tolist():
-        if i < done or total[end[i]] - total[start[i]] < end[i] - start[i]:
-            continue
-        if tree.nodes[i].tag in _WHOLE or (tree.names[i] and has_code_class(tree.names[i])):
-            done = last[i]
+    for i in candidates.tolist():
+        if i >= done and (tree.nodes[i].tag in _WHOLE or (tree.names[i] and has_code_class(tree.names[i]))):
+            done = int(tree.end[i])
             nodes[i:done] |= ~unseen[i:done]
 
 
@@ -279,7 +283,7 @@ def _build(
         if not after and source.tag in LOOSE and (up in last or pieces.get(up)):
             loose[up] = not nodes[i]
         if nodes[i]:
-            if up >= 0:
+            if up >= 0 and pieces[up]:
                 _write(made[up], last.get(up), pieces[up])
             made[i] = last[up] = _element(source, made.get(up))
             inner = source.text
@@ -292,8 +296,9 @@ def _build(
             pieces[up].append(after)
         elif after and after.isspace() and not (pieces[up] and pieces[up][-1][-1].isspace()):
             pieces[up].append(" ")  # a single space replaces the white space between dropped nodes
-    for i, element in made.items():
-        _write(element, last.get(i), pieces[i])
+    for i, left in pieces.items():
+        if left:
+            _write(made[i], last.get(i), left)
     return made[0]
 
 
@@ -307,7 +312,8 @@ def _keep_apart(
 ) -> None:
     """Keep two texts apart that a dropped element separated: by a space or, for a block, an empty copy of it."""
     if KINDS.get(source.tag) is Kind.BLOCK:
-        _write(parent, last.get(up), pieces[up])
+        if pieces[up]:
+            _write(parent, last.get(up), pieces[up])
         last[up] = _element(source, parent)
         pieces[up] = []
     elif held_blocks:
@@ -320,14 +326,13 @@ def _stands_in_text(element: etree._Element, flags: int) -> bool:
 
 def _write(parent: etree._Element, before: etree._Element | None, pieces: list[str]) -> None:
     """Add text after a child of the parent, or at its beginning."""
-    if pieces:
-        text = without_controls("".join(pieces))
-        if before is None and parent.tag == "script":
-            text = _ends_script("< ", text)  # it must not affect the end of the element either
-        if before is None:
-            parent.text = text
-        else:
-            before.tail = text
+    text = without_controls("".join(pieces))
+    if before is None and parent.tag == "script":
+        text = _ends_script("< ", text)  # it must not affect the end of the element either
+    if before is None:
+        parent.text = text
+    else:
+        before.tail = text
 
 
 def _element(source: etree._Element, parent: etree._Element | None) -> etree._Element:
@@ -338,7 +343,7 @@ def _element(source: etree._Element, parent: etree._Element | None) -> etree._El
         tag = "span"
     attributes: dict[str, str] = {}
     for name, value in cast("list[tuple[str, str]]", source.items()):
-        if _keeps(tag, name, value):
+        if name in _harmless or _keeps(tag, name, value):
             if name == "src" and tag in SILENT:
                 name = "data-src"  # does not load anything
             if not value.isprintable() or "<" in value or "&{" in value:

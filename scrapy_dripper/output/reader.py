@@ -126,14 +126,14 @@ class Reader:
                 and (text.isascii() or "\n" not in text)
             ):
                 return (Paragraph((Text(text),)),) if text else ()
-        self.push(replace(self.frame, line=self.new_line(), items=[], open_list=None, flat=False, title=0))
+        self.push(self.frame._replace(line=self.new_line(), items=[], open_list=None, flat=False, title=0))
         self.walk(element)
         self.flush()
         return tuple(self.pop().items)
 
     def read_line(self, element: etree._Element) -> Runs:
         """Return the content of an element as one line."""
-        self.push(replace(self.frame, line=self.new_line(), flat=True))
+        self.push(self.frame._replace(line=self.new_line(), flat=True))
         self.walk(element)
         return self.pop().line.take()
 
@@ -183,7 +183,7 @@ class Reader:
 
     def flush(self) -> None:
         """End the line. It becomes a paragraph, unless it belongs to a heading or another single-line element."""
-        line = self.line
+        line = self.frame.line
         if not line.begun:
             line.pending = Separator.NOTHING
         elif self.frame.flat:
@@ -250,7 +250,7 @@ class Reader:
     def hold(self, make: Callable[[Items], Sequence[Item]]) -> Leave:
         """Collect the items of an element, and replace them by those from ``make`` at its end."""
         self.flush()
-        self.push(replace(self.frame, items=[], open_list=None, nesting=self.frame.nesting + 1))
+        self.push(self.frame._replace(items=[], open_list=None, nesting=self.frame.nesting + 1))
 
         def leave() -> None:
             self.flush()

@@ -14,6 +14,7 @@ MAX_BASE_URL = 4_096
 
 _SCRIPT = r"(?:feed:|jar:|view-source:)*(?:javascript|livescript|mocha|vbscript)\s*:"
 _DATA = r"data(?!:image/(?!svg)[\w.-]+[;,])\s*:"  # images are safe, but +xml types are documents
+_SAFE = ("http://", "https://")
 _script = re.compile(_SCRIPT, re.I).match
 _unsafe = re.compile(f"{_SCRIPT}|{_DATA}", re.I).match
 _unsafe_in_set = re.compile(rf"(?:^|[\s,])(?:{_SCRIPT}|{_DATA})", re.I).search
@@ -22,12 +23,12 @@ _invisible = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\ufeff]+")  # browsers
 
 def unsafe_url(url: str) -> bool:
     """Return True if following or loading the URL could run code, in any spelling."""
-    return _unsafe(_invisible.sub("", url)) is not None
+    return ":" in url and not url.startswith(_SAFE) and _unsafe(_invisible.sub("", url)) is not None
 
 
 def script_url(url: str) -> bool:
     """Return True if the URL is itself a script, in any spelling."""
-    return _script(_invisible.sub("", url)) is not None
+    return ":" in url and not url.startswith(_SAFE) and _script(_invisible.sub("", url)) is not None
 
 
 def unsafe_source_set(value: str) -> bool:
@@ -66,7 +67,7 @@ def resolver(base_url: str, growth: int = UNBOUNDED) -> Callable[[str], str]:
     def resolve(url: str) -> str:
         nonlocal growth
         url = url.strip()
-        if url.startswith(("http://", "https://")):
+        if url.startswith(_SAFE):
             return url
         if unsafe_url(url):
             return ""

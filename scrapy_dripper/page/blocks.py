@@ -12,8 +12,11 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_left
+from collections import Counter
 from dataclasses import replace
-from itertools import islice
+from itertools import accumulate, chain, islice
+from operator import add
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,9 +49,13 @@ MAX_CELL_CHARS = 400
 MAX_NODES = 200_000
 """Maximum number of elements to process, which take about a second. The largest of 1,310 real pages has 16,000."""
 
+_WHOLE = frozenset({"table", "ul", "ol"})
+_PARTS = TABLE_PARTS | {"li"}
 _WRAPPERS = frozenset({"p", "div"})
+_SPACED = CELLS | _WRAPPERS
 _BLOCK, _BR, _MEDIA = int(Kind.BLOCK), int(Kind.BREAK), int(Kind.MEDIA)
 _LINK, _STRONG, _PRE, _CODE = int(Flag.LINK), int(Flag.STRONG), int(Flag.PREFORMATTED), int(Flag.CODE)
+_MARKED = _LINK | _STRONG
 _word = re.compile(r"\w").search
 
 
@@ -138,20 +145,22 @@ class _Cutter:
         m = len(columns)
         self.elements, self.parent, self.end = columns.node, columns.parent, columns.end
         self.tags, self.tails, self.flags = columns.tag, columns.tail, columns.flags
-        texts = zip(columns.tag, columns.text, strict=True)
-        self.node_texts = [text if tag != "script" else None for tag, text in texts]
+        self.node_texts = columns.text
+        if "script" in columns.tag:
+            texts = zip(columns.tag, columns.text, strict=True)
+            self.node_texts = [text if tag != "script" else None for tag, text in texts]
         self.kinds = kinds_in_text(columns)
-        self.block_start = [0] * m
-        self.block_end = [0] * m
-        self.text_owner = array("i", [NOBODY]) * m
-        self.tail_owner = array("i", [NOBODY]) * m
-        self.self_owner = array("i", [NOBODY]) * m
+        self.block_start = array("i", [0]) * m
+        self.block_end = array("i", [0]) * m
+        # The owners of the texts of all nodes, then of their tails, then of the nodes themselves.
+        self.owner = array("i", [NOBODY]) * (3 * m)
+        self.tail, self.itself = m, 2 * m
         self.whole = self._whole()
 
         self.block_texts: list[str] = []
         self.block_contexts: list[int] = []
         self.block_leaves: list[int] = []
-        self.counts: list[tuple[int, int, int, int]] = []
+        self.counts = array("i")
         self.pictures = 0  # since the last block
         self.open_blocks: list[int] = []
         self.whole_start = self.whole_end = 0
@@ -159,14 +168,15 @@ class _Cutter:
 
     def page(self, url: str, base_url: str, title: str | None, truncated: bool) -> Page:
         self._walk()
-        counts = np.array(self.counts, dtype=np.int32).reshape(-1, 4).T
+        counts = np.frombuffer(self.counts, dtype=np.int32).reshape(-1, 4).T
         blocks = Blocks(self.block_texts, ints(self.block_contexts), ints(self.block_leaves), *counts)
+        text, tail, itself = np.frombuffer(self.owner, dtype=np.int32).reshape(3, -1)
         tree = self.columns.tree(
-            block_start=ints(self.block_start),
-            block_end=ints(self.block_end),
-            text_owner=np.frombuffer(self.text_owner, dtype=np.int32),
-            tail_owner=np.frombuffer(self.tail_owner, dtype=np.int32),
-            self_owner=np.frombuffer(self.self_owner, dtype=np.int32),
+            block_start=np.frombuffer(self.block_start, dtype=np.int32),
+            block_end=np.frombuffer(self.block_end, dtype=np.int32),
+            text_owner=text,
+            tail_owner=tail,
+            self_owner=itself,
         )
         truncated = truncated or self.columns.truncated
         return Page(url=url, base_url=base_url, title=title, tree=tree, blocks=blocks, truncated=truncated)
@@ -179,35 +189,37 @@ class _Cutter:
         or ``<div>`` that wraps the whole content of a cell does not count as a block, because page builders and word
         processors write cells that way. In a single row, it does: that is a layout with a column for the menu.
         """
-        m = len(self.elements)
-        whole = [False] * m
-        lists = [i for i, tag in enumerate(self.tags) if tag in ("table", "ul", "ol")]
+        tags, end = self.tags, self.end
+        whole = [False] * len(tags)
+        lists = [i for i, tag in enumerate(tags) if tag in _WHOLE]
         if not lists:
             return whole
-        wrapper = self._wrappers() if any(self.tags[i] == "table" for i in lists) else [False] * m
-        other = [
-            kind == _BLOCK and tag != "li" and tag not in TABLE_PARTS and not wrap
-            for kind, tag, wrap in zip(self.kinds, self.tags, wrapper, strict=True)
-        ]
-        others, wraps = np.concatenate([[0], np.cumsum(other)]), np.concatenate([[0], np.cumsum(wrapper)])
-        cells = np.array([self.parent[i] for i, tag in enumerate(self.tags) if tag in ("td", "th")], dtype=np.int64)
-        rows = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=m) > 1)])
-        loose = np.array([len(t.strip()) if t else 0 for t in self.node_texts], dtype=np.int64)
-        tail = np.array([len(t.strip()) if t else 0 for t in self.tails], dtype=np.int64)
-        np.add.at(loose, np.maximum(self.parent, 0), tail)
-        chars = np.concatenate([[0], np.cumsum(loose)])
-        part = np.array([tag in ("td", "th", "li", "caption") for tag in self.tags])
-        end = np.array(self.end)
-        too_long = np.concatenate([[0], np.cumsum(part & (chars[end] - chars[:-1] > MAX_CELL_CHARS))])
+        wrapper = self._wrappers() if any(tags[i] == "table" for i in lists) else whole.copy()
+        blocks = [i for i, kind in enumerate(self.kinds) if kind == _BLOCK]
+        others = [i for i in blocks if tags[i] not in _PARTS and not wrapper[i]]
         for i in lists:
-            e = self.end[i]
-            # The element itself is the one "other" block.
-            whole[i] = bool(
-                others[e] - others[i] == 1
-                and too_long[e] == too_long[i]
-                and (wraps[e] == wraps[i] or rows[e] - rows[i] > 1)
-            )
+            # The element itself is the one "other" block. So these elements are not nested, and are read only once.
+            if bisect_left(others, end[i]) - bisect_left(others, i) == 1:
+                is_row = any(wrapper[i : end[i]]) and self._rows(i) < 2
+                whole[i] = not is_row and self._has_short_parts(i)
         return whole
+
+    def _rows(self, i: int) -> int:
+        """Return the number of elements with two or more cells in a table."""
+        cells = Counter(self.parent[j] for j in range(i, self.end[i]) if self.tags[j] in ("td", "th"))
+        return sum(n > 1 for n in cells.values())
+
+    def _has_short_parts(self, i: int) -> bool:
+        """Return True if no cell of a table and no item of a list is longer than :data:`MAX_CELL_CHARS`."""
+        e = self.end[i]
+        texts = [len(text.strip()) if text else 0 for text in self.node_texts[i:e]]
+        tails = [len(text.strip()) if text else 0 for text in self.tails[i:e]]
+        before = list(accumulate(map(add, texts, tails), initial=0))
+        return before[-1] <= MAX_CELL_CHARS or not any(
+            before[self.end[j] - i] - before[j - i] - tails[j - i] > MAX_CELL_CHARS
+            for j in range(i, e)
+            if self.tags[j] in ("td", "th", "li", "caption")
+        )
 
     def _wrappers(self) -> list[bool]:
         """Return for each node whether it is a visible ``<p>`` or ``<div>`` that wraps the whole content of a cell."""
@@ -224,53 +236,64 @@ class _Cutter:
     # ------------------------------------------------------------------ the pass
     def _walk(self) -> None:
         end, kinds, tags, texts, flags = self.end, self.kinds, self.tags, self.node_texts, self.flags
+        block_start, block_texts = self.block_start, self.block_texts
         open_nodes: list[int] = []
         for i in range(len(self.elements)):
             while open_nodes and end[open_nodes[-1]] <= i:
                 self._close(open_nodes.pop())
-            self.run_links += tags[i] == "a"
             kind = kinds[i]
             if kind == _BLOCK:
-                if i < self.whole_end:
-                    self.run.append(" " if tags[i] in CELLS or tags[i] in _WRAPPERS else BREAK)
-                else:
-                    self._flush()
-                    self.open_blocks.append(i)
-                    if self.whole[i]:
-                        self.whole_start, self.whole_end = i, end[i]
-                    if tags[i] in OWNED:
-                        self.self_owner[i] = gap_before(len(self.block_texts))
+                self._open_block(i)
             elif kind == _BR:
                 self._line_break(i)
             elif kind == _MEDIA or tags[i] in OWNED:  # a drawn formula inside a sentence has no text
-                (self.run_silent if tags[i] in SILENT else self.run_self).append(i)
+                (self.run_silent if tags[i] in SILENT else self.run_self).append(self.itself + i)
                 self.pictures += tags[i] == "img"
-            elif self.glue and self.run and not flags[i] & _CODE:
-                self.run.append(" ")
-            self.block_start[i] = len(self.block_texts)
+            else:
+                self.run_links += tags[i] == "a"
+                if self.glue and self.run and not flags[i] & _CODE:
+                    self.run.append(" ")
+            block_start[i] = len(block_texts)
             text = texts[i]
             if text:
-                self._add(text, i, i, self.run_text)
-            open_nodes.append(i)
+                self._add(text, i, i)
+            if end[i] == i + 1:
+                self._close(i)
+            else:
+                open_nodes.append(i)
         while open_nodes:
             self._close(open_nodes.pop())
+
+    def _open_block(self, i: int) -> None:
+        tag = self.tags[i]
+        if i < self.whole_end:
+            self.run.append(" " if tag in _SPACED else BREAK)
+            return
+        if self.run or self.run_self or self.run_silent:
+            self._flush()
+        self.open_blocks.append(i)
+        if self.whole[i]:
+            self.whole_start, self.whole_end = i, self.end[i]
+        if tag in OWNED:
+            self.owner[self.itself + i] = gap_before(len(self.block_texts))
 
     def _close(self, i: int) -> None:
         tag = self.tags[i]
         inside = self.whole_start < i < self.whole_end
         if self.kinds[i] == _BLOCK:
             if inside:
-                self.run.append(" " if tag in CELLS or tag in _WRAPPERS else BREAK)
+                self.run.append(" " if tag in _SPACED else BREAK)
             else:
                 before = len(self.block_texts)
-                self._flush()
+                if self.run or self.run_self or self.run_silent:
+                    self._flush()
                 self.open_blocks.pop()
                 if i == self.whole_start and self.whole_end and len(self.block_texts) == before:
                     self._no_block(i)
         self.block_end[i] = len(self.block_texts) + inside
         tail = self.tails[i]
         if tail:
-            self._add(tail, i, max(self.parent[i], 0), self.run_tail)
+            self._add(tail, self.tail + i, max(self.parent[i], 0))
         elif tag not in SILENT:
             self.glue = tag in LOOSE
 
@@ -279,20 +302,20 @@ class _Cutter:
         for j in range(i + 1, self.end[i]):
             self.block_end[j] = len(self.block_texts)
 
-    def _add(self, text: str, i: int, where: int, slots: list[int]) -> None:
-        """Add the text or tail of node i, whose parent is node ``where``, to the run."""
+    def _add(self, text: str, slot: int, where: int) -> None:
+        """Add a text or tail to the run. It is directly in node ``where``."""
         self.glue = False
-        flags = self.flags[where]
+        run, flags = self.run, self.flags[where]
         if text.isspace():
-            if self.run or flags & _PRE:  # in code, an element may hold just the space between two words
-                self.run.append(text)
-                slots.append(i)
+            if run or flags & _PRE:  # in code, an element may hold just the space between two words
+                run.append(text)
+                self.run_slots.append(slot)
             return
         if self.run_leaf < 0:
             self.run_leaf = where
-        self.run.append(text)
-        slots.append(i)
-        if flags & (_LINK | _STRONG):
+        run.append(text)
+        self.run_slots.append(slot)
+        if flags & _MARKED:
             n = len(text.strip())
             if flags & _LINK:
                 self.run_link_chars += n
@@ -304,7 +327,7 @@ class _Cutter:
         blank = len(run) - 1
         while blank >= 0 and run[blank] != BREAK and run[blank].isspace():
             blank -= 1
-        self.run_self.append(i)
+        self.run_self.append(self.itself + i)
         if blank >= 0 and run[blank] == BREAK and i >= self.whole_end and not self.flags[i] & _PRE:
             self._flush()
         else:
@@ -314,8 +337,7 @@ class _Cutter:
     # ------------------------------------------------------------------ runs
     def _start_run(self) -> None:
         self.run: list[str] = []
-        self.run_text: list[int] = []
-        self.run_tail: list[int] = []
+        self.run_slots: list[int] = []  # the texts and tails in the run, as indexes of the owners
         self.run_self: list[int] = []
         self.run_silent: list[int] = []
         self.run_leaf = -1
@@ -325,24 +347,20 @@ class _Cutter:
     def _flush(self) -> None:
         """End the run. It becomes a block if it has a word, and part of the gap before the next block otherwise."""
         run = self.run
-        owner = gap_before(len(self.block_texts))
         if run or self.run_self:
+            owner = gap_before(len(self.block_texts))
             text = collapsed("".join(run), bool(self.flags[self.run_leaf] & _PRE)) if self.run_leaf >= 0 else ""
             if text and _word(text):
                 owner = len(self.block_texts)
                 self.block_texts.append(text)
                 self.block_contexts.append(self.open_blocks[-1])
                 self.block_leaves.append(self.run_leaf)
-                self.counts.append((self.run_links, self.run_link_chars, self.run_bold_chars, self.pictures))
+                self.counts.extend((self.run_links, self.run_link_chars, self.run_bold_chars, self.pictures))
                 self.pictures = 0
-            for i in self.run_text:
-                self.text_owner[i] = owner
-            for i in self.run_tail:
-                self.tail_owner[i] = owner
-            for i in (*self.run_self, *self.run_silent):
-                self.self_owner[i] = owner
+            for slot in chain(self.run_slots, self.run_self, self.run_silent):
+                self.owner[slot] = owner
             self._start_run()
         elif self.run_silent:
-            for i in self.run_silent:
-                self.self_owner[i] = owner
+            for slot in self.run_silent:
+                self.owner[slot] = gap_before(len(self.block_texts))
             self.run_silent = []

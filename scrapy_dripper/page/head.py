@@ -38,10 +38,10 @@ _DATES = ("article:published_time", "datepublished")
 def title_and_base(root: HtmlElement, url: str) -> tuple[str | None, str]:
     """Return the document's title and the URL that its links resolve against."""
     # An icon can have a title, too: <svg><title>.
-    title = next((node for node in root.iter("title") if node.find("..").tag in ("head", "body", "html")), None)
+    title = next((node for node in root.iter("title") if node.getparent().tag in ("head", "body", "html")), None)
     text = " ".join("".join(title.itertext()).split()) if title is not None else ""
-    base = root.find(".//base[@href]")
-    return text or None, url if base is None else base_url(url, base.get("href", "").strip())
+    base = next((href for node in root.iter("base") if (href := node.get("href")) is not None), None)
+    return text or None, url if base is None else base_url(url, base.strip())
 
 
 def math_settings(elements: Iterable[HtmlElement]) -> tuple[str, ...]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from lxml import etree
 
 from scrapy_dripper.page.page import Flag, Ints, Tree
-from scrapy_dripper.page.tags import CELLS, KINDS, ROLE_FLAGS, TAG_FLAGS, TAGS, Kind
+from scrapy_dripper.page.tags import CELLS, KINDS, REFERENCES, ROLE_FLAGS, TAG_FLAGS, TAGS, Kind
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -18,10 +21,14 @@ if TYPE_CHECKING:
 BREAK = "\0"
 """Marks a line break while text is collected. The parser never returns NUL itself."""
 
+_attributes = cast("Callable[[HtmlElement], list[tuple[str, str]]]", etree._Element.items)
+_parent = cast("Callable[[HtmlElement], HtmlElement]", etree._Element.getparent)
 _TAG_FLAGS = {tag: int(flag) for tag, flag in TAG_FLAGS.items()}
 _ROLE_FLAGS = {role: int(flag) for role, flag in ROLE_FLAGS.items()}
 _HIDDEN, _ARIA = int(Flag.HIDDEN), int(Flag.ARIA)
-_hiding = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I).search
+_HIDING = frozenset({"style", "hidden"})
+_TELLING = _HIDING | REFERENCES | {"role"}
+_hiding = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden").search
 
 
 class Nodes:
@@ -33,14 +40,15 @@ class Nodes:
         self.truncated = len(self.node) > limit
         del self.node[limit:]
         m = len(self.node)
-        number = {node: i for i, node in enumerate(self.node)}
-        self.parent = [-1, *(number[node.getparent()] for node in self.node[1:])]
+        # The methods are mapped, because a loop in Python takes twice as long.
+        number = dict(zip(self.node, range(m), strict=True))
+        self.parent = [-1, *map(number.__getitem__, map(_parent, self.node[1:]))]
         self.end = end = list(range(1, m + 1))
         for i in range(m - 1, 0, -1):
             p = self.parent[i]
             if end[i] > end[p]:
                 end[p] = end[i]
-        self.tag = [str(node.tag) for node in self.node]
+        self.tag = list(map(str, map(attrgetter("tag"), self.node)))
         self.text: list[str | None] = [node.text for node in self.node]
         self.tail: list[str | None] = [node.tail for node in self.node]
         known = {tag: int(KINDS.get(tag, Kind.BLOCK if "-" in tag else Kind.INLINE)) for tag in set(self.tag)}
@@ -49,39 +57,56 @@ class Nodes:
         self.name = [""] * m
         self.id = [""] * m
         self.depth = [0] * m
-        self.flags = [0] * m
-        self._describe(attributes)
+        self.flags = [_TAG_FLAGS.get(tag, 0) for tag in self.tag]
+        self.may_hide: list[int] = []
+        self.refers: list[int] = []
+        self._read_attributes(attributes)
+        flags, depth = self.flags, self.depth
+        for i, p in enumerate(islice(self.parent, 1, None), start=1):
+            flags[i] |= flags[p]
+            depth[i] = depth[p] + 1
 
-    def _describe(self, attributes: bool) -> None:
-        """Fill in names, ids, depths and flags."""
-        for i, (node, tag, p) in enumerate(zip(self.node, self.tag, self.parent, strict=True)):
-            flags = _TAG_FLAGS.get(tag, 0)
-            for key, value in node.items():
+    def _read_attributes(self, attributes: bool) -> None:
+        """Fill in names, ids, the flags of the nodes themselves, and the nodes with attributes of certain kinds."""
+        names, ids, flags = self.name, self.id, self.flags
+        for i, pairs in enumerate(map(_attributes, self.node)):
+            may_hide = refers = False
+            for key, value in pairs:
                 if key == "class":
-                    self.name[i] = value
+                    names[i] = value
+                    may_hide |= value[:6] == "brush:"
                 elif key == "id":
-                    self.id[i] = value
-                elif attributes:
-                    flags |= _flags_of(key, value)
-            if p >= 0:
-                flags |= self.flags[p]
-                self.depth[i] = self.depth[p] + 1
-            self.flags[i] = flags
+                    ids[i] = value
+                elif key == "href":
+                    refers |= value[:1] == "#"
+                elif key in _TELLING or key[:5] == "aria-":
+                    may_hide |= key in _HIDING
+                    refers |= key in REFERENCES
+                    if attributes:
+                        flags[i] |= _flags_of(key, value)
+            if may_hide:
+                self.may_hide.append(i)
+            if refers:
+                self.refers.append(i)
 
     def __len__(self) -> int:
         return len(self.node)
 
     def tree(self, block_start: Ints, block_end: Ints, text_owner: Ints, tail_owner: Ints, self_owner: Ints) -> Tree:
         """Return the tree of a page, with the columns that a cutter has filled in."""
-        pairs: dict[tuple[str, str], int] = {}
+        numbers = {tag: TAGS.get(tag, 0) for tag in set(self.tag)}
+        pairs: defaultdict[tuple[str, str], int] = defaultdict()
+        pairs.default_factory = pairs.__len__
         return Tree(
             nodes=self.node,
             parent=ints(self.parent),
             end=ints(self.end),
-            tag=ints([TAGS.get(tag, 0) for tag in self.tag]),
-            signature=ints([pairs.setdefault(pair, len(pairs)) for pair in zip(self.tag, self.name, strict=True)]),
+            tag=ints([numbers[tag] for tag in self.tag]),
+            signature=ints(list(map(pairs.__getitem__, zip(self.tag, self.name, strict=True)))),
             names=[f"{name} {id_}" if id_ else name for name, id_ in zip(self.name, self.id, strict=True)],
             flags=ints(self.flags),
+            may_hide=self.may_hide,
+            refers=self.refers,
             depth=ints(self.depth),
             block_start=block_start,
             block_end=block_end,
@@ -152,7 +177,7 @@ def _flags_of(attribute: str, value: str) -> int:
     if attribute == "hidden":
         return _HIDDEN
     if attribute == "style":
-        return _HIDDEN if _hiding(value) else 0
+        return _HIDDEN if _hiding(value.lower()) else 0
     if attribute[:5] == "aria-":
         return _HIDDEN if attribute == "aria-hidden" and value == "true" else _ARIA
     return 0

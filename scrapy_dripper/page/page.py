@@ -101,6 +101,11 @@ class Tree:
     """Class and id attributes of the node, separated by a space."""
     flags: Ints
     """Bit set of :class:`Flag`, inherited from ancestors."""
+    may_hide: list[int]
+    """The nodes whose attributes may hide them: with a style, ``hidden``, or a class of code that MDN hides."""
+    refers: list[int]
+    """The nodes that may refer to the id of another node: with one of
+    :data:`~scrapy_dripper.page.tags.REFERENCES`, or with a link within the page."""
     depth: Ints
     block_start: Ints
     """The node's first block: the number of blocks before it."""

@@ -21,6 +21,10 @@ _PREFIX = 1_024
 MAX_CONTROLS = 0.05
 """Maximum share of control characters, except NUL and white space, at the beginning of an HTML document."""
 
+_one_class = etree.ElementDefaultClassLookup(html.HtmlElement, html.HtmlComment, html.HtmlProcessingInstruction)
+"""Makes all elements of one class. The lookup of lxml.html runs Python code for each element, and takes as long as the
+rest of a walk over a tree. Only forms and their fields would have other classes."""
+
 _content = re.compile(r"[^\s\0\ufeff]").search
 _controls = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f]").findall
 
@@ -104,6 +108,7 @@ def _tree(data: bytes, *, may_repeat: bool = True) -> HtmlElement | None:
         remove_pis=True,
         collect_ids=False,
     )
+    parser.set_element_class_lookup(_one_class)
     try:
         root = etree.fromstring(data, parser)
     except etree.LxmlError as error:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+import numpy as np
+import numpy.typing as npt
+
 from scrapy_dripper.page.page import Flag
 
 LONGEST_CLASS = 1_000
@@ -46,6 +49,17 @@ MEDIA = ("img", "picture", "source", "video", "audio", "track", "image")
 TAGS: dict[str, int] = {tag: i for i, tag in enumerate((*BLOCKS, *INLINE, "br", *MEDIA), start=1)}
 """Tags and their numbers, from 1; 0 is any other tag. The order is part of the tagger's feature schema, so only append
 to it."""
+
+REFERENCES = frozenset({"aria-controls", "data-target", "data-bs-target", "data-toggle-target", "data-href", "for"})
+"""Attributes, besides ``href``, that hold the id of another element."""
+
+
+def tag_mask(*tags: str) -> npt.NDArray[np.bool_]:
+    """Return an array that is True for the numbers of these tags, to be indexed with a column of tag numbers."""
+    mask = np.zeros(len(TAGS) + 1, dtype=np.bool_)
+    mask[[TAGS[tag] for tag in tags]] = True
+    return mask
+
 
 SILENT = frozenset({"script", "iframe", "amp-mathml"})
 """Tags without text that can still be content: formulas and players. They do not affect the blocks."""

@@ -49,7 +49,7 @@ _environments = (
     r"(?:equation|align|alignat|gather|multline|flalign|eqnarray|displaymath|math|aligned|gathered|split|dcases|cases"
     r"|[pbvBV]?matrix|array)\*?"
 )
-_may_begin = re.compile(r"[\\$`]|\[[iltm]", re.IGNORECASE).search
+_may_begin = re.compile(r"[\\$`]|\[[iltmILTM]").search  # without IGNORECASE, it skips to these marks
 _delimiter = re.compile(
     rf"\\(?:[()\[\]]|(?:begin|end)\{{{_environments}\}}|[\\$`])|\$+|`+|\[/?(?:i?tex|latex|math)\]", re.IGNORECASE
 ).finditer
