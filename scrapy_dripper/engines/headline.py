@@ -148,16 +148,12 @@ def headline(page: Page, main: Bools) -> int | None:
             if tags[i] == _H1 and i < body and flags[i] & unseen == _HIDDEN:
                 hidden.append(i)
             continue
-        words = _words(text.lower())
         if not flags[i] & _HEADING:
-            if (
-                i <= body
-                and not flags[i] & (elsewhere | _LISTED)
-                and "".join(words) in exact
-                and not tail.issuperset(words)
-            ):
+            may_be = exact and i <= body and not flags[i] & (elsewhere | _LISTED)
+            if may_be and _is_plain(_words(text.lower()), exact, tail):
                 plain = i
             continue
+        words = _words(text.lower())
         if not words or "".join(words) in sites or tail.issuperset(words) or _is_site(page, i, fronts):
             continue
         h1 = tags[i] == _H1
@@ -177,6 +173,11 @@ def headline(page: Page, main: Bools) -> int | None:
     if plain is not None:
         return plain
     return next(iter(firsts.values())) if len(firsts) == 1 else _drawn(page, hidden, sites, top)
+
+
+def _is_plain(words: Sequence[str], exact: set[str], tail: frozenset[str]) -> bool:
+    """Return True if a line has exactly the words of a name, and is not just the end of the title."""
+    return "".join(words) in exact and not tail.issuperset(words)
 
 
 def _drawn(page: Page, hidden: Sequence[int], sites: frozenset[str], top: int) -> int | None:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import lightgbm
@@ -26,6 +27,25 @@ if TYPE_CHECKING:
 OPSET = 17
 IR_VERSION = 10
 """The newest version that every supported onnxruntime reads."""
+
+_OF_TREES = (
+    *("nodes_treeids", "nodes_nodeids", "nodes_featureids", "nodes_modes", "nodes_values"),
+    *("nodes_truenodeids", "nodes_falsenodeids"),
+)
+_OF_LEAVES = ("treeids", "nodeids", "ids", "weights")
+"""The attributes of the nodes of trees, and those of leaves without their prefix.
+
+What to do with missing values is left out, because features are never NaN, and looking for it takes time.
+"""
+
+
+def _told(booster: lightgbm.Booster, features: int) -> dict[str, Any]:
+    """Return the attributes of the node that a booster becomes."""
+    model = convert_lightgbm(
+        booster, initial_types=[("x", FloatTensorType([None, features]))], zipmap=False, target_opset=15
+    )
+    (node,) = (node for node in model.graph.node if node.op_type.startswith("TreeEnsemble"))
+    return {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
 
 
 class _Graph:
@@ -62,52 +82,51 @@ class _Graph:
         product = self.add("MatMul", x, self.weight(layer.weight.detach().numpy().T))
         return self.add("Add", product, self.weight(layer.bias.detach().numpy()))
 
-    def trees(self, booster: lightgbm.Booster, x: str, features: int) -> str:
-        """Add the nodes of a binary booster. Return its probabilities, of shape (n,)."""
-        return self.add("Gather", self.boosted(booster, x, features, 1), self.weight(1, np.int64), axis=1)
+    def classified(self, booster: lightgbm.Booster, x: str, features: int) -> str:
+        """Add the nodes of a binary booster. Return its probabilities, of shape (n,).
 
-    def boosted(self, booster: lightgbm.Booster, x: str, features: int, output: int) -> str:
-        """Add the nodes of a booster. Return the name of one of its outputs."""
-        model = convert_lightgbm(
-            booster, initial_types=[("x", FloatTensorType([None, features]))], zipmap=False, target_opset=15
+        Sigmoid would round them differently. Later trees compare them with thresholds, so that would change answers.
+        """
+        told = _told(booster, features)
+        kept = {name: told[name] for name in (*_OF_TREES, "classlabels_int64s", "post_transform")}
+        kept |= {f"class_{name}": told[f"class_{name}"] for name in _OF_LEAVES}
+        found = self.name()
+        self.nodes.append(
+            helper.make_node("TreeEnsembleClassifier", [x], [self.name(), found], domain="ai.onnx.ml", **kept)
         )
-        prefix = self.name()
-        renamed = {"x": x}
-        for node in model.graph.node:
-            for i, value in enumerate(node.input):
-                node.input[i] = renamed.get(value, f"{prefix}_{value}")
-            for i, value in enumerate(node.output):
-                node.output[i] = f"{prefix}_{value}"
-            node.name = ""
-            self.nodes.append(node)
-        for tensor in model.graph.initializer:
-            tensor.name = f"{prefix}_{tensor.name}"
-            self.weights.append(tensor)
-        return f"{prefix}_{model.graph.output[output].name}"
+        return self.add("Gather", found, self.weight(1, np.int64), axis=1)
+
+    def boosted(self, booster: lightgbm.Booster, x: str, features: int, columns: int = 1) -> str:
+        """Add the nodes of a booster as a regressor, which is faster than a classifier. Return its sums, of shape (n,).
+
+        With more than one column, return their softmax, of shape (n, columns).
+        """
+        told = _told(booster, features)
+        leaf = "target" if "target_ids" in told else "class"
+        kept = {name: told[name] for name in _OF_TREES}
+        kept |= {f"target_{name}": told[f"{leaf}_{name}"] for name in _OF_LEAVES}
+        kept |= {"n_targets": columns, "post_transform": "SOFTMAX" if columns > 1 else "NONE"}
+        found = self.name()
+        self.nodes.append(helper.make_node("TreeEnsembleRegressor", [x], [found], domain="ai.onnx.ml", **kept))
+        return found if columns > 1 else self.add("Reshape", found, self.weight([-1], np.int64))
 
     def network(self, network: Network, x: str, places: _Places) -> str:
         """Add the nodes of a network. Return its probabilities, of shape (n,)."""
         width = network.mix.weight.shape[0]
-        numbers = self.add("Gather", x, self.weight(network.numbers, np.int64), axis=1)
-        numbers = self.add("Sub", numbers, self.weight(network.mean.numpy()))
-        numbers = self.add("Div", numbers, self.weight(network.deviation.numpy()))
-        clip = network.clip
-        numbers = self.add("Clip", numbers, self.weight(-clip), self.weight(clip))
         tags = self.add("Gather", x, self.weight(network.tags, np.int64), axis=1)
         tags = self.add("Add", self.add("Cast", tags, to=TensorProto.INT64), self.weight(1, np.int64))
         embedded = self.add("Gather", self.weight(network.embedding.weight.detach().numpy()), tags, axis=0)
         embedded = self.add("Flatten", embedded, axis=1)
-        h = self.add("Relu", self.linear(self.add("Concat", numbers, embedded, axis=1), network.enter))
+        entered = self.add("Concat", *self.numbers(network, x), embedded, axis=1)
+        h = self.add("Relu", self.linear(entered, network.enter))
         h = self.add("Add", h, self.add("Relu", self.linear(h, network.mix)))
         nothing = self.weight(np.zeros((1, width)))
+        joined = self.weight([-1, 3 * width], np.int64)
         for i, (norm, layer) in enumerate(zip(network.norms, network.layers, strict=True)):
             scale, bias = (self.weight(v.detach().numpy()) for v in (norm.weight, norm.bias))
             centre = self.add("LayerNormalization", h, scale, bias, epsilon=norm.eps)
             padded = self.add("Concat", centre, nothing, axis=0)
-            before, after = places.around(2**i)
-            seen = self.add(
-                "Concat", self.add("Gather", padded, before), centre, self.add("Gather", padded, after), axis=1
-            )
+            seen = self.add("Reshape", self.add("Gather", padded, places.around(2**i)), joined)
             h = self.add("Add", h, self.add("Relu", self.linear(seen, layer)))
         sums = self.add("Concat", nothing, self.add("CumSum", h, self.weight(0, np.int64)), axis=0)
         total = self.add("Sub", self.add("Gather", sums, places.last), self.add("Gather", sums, places.first))
@@ -115,6 +134,23 @@ class _Graph:
         last = self.add("Relu", self.linear(self.add("Concat", h, page, axis=1), network.last))
         chance = self.add("Sigmoid", self.linear(last, network.out))
         return self.add("Squeeze", chance, self.weight([1], np.int64))
+
+    def numbers(self, network: Network, x: str) -> list[str]:
+        """Add the nodes that scale the numbers among the columns. Return the runs of numbers between the tags.
+
+        Gather would copy each number on its own, which takes as long as a whole network.
+        """
+        columns = len(network.numbers) + len(network.tags)
+        mean, deviation = np.zeros(columns), np.ones(columns)
+        mean[network.numbers], deviation[network.numbers] = network.mean.numpy(), network.deviation.numpy()
+        scaled = self.add("Div", self.add("Sub", x, self.weight(mean)), self.weight(deviation))
+        scaled = self.add("Clip", scaled, self.weight(-network.clip), self.weight(network.clip))
+        axis = self.weight([1], np.int64)
+        return [
+            self.add("Slice", scaled, self.weight([after + 1], np.int64), self.weight([before], np.int64), axis)
+            for after, before in pairwise([-1, *network.tags, columns])
+            if after + 1 < before
+        ]
 
     def model(
         self, inputs: Sequence[onnx.ValueInfoProto], output: str = "probabilities", shape: Sequence[Any] = ("n",)
@@ -140,17 +176,22 @@ class _Places:
         self.count = count
         zero, one = graph.weight(0, np.int64), graph.weight(1, np.int64)
         self.place = graph.add("Range", zero, count, one)
-        self._around: dict[int, tuple[str, str]] = {}
+        self._around: dict[int, str] = {}
 
-    def around(self, reach: int) -> tuple[str, str]:
-        """Return the indexes of the blocks at distance ``reach`` before and after, or n beyond the edge of the page."""
+    def around(self, reach: int) -> str:
+        """Return the indexes of three blocks for each block: the one ``reach`` before it, itself, and the one ``reach``
+        after it. They have shape (n, 3), and are n beyond the edge of the page.
+        """
         if reach not in self._around:
             g, far = self.graph, self.graph.weight(reach, np.int64)
             before, after = g.add("Sub", self.place, far), g.add("Add", self.place, far)
-            self._around[reach] = (
+            places = (
                 g.add("Where", g.add("GreaterOrEqual", before, self.first), before, self.count),
+                self.place,
                 g.add("Where", g.add("Less", after, self.last), after, self.count),
             )
+            columns = [g.add("Unsqueeze", place, g.weight([1], np.int64)) for place in places]
+            self._around[reach] = g.add("Concat", *columns, axis=1)
         return self._around[reach]
 
 
@@ -158,7 +199,7 @@ def blocks_graph(trees: Sequence[lightgbm.Booster], networks: Sequence[Network],
     """Return the first stage. ``share`` is the weight of the networks in the mean, 0 to 1."""
     g = _Graph()
     share = share if networks else 0.0
-    parts = [(g.trees(booster, "features", features), (1 - share) / len(trees)) for booster in trees]
+    parts = [(g.classified(booster, "features", features), (1 - share) / len(trees)) for booster in trees]
     if networks:
         places = _Places(g)
         parts += [(g.network(network, "features", places), share / len(networks)) for network in networks]
@@ -176,15 +217,16 @@ def blocks_graph(trees: Sequence[lightgbm.Booster], networks: Sequence[Network],
 def pages_graph(trees: lightgbm.Booster, features: int) -> bytes:
     """Return the page stage, with probabilities of shape (pages, types)."""
     g = _Graph()
-    g.add("Identity", g.boosted(trees, "features", features, 1), output="probabilities")
+    types = trees.num_model_per_iteration()
+    g.add("Identity", g.boosted(trees, "features", features, types), output="probabilities")
     told = helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", features])
-    return g.model([told], shape=("n", trees.num_model_per_iteration()))
+    return g.model([told], shape=("n", types))
 
 
 def quality_graph(trees: lightgbm.Booster, features: int) -> bytes:
     """Return the quality stage, with the expected word F1 of shape (pages,)."""
     g = _Graph()
-    g.add("Reshape", g.boosted(trees, "features", features, 0), g.weight([-1], np.int64), output="quality")
+    g.add("Identity", g.boosted(trees, "features", features), output="quality")
     return g.model([helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", features])], "quality")
 
 
@@ -197,7 +239,8 @@ def context_graph(
     """
     g = _Graph()
     first = g.add("Gather", "features", g.weight(names.index("p"), np.int64), axis=1)
-    parts = [g.add("Mul", g.trees(booster, "features", len(names)), g.weight(share / len(trees))) for booster in trees]
+    second = [g.add("Sigmoid", g.boosted(booster, "features", len(names))) for booster in trees]
+    parts = [g.add("Mul", part, g.weight(share / len(trees))) for part in second]
     mean = g.add("Sum", *parts, g.add("Mul", first, g.weight(1 - share)))
     edge = calibration.edge
     p = g.add("Clip", mean, g.weight(edge), g.weight(1 - edge))

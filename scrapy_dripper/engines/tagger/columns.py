@@ -14,34 +14,49 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Column = npt.NDArray[np.generic]
 
-_PRIME = np.int64(1_000_003)
+PRIME = np.int64(1_000_003)
+"""The factor of :func:`pair`."""
 
 
 class Columns(dict[str, Column]):
-    """Features by name, in insertion order."""
+    """Features by name, in insertion order. A column can be replaced, but not one that was added in a matrix."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, Column] = {}  # columns and matrices, by the name of their first feature
+
+    def __setitem__(self, name: str, column: Column) -> None:
+        super().__setitem__(name, column)
+        self._parts[name] = column
+
+    def add(self, names: Sequence[str], columns: Column) -> None:
+        """Add the columns of a matrix of shape (n blocks, n names)."""
+        self.update(zip(names, columns.T, strict=True))
+        self._parts[names[0]] = columns
 
     def matrix(self) -> Floats:
         """Return float32 of shape (n blocks, n features)."""
         out = np.empty((len(next(iter(self.values()))), len(self)), dtype=np.float32)
-        for i, column in enumerate(self.values()):
-            out[:, i] = column
+        i = 0
+        for part in self._parts.values():  # copying matrices as a whole is faster than column by column
+            end = i + (part.shape[1] if part.ndim > 1 else 1)
+            out[:, i:end] = part if part.ndim > 1 else part[:, None]
+            i = end
         return out
-
-    def bits(self, prefix: str, names: Sequence[str], sets: Ints) -> None:
-        """Add a feature for each bit of a column of bit sets."""
-        for bit, name in enumerate(names):
-            self[f"{prefix}:{name}"] = (sets >> bit) & 1
 
 
 class Sums:
-    """The sums of a column over any slices of it, in constant time for each."""
+    """The sums of a column over any slices of it, in constant time for each. Several columns are the rows of a matrix.
+
+    One call of numpy for a matrix is faster than one for each column.
+    """
 
     def __init__(self, values: Column) -> None:
-        self._totals = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
+        self._totals = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
+        np.cumsum(values, axis=-1, dtype=np.float64, out=self._totals[..., 1:])
 
     def over(self, start: Ints, end: Ints) -> Doubles:
-        """Return the sum of ``values[start:end]`` for each pair of indexes."""
-        sums: Doubles = self._totals[end] - self._totals[start]
+        """Return the sum of ``values[..., start:end]`` for each pair of indexes."""
+        sums: Doubles = self._totals[..., end] - self._totals[..., start]
         return sums
 
 
@@ -67,9 +82,15 @@ def ratio(a: Column, b: Column) -> Floats:
     return result
 
 
+def bits(sets: Ints, count: int) -> npt.NDArray[np.uint8]:
+    """Return the first bits of each bit set, 0 or 1, as a matrix of shape (n, count)."""
+    octets = np.ascontiguousarray(sets, dtype="<i8").view(np.uint8).reshape(len(sets), 8)
+    return np.unpackbits(octets, axis=1, count=count, bitorder="little")
+
+
 def pair(a: Ints, b: Ints) -> Ints:
     """Return a key for each pair of keys."""
-    key: Ints = a * _PRIME + b
+    key: Ints = a * PRIME + b
     return key
 
 

@@ -64,12 +64,12 @@ def _around(x: Columns, t: Table, p: Doubles, w: Doubles) -> None:
     for by in (-3, -2, -1, 1, 2, 3):
         there = neighbour(by, t.first, t.last)
         x[f"p{by:+}"] = np.where(there >= 0, p[there], -1)
-    mass, words = Sums(p * w), Sums(w)
+    sums = Sums(np.stack((p * w, w)))
     for reach in REACHES:
         a, b = np.maximum(n - reach, t.first), np.minimum(n + reach + 1, t.last)
-        x[f"p~{reach}"] = mass.over(a, b) / words.over(a, b)
-        x[f"p-{reach}"] = mass.over(a, n) / np.maximum(words.over(a, n), LEAST)
-        x[f"p+{reach}"] = mass.over(n + 1, b) / np.maximum(words.over(n + 1, b), LEAST)
+        for sign, start, end in (("~", a, b), ("-", a, n), ("+", n + 1, b)):
+            mass, words = sums.over(start, end)
+            x[f"p{sign}{reach}"] = mass / np.maximum(words, LEAST)
     before, after = last_chosen(p > 0.5), next_chosen(p > 0.5)
     x["since_main"] = np.where(before >= t.first, np.log1p(np.maximum(n - before, 0)), -1)
     x["until_main"] = np.where(after < t.last, np.log1p(np.maximum(after - n, 0)), -1)
@@ -77,17 +77,23 @@ def _around(x: Columns, t: Table, p: Doubles, w: Doubles) -> None:
 
 def _containers(x: Columns, t: Table, p: Doubles, w: Doubles) -> None:
     n = np.arange(len(p))
-    mass, words, blocks = Sums(p * w), Sums(w), Sums(p)
-    total = mass.over(t.first, t.last)
-    up = t.outer
-    for level in range(1, LEVELS + 1):
-        a, b = np.minimum(t.block_start[up], n), np.maximum(t.block_end[up], n + 1)
-        inside, size = mass.over(a, b), words.over(a, b)
-        x[f"up{level}_p"] = inside / size
-        x[f"up{level}_blocks_p"] = blocks.over(a, b) / (b - a)
-        x[f"up{level}_others_p"] = (inside - p * w) / np.maximum(size - w, LEAST)
-        x[f"up{level}_share"] = inside / np.maximum(total, 1e-9)
-        up = t.wider[up]
+    sums = Sums(np.stack((p * w, w, p)))
+    total, _, _ = sums.over(t.first, t.last)
+    up = [t.outer]
+    for _ in range(1, LEVELS):
+        up.append(t.wider[up[-1]])
+    nodes = np.stack(up)
+    a, b = np.minimum(t.block_start[nodes], n), np.maximum(t.block_end[nodes], n + 1)
+    inside, size, blocks = sums.over(a, b)
+    columns = {
+        "p": inside / size,
+        "blocks_p": blocks / (b - a),
+        "others_p": (inside - p * w) / np.maximum(size - w, LEAST),
+        "share": inside / np.maximum(total, 1e-9),
+    }
+    for level in range(LEVELS):
+        for name, column in columns.items():
+            x[f"up{level + 1}_{name}"] = column[level]
 
 
 def _alike(x: Columns, t: Table, p: Doubles, w: Doubles) -> None:
@@ -125,12 +131,13 @@ def _rank(x: Columns, t: Table, p: Doubles, w: Doubles) -> None:
 
 
 def _whole(x: Columns, t: Table, p: Doubles, w: Doubles) -> None:
-    mass = Sums(p * w)
-    total_p, total_w = mass.over(t.first, t.last), Sums(w).over(t.first, t.last)
-    x["before_p"] = mass.over(t.first, np.arange(len(p))) / np.maximum(total_p, 1e-9)
+    over = [(p > sure) * w for sure in SURE]
+    sums = Sums(np.stack((p * w, w, entropy(p) * w, *over)))
+    total_p, total_w, total_entropy, *totals = sums.over(t.first, t.last)
+    x["before_p"] = Sums(p * w).over(t.first, np.arange(len(p))) / np.maximum(total_p, 1e-9)
     x["page_p"] = total_p / total_w
     x["page_main"] = np.log1p(total_p)
     x["page_most"] = most_on_page(p, t.first)
-    x["page_entropy"] = Sums(entropy(p) * w).over(t.first, t.last) / total_w
-    for sure in SURE:
-        x[f"page_over_{sure}"] = Sums((p > sure) * w).over(t.first, t.last) / total_w
+    x["page_entropy"] = total_entropy / total_w
+    for sure, total in zip(SURE, totals, strict=True):
+        x[f"page_over_{sure}"] = total / total_w

@@ -26,6 +26,7 @@ from scrapy_dripper.engines.tagger.columns import (
     Groups,
     Ints,
     Sums,
+    bits,
     last_chosen,
     least_on_page,
     neighbour,
@@ -39,11 +40,18 @@ from scrapy_dripper.page.tags import TAGS
 
 LEVELS = 6
 """Number of ancestors of a block to consider."""
+_OF_SOME = frozenset({"images", "place", "long_blocks", "siblings"})
+"""Features of only every second of them."""
 LONG = 20
 """Minimum number of words in a long block."""
 
 _SCHEMA_TYPES = {name: frozenset(types.split()) for name, types in SCHEMA_TYPES.items()}
 _PAGE_KINDS = {name: frozenset(kinds.split()) for name, kinds in PAGE_KINDS.items()}
+_WORD_FEATURES = (*(f"words:{name}" for name in WORDS), "title_words", "url_words")
+"""The features of words in the order of their bits: groups of words, and then words of the title and of the URL."""
+_IN_TITLE, _IN_URL = 1 << len(WORDS), 2 << len(WORDS)
+_FLAGS = [f"flag:{flag.name}" for flag in Flag]
+_NEAR, _FAR = ([f"{place}:{name}" for name in KEYWORDS] for place in ("near", "far"))
 _tokens = re.compile(r"\w+").findall
 _headings = np.array([TAGS[f"h{level}"] for level in range(1, 7)])
 
@@ -94,9 +102,9 @@ def features(pages: Sequence[Page]) -> Features:
     _repetition(x, t, c, pages)
     _ancestors(x, t, c)
     _neighbours(x, t)
-    _page(x, t, c)
-    _about(x, pages)
     edges = np.append(np.unique(t.first), len(t.first))
+    _page(x, t, c, edges)
+    _about(x, pages)
     return Features(tuple(x), x.matrix(), c.size, edges, t)
 
 
@@ -128,34 +136,27 @@ def _text(x: Columns, t: Table, c: Characters) -> None:
 
 def _words(x: Columns, c: Characters, pages: Sequence[Page]) -> None:
     """Add the shares of word groups, and of words shared with the page's title and URL."""
-    get = WORD_BITS.get
-    codes: list[int] = []
-    shared: list[int] = []
+    codes: list[Ints] = []
     for page in pages:
         tokens = _tokens("\n".join(page.blocks.text).lower())
-        title = dict.fromkeys(_tokens((page.title or "").lower()), 1)
+        named = dict.fromkeys(_tokens((page.title or "").lower()), _IN_TITLE)
         try:
             path = urlsplit(page.url).path.lower()
         except ValueError:  # such as "http://["
             path = ""
         for word in _tokens(path.replace("_", "-")):
             if len(word) > 2:
-                title[word] = title.get(word, 0) | 2
-        codes.extend(map(get, tokens, repeat(0)))
-        shared.extend(map(title.get, tokens, repeat(0)) if title else repeat(0, len(tokens)))
-    starts = np.concatenate([[0], np.cumsum(c.words[:-1])])
+                named[word] = named.get(word, 0) | _IN_URL
+        get = (WORD_BITS | {word: bit | WORD_BITS.get(word, 0) for word, bit in named.items()}).get
+        codes.append(np.fromiter(map(get, tokens, repeat(0)), dtype=np.int64, count=len(tokens)))
+    code = np.concatenate(codes)
     words = c.words
-    if int(words.sum()) != len(codes):  # lower-casing has split a word, so count again
+    if int(words.sum()) != len(code):  # lower-casing has split a word, so count again
         words = np.array([len(_tokens(text.lower())) for page in pages for text in page.blocks.text])
-        starts = np.concatenate([[0], np.cumsum(words[:-1])])
-    code, share = np.array(codes, dtype=np.int64), np.array(shared, dtype=np.int64)
-    for bit, name in enumerate(WORDS):
-        hits = np.add.reduceat((code >> bit) & 1, starts)
-        x[f"words:{name}"] = ratio(hits, words)
-    hits = np.add.reduceat(share & 1, starts)
-    x["title_words"] = ratio(hits, words)
-    x["url_words"] = ratio(np.add.reduceat(share >> 1, starts), words)
-    x["title_hits"] = np.minimum(hits, 10)
+    starts = np.concatenate([[0], np.cumsum(words[:-1])])
+    hits = np.add.reduceat(bits(code, len(_WORD_FEATURES)), starts, axis=0, dtype=np.int64)
+    x.add(_WORD_FEATURES, ratio(hits, words[:, None]))
+    x["title_hits"] = np.minimum(hits[:, _WORD_FEATURES.index("title_words")], 10)
 
 
 def _place(x: Columns, t: Table, c: Characters) -> None:
@@ -198,9 +199,9 @@ def _structure(x: Columns, t: Table) -> None:
     for level in range(1, 4):
         up = t.parent[up]
         x[f"parent_tag_{level}"] = t.tag[up]
-    x.bits("flag", [flag.name or "" for flag in Flag], t.flags[t.context] | t.flags[t.leaf])
-    x.bits("near", list(KEYWORDS), t.near[t.context] | t.near[t.leaf])
-    x.bits("far", list(KEYWORDS), t.far[t.leaf])
+    x.add(_FLAGS, bits(t.flags[t.context] | t.flags[t.leaf], len(_FLAGS)))
+    x.add(_NEAR, bits(t.near[t.context] | t.near[t.leaf], len(_NEAR)))
+    x.add(_FAR, bits(t.far[t.leaf], len(_FAR)))
     for name, by in (("before", -1), ("after", 1)):
         there = neighbour(by, t.first, t.last)
         inside, other = there >= 0, t.context[there]
@@ -236,32 +237,41 @@ def _repetition(x: Columns, t: Table, c: Characters, pages: Sequence[Page]) -> N
 
 def _ancestors(x: Columns, t: Table, c: Characters) -> None:
     """Add features of the content of the nearest ancestors."""
-    size, chars, links = Sums(c.size), Sums(c.chars), Sums(np.minimum(t.link_chars, c.chars))
-    long, long_words = Sums(c.size >= LONG), Sums(np.where(c.size >= LONG, c.size, 0))
-    paragraph = (t.flags[t.context] & Flag.PARAGRAPH) != 0
-    p_words = Sums(np.where(paragraph, c.size, 0))
-    ends, images = Sums(c.sentence_ends), Sums(t.images)
+    is_long, is_paragraph = c.size >= LONG, (t.flags[t.context] & Flag.PARAGRAPH) != 0
+    sums = Sums(
+        np.stack(
+            (
+                *(c.size, c.chars, np.minimum(t.link_chars, c.chars), np.where(is_paragraph, c.size, 0)),
+                *(np.where(is_long, c.size, 0), c.sentence_ends, is_long, t.images),
+            )
+        )
+    )
     n = np.arange(len(t.first))
-    total = size.over(t.first, t.last)
-    up = t.outer
-    for level in range(1, LEVELS + 1):
-        a, b = t.block_start[up], t.block_end[up]
-        a, b = np.minimum(a, n), np.maximum(b, n + 1)
-        words, blocks = size.over(a, b), b - a
-        x[f"up{level}_words"] = np.log1p(words)
-        x[f"up{level}_blocks"] = np.log1p(blocks)
-        x[f"up{level}_links"] = ratio(links.over(a, b), chars.over(a, b))
-        x[f"up{level}_p"] = ratio(p_words.over(a, b), words)
-        x[f"up{level}_long"] = ratio(long_words.over(a, b), words)
-        x[f"up{level}_sentences"] = ratio(ends.over(a, b), words)
-        x[f"up{level}_share"] = ratio(words, total)
-        if level in (1, 3, 5):
-            x[f"up{level}_images"] = ratio(images.over(a, b), blocks)
-            x[f"up{level}_place"] = ratio(n - a, blocks)
-            x[f"up{level}_long_blocks"] = ratio(long.over(a, b), blocks)
-            above = t.wider[up]
-            x[f"up{level}_siblings"] = np.log1p(t.block_end[above] - t.block_start[above] - blocks)
-        up = t.wider[up]
+    up = [t.outer]
+    for _ in range(LEVELS):
+        up.append(t.wider[up[-1]])
+    nodes = np.stack(up)
+    start, end = t.block_start[nodes], t.block_end[nodes]
+    a, b = np.minimum(start[:-1], n), np.maximum(end[:-1], n + 1)
+    words, chars, links, p_words, long_words, ends, long, images = sums.over(a, b)
+    blocks = b - a
+    columns = {
+        "words": np.log1p(words),
+        "blocks": np.log1p(blocks),
+        "links": ratio(links, chars),
+        "p": ratio(p_words, words),
+        "long": ratio(long_words, words),
+        "sentences": ratio(ends, words),
+        "share": ratio(words, Sums(c.size).over(t.first, t.last)),
+        "images": ratio(images, blocks),
+        "place": ratio(n - a, blocks),
+        "long_blocks": ratio(long, blocks),
+        "siblings": np.log1p(end[1:] - start[1:] - blocks),
+    }
+    for level in range(LEVELS):
+        for name, column in columns.items():
+            if level % 2 == 0 or name not in _OF_SOME:
+                x[f"up{level + 1}_{name}"] = column[level]
 
 
 AROUND = ("words", "link_density", "ends_sentence", "heading_level")
@@ -273,18 +283,18 @@ TAG_FEATURES = ("tag", "leaf_tag", "parent_tag_1", "parent_tag_2", "parent_tag_3
 
 
 def _neighbours(x: Columns, t: Table) -> None:
+    values = np.stack([x[name].astype(np.float32) for name in (*AROUND, "tag")])
     for by in (-2, -1, 1, 2):
         there = neighbour(by, t.first, t.last)
-        inside = there >= 0
-        for name in (*AROUND, "tag"):
-            x[f"{name}{by:+}"] = np.where(inside, x[name][there], -1)
+        x.add([f"{name}{by:+}" for name in (*AROUND, "tag")], np.where(there >= 0, values[:, there], -1).T)
     n = np.arange(len(t.first))
-    sums = {name: Sums(x[name]) for name in AROUND}
+    sums = Sums(values[:-1])
     for reach in (4, 12):
         before, after = np.maximum(n - reach, t.first), np.minimum(n + reach + 1, t.last)
-        for name in AROUND:
-            x[f"{name}-{reach}"] = ratio(sums[name].over(before, n), n - before)
-            x[f"{name}+{reach}"] = ratio(sums[name].over(n + 1, after), after - n - 1)
+        means = ratio(sums.over(before, n), n - before), ratio(sums.over(n + 1, after), after - n - 1)
+        for name, *columns in zip(AROUND, *means, strict=True):
+            for sign, column in zip("-+", columns, strict=True):
+                x[f"{name}{sign}{reach}"] = column
 
 
 MEANS = (
@@ -293,20 +303,25 @@ MEANS = (
     *("starts_upper", "starts_digit", "starts_other", "words:stop", "heading_level", "copies", "shape_count"),
 )
 """Features whose mean over the page is also a feature."""
+_OF_PAGE = (Flag.MAIN, Flag.ARTICLE, Flag.PARAGRAPH, Flag.NAV, Flag.FORM)
+"""Flags whose share of the blocks of the page is also a feature."""
 
 
-def _page(x: Columns, t: Table, c: Characters) -> None:
+def _page(x: Columns, t: Table, c: Characters, edges: Ints) -> None:
     """Add features of the whole page, which are equal for all its blocks."""
-    blocks = t.last - t.first
-    for name in MEANS:
-        x[f"page_{name}"] = ratio(Sums(x[name]).over(t.first, t.last), blocks)
-    size = Sums(c.size).over(t.first, t.last)
-    x["page_size"] = np.log1p(size)
-    x["page_long"] = ratio(Sums(np.where(c.size >= LONG, c.size, 0)).over(t.first, t.last), size)
-    x["page_blocks"] = np.log1p(blocks)
-    for flag in (Flag.MAIN, Flag.ARTICLE, Flag.PARAGRAPH, Flag.NAV, Flag.FORM):
-        flagged = Sums((t.flags[t.context] & flag) != 0)
-        x[f"page_{(flag.name or '').lower()}"] = ratio(flagged.over(t.first, t.last), blocks)
+    blocks = np.diff(edges)
+    columns = [
+        *(x[name] for name in MEANS),
+        *((t.flags[t.context] & flag) != 0 for flag in _OF_PAGE),
+        *(c.size, np.where(c.size >= LONG, c.size, 0)),
+    ]
+    *sums, size, long = Sums(np.array(columns, dtype=np.float64)).over(edges[:-1], edges[1:])
+    means = [ratio(total, blocks) for total in sums]
+    rows = dict(zip((f"page_{name}" for name in MEANS), means, strict=False))
+    rows |= {"page_size": np.log1p(size), "page_long": ratio(long, size), "page_blocks": np.log1p(blocks)}
+    for flag, share in zip(_OF_PAGE, means[len(MEANS) :], strict=True):
+        rows[f"page_{(flag.name or '').lower()}"] = share
+    x.add(list(rows), np.repeat(np.array(list(rows.values())).T, blocks, axis=0))
 
 
 def _about(x: Columns, pages: Sequence[Page]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
 
 KEYWORDS: dict[str, str] = {
@@ -78,24 +79,41 @@ _HEADER = 1 << list(KEYWORDS).index("header")
 _is_literal = re.compile(r"[\w-]+").fullmatch
 
 
-def _beginnings() -> dict[str, tuple[tuple[str, int, int], ...]]:
-    """Map the first two or three characters of all keywords to the literals that begin with them.
+def _literals() -> dict[str, tuple[int, int]]:
+    """Map the literals at the beginning of all keywords to two bit sets.
 
-    Beside each literal are two bit sets: the groups of which it is a keyword, and those of which it only begins one.
+    The first holds the groups with a keyword that is the literal or a beginning of it. The second holds those with a
+    keyword that goes on after the literal or a beginning of it.
     """
-    found: dict[str, dict[str, tuple[int, int]]] = {}
+    own: dict[str, tuple[int, int]] = {}
     for bit, pattern in enumerate(KEYWORDS.values()):
         for keyword in re.findall(r"(?:\(.*?\)|[^|(])+", pattern):
             fixed = re.match(r"(?:\\b|\^)?((?:[\w-](?!\?))+)", keyword)
             assert fixed is not None
-            literals = found.setdefault(fixed[1][:3], {})
-            whole, begun = literals.get(fixed[1], (0, 0))
-            literals[fixed[1]] = (whole | 1 << bit, begun) if _is_literal(keyword) else (whole, begun | 1 << bit)
-    return {beginning: tuple((text, *bits) for text, bits in some.items()) for beginning, some in found.items()}
+            whole, begun = own.get(fixed[1], (0, 0))
+            own[fixed[1]] = (whole | 1 << bit, begun) if _is_literal(keyword) else (whole, begun | 1 << bit)
+    found = {}
+    for literal in own:
+        whole = begun = 0
+        for end in range(1, len(literal) + 1):
+            more = own.get(literal[:end], (0, 0))
+            whole, begun = whole | more[0], begun | more[1]
+        found[literal] = whole, begun
+    return found
 
 
-_trigrams = {beginning: literals for beginning, literals in _beginnings().items() if len(beginning) == 3}
-_shorter = [literal for beginning, literals in _beginnings().items() if len(beginning) < 3 for literal in literals]
+def _longest(words: Collection[str]) -> str:
+    """Return a pattern for the longest of some words, with a branch for each next letter."""
+    rest: dict[str, list[str]] = {}
+    for word in filter(None, words):
+        rest.setdefault(word[0], []).append(word[1:])
+    branches = "|".join(re.escape(letter) + _longest(ends) for letter, ends in rest.items())
+    return branches and f"(?:{branches}){'?' if '' in words else ''}"
+
+
+_bits_of = _literals()
+_all_literals = re.compile(f"(?=({_longest(_bits_of)}))").findall
+"""Returns the longest literal at each place of a text where one begins."""
 
 
 @lru_cache(maxsize=1 << 14)
@@ -118,15 +136,10 @@ def _name_keywords(name: str) -> int:
     text = _normal(name)
     # Most keywords are literals. The regular expressions are only searched for groups with a keyword that begins here.
     bits = begun = 0
-    for i in range(len(text) - 2):
-        for literal, whole, first in _trigrams.get(text[i : i + 3], ()):
-            if text.startswith(literal, i):
-                bits |= whole
-                begun |= first
-    for literal, whole, first in _shorter:
-        if literal in text:
-            bits |= whole
-            begun |= first
+    for literal in _all_literals(text):
+        whole, first = _bits_of[literal]
+        bits |= whole
+        begun |= first
     begun &= ~bits
     while begun:
         bit = begun & -begun

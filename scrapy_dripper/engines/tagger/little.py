@@ -11,6 +11,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.engines.tagger.class_names import matching
 from scrapy_dripper.page.page import Flag, Page
 
 Bools = npt.NDArray[np.bool_]
@@ -32,10 +33,10 @@ _CONTENT = Flag.ARTICLE | Flag.MAIN
 _UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
 
 _boilerplate_name = re.compile(
-    r"(?:^|[\s_-])(?:nav(?:bar|igation)?|(?:main|top|site)?menu|(?:site|page)?footer|(?:site|page|top)header|sidebar"
+    r"[\s_-](?:nav(?:bar|igation)?|(?:main|top|site)?menu|(?:site|page)?footer|(?:site|page|top)header|sidebar"
     r"|breadcrumbs?|toolbar|topbar)(?=[\s_-]|$)",
     re.I,
-).search
+)
 
 _CODE = r"(?:400|401|403|404|410|429|500|502|503|504)"
 _REASON = (
@@ -107,8 +108,8 @@ def _boilerplate(page: Page, at_once: bool) -> tuple[Bools, Bools]:
     if at_once and boilerplate.any():
         return boilerplate, unseen
     change = np.zeros(n + 1, dtype=np.int64)
-    named = {name for name in set(tree.names) if name and _boilerplate_name(name[:512])}
-    for i, name in enumerate(tree.names):
+    named = matching(tree.names, _boilerplate_name)
+    for i, name in enumerate(tree.names if named else ()):
         if name in named:
             change[int(tree.block_start[i])] += 1
             change[int(tree.block_end[i])] -= 1
@@ -123,8 +124,10 @@ def _without_content(page: Page, chosen: Bools, words: int) -> bool:
     """
     tree, blocks = page.tree, page.blocks
     numbers = np.flatnonzero(chosen).tolist()
-    if sum(len(blocks.text[i].split()) for i in numbers) > words:
-        return False
+    for i in numbers:
+        words -= len(blocks.text[i].split())
+        if words < 0:
+            return False
     texts = [blocks.text[i] for i in numbers[:2]]
     names = [page.title or "", *(blocks.text[i] for i in numbers if tree.flags[blocks.context[i]] & Flag.HEADING)]
     return (

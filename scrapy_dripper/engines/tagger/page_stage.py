@@ -8,6 +8,7 @@ features of the blocks that the first stage takes for main content, and those of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -40,8 +41,7 @@ def page_features(batch: Features, probabilities: Floats) -> PageFeatures:
     p = probabilities.astype(np.float64)
     w = batch.size.astype(np.float64) + LEAST
     starts = batch.edges[:-1]
-    of_page = [i for i, name in enumerate(batch.names) if name.startswith(_WHOLE)]
-    of_block = [i for i, name in enumerate(batch.names) if not name.startswith(_WHOLE) and name not in TAG_FEATURES]
+    of_page, of_block = _columns(batch.names)
     main, rest = (means[:, of_block] for means in _means(batch, np.stack([p * w, (1 - p) * w])))
     own = _own(p, w, starts)
     names = (
@@ -77,9 +77,17 @@ def quality_features(
     }
     own |= {f"over_{sure}": np.add.reduceat((p > sure) * w, starts) / total for sure in SURE}
     own |= {f"type:{name}": types[:, i].astype(np.float64) for i, name in enumerate(PAGE_TYPES)}
-    of_page = [i for i, name in enumerate(batch.names) if name.startswith(_WHOLE)]
+    of_page, _ = _columns(batch.names)
     names = (*(batch.names[i] for i in of_page), *own)
     return PageFeatures(names, _joined(batch.matrix[starts][:, of_page], *own.values()))
+
+
+@lru_cache(maxsize=4)
+def _columns(names: tuple[str, ...]) -> tuple[list[int], list[int]]:
+    """Return the columns that are equal for all blocks of a page, and the other ones that hold numbers."""
+    of_page = [i for i, name in enumerate(names) if name.startswith(_WHOLE)]
+    tags = [i for i, name in enumerate(names) if name in TAG_FEATURES]
+    return of_page, sorted(set(range(len(names))).difference(of_page, tags))
 
 
 def _own(p: Doubles, w: Doubles, starts: npt.NDArray[np.int64]) -> dict[str, Doubles]:

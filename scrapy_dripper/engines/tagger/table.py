@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
-from scrapy_dripper.engines.tagger.columns import Floats, Ints, pair
+from scrapy_dripper.engines.tagger.columns import PRIME, Floats, Ints
 from scrapy_dripper.engines.tagger.lexicon import keywords
 from scrapy_dripper.page.page import Page
 
@@ -64,21 +65,21 @@ def table(pages: Sequence[Page]) -> Table:
 
     parent = np.maximum(tree("parent"), 0) + to_node
     tag, depth = tree("tag"), tree("depth")
-    own = np.array([keywords(name[:512]) if name else 0 for page in pages for name in page.tree.names], dtype=np.int64)
+    names = list(chain.from_iterable(page.tree.names for page in pages))
+    known = {name: keywords(name[:512]) for name in set(names)}
+    own = np.fromiter(map(known.__getitem__, names), dtype=np.int64, count=len(names))
     up = parent
     near = own | own[up] | own[up[up]]
-    far, path = own.copy(), tag.copy()
     start, end = tree("block_start") + to_block, tree("block_end") + to_block
-    wider = parent.copy()
-    order = np.argsort(depth, kind="stable")
-    starts = np.searchsorted(depth[order], np.arange(1, int(depth.max()) + 2))
-    for low, high in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        level = order[low:high]
-        above = parent[level]
-        far[level] |= far[above]
-        path[level] = pair(path[above], path[level])
-        same = (start[level] == start[above]) & (end[level] == end[above])
-        wider[level] = np.where(same, wider[above], above)
+    same = (start == start[parent]) & (end == end[parent])
+    far, path, top = own, tag, np.where(same, parent, np.arange(len(parent)))
+    # Each step doubles the number of ancestors that the columns cover.
+    reach, factor = 1, np.array([PRIME])
+    while reach <= depth.max(initial=0):
+        far = far | far[up]
+        path = np.where(depth >= reach, path[up] * factor + path, path)
+        top, up = top[top], up[up]
+        reach, factor = 2 * reach, factor * factor
     page = np.repeat(np.arange(len(pages)), nodes)
     context = block("context") + of_block
     alone = end[context] - start[context] <= 1
@@ -90,12 +91,12 @@ def table(pages: Sequence[Page]) -> Table:
         near=near,
         far=far,
         depth=depth,
-        wider=wider,
+        wider=parent[top],
         path=path * len(pages) + page,
         block_start=start,
         block_end=end,
         context=context,
-        outer=np.where(alone, wider[context], context),
+        outer=np.where(alone, parent[top[context]], context),
         leaf=block("leaf") + of_block,
         links=block("links").astype(np.float32),
         link_chars=block("link_chars").astype(np.float32),

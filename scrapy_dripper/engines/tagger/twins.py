@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.engines.tagger.class_names import found_in, matching
 from scrapy_dripper.page.page import Flag, Page, Tree
 from scrapy_dripper.page.tags import TAGS
 
@@ -52,17 +53,17 @@ _ITEM, _LINK = TAGS["li"], TAGS["a"]
 _CELLS = frozenset((TAGS["td"], TAGS["th"]))
 _ROWS = frozenset(TAGS[tag] for tag in "ul ol menu dl table thead tbody tr body html".split())
 
-_cloned = re.compile(r"(?:^|[\s_-])(?:clone[ds]?|duplicate)(?=[\s_-]|$)", re.I).search
-_quotes = re.compile(r"quot(?:e|ation|ing)", re.I).search
+_cloned = re.compile(r"[\s_-](?:clone[ds]?|duplicate)(?=[\s_-]|$)", re.I)
+_quotes = re.compile(r"quot(?:e|ation|ing)", re.I)
 _unfolds = re.compile(r"(?:^|[\s_-])tab|accordion|collaps|toggle|panel|expand|fold|more|faq", re.I).search
 _SIZE = r"(?:mobile|desktop|tablets?|phone|handheld|touch|xs|sm|md|lg|xl|xxl|small|medium|large)"
 _SHOW = r"(?:hide|hidden|show|shown|visible|only|none)"
 _for_screens = re.compile(
-    rf"(?:^|[\s_-])(?:{_SHOW}[-_:]+(?:[a-z]+[-_:]+)?{_SIZE}|{_SIZE}[-_:]+(?:[a-z]+[-_:]+)?{_SHOW}"
+    rf"[\s_-](?:{_SHOW}[-_:]+(?:[a-z]+[-_:]+)?{_SIZE}|{_SIZE}[-_:]+(?:[a-z]+[-_:]+)?{_SHOW}"
     r"|mobile|desktop|d-none|hidden-\w+|hidden\s(?:\S{1,40}\s){0,9}(?:sm|md|lg|xl):(?:block|flex|grid|inline))"
     r"(?=[\s_-]|$)",
     re.I,
-).search
+)
 _words = re.compile(r"\w+").findall
 
 
@@ -114,49 +115,53 @@ def _hidden(page: Page, p: list[float]) -> Iterator[Pair]:
     for i, text in enumerate(blocks.text):
         if not unseen[i] and len(text) >= LEAST_CHARS and (text not in shown or p[i] > p[shown[text]]):
             shown[text] = i
-    unfolds = _within(
-        tree,
-        [
-            bool(flag & _UNSEEN and name and _unfolds(name[:512])) or node.get("role") == "tabpanel"
-            for flag, name, node in zip(tree.flags.tolist(), tree.names, tree.nodes, strict=True)
-        ],
-        len(blocks),
-    )
     tags = tree.tag[blocks.context].tolist()
+    unfolds: list[bool] = []
     for i, text in enumerate(blocks.text):
         if unseen[i] and text in shown:
             other = shown[text]
-            placed = flags[i] & _PLACED or tags[i] == _ITEM or unfolds[i]
-            if cloned[i] or abs(i - other) == 1 or not placed:
-                yield i, other
+            if not (cloned[i] or abs(i - other) == 1):
+                unfolds = unfolds or _within(tree, _unfolding(tree), len(blocks))
+                if flags[i] & _PLACED or tags[i] == _ITEM or unfolds[i]:
+                    continue
+            yield i, other
 
 
-def _classed(tree: Tree, pattern: Callable[[str], object]) -> list[bool]:
-    """Return for each node whether a pattern matches its class. Ids do not count, because they describe the content.
-
-    Cells never match: they are hidden together with their column, which is not repeated.
-    """
-    named = {name for name in set(tree.names) if name and pattern(name[:512]) is not None}
+def _unfolding(tree: Tree) -> list[int]:
+    """Return the nodes that a script unfolds."""
     return [
-        name in named and pattern((node.get("class") or "")[:512]) is not None and tag not in _CELLS
-        for name, node, tag in zip(tree.names, tree.nodes, tree.tag.tolist(), strict=True)
+        i
+        for i, (flag, name, node) in enumerate(zip(tree.flags.tolist(), tree.names, tree.nodes, strict=True))
+        if (flag & _UNSEEN and name and _unfolds(name[:512])) or node.get("role") == "tabpanel"
     ]
 
 
-def _within(tree: Tree, marked: list[bool], n: int) -> list[bool]:
-    """Return for each of the n blocks whether it is inside a marked node."""
+def _classed(tree: Tree, pattern: re.Pattern[str]) -> list[int]:
+    """Return the nodes whose class a pattern matches. Ids do not count, because they describe the content.
+
+    Cells never match: they are hidden together with their column, which is not repeated.
+    """
+    named = matching(tree.names, pattern)
+    return [
+        i
+        for i, name in enumerate(tree.names if named else ())
+        if name in named and found_in(tree.nodes[i].get("class") or "", pattern) and tree.tag[i] not in _CELLS
+    ]
+
+
+def _within(tree: Tree, nodes: Sequence[int], n: int) -> list[bool]:
+    """Return for each of the n blocks whether it is inside one of the nodes."""
     change = [0] * (n + 1)
-    for i, mark in enumerate(marked):
-        if mark:
-            change[int(tree.block_start[i])] += 1
-            change[int(tree.block_end[i])] -= 1
+    for i in nodes:
+        change[int(tree.block_start[i])] += 1
+        change[int(tree.block_end[i])] -= 1
     return [count > 0 for count in accumulate(change[:n])]
 
 
 def _other_screens(page: Page, p: list[float]) -> Iterator[Pair]:
     """Yield the blocks of screen-specific elements, according to their class, whose text also occurs elsewhere."""
     tree, texts = page.tree, page.blocks.text
-    named = [i for i, found in enumerate(_classed(tree, _for_screens)) if found]
+    named = _classed(tree, _for_screens)
     if not named:
         return
     heads = [flag & _HEADING != 0 for flag in _flags(page)]
@@ -281,7 +286,7 @@ def _says_both(texts: Sequence[str], words: dict[int, int], i: int, j: int) -> b
 
     ``words`` caches the number of words of each text.
     """
-    short, long = sorted((i, j), key=lambda k: len(texts[k]))
+    short, long = (i, j) if len(texts[i]) <= len(texts[j]) else (j, i)
     if texts[short] not in texts[long]:
         return False
     for k in (i, j):

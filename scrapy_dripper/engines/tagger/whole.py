@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -155,20 +156,19 @@ def with_alike(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
     Blocks have the same shape if they have the same depth, and if their elements and the two around them have the same
     tags and classes. Examples are the posts of a thread and the titles of cards in a listing.
     """
-    if not main.any():
-        return main
     tree, blocks = page.tree, page.blocks
     inner = blocks.context
+    flags = tree.flags[inner] | tree.flags[blocks.leaf]
+    follow = ~main & (probabilities >= LIKELY) & (flags & (_UNSEEN | _ELSEWHERE) == 0)
+    if not main.any() or not follow.any():
+        return main
     outer = np.maximum(tree.parent[inner], 0)
     outest = np.maximum(tree.parent[outer], 0)
-    shapes = np.stack((tree.depth[inner], *(tree.signature[nodes] for nodes in (inner, outer, outest))))
-    _, shape = np.unique(shapes, axis=1, return_inverse=True)
-    shape = shape.reshape(-1)
+    shape = tree.depth[inner]
+    for nodes in (inner, outer, outest):  # each pair gets a number, which is faster than np.unique with an axis
+        _, shape = np.unique(shape * len(tree.nodes) + tree.signature[nodes], return_inverse=True)
     alike, kept = np.bincount(shape)[shape], np.bincount(shape, weights=main)[shape]
-    flags = tree.flags[inner] | tree.flags[blocks.leaf]
-    follow = (alike >= ALIKE) & (kept >= SHAPE * alike) & (probabilities >= LIKELY)
-    follow &= flags & (_UNSEEN | _ELSEWHERE) == 0
-    labels: Bools = main | follow
+    labels: Bools = main | (follow & (alike >= ALIKE) & (kept >= SHAPE * alike))
     return labels
 
 
@@ -264,8 +264,6 @@ class _Finder:
         self._foreign = _sums(layout | ~(np.isin(tree.tag[blocks.context], _WRITTEN) | code))
         self._prose = _sums(flags & _PROSE != 0)
         self._chars, self._linked = _sums(chars), _sums(blocks.link_chars - LINKED * chars)
-        self._headers, self._rows = _sums(tree.tag == _HEADER), _sums(tree.tag == _ROW)
-        self._cells = _sums(np.isin(tree.tag, (_CELL, _HEADER)))
 
     def candidates(self) -> npt.NDArray[np.int64]:
         """Return the elements that may be structures, judging by tag, class, or language of code."""
@@ -318,16 +316,17 @@ class _Finder:
             return "introduced links"
         return "headed links" if is_heading else ""
 
+    @cached_property
+    def _of_tables(self) -> tuple[list[float], list[float], list[float]]:
+        """The running totals of header cells, of all cells and of rows, which are only needed for tables."""
+        headers, cells, rows = (self._tree.tag == tag for tag in (_HEADER, _CELL, _ROW))
+        return _sums(headers), _sums(headers | cells), _sums(rows)
+
     def _is_data(self, node: int, a: int, b: int) -> bool:
         """Return True for a data table: it has a header cell, at least two rows and columns, and no very long cells."""
         end = self._tree.end[node]
-        rows, cells = self._rows[end] - self._rows[node], self._cells[end] - self._cells[node]
-        return bool(
-            self._headers[end] > self._headers[node]
-            and rows > 1
-            and cells > rows
-            and self._chars[b] - self._chars[a] <= CELL * cells
-        )
+        headers, cells, rows = (totals[end] - totals[node] for totals in self._of_tables)
+        return bool(headers > 0 and rows > 1 and cells > rows and self._chars[b] - self._chars[a] <= CELL * cells)
 
 
 def _sums(values: npt.ArrayLike) -> list[float]:
