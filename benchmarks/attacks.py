@@ -253,8 +253,9 @@ def run(arguments: argparse.Namespace) -> str:
     return "\n\n".join(
         [
             heading("attacks.py", ["scrapy-dripper", "scrapy", "lxml", "trafilatura"]),
-            f"One hostile page among {pages} development pages; {WORKERS} workers, DRIPPER_TIMEOUT is {arguments.timeout:g} s. Lag "
-            "is the delay of a\n20 ms timer in the event loop while the page is processed. Without a hostile page, "
+            f"One hostile page among {pages} development pages; {WORKERS} workers, DRIPPER_TIMEOUT is "
+            f"{arguments.timeout:g} s. Lag is the delay of a\n20 ms timer"
+            " in the event loop while the page is processed. Without a hostile page, "
             f"crawls have {low:.1f} to\n{high:.1f} pages/s, whose mean is the reference. 'While it takes' is "
             "relative to the same\npages without it, if it takes two seconds or more. SIGINT is sent half a second "
             "after the page; the crawl\nthen finishes the pages that it has downloaded."
