@@ -34,7 +34,6 @@ from tqdm import tqdm
 
 from scrapy_dripper.config import Config
 
-TIMEOUT = 5
 WORKERS = 2
 AT = 0.4
 """Share of the good pages that are requested before the hostile one."""
@@ -93,7 +92,7 @@ def path(name: str) -> str:
     return f"/attack/{number}" if number else f"{BURN}0"
 
 
-def crawl(name: str, port: int, pages: int) -> dict[str, Any]:
+def crawl(name: str, port: int, pages: int, timeout: float) -> dict[str, Any]:
     """Crawl in this process and return the measurements. Print a line before the hostile page is processed."""
     import scrapy
     from scrapy import signals
@@ -145,7 +144,7 @@ def crawl(name: str, port: int, pages: int) -> dict[str, Any]:
             "ADDONS": {"scrapy_dripper.Addon": 500},
             "DRIPPER_PROCESSES": WORKERS,
             "DRIPPER_ENGINE": "attack_engine.Burning",
-            "DRIPPER_TIMEOUT": TIMEOUT,
+            "DRIPPER_TIMEOUT": timeout,
             "DRIPPER_META_FIELD": "about",
         }
     )
@@ -203,6 +202,7 @@ def run(arguments: argparse.Namespace) -> str:
 
         def start(name: str) -> subprocess.Popen[str]:
             child = [*command, "--crawl", name, "--port", str(port), "--pages", str(pages)]
+            child += ["--timeout", str(arguments.timeout)]
             return subprocess.Popen(child, stdout=subprocess.PIPE, text=True)
 
         def whole(name: str) -> dict[str, Any]:
@@ -253,8 +253,9 @@ def run(arguments: argparse.Namespace) -> str:
     return "\n\n".join(
         [
             heading("attacks.py", ["scrapy-dripper", "scrapy", "lxml", "trafilatura"]),
-            f"One hostile page among {pages} development pages; {WORKERS} workers, DRIPPER_TIMEOUT is {TIMEOUT} s. Lag "
-            "is the delay of a\n20 ms timer in the event loop while the page is processed. Without a hostile page, "
+            f"One hostile page among {pages} development pages; {WORKERS} workers, DRIPPER_TIMEOUT is "
+            f"{arguments.timeout:g} s. Lag is the delay of a\n20 ms timer"
+            " in the event loop while the page is processed. Without a hostile page, "
             f"crawls have {low:.1f} to\n{high:.1f} pages/s, whose mean is the reference. 'While it takes' is "
             "relative to the same\npages without it, if it takes two seconds or more. SIGINT is sent half a second "
             "after the page; the crawl\nthen finishes the pages that it has downloaded."
@@ -274,6 +275,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of *.html; default: .cache/wcxb-dev/html")
     parser.add_argument("--pages", type=int, default=400, help="good pages; default: 400")
     parser.add_argument("--repeat", type=int, default=1, help="crawls beside each page; default: 1")
+    parser.add_argument("--timeout", type=float, default=5, help="DRIPPER_TIMEOUT in seconds; default: 5")
     parser.add_argument("--only", default="", help="those with this in their name; several with commas")
     parser.add_argument("--seed", type=int, default=20261121)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "attacks.txt")
@@ -284,7 +286,7 @@ def main() -> None:
     if arguments.serve:
         serve(arguments)
     elif arguments.crawl:
-        print(json.dumps(crawl(arguments.crawl, arguments.port, arguments.pages)))
+        print(json.dumps(crawl(arguments.crawl, arguments.port, arguments.pages, arguments.timeout)))
     else:
         publish(run(arguments), arguments.output)
 

@@ -43,7 +43,9 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.workers.pool import processes
 
 CONTROL, PLUGIN, BEGUN = "control", "scrapy-dripper", "scrapy-dripper just begun"
-SIZES = ("small", "real", "mixed")
+SIZES = ("tiny", "small", "real", "mixed")
+WRITTEN = SIZES[:2]
+"""Sizes of pages that are not read from files."""
 CONCURRENT = SETTINGS["CONCURRENT_REQUESTS"]
 TIMERS = {"DOWNLOAD_TIMEOUT": 15}
 """Twisted keeps the timer of a finished download until it would have fired. With Scrapy's 180 seconds, 50,000 timers
@@ -67,8 +69,8 @@ _number = re.compile(r"\bn(\d{8})n\b")
 def templates(folder: Path, size: str, seed: int) -> list[list[bytes]]:
     """Return the pages of the site, each as the pieces between which its number is inserted."""
     chance = random.Random(seed)
-    bodies = [_small(chance) for _ in range(50)]
-    if size != "small":
+    bodies = [_written(chance, *((1, 2) if size == "tiny" else (15, 25))) for _ in range(50)]
+    if size not in WRITTEN:
         files, _ = sample(folder, 1_000_000, seed)
         real = sorted((file.path.read_bytes() for file in files), key=len)
         half = (len(real) + 1) // 2
@@ -79,15 +81,15 @@ def templates(folder: Path, size: str, seed: int) -> list[list[bytes]]:
     return [_ids.sub(rb"\1\0", _texts.sub(rb"\1\0 ", body.replace(b"\0", b""))).split(b"\0") for body in bodies]
 
 
-def _small(chance: random.Random) -> bytes:
-    """Return an article of about 10 kB with a menu and a footer."""
+def _written(chance: random.Random, least: int, most: int) -> bytes:
+    """Return an article with a menu and a footer. Its 15 to 25 paragraphs make about 10 kB."""
     words = "tide moon water coast harbour sailor chart depth current wind high low spring neap hour day".split()
 
     def sentence() -> str:
         return " ".join(chance.choices(words, k=chance.randint(8, 16))).capitalize() + "."
 
     menu = "".join(f"<li id=menu-{i}><a href='/menu/{i}'>{chance.choice(words)}</a></li>" for i in range(30))
-    text = "".join(f"<p>{' '.join(sentence() for _ in range(5))}</p>" for _ in range(chance.randint(15, 25)))
+    text = "".join(f"<p>{' '.join(sentence() for _ in range(5))}</p>" for _ in range(chance.randint(least, most)))
     return (
         f"<!DOCTYPE html><html><head><title>{sentence()}</title></head><body><nav><ul>{menu}</ul></nav>"
         f"<article id='article'><h1>{sentence()}</h1>{text}</article>"
@@ -375,7 +377,7 @@ def child(variant: str, port: int, responses: int, settings: list[str]) -> list[
 
 def run(arguments: argparse.Namespace) -> tuple[str, dict[str, Crawl]]:
     """Run the server and both crawls. Return a description of the site, and the measurements."""
-    if arguments.size != "small":
+    if arguments.size not in WRITTEN:
         sample(arguments.pages, 1, arguments.seed)  # reports missing data before anything starts
     command = [sys.executable, str(Path(__file__).resolve()), "--responses", str(arguments.responses)]
     common = ["--pages", str(arguments.pages), "--size", arguments.size, "--seed", str(arguments.seed)]
@@ -402,6 +404,7 @@ def run(arguments: argparse.Namespace) -> tuple[str, dict[str, Crawl]]:
         server.stdin.close()
     mean, largest, different = (int(word) for word in said[1:])
     pages = {
+        "tiny": "generated articles of two paragraphs at most",
         "small": "generated articles",
         "real": "the smaller half of the pages of the folder",
         "mixed": "the smaller half of the pages of the folder, and one of the larger half to every 19",

@@ -72,7 +72,8 @@ def test_crawl_loses_no_item(pages: Path, tmp_path: Path) -> None:
 
 def test_a_hostile_page_ends_and_nothing_is_lost(pages: Path, tmp_path: Path) -> None:
     """A page that hangs the engine ends as a timeout; SIGINT meanwhile ends the crawl."""
-    done = run("attacks.py", "--data", pages, "--pages", 3, "--only", "stuck", "--output", tmp_path / "report.txt")
+    arguments = ("--data", pages, "--pages", 3, "--only", "stuck", "--timeout", 1, "--output", tmp_path / "report.txt")
+    done = run("attacks.py", *arguments)
 
     assert done.returncode == 0, done.stderr
     row = rows((tmp_path / "report.txt").read_text(encoding="utf-8"))["an engine that is stuck for ever"]

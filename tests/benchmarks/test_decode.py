@@ -26,7 +26,7 @@ def data(tmp_path: Path) -> Path:
     """Annotated pages: short ones, and one that is too long for a prompt."""
     for folder in ("html", "ground-truth"):
         (tmp_path / folder).mkdir()
-    for number, lines in enumerate([3, 4, 300, 5]):
+    for number, lines in enumerate([3, 4, 150, 5]):
         texts = [f"A quiet line number {k} of page {number}." for k in range(lines)]
         body = "".join(f"<p>{text}</p>" for text in texts)
         (tmp_path / "html" / f"{number:04}.html").write_text(f"<html><body>{body}</body></html>")
@@ -82,9 +82,9 @@ def test_the_longest_pages_are_labelled_in_windows(tmp_path: Path, data: Path) -
     text = report.read_text(encoding="utf-8")
     assert "all blocks of 2 of 2 pages" in text
     long, short = [line.split() for line in text.splitlines() if re.match(r"[\d,]+ +\d+ +\d", line)]
-    assert (long[1], long[3], long[5]) == ("300", "300", "oversize")
+    assert (long[1], long[3], long[5]) == ("150", "150", "oversize")
     assert int(long[2]) > 1
-    assert 0 < int(long[4]) < 300
+    assert 0 < int(long[4]) < 150
     assert short[1:] == ["5", "1", "5", "5", "5"]
 
 

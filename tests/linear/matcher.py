@@ -24,6 +24,8 @@ UNLIMITED = 1_000_000
 """Repeats with a higher bound count as unbounded."""
 
 CHAR, SPLIT, JUMP, SAVE, AT, LOOK, REFERENCE, BEGIN, AGAIN, MATCH = range(10)
+END = -1
+"""The kind of what follows the last character: no leaf matches it."""
 
 Tree = Any
 """A parsed pattern, or a part of one: pairs of operator and argument."""
@@ -63,6 +65,8 @@ class Matcher:
         self._emit(MATCH)
         self.size = len(self._code)
         """Number of instructions of the pattern."""
+        self._remembers = any(instruction[0] == REFERENCE for instruction in self._code)
+        self._ways: list[dict[int, tuple[int, list[tuple[int, int]]]]] = [{} for _ in self._code]
         self._kinds: dict[str, int] = {}
         self.steps = 0
 
@@ -169,13 +173,18 @@ class Matcher:
         self.steps = 0
         self._limit = limit
         self._text = text
-        self._kinds_of_text = [self.kind(character) for character in text]
+        self._kinds_of_text = [*map(self.kind, text), END]
         if method in ("match", "fullmatch"):
             end = self._run(0, 0, full=method == "fullmatch")
             return [] if end is None else [(0, end)]
         found: list[tuple[int, int]] = []
         at, not_empty_at = 0, -1
         while at <= len(text):
+            steps, ways = self._ways_from(0, self._kinds_of_text[at])
+            if not ways:
+                self.steps += steps
+                at += 1
+                continue
             end = self._run(0, at, must_advance=at == not_empty_at)
             if end is None:
                 at += 1
@@ -187,8 +196,36 @@ class Matcher:
             at = end
         return found
 
+    def _ways_from(self, pc: int, kind: int) -> tuple[int, list[tuple[int, int]]]:
+        """Return the steps that lead from an instruction to where the kind of the next character is no longer enough to
+        go on, and where that is: instructions, each with the number of characters before it. The first way comes last.
+        """
+        known = self._ways[pc].get(kind)
+        if known is not None:
+            return known
+        steps, ways, waiting = 0, [], [pc]
+        while waiting:
+            at = waiting.pop()
+            steps += 1
+            operator, *arguments = self._code[at]
+            if operator == CHAR:
+                if kind != END and kind >> arguments[0] & 1:
+                    ways.append((at + 1, 1))
+            elif operator == SPLIT:
+                waiting += reversed(arguments)
+            elif operator == JUMP:
+                waiting += arguments
+            elif operator == SAVE and not self._remembers:
+                waiting.append(at + 1)
+            else:
+                ways.append((at, 0))
+        ways.reverse()
+        self._ways[pc][kind] = steps, ways
+        return steps, ways
+
     def _run(self, pc: int, at: int, full: bool = False, must_advance: bool = False) -> int | None:  # noqa: C901
         code, kinds, text = self._code, self._kinds_of_text, self._text
+        known, remembers = self._ways, self._remembers
         length = len(text)
         begun = at
         registers: tuple[int, ...] = (-1,) * self._registers
@@ -203,16 +240,17 @@ class Matcher:
             operator = instruction[0]
             failed = False
             if operator == CHAR:
-                if at < length and kinds[at] >> instruction[1] & 1:
+                if kinds[at] >= 0 and kinds[at] >> instruction[1] & 1:
                     at += 1
                     pc += 1
                 else:
                     failed = True
-            elif operator == SPLIT:
-                waiting.append((instruction[2], at, registers))
-                pc = instruction[1]
-            elif operator == JUMP:
-                pc = instruction[1]
+            elif operator < SAVE or (operator == SAVE and not remembers):
+                more, ways = known[pc].get(kinds[at]) or self._ways_from(pc, kinds[at])
+                steps += more
+                for way, moved in ways:
+                    waiting.append((way, at + moved, registers))
+                failed = True  # on to the first of them
             elif operator in (SAVE, BEGIN):
                 number = instruction[1]
                 registers = (*registers[:number], at, *registers[number + 1 :])

@@ -132,7 +132,7 @@ def test_a_worker_is_replaced_before_it_has_taken_too_much() -> None:
     pool = Pool(config, 1)
     pids, most = [], 0
     try:
-        for number in range(70):
+        for number in range(42):
             names = [" ".join(f"data-{number}-{i}-{k}=x" for k in range(100)) for i in range(200)]
             html = "".join(f"<p {attributes}>{SENTENCE}</p>" for attributes in names)
             document = Document(f"<html><body>{html}</body></html>", f"https://site.example/{number}")

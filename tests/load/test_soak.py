@@ -37,7 +37,7 @@ def test_a_crawl_ends_as_it_began(tmp_path: Path, processes: int, options: list[
     Speed is not judged here, nor RSS, which a crawl of so few pages has not filled.
     """
     output, plot = tmp_path / "soak.txt", tmp_path / "soak.svg"
-    command = [sys.executable, str(BENCHMARKS / "soak.py"), "--responses", "1000", "--size", "small"]
+    command = [sys.executable, str(BENCHMARKS / "soak.py"), "--responses", "1000", "--size", "tiny"]
     command += ["--steady", "--processes", str(processes), *options]
     done = subprocess.run(
         [*command, "--output", str(output), "--plot", str(plot)], capture_output=True, text=True, check=False

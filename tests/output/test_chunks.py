@@ -308,11 +308,11 @@ def test_no_more_than_the_page_allows() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Paragraph((Text("a. " * 60_000),)),
+        lambda: Paragraph((Text("a. " * 30_000),)),
         lambda: Paragraph((Text("a" * 200_000),)),
         lambda: CodeBlock("x\n" * 100_000),
-        lambda: List("ordered", tuple(ListItem((Paragraph((Text("a"),)),)) for _ in range(30_000))),
-        lambda: Table(tuple((cell("a"), cell("b")) for _ in range(20_000)), header_rows=1),
+        lambda: List("ordered", tuple(ListItem((Paragraph((Text("a"),)),)) for _ in range(15_000))),
+        lambda: Table(tuple((cell("a"), cell("b")) for _ in range(10_000)), header_rows=1),
     ],
     ids=["sentences", "one word", "code", "list", "table"],
 )

@@ -251,15 +251,15 @@ def test_no_attribute_alarm(source: str) -> None:
 
 
 REPEATED = {
-    "ends": "a" + "</html>x" * 300_000,
-    "bodies": "a" + "</body></html><body>x" * 300_000,
-    "deep ends": "<div>" * 2_500 + "a" + "</html>x" * 300_000,
-    "deep bodies": "<div>" * 2_500 + "a" + "<body>x" * 300_000,
+    "ends": "a" + "</html>x" * 100_000,
+    "bodies": "a" + "</body></html><body>x" * 100_000,
+    "deep ends": "<div>" * 2_500 + "a" + "</html>x" * 100_000,
+    "deep bodies": "<div>" * 2_500 + "a" + "<body>x" * 100_000,
     "deep returns": "<div>" * 100_000 + "a" + "</div>x" * 100_000,
-    "deep formatting": "<div>" * 2_500 + "a" + "<b>x</b>" * 300_000,
+    "deep formatting": "<div>" * 2_500 + "a" + "<b>x</b>" * 100_000,
     "deep breaks": "<div>" * 2_500 + "a" + "<br>x" * 100_000,
     "deep pictures": "<svg><p>" * 900 + "<b></b>" * 40_000 + "ax",
-    "deep entities": "<div>" * 2_500 + "a" + "x&amp;" * 300_000,
+    "deep entities": "<div>" * 2_500 + "a" + "x&amp;" * 100_000,
 }
 
 

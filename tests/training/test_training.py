@@ -6,6 +6,7 @@ import json
 import random
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,19 @@ from scrapy_dripper.dataset.sets import SetChoice, load_set
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.model import GRAPHS
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.training import export
+from scrapy_dripper.training import augment, crossvalidate, export, fit, prepare, stack
 from scrapy_dripper.training.__main__ import main
-from scrapy_dripper.training.prepare import example
 
 WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings whose processes are not the point start none, and grow fewer trees."""
+    for module in (augment, crossvalidate, prepare, stack):
+        monkeypatch.setattr(module, "ProcessPoolExecutor", ThreadPoolExecutor)
+    for trees in (fit.TREES, fit.CONTEXT):
+        monkeypatch.setitem(trees, "num_iterations", 40)
 
 
 def write_page(folder: Path, name: str, host: str, seed: int) -> str:
@@ -83,6 +92,7 @@ def test_training_makes_a_model_that_works(tmp_path: Path, monkeypatch: pytest.M
     assert "CC-BY-4.0" not in card  # these are no pages of WCXB
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_training_on_several_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     """Each set has its row and weight. The manifest lists the training pages, none of which is only for checking."""
     monkeypatch.chdir(tmp_path)
@@ -125,6 +135,7 @@ def test_training_on_several_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "Used for training: 6. Measured: 12." in card
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_training_is_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same data and seed give the same weights, byte for byte."""
     monkeypatch.chdir(tmp_path)
@@ -152,6 +163,7 @@ def test_training_is_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "Not measured" in (tmp_path / "one/README.md").read_text()
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_what_was_measured_before_is_taken_from_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -168,6 +180,7 @@ def test_what_was_measured_before_is_taken_from_there(
     assert "no_blocks: 1 pages, word F1 0.0000, Trafilatura 1.0000" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_a_model_that_answers_otherwise_once_it_is_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is rejected, and the page with the difference is named."""
     monkeypatch.setattr(export, "TOLERANCE", -1.0)
@@ -226,7 +239,7 @@ def test_what_a_page_weighs(tmp_path: Path) -> None:
 
     def weights(name: str, weight: float = 1.0) -> list[float]:
         (sample,) = load_set(SetChoice(tmp_path / name, weight=weight)).samples
-        found = example(sample)
+        found = prepare.example(sample)
         assert found is not None
         return found.weight.tolist()
 
