@@ -12,11 +12,12 @@ import json
 import random
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 from report import heading, publish, table
 from tqdm import tqdm
 
@@ -71,6 +72,25 @@ class Once:
     def close(self) -> None:
         """Release the model."""
         self._tagger.close()
+
+
+class Truth:
+    """Labels a page by its ground truth."""
+
+    name, profile, limits = Tagger.name, Tagger.profile, Limits()
+
+    def __init__(self, labels: Callable[[Page, str], npt.NDArray[np.bool_]]) -> None:
+        self._labels = labels
+        self.text = ""
+        """The ground truth of the page."""
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Return which blocks are in the ground truth."""
+        found = [self._labels(page, self.text) for page in pages]
+        return [Labels(main.astype(np.float32), main) for main in found]
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +204,28 @@ def _extracted(sample: Sample, engine: Once, extractor: Extractor, known: bytes)
     return One(sample, engine.answer, found.digest, score)
 
 
+def perfect(groups: Sequence[Sequence[Sample]]) -> str:
+    """Return a table of the F1 that the true labels of blocks have: what no memory can exceed."""
+    from roundtrip import true_labels
+
+    found: dict[tuple[str, int], list[float]] = defaultdict(list)
+    engine = Truth(true_labels)
+    extractor = Extractor(Config(sandbox="never"), engine)
+    for pages in tqdm(groups, unit="host", disable=None):
+        for sample in pages:
+            if not sample.measure:
+                continue
+            engine.text, html = sample.truth, sample.path.read_bytes()
+            (one,) = extractor.extract([Document(html, sample.url)])
+            score = scored(sample, one.text or "", html).neutral.f1
+            for seen in SEEN:
+                if len(pages) > max(seen, 1):
+                    found[sample.part, seen].append(score)
+    head = ["pages", "with others", "n", "F1 of true labels"]
+    rows = [[part, str(seen or "all"), str(len(f1)), f"{_mean(f1):.4f}"] for (part, seen), f1 in found.items()]
+    return table(head, rows)
+
+
 def report(rows: Sequence[Row]) -> str:
     """Return a table of all sets."""
     head = [
@@ -268,6 +310,7 @@ def main() -> None:
     )
     parser.add_argument("--hosts", type=int, default=0, metavar="N", help="the first hosts only, 0 for all")
     parser.add_argument("--cost", type=int, metavar="N", help="measure the CPU time of N random pages instead")
+    parser.add_argument("--perfect", action="store_true", help="measure the true labels of blocks instead")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="the report (%(default)s)")
     options = parser.parse_args()
     try:
@@ -281,6 +324,9 @@ def main() -> None:
         publish(f"{head}\n\n{cost(drawn, options.model)}", options.output)
         return
     groups = list(hosts(samples))
+    if options.perfect:
+        publish(f"{head}\n\n{perfect(groups[: options.hosts or len(groups)])}", options.output)
+        return
     groups = sorted(groups[: options.hosts or len(groups)], key=lambda pages: str(model_of[pages[0].id]))
     rows: list[Row] = []
     bar = tqdm(total=sum(map(len, groups)), unit="page", disable=None)

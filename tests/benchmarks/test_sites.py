@@ -67,6 +67,15 @@ def test_templates_answer_all_but_the_first_pages_of_a_site(site: Path, tmp_path
     assert "new 1, uncovered 1, length 0, learning 2, audit 0, answered 8" in done.stdout
 
 
+def test_true_labels_have_the_best_f1_there_is(site: Path, tmp_path: Path) -> None:
+    """Each page has eleven others, so all of them count for one, three, ten and all others."""
+    done = run("sites.py", site, "--perfect", "--output", tmp_path / "report.txt")
+
+    assert done.returncode == 0, done.stderr
+    rows = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("set ")]
+    assert sorted(rows) == [[seen, "12", "1.0000"] for seen in ("1", "10", "3", "all")]
+
+
 def test_methods_know_as_many_other_pages_as_they_say(site: Path, tmp_path: Path) -> None:
     """A template answers after four of them. A second run measures no page again."""
     cache = tmp_path / "cache.jsonl"
