@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,7 @@ from scrapy_dripper.engines.rules import marks
 from scrapy_dripper.engines.stages import after_engine, final
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, revised
 from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, fill_shell, metadata
+from scrapy_dripper.garbage import paused
 from scrapy_dripper.metadata import detected_language
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
@@ -30,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 NODES_TOGETHER = 60_000
 """How many elements to hold in memory as trees before their pages are finished: about 50 ordinary pages."""
+DOCUMENTS_TOGETHER = 256
+"""How many documents to hold before they are finished. Those that cannot be read have no elements."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +90,8 @@ class Extractor:
         except BaseException:
             self.close()
             raise
+        # Other engines may wait for seconds, in which other threads would pile up garbage.
+        self._pause = paused if self.engine.name == "tagger" else nullcontext
 
     def extract(self, documents: Iterable[Document | str | bytes]) -> list[Extraction]:
         """Return one extraction per document, in order. No document makes this method raise.
@@ -92,20 +99,29 @@ class Extractor:
         If the model cannot process a document, the configured fallback does, and the extraction says why.
         """
         extractions: list[Extraction] = []
+        waiting = iter(documents)
+        while True:
+            with self._pause():
+                made = self._finish(self._chunk(waiting))
+            if not made:
+                return extractions
+            extractions += made
+
+    def _chunk(self, documents: Iterator[Document | str | bytes]) -> list[_Read]:
+        """Read the next documents, as many as may be held in memory together. Return an empty list at the end."""
+        size = self.config.batch_size if self.templates is not None else DOCUMENTS_TOGETHER
         chunk: list[_Read] = []
         nodes = 0
-        for one in documents:
+        for one in islice(documents, size):
             document = one if isinstance(one, Document) else Document(one)
             config = document.config or self.config
             start = time.perf_counter()
             found = self._read(document, config)
             chunk.append(_Read(document, config, found, time.perf_counter() - start))
             nodes += len(found.tree.nodes) if isinstance(found, Page) else 0
-            learns = self.templates is not None and len(chunk) >= self.config.batch_size
-            if nodes > NODES_TOGETHER or learns:
-                extractions += self._finish(chunk)
-                chunk, nodes = [], 0
-        return extractions + self._finish(chunk)
+            if nodes > NODES_TOGETHER:
+                break
+        return chunk
 
     def _finish(self, chunk: Sequence[_Read]) -> list[Extraction]:
         """Label the pages of a chunk together and write their extractions."""

@@ -25,6 +25,11 @@ LEAST = 0.3
 SURE = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Thresholds: the share of a page's words with a higher probability shows how sure the model is."""
 _WHOLE = ("page_", "about_")
+_ONE_THREAD = 4 * 65_536
+"""OpenBLAS computes products of at most this size in one thread. For larger ones, its other threads start, and spin for
+milliseconds of CPU time after each product (GEMM_MULTITHREAD_THRESHOLD in OpenBLAS)."""
+_COLUMNS = 64
+"""Products are divided at multiples of this, which changes no bit up to 2,000 blocks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +120,10 @@ def _means(batch: Features, weights: Doubles) -> Floats:
     totals = np.add.reduceat(weights, edges[:-1], axis=1)
     shares = weights.astype(np.float32)
     out = np.empty((len(weights), len(edges) - 1, batch.matrix.shape[1]), dtype=np.float32)
+    width = batch.matrix.shape[1]
     for page, (a, b) in enumerate(pairwise(edges)):
-        np.matmul(shares[:, a:b], batch.matrix[a:b], out=out[:, page])
+        columns = max(_COLUMNS, _ONE_THREAD // (len(weights) * (b - a)) // _COLUMNS * _COLUMNS)
+        for c in range(0, width, columns):
+            np.matmul(shares[:, a:b], batch.matrix[a:b, c : c + columns], out=out[:, page, c : c + columns])
     out /= np.maximum(totals, 1e-9)[:, :, None]
     return out

@@ -1,0 +1,72 @@
+"""The garbage collector is paused while pages are extracted, and runs again afterwards."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.garbage import paused
+from scrapy_dripper.testing import FakeEngine
+
+HTML = "<h1>A title</h1><p>This paragraph is long enough to be the main content of the page.</p>"
+
+
+@pytest.fixture(autouse=True)
+def _collector() -> Iterator[None]:
+    gc.enable()
+    yield
+    gc.enable()
+
+
+def test_the_collector_runs_again_after_an_error() -> None:
+    with pytest.raises(ZeroDivisionError), paused():
+        1 / gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_a_collector_that_is_off_stays_off() -> None:
+    gc.disable()
+    with paused():
+        pass
+    assert not gc.isenabled()
+
+
+def _seen(extractor: Extractor) -> list[bool]:
+    """Return whether the collector ran at each step of an extraction."""
+    seen: list[bool] = []
+    extractor.watch = lambda document: seen.append(gc.isenabled())
+    extractor.extract([HTML, Document(HTML)])
+    extractor.close()
+    assert gc.isenabled()
+    return seen
+
+
+def test_it_is_paused_while_the_tagger_works() -> None:
+    assert not any(_seen(Extractor()))
+
+
+def test_it_runs_while_another_engine_works() -> None:
+    assert all(_seen(Extractor(engine=FakeEngine())))
+
+
+def test_it_runs_between_the_parts_of_a_long_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapy_dripper.extractor.DOCUMENTS_TOGETHER", 2)
+    runs: list[str] = []
+
+    def started(phase: str, info: dict[str, int]) -> None:
+        runs.append(phase)
+
+    extractor = Extractor()
+    gc.callbacks.append(started)
+    try:
+        found = extractor.extract([HTML] * 9)
+    finally:
+        gc.callbacks.remove(started)
+        extractor.close()
+    assert len({one.text for one in found}) == 1
+    assert len(found) == 9
+    assert runs
