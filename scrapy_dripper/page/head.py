@@ -15,10 +15,13 @@ from scrapy_dripper.page.page import About
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-MATH_SETTINGS = (
-    "inlineMath", "renderMathInElement", "delimiters", "AM_", "asciimath", "ASCIIMath", "MathJax", "mathjax", "katex",
-)  # fmt: skip
-"""Words that occur in scripts that load or configure MathJax, KaTeX or ASCIIMathML."""
+MATH_SETTINGS = {
+    "": ("delimiters", "AM_", "katex"),
+    "Math": ("inlineMath", "renderMathInElement", "ASCIIMath", "MathJax"),
+    "math": ("asciimath", "mathjax"),
+}
+"""Words that occur in scripts that load or configure MathJax, KaTeX or ASCIIMathML, by a part that they share. Without
+this part, there is no need to search a script for each of them."""
 
 MOST_HEADLINES = 3
 """Maximum number of headlines to read from a script. The first is the page's own; a list holds those of other pages."""
@@ -48,7 +51,16 @@ def math_settings(elements: Iterable[HtmlElement]) -> tuple[str, ...]:
     """Return the text or the URL of each script that configures how the page writes formulas."""
     scripts = [element for element in elements if element.tag == "script"]
     written = [text for element in scripts for text in (element.get("src"), element.text) if text]
-    return tuple(text for text in written if any(word in text for word in MATH_SETTINGS))
+    return tuple(text for text in written if _sets_math(text))
+
+
+def _sets_math(text: str) -> bool:
+    for part, words in MATH_SETTINGS.items():
+        if part in text:
+            for word in words:
+                if word in text:
+                    return True
+    return False
 
 
 def about(elements: Iterable[HtmlElement]) -> About:
