@@ -10,7 +10,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, FallbackReason, Metadata
 from scrapy_dripper.metadata import read_metadata
 from scrapy_dripper.page.blocks import MAX_NODES
-from scrapy_dripper.page.charset import decode_html
+from scrapy_dripper.page.charset import decoded, in_utf8
 from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.limits import enforce
 from scrapy_dripper.page.page import Page, Wishes
@@ -32,9 +32,9 @@ def plant(document: Document, config: Config, profile: str = "native", flat: boo
     exceeds a limit.
     """
     html = document.html
-    text = html if isinstance(html, str) else decode_html(html, document.charset)
-    root = parse(text, flat=True) if flat else PROFILES[profile].parse(text)
-    return root, enforce(root, text, config)
+    text, data = (html, in_utf8(html)) if isinstance(html, str) else decoded(html, document.charset)
+    root = parse(text, data, flat=True) if flat else PROFILES[profile].parse(text, data)
+    return root, enforce(root, text, data, config)
 
 
 def read(document: Document, config: Config, profile: str = "native", engine_limit: int | None = None) -> Page:

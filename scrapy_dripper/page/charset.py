@@ -29,13 +29,23 @@ def decode_html(body: bytes, charset: str | None = None) -> str:
 
     ``charset`` is the charset of its Content-Type header, if any. Bytes that cannot be decoded become U+FFFD.
     """
+    return decoded(body, charset)[0]
+
+
+def in_utf8(text: str) -> bytes:
+    """Return a text in UTF-8. Lone surrogates become question marks."""
+    return text.encode("utf-8", "replace")
+
+
+def decoded(body: bytes, charset: str | None = None) -> tuple[str, bytes]:
+    """Return the text of a document as :func:`decode_html` does, and the text in UTF-8."""
     marked, mark = read_bom(body)
     if mark:
         body = body[len(mark) :]
     if marked in (None, "utf-8") and not _wide_or_escaped(body):
-        text = _utf8(body)
-        if text is not None:
-            return text
+        found = _utf8(body)
+        if found is not None:
+            return found
     best, least, tried = "", 2.0, set()
     for name in _candidates(body, marked, charset):
         if name is None or name in tried:
@@ -47,10 +57,10 @@ def decode_html(body: bytes, charset: str | None = None) -> str:
             continue
         damage = _damage(text)
         if damage <= MAX_DAMAGE:
-            return text
+            return text, in_utf8(text)
         if damage < least:
             best, least = text, damage
-    return best
+    return best, in_utf8(best)
 
 
 def _wide_or_escaped(body: bytes) -> bool:
@@ -58,12 +68,14 @@ def _wide_or_escaped(body: bytes) -> bool:
     return body.find(b"\0", 0, _PREFIX) >= 0 or (body.find(b"\x1b", 0, 16 * _PREFIX) >= 0 and body.isascii())
 
 
-def _utf8(body: bytes) -> str | None:
+def _utf8(body: bytes) -> tuple[str, bytes] | None:
+    """Return the text of a document and its bytes if they are UTF-8, which are not encoded again."""
     try:
-        return body.decode()
+        return body.decode(), body
     except UnicodeDecodeError as error:
         if error.reason == "unexpected end of data":  # the document was cut off within a character
-            return body[: error.start].decode()
+            body = body[: error.start]
+            return body.decode(), body
     return None
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from lxml import etree, html
 
 from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.page.charset import in_utf8
 from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.recover import MAX_DEPTH, RecoveryError, append_text, has_attribute_run, recover
 from scrapy_dripper.page.repair import repair, without_templates
@@ -66,9 +67,12 @@ def looks_binary(document: str | bytes) -> str | None:
     return None
 
 
-def parse(text: str, *, flat: bool = False, depth: int = MAX_DEPTH, streamed: bool = True) -> HtmlElement:
+def parse(
+    text: str, data: bytes | None = None, *, flat: bool = False, depth: int = MAX_DEPTH, streamed: bool = True
+) -> HtmlElement:
     """Return the ``<html>`` element of a document, with a ``<body>`` or a ``<frameset>``.
 
+    ``data`` is the text in UTF-8, as :func:`~scrapy_dripper.page.charset.decoded` returns it, if the caller has it.
     With ``flat``, elements deeper than ``depth`` become siblings. With ``streamed``, parts of a React page that were
     sent late are moved to their places, unless ``flat`` is set. Raise :exc:`PageError` with reason ``empty_body``,
     ``not_html``, ``parse_error`` or ``truncated_parse``.
@@ -78,7 +82,8 @@ def parse(text: str, *, flat: bool = False, depth: int = MAX_DEPTH, streamed: bo
     kind = looks_binary(text)
     if kind is not None:
         raise PageError(FallbackReason.NOT_HTML, f"the document is {kind}")
-    data = text.encode("utf-8", "replace")  # lone surrogates
+    if data is None:
+        data = in_utf8(text)
     if b"\0" in data:
         data = data.replace(b"\0", b"")  # as browsers do in text
     streamed = streamed and not flat and has_parts(data)  # moving a deep part would make a flat tree deep again

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +24,18 @@ if TYPE_CHECKING:
 _NODE_WEIGHT = 1e-3  # the weight of an image in characters, which matters only without text
 
 
+class Parse(Protocol):
+    """Returns the tree of a text. ``data`` is the text in UTF-8, if the caller has it."""
+
+    def __call__(self, text: str, data: bytes | None = None, /) -> HtmlElement: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """The rules for turning a document into a page."""
 
     name: str
-    parse: Callable[[str], HtmlElement]
+    parse: Parse
     """Text to tree. Raises :exc:`~scrapy_dripper.page.errors.PageError`."""
     cut: Callable[[HtmlElement, str], Page]
     """Tree and URL to page."""
@@ -39,8 +45,8 @@ PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
         Profile("native", parse, cut),
-        Profile("v1.0", lambda text: parse(balanced(text), streamed=False), cut_v1),
-        Profile("v1.1", parse_twice, cut_v1_1),
+        Profile("v1.0", lambda text, _=None: parse(balanced(text), streamed=False), cut_v1),
+        Profile("v1.1", lambda text, _=None: parse_twice(text), cut_v1_1),
     )
 }
 """The profiles by name, as a model's manifest refers to them."""

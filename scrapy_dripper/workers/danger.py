@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import AnyStr
+
+from scrapy_dripper.page.limits import count_byte
+
 LONG = 3_000_000
 """A document with more characters or bytes than this is always dangerous."""
 MANY_TAGS = 40_000
@@ -22,19 +26,28 @@ def is_dangerous(html: str | bytes, *, searched: bool = False) -> bool:
     """
     if len(html) > LONG:
         return True
-    tags = html.count("<") if isinstance(html, str) else html.count(b"<")
+    tags = html.count("<") if isinstance(html, str) else count_byte(html, b"<")
     if tags > (TAGS_TO_SEARCH if searched else MANY_TAGS):
         return True
-    return len(html) > _NOT_SHORT and _attribute_work(html) > _MUCH_WORK
+    if len(html) <= _NOT_SHORT:
+        return False
+    if isinstance(html, str):
+        return _attribute_work(html, "<", ">", (" ", "\n", "\t", "/")) > _MUCH_WORK
+    return _attribute_work(html, b"<", b">", (b" ", b"\n", b"\t", b"/")) > _MUCH_WORK
 
 
-def _attribute_work(html: str | bytes) -> int:
+def _attribute_work(html: AnyStr, start: AnyStr, end: AnyStr, between: tuple[AnyStr, ...]) -> int:
     """Return an upper bound for the attribute comparisons that a parser makes. Scripts can cause false alarms."""
-    text = html if isinstance(html, str) else html.decode("latin-1")
-    work = 0
-    for piece in text.split(">"):
-        if len(piece) > _LONG_TAG:
-            tag = piece[piece.find("<") :]
-            attributes = sum(map(tag.count, " \n\t/"))
+    here = work = 0
+    while len(html) - here > _LONG_TAG:
+        last = html.rfind(end, here, here + _LONG_TAG + 1)
+        if last < 0:  # a long piece without an end of a tag; all others are skipped without a look
+            last = html.find(end, here + _LONG_TAG)
+            piece = html[here:last] if last >= 0 else html[here:]
+            tag = piece[piece.find(start) :]
+            attributes = sum(map(tag.count, between))
             work += attributes * attributes
+            if last < 0:
+                break
+        here = last + 1
     return work

@@ -106,6 +106,7 @@ def test_cut_off_keeps_the_first_elements(most: int) -> None:
 def test_a_tree_without_trouble_is_left_alone() -> None:
     root = parse(PARAGRAPHS)
     before = etree.tostring(root)
-    assert not enforce(root, PARAGRAPHS, Config())
-    assert not enforce(root, PARAGRAPHS, Config(oversize="truncate", max_nodes=102, max_text=590, max_attributes=200))
+    assert not enforce(root, PARAGRAPHS, PARAGRAPHS.encode(), Config())
+    tight = Config(oversize="truncate", max_nodes=102, max_text=590, max_attributes=200)
+    assert not enforce(root, PARAGRAPHS, PARAGRAPHS.encode(), tight)
     assert etree.tostring(root) == before
