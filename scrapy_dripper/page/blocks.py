@@ -140,6 +140,14 @@ class _Cutter:
     run_link_chars: int
     run_bold_chars: int
 
+    # With this many attributes, access to them without slots takes longer.
+    __slots__ = (
+        "block_contexts", "block_end", "block_leaves", "block_start", "block_texts", "columns", "counts", "elements",
+        "end", "flags", "glue", "itself", "kinds", "node_texts", "open_blocks", "owner", "parent", "pictures", "run",
+        "run_bold_chars", "run_leaf", "run_link_chars", "run_links", "run_self", "run_silent", "run_slots", "tags",
+        "tail", "tails", "whole", "whole_end", "whole_start",
+    )  # fmt: skip
+
     def __init__(self, root: HtmlElement) -> None:
         self.columns = columns = Nodes(root, MAX_NODES, attributes=True)
         m = len(columns)
