@@ -77,6 +77,10 @@ class Characters:
     """Kind of the last character."""
     colon: npt.NDArray[np.bool_]
     """True if the text ends with a colon."""
+    text: str
+    """The texts, each with a line feed after it."""
+    is_word: npt.NDArray[np.bool_]
+    """True for the characters of ``text`` that belong to words."""
 
 
 def count(texts: list[str]) -> Characters:
@@ -115,4 +119,6 @@ def count(texts: list[str]) -> Characters:
         first=kind[starts],
         last=kind[ends],
         colon=np.isin(codes[ends], [ord(":"), ord("：")]),
+        text=joined,
+        is_word=is_word,
     )

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from math import log1p
 from urllib.parse import urlsplit
 
@@ -33,8 +31,9 @@ from scrapy_dripper.engines.tagger.columns import (
     pair,
     ratio,
 )
-from scrapy_dripper.engines.tagger.lexicon import KEYWORDS, PAGE_KINDS, SCHEMA_TYPES, WORD_BITS, WORDS
+from scrapy_dripper.engines.tagger.lexicon import KEYWORDS, PAGE_KINDS, SCHEMA_TYPES, WORDS
 from scrapy_dripper.engines.tagger.table import Table, table
+from scrapy_dripper.engines.tagger.words import word_bits, words_in
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
 
@@ -52,7 +51,6 @@ _WORD_FEATURES = (*(f"words:{name}" for name in WORDS), "title_words", "url_word
 _IN_TITLE, _IN_URL = 1 << len(WORDS), 2 << len(WORDS)
 _FLAGS = [f"flag:{flag.name}" for flag in Flag]
 _NEAR, _FAR = ([f"{place}:{name}" for name in KEYWORDS] for place in ("near", "far"))
-_tokens = re.compile(r"\w+").findall
 _headings = np.array([TAGS[f"h{level}"] for level in range(1, 7)])
 
 
@@ -136,27 +134,24 @@ def _text(x: Columns, t: Table, c: Characters) -> None:
 
 def _words(x: Columns, c: Characters, pages: Sequence[Page]) -> None:
     """Add the shares of word groups, and of words shared with the page's title and URL."""
-    codes: list[Ints] = []
-    for page in pages:
-        tokens = _tokens("\n".join(page.blocks.text).lower())
-        named = dict.fromkeys(_tokens((page.title or "").lower()), _IN_TITLE)
-        try:
-            path = urlsplit(page.url).path.lower()
-        except ValueError:  # such as "http://["
-            path = ""
-        for word in _tokens(path.replace("_", "-")):
-            if len(word) > 2:
-                named[word] = named.get(word, 0) | _IN_URL
-        get = (WORD_BITS | {word: bit | WORD_BITS.get(word, 0) for word, bit in named.items()}).get
-        codes.append(np.fromiter(map(get, tokens, repeat(0)), dtype=np.int64, count=len(tokens)))
-    code = np.concatenate(codes)
-    words = c.words
-    if int(words.sum()) != len(code):  # lower-casing has split a word, so count again
-        words = np.array([len(_tokens(text.lower())) for page in pages for text in page.blocks.text])
+    words, code = word_bits(c, [page.blocks.text for page in pages], [_named(page) for page in pages])
     starts = np.concatenate([[0], np.cumsum(words[:-1])])
     hits = np.add.reduceat(bits(code, len(_WORD_FEATURES)), starts, axis=0, dtype=np.int64)
     x.add(_WORD_FEATURES, ratio(hits, words[:, None]))
     x["title_hits"] = np.minimum(hits[:, _WORD_FEATURES.index("title_words")], 10)
+
+
+def _named(page: Page) -> dict[str, int]:
+    """Return the bit sets of the words of a page's title and URL."""
+    named = dict.fromkeys(words_in(page.title or ""), _IN_TITLE)
+    try:
+        path = urlsplit(page.url).path
+    except ValueError:  # such as "http://["
+        path = ""
+    for word in words_in(path.replace("_", "-")):
+        if len(word) > 2:
+            named[word] = named.get(word, 0) | _IN_URL
+    return named
 
 
 def _place(x: Columns, t: Table, c: Characters) -> None:
