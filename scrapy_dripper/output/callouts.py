@@ -42,6 +42,13 @@ _title = re.compile(
 ).search
 
 
+callout_names = re.compile(
+    r"\s(?:admonition(?:block)?|markdown-alert|custom-block|hint-container|theme-admonition|callout|starlight-aside|hint"
+    r"|blockquote-tag|confluence-information-macro|alert|note|NOTE|TIP|IMPORTANT|WARNING|CAUTION)(?=\s|$)"
+)
+"""Matches a name that each class attribute of a call-out has, after white space. It also matches other attributes."""
+
+
 def has_callout_class(name: str) -> bool:
     """Return True if an element with this class attribute may be a call-out."""
     return _alert_of(name[:LONGEST_CLASS]) != ""

@@ -15,6 +15,8 @@ from scrapy_dripper.engines.tagger.notes import with_notes
 from scrapy_dripper.engines.tagger.whole import with_alike, with_headings, with_whole
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.output.callouts import _FAMILIES as _CALLOUTS
+from scrapy_dripper.output.callouts import ALERTS, callout_names, has_callout_class
 from scrapy_dripper.page import Page, read
 
 PARAGRAPHS = (
@@ -305,3 +307,12 @@ def test_a_structure_between_paragraphs_survives_whole(
     (found,) = extractor.extract([document])
 
     assert [word for word in words if word not in (found.text or "")] == []
+
+
+_TOKENS = st.sampled_from([*_CALLOUTS, *(name.upper() for name in ALERTS), *ALERTS, "callout-tip", "fade", "card", ""])
+
+
+@given(st.lists(_TOKENS, max_size=4), st.sampled_from([" ", "\n", "\u00a0", "-"]))
+def test_call_outs_have_one_of_the_names_that_are_searched(tokens: list[str], between: str) -> None:
+    name = between.join(tokens)
+    assert callout_names.search(f"\n{name}") or not has_callout_class(name)

@@ -18,6 +18,7 @@ from scrapy_dripper import Document, Extractor
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines import headline
 from scrapy_dripper.engines.tagger import twins
+from scrapy_dripper.engines.tagger.class_names import Names
 from scrapy_dripper.extraction import Extraction, FallbackReason
 from scrapy_dripper.fallback import shell, trafilatura_output
 from scrapy_dripper.fallback.trafilatura_output import MAX_PARAGRAPHS
@@ -124,7 +125,8 @@ def test_headings_in_a_link() -> None:
 def test_elements_for_screens() -> None:
     def lines_of(n: int) -> int:
         page = cut(parse("<div class=mobile>" * n + "".join(f"<p>w{i}" for i in range(2 * n))))
-        return _lines(lambda: list(twins._other_screens(page, [0.5] * len(page.blocks))))
+        names = Names(page.tree.names)
+        return _lines(lambda: list(twins._other_screens(page, [0.5] * len(page.blocks), names)))
 
     assert lines_of(440) <= 2.5 * lines_of(220)
 

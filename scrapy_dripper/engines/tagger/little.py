@@ -34,8 +34,7 @@ _UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
 
 _boilerplate_name = re.compile(
     r"[\s_-](?:nav(?:bar|igation)?|(?:main|top|site)?menu|(?:site|page)?footer|(?:site|page|top)header|sidebar"
-    r"|breadcrumbs?|toolbar|topbar)(?=[\s_-]|$)",
-    re.I,
+    r"|breadcrumbs?|toolbar|topbar)(?=[\s_-]|$)"
 )
 
 _CODE = r"(?:400|401|403|404|410|429|500|502|503|504)"

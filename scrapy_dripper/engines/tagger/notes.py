@@ -27,7 +27,7 @@ def with_notes(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
     Marks and footnotes are recognised in the same way as for Markdown.
     """
     tree = page.tree
-    links = [i for i in np.flatnonzero(tree.tag == _LINK).tolist() if (tree.nodes[i].get("href") or "")[:1] == "#"]
+    links = [i for i in tree.refers if tree.tag[i] == _LINK and (tree.nodes[i].get("href") or "")[:1] == "#"]
     if not links or not main.any():
         return main
     marks = FootnoteMarks(tree.nodes[0])

@@ -14,7 +14,7 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.engines.tagger.class_names import found_in, matching
+from scrapy_dripper.engines.tagger.class_names import Names, found_in
 from scrapy_dripper.page.page import Flag, Page, Tree
 from scrapy_dripper.page.tags import TAGS
 
@@ -53,16 +53,15 @@ _ITEM, _LINK = TAGS["li"], TAGS["a"]
 _CELLS = frozenset((TAGS["td"], TAGS["th"]))
 _ROWS = frozenset(TAGS[tag] for tag in "ul ol menu dl table thead tbody tr body html".split())
 
-_cloned = re.compile(r"[\s_-](?:clone[ds]?|duplicate)(?=[\s_-]|$)", re.I)
-_quotes = re.compile(r"quot(?:e|ation|ing)", re.I)
+_cloned = re.compile(r"[\s_-](?:clone[ds]?|duplicate)(?=[\s_-]|$)")
+_quotes = re.compile(r"quot(?:e|ation|ing)")
 _unfolds = re.compile(r"(?:^|[\s_-])tab|accordion|collaps|toggle|panel|expand|fold|more|faq", re.I).search
 _SIZE = r"(?:mobile|desktop|tablets?|phone|handheld|touch|xs|sm|md|lg|xl|xxl|small|medium|large)"
 _SHOW = r"(?:hide|hidden|show|shown|visible|only|none)"
 _for_screens = re.compile(
     rf"[\s_-](?:{_SHOW}[-_:]+(?:[a-z]+[-_:]+)?{_SIZE}|{_SIZE}[-_:]+(?:[a-z]+[-_:]+)?{_SHOW}"
     r"|mobile|desktop|d-none|hidden-\w+|hidden\s(?:\S{1,40}\s){0,9}(?:sm|md|lg|xl):(?:block|flex|grid|inline))"
-    r"(?=[\s_-]|$)",
-    re.I,
+    r"(?=[\s_-]|$)"
 )
 _words = re.compile(r"\w+").findall
 
@@ -81,7 +80,8 @@ def without_twins(page: Page, probabilities: npt.NDArray[np.float32], main: Bool
     often = Counter(page.blocks.text)
     repeated = [often[text] > 1 for text in page.blocks.text]
     if any(keep and again for keep, again in zip(kept, repeated, strict=True)):
-        ways = [_sections(page, p, repeated), _other_screens(page, p), _hidden(page, p), *ways]
+        names = Names(page.tree.names)
+        ways = [_sections(page, p, repeated, names), _other_screens(page, p, names), _hidden(page, p, names), *ways]
     for pairs in ways:
         for twin, other in pairs:
             other = stands_for.get(other, other)
@@ -98,7 +98,7 @@ def _flags(page: Page) -> list[int]:
 
 
 # ---------------------------------------------------------------------- one is hidden
-def _hidden(page: Page, p: list[float]) -> Iterator[Pair]:
+def _hidden(page: Page, p: list[float], names: Names) -> Iterator[Pair]:
     """Yield each hidden block whose text is visible elsewhere, with the most likely block that shows it.
 
     A block is hidden by attributes, by inline styles, in ``<noscript>``, or as a clone in a carousel. Content that a
@@ -107,7 +107,7 @@ def _hidden(page: Page, p: list[float]) -> Iterator[Pair]:
     """
     tree, blocks = page.tree, page.blocks
     flags = _flags(page)
-    cloned = _within(tree, _classed(tree, _cloned), len(blocks))
+    cloned = _within(tree, _classed(tree, names, _cloned), len(blocks))
     unseen = [flag & _UNSEEN != 0 or clone for flag, clone in zip(flags, cloned, strict=True)]
     if not any(unseen):
         return
@@ -115,33 +115,36 @@ def _hidden(page: Page, p: list[float]) -> Iterator[Pair]:
     for i, text in enumerate(blocks.text):
         if not unseen[i] and len(text) >= LEAST_CHARS and (text not in shown or p[i] > p[shown[text]]):
             shown[text] = i
+    again = [i for i, text in enumerate(blocks.text) if unseen[i] and text in shown]
+    own = [i for i in again if not (cloned[i] or abs(i - shown[blocks.text[i]]) == 1)]
     tags = tree.tag[blocks.context].tolist()
-    unfolds: list[bool] = []
-    for i, text in enumerate(blocks.text):
-        if unseen[i] and text in shown:
-            other = shown[text]
-            if not (cloned[i] or abs(i - other) == 1):
-                unfolds = unfolds or _within(tree, _unfolding(tree), len(blocks))
-                if flags[i] & _PLACED or tags[i] == _ITEM or unfolds[i]:
-                    continue
-            yield i, other
+    placed = {i for i in own if flags[i] & _PLACED or tags[i] == _ITEM}
+    left = [i for i in own if i not in placed]
+    if left:
+        unfolds = _within(tree, _unfolding(tree, left), len(blocks))
+        placed.update(i for i in left if unfolds[i])
+    for i in again:
+        if i not in placed:
+            yield i, shown[blocks.text[i]]
 
 
-def _unfolding(tree: Tree) -> list[int]:
-    """Return the nodes that a script unfolds."""
-    return [
-        i
-        for i, (flag, name, node) in enumerate(zip(tree.flags.tolist(), tree.names, tree.nodes, strict=True))
-        if (flag & _UNSEEN and name and _unfolds(name[:512])) or node.get("role") == "tabpanel"
-    ]
+def _unfolding(tree: Tree, blocks: Sequence[int]) -> list[int]:
+    """Return the nodes with some of the blocks that a script unfolds."""
+    found = []
+    before = np.searchsorted(blocks, tree.block_start), np.searchsorted(blocks, tree.block_end)
+    for i in np.flatnonzero(before[1] > before[0]).tolist():
+        name = tree.names[i]
+        if (name and tree.flags[i] & _UNSEEN and _unfolds(name[:512])) or tree.nodes[i].get("role") == "tabpanel":
+            found.append(i)
+    return found
 
 
-def _classed(tree: Tree, pattern: re.Pattern[str]) -> list[int]:
+def _classed(tree: Tree, names: Names, pattern: re.Pattern[str]) -> list[int]:
     """Return the nodes whose class a pattern matches. Ids do not count, because they describe the content.
 
     Cells never match: they are hidden together with their column, which is not repeated.
     """
-    named = matching(tree.names, pattern)
+    named = names.matching(pattern)
     return [
         i
         for i, name in enumerate(tree.names if named else ())
@@ -158,10 +161,10 @@ def _within(tree: Tree, nodes: Sequence[int], n: int) -> list[bool]:
     return [count > 0 for count in accumulate(change[:n])]
 
 
-def _other_screens(page: Page, p: list[float]) -> Iterator[Pair]:
+def _other_screens(page: Page, p: list[float], names: Names) -> Iterator[Pair]:
     """Yield the blocks of screen-specific elements, according to their class, whose text also occurs elsewhere."""
     tree, texts = page.tree, page.blocks.text
-    named = _classed(tree, _for_screens)
+    named = _classed(tree, names, _for_screens)
     if not named:
         return
     heads = [flag & _HEADING != 0 for flag in _flags(page)]
@@ -214,7 +217,7 @@ class _Texts:
         return (self._sum[b] - self._sum[a] * self._power[b - a]) % self._PRIME
 
 
-def _sections(page: Page, p: list[float], repeated: Sequence[bool]) -> Iterator[Pair]:
+def _sections(page: Page, p: list[float], repeated: Sequence[bool], names: Names) -> Iterator[Pair]:
     """Yield the blocks of repeated sections, except siblings of the same kind.
 
     A section has at least two long texts that are not code, quotes, list items or cells, and has at most three copies.
@@ -228,7 +231,7 @@ def _sections(page: Page, p: list[float], repeated: Sequence[bool]) -> Iterator[
     ]
     if sum(long) < 4:  # two for each copy
         return
-    quoted = _within(tree, _classed(tree, _quotes), len(texts))
+    quoted = _within(tree, _classed(tree, names, _quotes), len(texts))
     many = [0, *accumulate(own and not quote for own, quote in zip(long, quoted, strict=True))]
     same = _Texts(texts)
     start, end = tree.block_start.tolist(), tree.block_end.tolist()

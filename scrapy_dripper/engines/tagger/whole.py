@@ -15,10 +15,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.output.callouts import has_callout_class
+from scrapy_dripper.engines.tagger.class_names import Names
+from scrapy_dripper.output.callouts import callout_names, has_callout_class
 from scrapy_dripper.output.code.blocks import has_code_class
 from scrapy_dripper.page.page import Flag, Page
-from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
+from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS, tag_mask
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -73,13 +74,11 @@ _KINDS = {
     }.items()
     for tag in tags.split()
 }
-_WRITTEN = [
-    TAGS[tag]
-    for tag in (
-        "p li ul ol dl dt dd pre code listing xmp blockquote table caption thead tbody tfoot tr td th figure "
-        "figcaption details summary"
-    ).split()
-]
+_is_kind = np.isin(np.arange(len(TAGS) + 1), list(_KINDS))
+_is_written = tag_mask(
+    *"p li ul ol dl dt dd pre code listing xmp blockquote table caption thead tbody tfoot tr td th figure".split(),
+    *"figcaption details summary".split(),
+)
 _OF_LAYOUTS = frozenset({"list", "table", "definitions", "quotation"})
 """Structures that are also used for layout. They then contain elements that authors do not write."""
 _CELL, _HEADER, _ROW = TAGS["td"], TAGS["th"], TAGS["tr"]
@@ -261,7 +260,7 @@ class _Finder:
         code = flags & Flag.CODE != 0
         layout = flags & (Flag.HEADING | _ELSEWHERE) != 0
         self._code, self._layout = _sums(code), _sums(layout)
-        self._foreign = _sums(layout | ~(np.isin(tree.tag[blocks.context], _WRITTEN) | code))
+        self._foreign = _sums(layout | ~(_is_written[tree.tag[blocks.context]] | code))
         self._prose = _sums(flags & _PROSE != 0)
         self._chars, self._linked = _sums(chars), _sums(blocks.link_chars - LINKED * chars)
 
@@ -270,20 +269,23 @@ class _Finder:
         tree = self._tree
         size = tree.block_end - tree.block_start
         nodes = np.flatnonzero((size > 0) & (size <= MOST_BLOCKS))
-        chosen = np.isin(tree.tag[nodes], list(_KINDS))
-        _, first, which = np.unique(tree.signature[nodes], return_index=True, return_inverse=True)
-        names = [(tree.nodes[node].get("class") or "")[:LONGEST_CLASS] for node in nodes[first].tolist()]
-        chosen |= np.array([name != "" and has_callout_class(name) for name in names], dtype=np.bool_)[which]
+        chosen = _is_kind[tree.tag[nodes]]
+        named = Names(tree.names, LONGEST_CLASS).with_case(callout_names)
+        if named:
+            chosen |= [tree.names[node] in named and has_callout_class(self._class(node)) for node in nodes.tolist()]
         code = np.array(self._code)
         for i in np.flatnonzero(~chosen & (code[tree.block_end[nodes]] > code[tree.block_start[nodes]])).tolist():
-            name = names[which[i]]
+            name = self._class(nodes[i])
             chosen[i] = (name and has_code_class(name)) or bool(tree.nodes[nodes[i]].get("data-lang"))
         return nodes[chosen]
+
+    def _class(self, node: int) -> str:
+        return (self._tree.nodes[node].get("class") or "")[:LONGEST_CLASS]
 
     def kind(self, node: int, a: int, b: int) -> str:
         """Return the kind of structure of an element with blocks a to b - 1, or an empty string if it is none."""
         found = _KINDS.get(int(self._tree.tag[node]), "")
-        name = (self._tree.nodes[node].get("class") or "")[:LONGEST_CLASS]
+        name = self._class(node)
         if found != "code" and self._is_code(node, name, a, b):
             return "code"
         if not found and name and has_callout_class(name):
