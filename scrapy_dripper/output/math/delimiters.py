@@ -74,22 +74,23 @@ _dollar_setting = re.compile(
     r"|inlineMath['\"]?\s*:\s*(?:\{\s*['\"]?\[\+\]['\"]?\s*:\s*)?\[\s*\[[^\]]{0,60}\]\s*,\s*\[\s*['\"]\$['\"]"
     r"|left['\"]?\s*:\s*['\"]\$['\"]"
 ).search
-_renderer = re.compile(r"mathjax|katex", re.I).search
+_QUOTED_DOLLARS = ('"$"', "'$'", "\"$'", "'$\"")
 # Scripts without spaces, in which a letter beside a dollar sign is not part of the same word.
 _unspaced = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]").match
-_asciimath_setting = re.compile(
-    r"AM_(?:HTMLorMML|CHTML|SVG)|asciimath2jax|input/asciimath|ASCIIMathML\.js", re.I
-).search
+_ASCIIMATH_SETTINGS = (
+    b"am_htmlormml", b"am_chtml", b"am_svg", b"asciimath2jax", b"input/asciimath", b"asciimathml.js",
+)  # fmt: skip
 
 
 def notation(scripts: Iterable[str]) -> Notation:
     """Return the notation for which scripts, given by their texts and URLs, configure MathJax or KaTeX."""
     dollars = ascii_math = loaded = False
     for script in scripts:
-        loaded = loaded or _renderer(script) is not None
-        if "$" in script and not dollars:
-            dollars = _dollar_setting(script) is not None
-        ascii_math = ascii_math or _asciimath_setting(script) is not None
+        folded = script.encode("utf-8", "surrogatepass").lower()  # faster than a search in any case
+        loaded = loaded or b"mathjax" in folded or b"katex" in folded
+        may = "$" in script and ("inlineMath" in script or any(mark in script for mark in _QUOTED_DOLLARS))
+        dollars = dollars or (may and _dollar_setting(script) is not None)
+        ascii_math = ascii_math or any(setting in folded for setting in _ASCIIMATH_SETTINGS)
     return Notation(dollars, ascii_math, loaded)
 
 
@@ -122,7 +123,7 @@ def join_formulas(runs: Runs, notation: Notation = NOTATION) -> Runs:
     A display formula may contain line breaks. If a Markdown converter has turned underscores of a formula into
     emphasis, they are restored.
     """
-    if not any(type(run) is Text and _may_begin(run.text) is not None for run in runs):
+    if not _may_hold(runs):
         return runs
     pieces = [_source(run) for run in runs]
     whole = "".join(pieces)
@@ -155,6 +156,16 @@ def join_formulas(runs: Runs, notation: Notation = NOTATION) -> Runs:
             joined.append(Text(whole[begin:end]))
         at = end
     return tuple(joined)
+
+
+def _may_hold(runs: Runs) -> bool:
+    """Return True if a text among runs has a mark that can begin a formula."""
+    for run in runs:
+        if type(run) is Text:
+            text = run.text
+            if "$" in text or "\\" in text or "`" in text or ("[" in text and _may_begin(text)):
+                return True
+    return False
 
 
 def _source(run: Run) -> str:
