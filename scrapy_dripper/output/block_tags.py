@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from lxml import etree
@@ -11,7 +12,7 @@ from scrapy_dripper.output.anchors import anchor_of
 from scrapy_dripper.output.callouts import alert_of, has_callout_class, title_of
 from scrapy_dripper.output.code.blocks import code_block, has_code_class
 from scrapy_dripper.output.footnotes import without_label
-from scrapy_dripper.output.images import PLAYERS, caption_of, captioned, is_figure, player
+from scrapy_dripper.output.images import FIGURE_CLASSES, PLAYERS, caption_of, captioned, is_figure, player
 from scrapy_dripper.output.inline_tags import add_formula
 from scrapy_dripper.output.items import (
     Audio,
@@ -32,7 +33,7 @@ from scrapy_dripper.output.math.formulas import has_math_class
 from scrapy_dripper.output.math.mathml_tree import inner_text
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip, stanzas
 from scrapy_dripper.output.tables.table import table
-from scrapy_dripper.page.tags import KINDS, Kind
+from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, Kind
 
 MAX_TABLES = 20
 """Maximum nesting of tables, including layout tables. Deeper ones are read as plain blocks."""
@@ -53,17 +54,30 @@ def block_with_class(reader: Reader, element: etree._Element) -> Leave:
     if element.get("data-lang"):
         name = f"{name or ''} code"
     if name:
-        if has_code_class(name) and add_code(reader, element):
+        plain = len(name) <= LONGEST_CLASS and _is_plain(name)
+        if not plain:
+            if has_code_class(name) and add_code(reader, element):
+                return skip
+            if has_math_class(name) and add_formula(reader, element):
+                return skip
+            if is_figure(element):
+                return figure(reader, element)
+        if reader.captions and reader.skip_caption(element):
             return skip
-        if has_math_class(name) and add_formula(reader, element):
-            return skip
-        if is_figure(element):
-            return figure(reader, element)
-        if reader.skip_caption(element):
-            return skip
-        if has_callout_class(name):
+        if not plain and has_callout_class(name):
             return _callout(reader, element)
     return block(reader, element)
+
+
+@lru_cache(4_096)
+def _is_plain(name: str) -> bool:
+    """Return True if a class attribute does not change the meaning of an element: most do not."""
+    return not (
+        has_code_class(name)
+        or has_math_class(name)
+        or has_callout_class(name)
+        or not FIGURE_CLASSES.isdisjoint(name.split())
+    )
 
 
 def _callout(reader: Reader, element: etree._Element) -> Leave:

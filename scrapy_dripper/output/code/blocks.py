@@ -45,10 +45,10 @@ _PRE = frozenset({"pre", "listing", "xmp", "plaintext"})
 _PROSE = ("h1", "h2", "h3", "h4", "h5", "h6", "video", "audio", "iframe", "blockquote", "article", "section", "figure")
 _NO_LINE = frozenset({*_PROSE, "p", "ul", "ol", "dl", "table", "img", "pre", "a", "form", "input"})
 _marked = re.compile(
-    r"highlight|code|language-|lang[-:]|brush|syntax|crayon|enlighter|snippet|gist|blob|rouge|lntable|shiki|hljs|listing"
-    r"|prettyprint|geshi|chroma|prism|cm-|(?:^|\s)file(?:\s|$)",
+    r"h(?:ighlight|ljs)|c(?:ode|rayon|hroma|m-)|lang(?:uage-|[-:])|l(?:ntable|isting)|b(?:rush|lob)|s(?:yntax|nippet|hiki)"
+    r"|enlighter|g(?:ist|eshi)|rouge|pr(?:ettyprint|ism)|file(?<!\Sfile)(?!\S)",
 ).search
-"""Expects lower case, which is searched several times as fast as any case."""
+"""Expects lower case. Each alternative begins with another letter, so most positions are skipped at once."""
 _WHOLE = frozenset(
     "syntaxhighlighter crayon-syntax crayon-main dp-highlighter cm-editor cm-content enlighter-default "
     "enlighter-v-standard enlighter codemirror codemirror-code codemirror-lines".split()
