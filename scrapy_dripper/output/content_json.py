@@ -69,12 +69,16 @@ def weigh(value: Any, allowance: Allowance) -> None:
         elif kind is tuple:
             left -= len(one) + 2
             held += one
-        elif kind in _FIELDS:
-            left -= 2 if kind in _PARTS else len(kind.type) + 11
-            for name, default, _ in _FIELDS[kind]:
+        elif kind in _WEIGHTS:
+            own, written = _WEIGHTS[kind]
+            left -= own
+            for name, default, chars in written:
                 inner = getattr(one, name)
-                if inner != default:
-                    left -= len(name) + 4
+                if type(inner) is str:
+                    if inner != default:
+                        left -= chars + len(encode_basestring(inner))
+                elif inner != default:
+                    left -= chars
                     held.append(inner)
         else:
             left -= len(str(one))
@@ -148,3 +152,12 @@ def _fields_of(kind: Any) -> _Fields:
 _FIELDS: dict[Any, _Fields] = {
     kind: _fields_of(kind) for kind in {*_ITEMS.values(), *_RUNS.values(), *_PARTS, Table, Footnotes}
 }
+
+_WEIGHTS: dict[Any, tuple[int, tuple[tuple[str, Any, int], ...]]] = {
+    kind: (
+        2 if kind in _PARTS else len(kind.type) + 11,
+        tuple((name, default, len(name) + 4) for name, default, _ in known),
+    )
+    for kind, known in _FIELDS.items()
+}
+"""The characters of each type of item or run as JSON: without its fields, and of the name of each field."""
