@@ -45,7 +45,7 @@ MATHML = frozenset(
 """Tags inside a formula."""
 
 # Elements whose content would be raw text when parsed again, or which a browser with scripts does not show.
-_renamed = {"xmp": "pre", "listing": "pre", "plaintext": "pre", "noscript": "div"}
+_written = {tag: tag for tag in TAGS} | {"xmp": "pre", "listing": "pre", "plaintext": "pre", "noscript": "div"}
 
 _name = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*", re.I).fullmatch
 _custom = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+").fullmatch
@@ -65,6 +65,9 @@ _beside = re.compile(
     r"(?:^|[\s_-])(?:ico|icons?|logos?|avatars?|badges?|emblem|share|sharing|social|sponsor(?:ed|s)?|ads?|advert\w*|banner"
     r"|promo\w*|tracking|pixel|spacer|newsletter|related|author|profile)(?=[\s_-]|$)"
 ).search
+
+_FEW_ATTRIBUTES = 8
+"""Maximum number of attributes to set one by one. That is faster than all at once, but its time is quadratic."""
 
 _CAPTIONS = 2
 """Maximum number of blocks beside an image, such as captions, if it is to belong to the text around it."""
@@ -263,36 +266,35 @@ def _is_drawn(element: etree._Element) -> bool:
 def _build(
     tree: Tree, nodes: npt.NDArray[np.bool_], text: npt.NDArray[np.bool_], tail: npt.NDArray[np.bool_]
 ) -> etree._Element:
-    parents = tree.parent.tolist()
-    text_kept, tail_kept, flags = text.tolist(), tail.tolist(), tree.flags.tolist()
-    block_start, block_end = tree.block_start.tolist(), tree.block_end.tolist()
+    sources = tree.nodes
     made: dict[int, etree._Element] = {}
     last: dict[int, etree._Element] = {}  # parent to its last child so far
-    pieces: dict[int, list[str]] = {}  # parent to the text after that child, or at its beginning
+    pieces: dict[int, list[str]] = {-1: []}  # parent to the text after that child, or at its beginning
     # True after a dropped element that style sheets would have set apart from its neighbours.
     loose: dict[int, bool] = {}
     # All children of kept nodes are visited, because a dropped node can have a tail that is kept.
-    wanted = nodes | (nodes[np.maximum(tree.parent, 0)])
-    for i in np.flatnonzero(wanted).tolist():
-        source, up = tree.nodes[i], parents[i]
+    wanted = np.flatnonzero(nodes | nodes[np.maximum(tree.parent, 0)])
+    columns = (wanted, tree.parent[wanted], nodes[wanted], text[wanted], tail[wanted])
+    for i, up, is_kept, text_kept, tail_kept in zip(*(column.tolist() for column in columns), strict=True):
+        source = sources[i]
+        tag = source.tag
         after = source.tail if up >= 0 else None
         if up in loose:
-            dropped = loose.pop(up) or not nodes[i]
-            if dropped and _stands_in_text(source, flags[i]):
+            dropped = loose.pop(up) or not is_kept
+            if dropped and _stands_in_text(source, int(tree.flags[i])):
                 pieces[up].append(" ")
-        if not after and source.tag in LOOSE and (up in last or pieces.get(up)):
-            loose[up] = not nodes[i]
-        if nodes[i]:
-            if up >= 0 and pieces[up]:
+        if not after and tag in LOOSE and (up in last or pieces.get(up)):
+            loose[up] = not is_kept
+        if is_kept:
+            if pieces[up]:
                 _write(made[up], last.get(up), pieces[up])
             made[i] = last[up] = _element(source, made.get(up))
+            pieces[up] = [after] if after and (tail_kept or after.isspace()) else []
             inner = source.text
-            kept = inner and (text_kept[i] or inner.isspace() or source.tag == "script")
-            pieces[i] = [inner] if inner and kept else []
-            pieces[up] = [after] if after and (tail_kept[i] or after.isspace()) else []
-        elif after and tail_kept[i]:
+            pieces[i] = [inner] if inner and (text_kept or inner.isspace() or tag == "script") else []
+        elif after and tail_kept:
             if up in last or any(not piece.isspace() for piece in pieces[up]):
-                _keep_apart(source, made[up], up, last, pieces, block_end[i] > block_start[i])
+                _keep_apart(source, made[up], up, last, pieces, bool(tree.block_end[i] > tree.block_start[i]))
             pieces[up].append(after)
         elif after and after.isspace() and not (pieces[up] and pieces[up][-1][-1].isspace()):
             pieces[up].append(" ")  # a single space replaces the white space between dropped nodes
@@ -336,11 +338,7 @@ def _write(parent: etree._Element, before: etree._Element | None, pieces: list[s
 
 
 def _element(source: etree._Element, parent: etree._Element | None) -> etree._Element:
-    tag = str(source.tag)
-    if tag in _renamed:
-        tag = _renamed[tag]
-    elif tag not in TAGS and tag not in MATHML and tag not in SILENT and not _custom(tag):
-        tag = "span"
+    tag = _written.get(source.tag) or _written_tag(str(source.tag))
     attributes: dict[str, str] = {}
     for name, value in cast("list[tuple[str, str]]", source.items()):
         if name in _harmless or _keeps(tag, name, value):
@@ -351,7 +349,16 @@ def _element(source: etree._Element, parent: etree._Element | None) -> etree._El
             attributes[name] = value
     if parent is None:
         return etree.Element(tag, attributes)
-    return etree.SubElement(parent, tag, attributes)
+    if len(attributes) > _FEW_ATTRIBUTES:
+        return etree.SubElement(parent, tag, attributes)
+    element = etree.SubElement(parent, tag)
+    for name, value in attributes.items():
+        element.set(name, value)
+    return element
+
+
+def _written_tag(tag: str) -> str:
+    return tag if tag in MATHML or tag in SILENT or _custom(tag) else "span"
 
 
 def _keeps(tag: str, name: str, value: str) -> bool:
