@@ -54,19 +54,25 @@ def test_it_runs_while_another_engine_works() -> None:
 
 
 def test_it_runs_between_the_parts_of_a_long_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a threshold of one object, the collector runs at any moment at which it is not paused."""
     monkeypatch.setattr("scrapy_dripper.extractor.DOCUMENTS_TOGETHER", 2)
     runs: list[str] = []
+    before: list[int] = []
 
     def started(phase: str, info: dict[str, int]) -> None:
         runs.append(phase)
 
     extractor = Extractor()
+    extractor.watch = lambda document: before.append(len(runs))
+    threshold = gc.get_threshold()
     gc.callbacks.append(started)
+    gc.set_threshold(1)
     try:
         found = extractor.extract([HTML] * 9)
     finally:
+        gc.set_threshold(*threshold)
         gc.callbacks.remove(started)
         extractor.close()
     assert len({one.text for one in found}) == 1
     assert len(found) == 9
-    assert runs
+    assert len(set(before)) == 5  # parts, in each of which the number of runs stays the same
