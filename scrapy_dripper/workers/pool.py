@@ -24,7 +24,7 @@ START_SECONDS = 60.0
 FIRST_STARTS, FIRST_PAUSE = 3, 0.3
 """Attempts to start the first worker of a pool, and the delay between them in seconds."""
 GROW_SECONDS = 0.5
-"""How long a batch waits for a worker before another one is started."""
+"""How long batches wait for workers, one after the other, before another worker is started."""
 IDLE_SECONDS = 30.0
 """Idle time after which a worker ends; the last one of a pool stays. A spare worker is kept for the same time after a
 page was slow or stopped its worker."""
@@ -62,6 +62,8 @@ class Pool:
         self._all: list[Process] = []
         self._idle: list[Process] = []
         self._starting = self._closed = False
+        self._waiting = 0  # batches without a worker
+        self._short_since: float | None = None  # when the first of them came after a worker had been idle
         self._worked = False
         self._peak = 0
         self._keeper: threading.Thread | None = None
@@ -149,9 +151,9 @@ class Pool:
 
     def lease(self, aside: bool = False) -> Process:
         """Return a worker for exclusive use by the caller."""
-        since, beyond = time.monotonic(), aside
+        beyond = aside
         while True:
-            process = self._take(since, aside, beyond)
+            process = self._take(aside, beyond)
             if process is not None:
                 return process
             try:
@@ -160,33 +162,43 @@ class Pool:
                 if not self._all:
                     raise
                 logger.debug("no further worker process can be started: %(error)s", {"error": error})
-                since, beyond = time.monotonic() + PAUSE_SECONDS, False
+                self._short_since, beyond = time.monotonic() + PAUSE_SECONDS, False
             finally:
                 with self._changed:
                     self._starting = False
                     self._changed.notify_all()
 
-    def _take(self, since: float, aside: bool, beyond: bool) -> Process | None:
+    def _take(self, aside: bool, beyond: bool) -> Process | None:
         """Wait for an idle worker and return it, or None if the caller is to start another one.
 
         With ``beyond``, leave the configured number of workers to other pages.
         """
         with self._changed:
-            while True:
-                if self._closed:
-                    raise ClosedError
-                if not aside or self.aside_count < self.most_suspects:
-                    while self._idle and not (beyond and self._quick <= self.most):
-                        process = self._idle.pop()
-                        if not process.has_ended():
+            self._waiting += 1
+            try:
+                while not self._closed:
+                    if not aside or self.aside_count < self.most_suspects:
+                        process = self._pop(beyond)
+                        if process is not None:
                             process.aside = aside
                             return process
-                        self._all.remove(process)  # ended between two pages, so no page is the cause
-                        process.kill()
-                    if not self._starting and self._grows(time.monotonic() - since, beyond):
-                        self._starting = True
-                        return None
-                self._changed.wait(TICK)
+                        if not self._starting and self._grows(beyond):
+                            self._starting = True
+                            return None
+                    self._changed.wait(TICK)
+                raise ClosedError
+            finally:
+                self._waiting -= 1
+
+    def _pop(self, beyond: bool) -> Process | None:
+        """Return an idle worker, if there is one that the caller may have."""
+        while self._idle and not (beyond and self._quick <= self.most):
+            process = self._idle.pop()
+            if not process.has_ended():
+                return process
+            self._all.remove(process)  # ended between two pages, so no page is the cause
+            process.kill()
+        return None
 
     @property
     def _quick(self) -> int:
@@ -196,12 +208,19 @@ class Pool:
     def _has_room(self) -> bool:
         return len(self._all) < self.most + self.most_stand_ins
 
-    def _grows(self, waited: float, beyond: bool) -> bool:
+    def _grows(self, beyond: bool) -> bool:
+        """Return True if a batch that waits is to start another worker.
+
+        The wait of a single batch does not tell: fast workers keep each of many batches waiting for a moment only.
+        """
         if not self._all:
             return True
         if beyond:
             return self._has_room
-        return self._quick < self.most and waited >= (GROW_SECONDS if self._quick else 0.0)
+        now = time.monotonic()
+        if self._short_since is None:
+            self._short_since = now
+        return self._quick < self.most and now - self._short_since >= (GROW_SECONDS if self._quick else 0.0)
 
     def _start(self, aside: bool = False) -> Process:
         process = Process(self._config, self._role, self._memory, self._user_code, self._worked)
@@ -242,6 +261,8 @@ class Pool:
             else:
                 process.idle_since, process.aside = time.monotonic(), False
                 self._idle.append(process)
+                if not self._waiting:
+                    self._short_since = None
             self._changed.notify_all()
 
     def forget(self, process: Process) -> None:

@@ -86,6 +86,35 @@ def test_a_short_wait_starts_no_other_worker(pools: Pools, begin: Begin, monkeyp
     assert len({worker_of(answer.result()) for answer in answers}) == 1
 
 
+def test_many_short_waits_in_a_row_start_another_one(
+    pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a pool of fast workers never grows, because none of the batches waits for long."""
+    monkeypatch.setattr(module, "GROW_SECONDS", 1.0)
+    pool = pools(2)
+    pool.start()
+    answers = [begin(pool, "PAUSE") for _ in range(2)]
+    for _ in range(40):  # one is in work and one waits for 0.2 s, all the time
+        answers.pop(0).result()
+        answers.append(begin(pool, "PAUSE"))
+        if len(pool.pids) == 2:
+            return
+    pytest.fail("one worker was left alone with batches for two")
+
+
+def test_short_waits_now_and_then_start_no_other_worker(
+    pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two batches may come at the same time even in a slow crawl."""
+    monkeypatch.setattr(module, "GROW_SECONDS", 3.0)
+    pool = pools(2)
+    pool.start()
+    for _ in range(10):
+        for answer in [begin(pool, "PAUSE"), begin(pool, "PAUSE")]:
+            answer.result()
+    assert len(pool.pids) == 1
+
+
 def test_idle_ones_end_but_for_one(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "GROW_SECONDS", 0.0)
     pool = pools(3)
