@@ -192,8 +192,8 @@ class Config:
     processes: int | None = _option(
         None,
         checks.optional(checks.whole(0)),
-        "Largest number of worker processes that extract pages; by default the number of cores minus one, or plus one "
-        "with 'qwen3' or 'encoder'. 0 extracts pages in a thread of the crawl.",
+        "Largest number of worker processes that extract pages; by default the number of cores minus one (but both of "
+        "two), or plus one with 'qwen3' or 'encoder'. 0 extracts pages in a thread of the crawl.",
     )
     worker_memory: int = _option(1_024, checks.whole(256), "Memory limit of a worker process, in MiB of address space.")
     sandbox: str = _option(

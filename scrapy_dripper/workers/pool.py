@@ -359,8 +359,12 @@ def _end(processes: Sequence[Process]) -> None:
 def processes(config: Config) -> int:
     """Return the maximum number of worker processes of a crawl: by default, one less than the cores that it may use.
 
-    With a large model there are two more, to keep it busy: workers that wait for the model need no core.
+    Two cores are both used, because the crawl's process needs only an eighth of the time of a worker. With a large
+    model there are two workers more, to keep it busy: workers that wait for the model need no core.
     """
     if config.processes is not None:
         return config.processes
-    return max(1, cores() - 1) + (2 if config.engine in OUT_OF_PROCESS else 0)
+    most = cores()
+    if config.engine in OUT_OF_PROCESS:
+        return max(1, most - 1) + 2
+    return max(min(2, most), most - 1)

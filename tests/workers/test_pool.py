@@ -394,11 +394,11 @@ def test_a_function_that_a_worker_finds() -> None:
 
 
 def test_how_many_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The default is one less than the available cores, and at least one."""
-    for cores, expected in ((1, 1), (2, 1), (3, 2), (32, 31)):
+    """The default is one less than the available cores, but both of two. A large model gets two more than that."""
+    for cores, expected, of_large_model in ((1, 1, 3), (2, 2, 3), (3, 2, 4), (32, 31, 33)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, cores=cores: set(range(cores)), raising=False)
         assert processes(Config()) == expected
-        assert processes(Config(engine="qwen3")) == expected + 2  # workers that wait for the model need no core
+        assert processes(Config(engine="qwen3")) == of_large_model  # workers that wait for the model need no core
     assert processes(Config(processes=5)) == 5
 
 
