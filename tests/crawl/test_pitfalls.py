@@ -136,7 +136,7 @@ def test_p07_one_thread_does_all_the_work(
 )
 def test_p08_the_addon_makes_room_for_two_batches(settings: dict[str, Any], expected: int) -> None:
     """Large pages fill a batch before they fill the scraper slot, unless the user has set a limit."""
-    merged = Settings(settings)
+    merged = Settings({"DRIPPER_PROCESSES": 1, **settings})
 
     Addon().update_settings(merged)
 
@@ -156,7 +156,7 @@ def test_p08_the_addon_makes_room_for_two_batches(settings: dict[str, Any], expe
 )
 def test_p08_the_addon_has_scrapy_make_fewer_tasks(settings: dict[str, Any], expected: int) -> None:
     """For each waiting response, Scrapy creates as many tasks as CONCURRENT_ITEMS allows."""
-    merged = Settings(settings)
+    merged = Settings({"DRIPPER_PROCESSES": 1, **settings})
 
     Addon().update_settings(merged)
 
