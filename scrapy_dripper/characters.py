@@ -9,6 +9,7 @@ _NEXT_LINE = "\x85"
 """Unicode counts it as white space. It becomes a space, so that the words around it stay apart."""
 
 _not_text = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_breaks = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029]").sub
 _commands = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").sub
 
 
@@ -35,3 +36,8 @@ def without_controls(text: str) -> str:
 def printable(text: str) -> str:
     """Return a text with U+FFFD in place of characters that control a terminal. Names and URLs come from outside."""
     return _commands("\ufffd", text)
+
+
+def on_one_line(text: str) -> str:
+    """Return a text with U+FFFD in place of all controls, line breaks included, as the names of files may have them."""
+    return _breaks("\ufffd", text)

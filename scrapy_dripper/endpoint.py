@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import queue
 import random
+import re
 import threading
 import time
 import urllib.error
@@ -22,6 +23,12 @@ _RETRIED = frozenset({408, 409, 425, 429})
 _REFUSED = frozenset({401, 403, 404})
 _LONGEST_WAIT = 60.0
 _EXCERPT = 200
+KEY_PART = 6
+"""A message that repeats this many letters and digits of the key is not shown."""
+
+_escaped = re.compile(r"(?:\\u|\\x|%|&#x)0{0,4}(?P<hex>[0-9a-fA-F]{2});?|&#(?P<decimal>[0-9]{1,7});")
+"""A character of ASCII as JSON, URLs and HTML escape it."""
+_unheard = re.compile(r"[\W_]+")
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -182,11 +189,27 @@ class Endpoint:
         return Answer(content or "", tokens)
 
     def _clean(self, text: str) -> str:
-        """Return the beginning of a server's message, on one line and without the key."""
+        """Return the beginning of a server's message on one line without the key, or a note if it repeats
+        the key in another form."""
         if self._key:
             text = text.replace(self._key, "***")
+        if self._key and _repeats(text, self._key):
+            return "(a message that repeats the key)"
         text = "".join(c if c.isprintable() else " " for c in text)
         return " ".join(text.split())[:_EXCERPT]
+
+
+def _repeats(text: str, key: str) -> bool:
+    """Return True if a text holds a part of a key that would help to guess it, whatever stands between its characters
+    and however they are escaped."""
+
+    def plain(found: re.Match[str]) -> str:
+        number = int(found["decimal"]) if found["decimal"] else int(found["hex"], 16)
+        return chr(min(number, 0x10FFFF))
+
+    letters, secret = (_unheard.sub("", one).casefold() for one in (_escaped.sub(plain, text), key))
+    part = min(KEY_PART, len(secret))
+    return part > 0 and any(secret[i : i + part] in letters for i in range(len(secret) - part + 1))
 
 
 def _message(text: str) -> str:

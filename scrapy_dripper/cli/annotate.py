@@ -23,7 +23,7 @@ from scrapy_dripper.annotation.store import Record, Store, StoreError, load, rec
 from scrapy_dripper.annotation.tasks import TaskError, read_answers, write_task
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
-from scrapy_dripper.cli.options import key_in
+from scrapy_dripper.cli.options import key_in, seconds
 from scrapy_dripper.config import Config
 from scrapy_dripper.endpoint import AnswerError, Endpoint, EndpointError, in_threads
 from scrapy_dripper.page import PageError
@@ -80,7 +80,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     ask.add_argument("--concurrency", type=_whole(1), default=4, metavar="N", help="requests at a time (default: 4)")
     ask.add_argument(
-        "--timeout", type=_seconds, default=300.0, metavar="S", help="seconds to wait for an answer (default: 300)"
+        "--timeout", type=seconds, default=300.0, metavar="S", help="seconds to wait for an answer (default: 300)"
     )
     other = parser.add_argument_group("other options")
     other.add_argument(
@@ -341,15 +341,6 @@ def _whole(least: int) -> Any:
         raise argparse.ArgumentTypeError(f"expected a whole number of at least {least} (got {value!r})")
 
     return check
-
-
-def _seconds(value: str) -> float:
-    try:
-        if 0 < (number := float(value)) <= 86_400:
-            return number
-    except ValueError:
-        pass
-    raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, a day at most (got {value!r})")
 
 
 def _share(value: str) -> float:

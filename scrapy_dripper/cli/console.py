@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import json
 import os
+import re
 import sys
 import urllib.error
+from typing import Any
 
 from tqdm import tqdm
 
-from scrapy_dripper.characters import printable
+from scrapy_dripper.characters import on_one_line
 
 PROGRAM = "scrapy-dripper"
 
@@ -20,7 +23,15 @@ class UsageError(Exception):
 
 def say(message: str) -> None:
     """Print a message on standard error, above a progress bar if there is one."""
-    tqdm.write(f"{PROGRAM}: {printable(message)}", file=sys.stderr)
+    tqdm.write(f"{PROGRAM}: {on_one_line(message)}", file=sys.stderr)
+
+
+_controls = re.compile("[\x7f-\x9f]").sub
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON text. Characters that control a terminal are escaped; others are written as they are."""
+    return _controls(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False, indent=indent))
 
 
 def print_what_can_be() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,8 +16,6 @@ from importlib import import_module
 from importlib.metadata import version
 
 from scrapy_dripper.cli.console import PROGRAM, UsageError, drop_output, print_what_can_be, say, why
-from scrapy_dripper.config import ConfigError
-from scrapy_dripper.engines.base import ModelError
 
 COMPLETING = "_ARGCOMPLETE"
 """Environment variable that is set when a shell asks for completions."""
@@ -36,6 +35,23 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code. Raise SystemExit for wrong usage and for ``--help``."""
+    try:
+        return _main(argv)
+    except MemoryError:
+        memory = "the process may not use enough memory"
+    except ImportError as error:  # of a compiled module that cannot be mapped
+        if not re.search("memory|map segment", str(error)):
+            raise
+        memory = str(error)
+    say(f"out of memory ({memory}): raise its limit (`ulimit -v`), or free memory")
+    return 2
+
+
+def _main(argv: Sequence[str] | None) -> int:
+    # Not above, because numpy may already need more memory than there is.
+    from scrapy_dripper.config import ConfigError
+    from scrapy_dripper.engines.base import ModelError
+
     parser = _parser(sys.argv[1:] if argv is None else argv)
     if COMPLETING in os.environ:
         with suppress(ImportError):

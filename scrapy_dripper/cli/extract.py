@@ -6,7 +6,6 @@ import argparse
 import errno
 import hashlib
 import io
-import json
 import logging
 import math
 import os
@@ -22,10 +21,11 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
-from scrapy_dripper.characters import printable
-from scrapy_dripper.cli.console import UsageError, say, why
+from scrapy_dripper.characters import on_one_line
+from scrapy_dripper.cli.console import UsageError, say, to_json, why
+from scrapy_dripper.cli.fetch import SECONDS
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
-from scrapy_dripper.cli.options import add_options, configured, count
+from scrapy_dripper.cli.options import add_options, configured, count, seconds
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction
 
@@ -95,6 +95,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="number of worker processes: faster for many pages, and a page that hangs or crashes affects no other "
         "(default: none, but a sandbox for pages that look dangerous)",
     )
+    extract.add_argument(
+        "--timeout",
+        type=seconds,
+        default=SECONDS,
+        metavar="SECONDS",
+        help="deadline for a page from the web, with its redirects (default: 60)",
+    )
     add_options(extract)
 
 
@@ -123,7 +130,7 @@ class UnwritableError(Exception):
     """A single result cannot be written. Other results can."""
 
 
-_OF_THIS_FILE = (errno.EISDIR, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
+_OF_THIS_FILE = (errno.EISDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
 """Errors that affect only one file, for example because a folder has its name. A full disk affects all files."""
 
 
@@ -134,6 +141,11 @@ def _short(name: str, most: int) -> str:
         return name
     mark = "-" + hashlib.sha256(data).hexdigest()[:16]
     return data[: most - len(mark)].decode("utf-8", "ignore") + mark
+
+
+def _no_link(path: str, flags: int) -> int:
+    """Open a file. A link that somebody has put into the folder must not lead to a file outside of it."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 class _Folder:
@@ -151,15 +163,18 @@ class _Folder:
     def write(self, source: Source, extraction: Extraction) -> None:
         if self.form in ("json", "jsonl"):
             indent = 2 if self.form == "json" else None
-            text = json.dumps(_record(source, extraction, self.more), ensure_ascii=False, indent=indent)
+            text = to_json(_record(source, extraction, self.more), indent)
         else:
             text = _content(extraction, self.form)
         if not text:
             return
         path = self._path(source)
         try:
-            path.write_text(text + "\n", encoding="utf-8", errors="replace", newline="\n")
+            with open(path, "w", encoding="utf-8", errors="replace", newline="\n", opener=_no_link) as file:
+                file.write(text + "\n")
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise UnwritableError(f"{path} is a link; remove it, or choose another folder") from None
             if error.errno not in _OF_THIS_FILE or not os.access(self.folder, os.W_OK):
                 raise
             raise UnwritableError(f"cannot write {path}: {why(error)}") from error
@@ -180,7 +195,7 @@ class _Stream:
     def write(self, source: Source, extraction: Extraction) -> None:
         if self.form in ("json", "jsonl"):
             between = ("," if self.written else "") + "\n" if self.form == "json" else ""
-            self.stream.write(between + json.dumps(_record(source, extraction, self.more), ensure_ascii=False))
+            self.stream.write(between + to_json(_record(source, extraction, self.more)))
             self.stream.write("" if self.form == "json" else "\n")
         elif text := _content(extraction, self.form):
             self.stream.write(("\n" if self.written else "") + self._heading(source) + text + "\n")
@@ -193,8 +208,8 @@ class _Stream:
         if not self.many:
             return ""
         if self.form == "text":
-            return f"==> {printable(source.name)} <==\n"
-        return f"<!-- {printable(source.name).replace('--', '-&#45;')} -->\n\n"
+            return f"==> {on_one_line(source.name)} <==\n"
+        return f"<!-- {on_one_line(source.name).replace('--', '-&#45;')} -->\n\n"
 
     def close(self) -> None:
         if self.form == "json":
@@ -268,7 +283,7 @@ def run(arguments: argparse.Namespace) -> int:
         written = 0
         try:
             size = min(config.batch_size, math.ceil(len(sources) / (jobs or 1)))  # so that each process gets some
-            for answered in extract(_batches(sources, config, size, arguments.url, failures, bar)):
+            for answered in extract(_batches(sources, config, size, arguments.url, arguments.timeout, failures, bar)):
                 for source, extraction in zip(*answered, strict=True):
                     written += _write(output, source, extraction, failures)
                     bar.update()
@@ -328,14 +343,20 @@ def _extracting(config: Config, jobs: int | None, stack: ExitStack) -> Callable[
 
 
 def _batches(
-    sources: Sequence[Source], config: Config, size: int, url: str | None, fail: Failures, bar: tqdm[Any]
+    sources: Sequence[Source],
+    config: Config,
+    size: int,
+    url: str | None,
+    timeout: float,
+    fail: Failures,
+    bar: tqdm[Any],
 ) -> Iterator[Batch]:
     """Yield the inputs with their documents, ``size`` at a time. Inputs that cannot be read are counted here."""
     for start in range(0, len(sources), size):
         batch: Batch = [], []
         for source in sources[start : start + size]:
             try:
-                document = read_source(source, READ_FACTOR * config.max_bytes)
+                document = read_source(source, READ_FACTOR * config.max_bytes, timeout)
             except (OSError, ValueError, EOFError, HTTPException, zlib.error) as error:
                 fail(source.name, why(error))
                 bar.update()

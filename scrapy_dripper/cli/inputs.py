@@ -9,18 +9,16 @@ import os
 import re
 import stat
 import sys
-import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
+from typing import BinaryIO
 
-from w3lib.url import safe_url_string
-
+from scrapy_dripper.characters import on_one_line
+from scrapy_dripper.cli.fetch import PIECE, SECONDS, fetch
 from scrapy_dripper.extraction import Document
 
 PAGE_EXTENSIONS = (".html", ".htm", ".xhtml")
-URL_SECONDS = 30
 # A document larger than this multiple of --max-bytes is not read at all: it may be a gzip bomb or an endless stream.
 READ_FACTOR = 10
 NAME_LENGTH = 120
@@ -109,7 +107,7 @@ def _id(name: str) -> str:
     if is_url(name):
         bare = _without_extensions(name.split("://", 1)[1].split("#", 1)[0])
         return re.sub(r"[^\w.]+", "-", bare).strip("-.")[:NAME_LENGTH] or "page"
-    return _without_extensions(os.path.basename(name))
+    return on_one_line(_without_extensions(os.path.basename(name)))
 
 
 def _unique(name: str, counts: dict[str, int]) -> str:
@@ -122,26 +120,29 @@ def _unique(name: str, counts: dict[str, int]) -> str:
     return unique
 
 
-def read_source(source: Source, limit: int) -> Document:
-    """Return the document of an input. Raise OSError, ValueError or HTTPException if it cannot be read."""
+def read_source(source: Source, limit: int, seconds: float = SECONDS) -> Document:
+    """Return the document of an input. Raise OSError, ValueError or HTTPException if it cannot be read.
+
+    ``limit`` is the maximum number of its bytes, and ``seconds`` the deadline for a URL.
+    """
     url, charset = "", None
     if source.name == "-":
-        data = sys.stdin.buffer.read(limit + 1)
+        data = _read(sys.stdin.buffer, limit + 1)
     elif is_url(source.name):
-        request = urllib.request.Request(
-            safe_url_string(source.name),
-            headers={
-                "User-Agent": f"scrapy-dripper/{version('scrapy-dripper')}",
-                "Accept": "text/html,application/xhtml+xml;q=0.9",
-            },
-        )
-        with urllib.request.urlopen(request, timeout=URL_SECONDS) as response:
-            data, url, charset = response.read(limit + 1), response.url, response.headers.get_content_charset()
+        data, url, charset = fetch(source.name, limit, seconds)
     else:
         with open(source.name, "rb") as file:
-            data = file.read(limit + 1)
+            data = _read(file, limit + 1)
     if data[:2] == b"\x1f\x8b":
-        data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(limit + 1)
+        data = _read(gzip.GzipFile(fileobj=io.BytesIO(data)), limit + 1)
     if len(data) > limit:
         raise ValueError(f"over {limit:,} bytes, {READ_FACTOR} times --max-bytes")
     return Document(data, url=url, charset=charset)
+
+
+def _read(file: BinaryIO | gzip.GzipFile, most: int) -> bytes:
+    """Return the first bytes of a file. A single read would reserve the memory for all that may come."""
+    data = bytearray()
+    while len(data) < most and (piece := file.read(min(PIECE, most - len(data)))):
+        data += piece
+    return bytes(data)

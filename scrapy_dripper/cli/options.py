@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
@@ -76,6 +77,14 @@ def count(value: str) -> int:
     if value.isdecimal() and int(value) > 0:
         return int(value)
     raise argparse.ArgumentTypeError(f"expected a whole number of at least 1 (got {value!r})")
+
+
+def seconds(value: str) -> float:
+    """Return a positive number of seconds (a ``type`` for argparse)."""
+    with suppress(ValueError):
+        if 0 < (number := float(value)) <= 86_400:
+            return number
+    raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, a day at most (got {value!r})")
 
 
 def key_in(variable: str | None) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from http.client import HTTPException
 
-from scrapy_dripper.characters import printable
+from scrapy_dripper.characters import on_one_line, printable
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
 from scrapy_dripper.config import Config
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not lines:
             fail(source.name, "no rule is for this page; rules are chosen by URL, which --url gives for a file")
             continue
-        print(printable(source.name))
+        print(on_one_line(source.name))
         for line, takes in lines:
             print(printable(f"  {line}"))
             failed |= not takes

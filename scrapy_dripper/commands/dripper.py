@@ -18,7 +18,7 @@ from scrapy.utils.datatypes import SequenceExclude
 from twisted.python.failure import Failure
 from w3lib.url import is_url
 
-from scrapy_dripper.characters import printable
+from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import drop_output
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.extraction import Extraction
@@ -98,4 +98,4 @@ class Command(ScrapyCommand):
 
     def complain(self, url: str, problem: str) -> None:
         """Print a problem on standard error."""
-        print(printable(f"{url}: {problem}"), file=sys.stderr)
+        print(on_one_line(f"{url}: {problem}"), file=sys.stderr)

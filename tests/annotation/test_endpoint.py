@@ -200,6 +200,30 @@ def test_key_comes_from_the_environment_and_stays_secret(
     assert KEY not in (tmp_path / "labels.jsonl").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "".join(f"\\\\u{ord(c):04x}" for c in KEY),
+        " ".join(KEY),
+        "".join(f"%{ord(c):02X}" for c in KEY),
+        "".join(f"&#{ord(c)};" for c in KEY),
+        "".join(f"&#x{ord(c):x};" for c in KEY),
+        f"{KEY[:8]}... and more",
+        KEY.upper(),
+    ],
+)
+def test_key_in_another_form(
+    form: str, annotate: Annotate, fake: FakeEndpoint, pages: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """A message that repeats the key escaped, in pieces or in part is not shown."""
+    monkeypatch.setenv("TEST_KEY", KEY)
+    fake.script = [Reply(400, f"Incorrect API key: {form}".encode())]
+    assert annotate(pages, "--api-key-env", "TEST_KEY", ask=True) == 1
+    output = "".join(capsys.readouterr())
+    assert "HTTP 400: (a message that repeats the key)" in output
+    assert form[:12] not in output
+
+
 def test_key_in_place_of_a_name_is_not_repeated(
     annotate: Annotate, fake: FakeEndpoint, pages: Path, capsys: Any
 ) -> None:

@@ -903,3 +903,36 @@ def test_a_closed_standard_output_is_said(
 
     assert main(["extract", str(tmp_path / "page.html")]) == 2
     assert "standard output is closed" in capsys.readouterr().err
+
+
+def test_controls_in_the_name_of_a_file(tmp_path: Path, capsys: Any) -> None:
+    """A line feed does not end the heading, and JSON holds no character that controls a terminal."""
+    names = ["a\nb.html", "c\x9bd.html"]
+    for name in names:
+        (tmp_path / name).write_text(page(), encoding="utf-8")
+
+    assert main(["extract", str(tmp_path)]) == 0
+    headings = [line for line in capsys.readouterr().out.splitlines() if line.startswith("<!--")]
+    assert [heading.endswith(" -->") for heading in headings] == [True, True]
+
+    assert main(["extract", str(tmp_path), "-f", "jsonl", "--content"]) == 0
+    written = capsys.readouterr().out
+    assert not re.search("[\x7f-\x9f]", written)
+    assert [json.loads(line)["id"] for line in written.splitlines()] == ["a\ufffdb", "c\ufffdd"]
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links as on Unix")
+def test_a_link_in_the_output_folder(tides: Path, tmp_path: Path, capsys: Any) -> None:
+    """A page is not written through a link to a file elsewhere. The folder itself may be a link."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "real")
+    (tmp_path / "precious").write_text("keep me")
+    (tmp_path / "real" / "tides.md").symlink_to(tmp_path / "precious")
+
+    assert main(["extract", str(tides), "-o", f"{tmp_path / 'out'}/"]) == 1
+    assert "tides.md is a link; remove it, or choose another folder" in capsys.readouterr().err
+    assert (tmp_path / "precious").read_text() == "keep me"
+
+    (tmp_path / "real" / "tides.md").unlink()
+    assert main(["extract", str(tides), "-o", f"{tmp_path / 'out'}/"]) == 0
+    assert "Tides" in (tmp_path / "real" / "tides.md").read_text()
