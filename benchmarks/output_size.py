@@ -145,10 +145,6 @@ PAGES: dict[str, Callable[[int], str]] = {
         f"<p><math><mtable columnalign='left right'><mtr>{'<mtd><mi>x</mi>' * (n // 40)}</mtr>"
         f"{'<mtr><mtd><mi>x</mi></mtd></mtr>' * (n // 60)}</mtable></math>"
     ),
-    "AsciiMath: fractions": lambda n: filled("`a^b/c` ", n, "<script src=/MathJax.js?config=AM_CHTML></script><p>"),
-    "AsciiMath: roots in roots": lambda n: filled(
-        f"`{'sqrt' * 50}x` ", n, "<script src=/MathJax.js?config=AM_CHTML></script><p>"
-    ),
     "TeX in delimiters": lambda n: filled(r"\(a\) ", n, "<p>"),
     "TeX of what would be markup": lambda n: filled("](&lt;a", n, r"<p>\(", r"\)"),
     "KaTeX": lambda n: filled(

@@ -31,7 +31,7 @@ from scrapy_dripper.output.items import (
 )
 from scrapy_dripper.output.math.formulas import has_math_class
 from scrapy_dripper.output.math.mathml_tree import inner_text
-from scrapy_dripper.output.reader import Enter, Leave, Reader, skip, stanzas
+from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, Reader, skip, stanzas
 from scrapy_dripper.output.tables.table import table
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, Kind
 
@@ -44,8 +44,13 @@ _LEVELS = {f"h{level}": level for level in range(1, 7)}
 def block(reader: Reader, element: etree._Element) -> Leave:
     """Enter an element that is a block of its own, and may be a footnote."""
     reader.flush()
-    notes = reader.footnotes.notes
-    return _note(reader, notes[element]) if notes and not reader.frame.flat and element in notes else reader.flush
+    return _note(reader, reader.footnotes.notes[element]) if _is_note(reader, element) else reader.flush
+
+
+def _is_note(reader: Reader, element: etree._Element) -> bool:
+    """Return True if an element is a footnote to read as such. Of deeply nested ones, only the outer ones are."""
+    notes, frame = reader.footnotes.notes, reader.frame
+    return bool(notes) and not frame.flat and frame.notes < MAX_NESTING and element in notes
 
 
 def block_with_class(reader: Reader, element: etree._Element) -> Leave:
@@ -260,7 +265,7 @@ def _summary(reader: Reader, element: etree._Element) -> Leave:
 
 
 def _table(reader: Reader, element: etree._Element) -> Leave:
-    if element in reader.footnotes.notes and not reader.frame.flat:
+    if _is_note(reader, element):
         return block(reader, element)
     if add_code(reader, element):
         return skip

@@ -224,7 +224,10 @@ def _math(reader: Reader, element: etree._Element) -> Leave:
 
 
 def _script(reader: Reader, element: etree._Element) -> Leave:
-    add_formula(reader, element)
+    if element.get("type", "").strip().lower() == "math/asciimath" and (element.text or "").strip():
+        reader.line.text(f"`{(element.text or '').strip()}`")  # as authors write AsciiMath in the text
+    else:
+        add_formula(reader, element)
     return skip
 
 

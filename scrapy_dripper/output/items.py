@@ -46,7 +46,7 @@ class Formula:
     """LaTeX without delimiters."""
     origin: str
     """The source of the LaTeX: ``mathml``, ``annotation``, ``alttext``, ``katex``, ``mathjax2``, ``mathjax3``,
-    ``wikipedia``, ``asciimath``, ``delimiters`` or ``image``."""
+    ``wikipedia``, ``delimiters`` or ``image``."""
     display: bool = False
 
 

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 MATH_SETTINGS = {
-    "": ("delimiters", "AM_", "katex"),
-    "Math": ("inlineMath", "renderMathInElement", "ASCIIMath", "MathJax"),
-    "math": ("asciimath", "mathjax"),
+    "": ("delimiters", "katex"),
+    "Math": ("inlineMath", "renderMathInElement", "MathJax"),
+    "math": ("mathjax",),
 }
-"""Words that occur in scripts that load or configure MathJax, KaTeX or ASCIIMathML, by a part that they share. Without
+"""Words that occur in scripts that load or configure MathJax or KaTeX, by a part that they share. Without
 this part, there is no need to search a script for each of them."""
 
 MOST_HEADLINES = 3

@@ -77,12 +77,9 @@ def test_no_formulas(text: str) -> None:
 
 
 def test_notation_of_the_page() -> None:
-    """The page's own configuration of dollar signs and backticks is used."""
+    """The page's own configuration of dollar signs is used."""
     assert formulas("a $10$ and $abc$", dollars=True) == [("10", False), ("abc", False)]
     assert formulas("only $5 and $6", dollars=True) == []
-    assert formulas("a `sqrt x` b") == []
-    assert join_formulas((Text("`x`"),), Notation(asciimath=True)) == (Formula("x", "asciimath"),)
-    assert formulas("a `sqrt x` b", asciimath=True) == [(r"\sqrt{x}", False)]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +107,7 @@ def test_dollars_beside_scripts_without_spaces(text: str, found: list[tuple[str,
         ("renderMathInElement(e, {delimiters: [{left: '$$', right: '$$'}, {left: '$', right: '$'}]})",
          Notation(dollars=True)),
         ("MathJax = {tex: {inlineMath: [['\\\\(', '\\\\)']], displayMath: [['$$', '$$']]}};", Notation(loaded=True)),
-        ("https://cdn.example.org/MathJax.js?config=AM_HTMLorMML-full", Notation(asciimath=True, loaded=True)),
+        ("https://cdn.example.org/MathJax.js?config=AM_HTMLorMML-full", Notation(loaded=True)),
         ("https://cdn.example.org/npm/katex@0.16/dist/contrib/auto-render.min.js", Notation(loaded=True)),
         ("jQuery('$').hide()", Notation()),
     ],
@@ -143,17 +140,17 @@ PIECES = st.sampled_from(["$", "$$", "\\(", "\\)", "\\[", "\\]", "\\begin{align}
                           "[/tex]", "x", "5", " ", "_", "word", "\n", "{", "}", "é"])  # fmt: skip
 
 
-@given(st.lists(PIECES, max_size=25).map("".join), st.booleans(), st.booleans())
-def test_text_is_kept_property(text: str, dollars: bool, asciimath: bool) -> None:
+@given(st.lists(PIECES, max_size=25).map("".join), st.booleans())
+def test_text_is_kept_property(text: str, dollars: bool) -> None:
     """Text outside formulas is unchanged and in order, and formulas stay in place."""
-    settings = Notation(dollars, asciimath)
+    settings = Notation(dollars)
     found = list(spans(text, settings))
     parts = split_delimiters(text, settings)
     end = 0
     outside: list[str] = []
     for start, stop, formula in found:
         assert end <= start < stop <= len(text)
-        assert formula.origin == "asciimath" or formula.latex.split() == "".join(formula.latex).split()
+        assert formula.latex.split() == "".join(formula.latex).split()
         outside.append(text[end:start])
         end = stop
     outside.append(text[end:])

@@ -38,7 +38,6 @@ def first(markup: str) -> Formula | None:
         ("<span class='katex-error'>\\foo</span>", r"\foo", "katex", False),
         ("<script type='math/tex'>x</script>", "x", "mathjax2", False),
         ("<script type='math/tex; mode=display'>% <![CDATA[\nx %]]></script>", "x", "mathjax2", True),
-        ("<script type='math/asciimath'>sqrt x</script>", r"\sqrt{x}", "asciimath", False),
         (f"<script type='math/mml'>{MATHML}</script>", "x^2", "mathjax2", False),
         ("<span class='MathJax' data-mathml='<math><mi>x</mi></math>'><nobr>x</nobr></span>", "x", "mathjax2", False),
         (f"<div class='MathJax_Display'><span class='MathJax'><nobr>x2</nobr>"

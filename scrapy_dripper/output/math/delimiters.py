@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from scrapy_dripper.output.items import Emphasis, Formula, LineBreak, Run, Runs, Strong, Sub, Sup, Text
-from scrapy_dripper.output.math import asciimath
 
 MAX_LENGTH = 10_000
 """Maximum length of a formula between delimiters, in characters."""
 MAX_INLINE = 1_000
-"""Maximum length of a formula between single dollar signs or backticks."""
+"""Maximum length of a formula between single dollar signs."""
 MAX_OPEN = 10
 """How many of the nearest opening delimiters to try for each closing delimiter."""
 
@@ -31,8 +30,6 @@ class Notation:
 
     dollars: bool = False
     """True if ``$..$`` is a formula."""
-    asciimath: bool = False
-    """True if backticks hold AsciiMath."""
     loaded: bool = False
     """True if the page loads MathJax or KaTeX, with any configuration."""
 
@@ -40,7 +37,7 @@ class Notation:
 NOTATION = Notation()
 _DISPLAY = frozenset({"\\[", "$$", "[tex]", "[latex]"})
 _CLOSING = {
-    "\\(": "\\)", "\\[": "\\]", "$$": "$$", "$": "$", "`": "`",
+    "\\(": "\\)", "\\[": "\\]", "$$": "$$", "$": "$",
     "[tex]": "[/tex]", "[itex]": "[/itex]", "[latex]": "[/latex]", "[math]": "[/math]",
 }  # fmt: skip
 _OPAQUE = "\ufffc"  # replaces a run that cannot be part of a formula
@@ -49,9 +46,9 @@ _environments = (
     r"(?:equation|align|alignat|gather|multline|flalign|eqnarray|displaymath|math|aligned|gathered|split|dcases|cases"
     r"|[pbvBV]?matrix|array)\*?"
 )
-_may_begin = re.compile(r"[\\$`]|\[[iltmILTM]").search  # without IGNORECASE, it skips to these marks
+_may_begin = re.compile(r"[\\$]|\[[iltmILTM]").search  # without IGNORECASE, it skips to these marks
 _delimiter = re.compile(
-    rf"\\(?:[()\[\]]|(?:begin|end)\{{{_environments}\}}|[\\$`])|\$+|`+|\[/?(?:i?tex|latex|math)\]", re.IGNORECASE
+    rf"\\(?:[()\[\]]|(?:begin|end)\{{{_environments}\}}|[\\$])|\$+|\[/?(?:i?tex|latex|math)\]", re.IGNORECASE
 ).finditer
 _environment = re.compile(r"\\(begin|end)(\{.*\})", re.IGNORECASE).fullmatch
 _alone = re.compile(r"\{(?:equation|align|alignat|gather|multline|flalign|eqnarray|displaymath|math)\*?\}").fullmatch
@@ -77,21 +74,17 @@ _dollar_setting = re.compile(
 _QUOTED_DOLLARS = ('"$"', "'$'", "\"$'", "'$\"")
 # Scripts without spaces, in which a letter beside a dollar sign is not part of the same word.
 _unspaced = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]").match
-_ASCIIMATH_SETTINGS = (
-    b"am_htmlormml", b"am_chtml", b"am_svg", b"asciimath2jax", b"input/asciimath", b"asciimathml.js",
-)  # fmt: skip
 
 
 def notation(scripts: Iterable[str]) -> Notation:
     """Return the notation for which scripts, given by their texts and URLs, configure MathJax or KaTeX."""
-    dollars = ascii_math = loaded = False
+    dollars = loaded = False
     for script in scripts:
         folded = script.encode("utf-8", "surrogatepass").lower()  # faster than a search in any case
         loaded = loaded or b"mathjax" in folded or b"katex" in folded
         may = "$" in script and ("inlineMath" in script or any(mark in script for mark in _QUOTED_DOLLARS))
         dollars = dollars or (may and _dollar_setting(script) is not None)
-        ascii_math = ascii_math or any(setting in folded for setting in _ASCIIMATH_SETTINGS)
-    return Notation(dollars, ascii_math, loaded)
+    return Notation(dollars, loaded)
 
 
 def looks_like_formula(tex: str) -> bool:
@@ -163,7 +156,7 @@ def _may_hold(runs: Runs) -> bool:
     for run in runs:
         if type(run) is Text:
             text = run.text
-            if "$" in text or "\\" in text or "`" in text or ("[" in text and _may_begin(text)):
+            if "$" in text or "\\" in text or ("[" in text and _may_begin(text)):
                 return True
     return False
 
@@ -249,8 +242,8 @@ def _formula(text: str, marks: list[tuple[int, int, str]], i: int, j: int, notat
     """Return the formula between delimiters i and j, or None."""
     mark = marks[i][2]
     begin, end = marks[i][1], marks[j][0]
-    if mark in ("$", "`"):
-        return _between_single(text, begin, end, mark, notation) if end - begin <= MAX_INLINE else None
+    if mark == "$":
+        return _between_dollars(text, begin, end, notation) if end - begin <= MAX_INLINE else None
     if end - begin > MAX_LENGTH:
         return None
     tex = text[begin:end]
@@ -264,14 +257,12 @@ def _formula(text: str, marks: list[tuple[int, int, str]], i: int, j: int, notat
     return Formula(inner, "delimiters", mark in _DISPLAY)
 
 
-def _between_single(text: str, begin: int, end: int, mark: str, notation: Notation) -> Formula | None:
-    """Return the formula between two dollar signs or two backticks, or None."""
+def _between_dollars(text: str, begin: int, end: int, notation: Notation) -> Formula | None:
+    """Return the formula between two dollar signs, or None."""
     tex = text[begin:end]
     inner = tex.strip()
     if not inner or _OPAQUE in inner or "\n\n" in inner:
         return None
-    if mark == "`":
-        return Formula(asciimath.latex(inner), "asciimath") if notation.asciimath else None
     if inner.startswith("latex ") and _tex(inner):  # WordPress
         return Formula(inner[6:].strip(), "delimiters")
     before, after = text[begin - 2 : begin - 1] if begin > 1 else "", text[end + 1 : end + 2]

@@ -16,7 +16,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.output.items import Formula
-from scrapy_dripper.output.math import asciimath
 from scrapy_dripper.output.math.delimiters import (
     Notation,
     join_formulas,
@@ -252,8 +251,6 @@ def _script(element: _Element) -> Formula | None:
     display = "display" in mode
     if kind == "math/tex":
         return from_source(source, display, "mathjax2")
-    if kind == "math/asciimath":
-        return Formula(asciimath.latex(source), "asciimath", display)
     if kind == "math/mml":
         math = parsed(source)
         return from_math(math, display or math.get("display") == "block", "mathjax2") if math is not None else TWIN

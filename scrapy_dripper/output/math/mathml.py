@@ -359,8 +359,9 @@ class _Writer:
 
     def style(self, element: _Element) -> str:
         command = VARIANTS.get(element.get("mathvariant") or "")
-        content = tidy(self.row(element))
-        return styled(content, command) if command and content else self.row(element)
+        content = self.row(element)
+        tidied = tidy(content)
+        return styled(tidied, command) if command and tidied else content
 
     def phantom(self, element: _Element) -> str:
         return f"\\phantom{group(self.row(element))}"

@@ -212,7 +212,6 @@ FEATURES = (
         _formulas("x+1", "a^2=b_1", text="The sum @ is odd. @ holds."),
         _all(_has("x+1"), _is("a^2")),
     ),
-    Feature("asciimath", "AsciiMath in backticks", lambda page: page.formulas == [r"\sqrt{x+1}"], _never),
     Feature(
         "latex-image",
         "image of a formula",
