@@ -10,10 +10,9 @@ stopped can be resumed.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from multiprocessing import get_context
@@ -33,6 +32,7 @@ from scrapy_dripper.dataset.bootstrap import paired_interval
 from scrapy_dripper.dataset.neutral import neutral_prf
 from scrapy_dripper.dataset.pages import Sample
 from scrapy_dripper.dataset.sets import SetChoice, load_sets
+from scrapy_dripper.engines.stages import Stage, Step, apply
 from scrapy_dripper.engines.tagger import engine
 from scrapy_dripper.engines.tagger.decision import DecisionRule, decide
 from scrapy_dripper.extraction import Document
@@ -47,16 +47,16 @@ from scrapy_dripper.training.stack import Split
 DATA = Path(__file__).parents[1] / ".cache"
 NETWORKS = 3
 RULES = {
-    "without_holes": "holes between main blocks filled",
-    "with_little": "little pages",
-    "with_whole": "structures whole",
-    "with_alike": "blocks alike",
-    "with_headings": "headings with their text",
-    "with_one_article": "one article",
-    "with_notes": "footnotes with their marks",
-    "without_twins": "twins dropped",
+    "holes": "holes between main blocks filled",
+    "little": "little pages",
+    "structures": "structures whole",
+    "alike": "blocks alike",
+    "headings": "headings with their text",
+    "one_article": "one article",
+    "notes": "footnotes with their marks",
+    "twins": "twins dropped",
 }
-"""The functions that :func:`scrapy_dripper.engines.tagger.engine.stages` calls, and what they are for."""
+"""The names of the steps of :func:`scrapy_dripper.engines.tagger.engine.stages`, and what they are for."""
 Probabilities = Mapping[str, npt.NDArray[np.float32]]
 Scores = Mapping[str, float]
 """Word F1 by the page's id."""
@@ -198,6 +198,10 @@ def _f1(sample: Sample, texts: Sequence[str], main: npt.NDArray[np.bool_]) -> fl
     return neutral_prf(text, sample.truth, [sample.title]).f1
 
 
+def _apply_without(name: str, steps: Iterable[Step], *rest: Any) -> Iterator[Stage]:
+    return apply([step for step in steps if step.name != name], *rest)
+
+
 def _without_each(task: tuple[Sample, npt.NDArray[np.float32], npt.NDArray[np.float32]]) -> dict[str, float]:
     sample, p, types = task
     try:
@@ -207,12 +211,9 @@ def _without_each(task: tuple[Sample, npt.NDArray[np.float32], npt.NDArray[np.fl
     size = engine.features([page]).size
     found = {}
     for what in ("", *RULES):
-        left_out = patch.object(
-            engine, what, lambda *arguments: arguments[-1]
-        )  # every rule takes the labels as its last argument
-        with left_out if what else contextlib.nullcontext():
-            main = engine.choose(page, p, size, DecisionRule(), types)
-        found[what] = _f1(sample, page.blocks.text, main)
+        with patch.object(engine, "apply", partial(_apply_without, what)):
+            *_, last = engine.stages(page, p, size, DecisionRule(), types)
+        found[what] = _f1(sample, page.blocks.text, last.main)
     return found
 
 

@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.headline import with_headline
-from scrapy_dripper.engines.tagger.engine import choose
+from scrapy_dripper.engines.tagger.engine import stages
 from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.model import Model, bundled
 from scrapy_dripper.extraction import Document, Extraction
@@ -77,7 +77,7 @@ class Steps:
         batch = self._took("features", features([page]))
         answer = self._took("model", self.model(batch))
         p, rule = answer.probabilities, self.model.manifest.decoding
-        chosen = choose(page, p, batch.size, rule, answer.types[0])
+        *_, (_, chosen, _) = stages(page, p, batch.size, rule, answer.types[0])
         self.model.quality(batch, answer, chosen)
         labels = self._took("labels", with_headline(page, p, chosen, "keep"))
         if not labels.any():

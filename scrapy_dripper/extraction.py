@@ -243,6 +243,10 @@ class Extraction:
     the page, and for fallbacks."""
     work: Mapping[str, int] = field(default_factory=dict)
     """The engine's own counters for this page; see ``docs/reference/stats.md``."""
+    overruled: tuple[str, ...] = ()
+    """Names of the steps after the model that changed nothing on this page, because they would have removed text of
+    which the model was sure: ``little``, ``structures``, ``one_article``, ``notes``,
+    ``twins`` or ``hidden``."""
     repeated: int = 0
     """Number of main blocks that were left out because other pages of the site have them (``DRIPPER_SITE_MEMORY``)."""
     digest: bytes = field(default=b"", repr=False)
@@ -333,6 +337,7 @@ class Extraction:
             "strip": self.strip,
             "template": self.template,
             "rules": None if self.rules is None else dict(self.rules),
+            "overruled": list(self.overruled),
             "truncated": self.truncated,
             "content_hash": self.content_hash,
             "simhash": self.simhash,

@@ -250,6 +250,7 @@ def test_extractions_are_plain_data() -> None:
         "blocks": 2,
         "main_blocks": 2,
         "rules": None,
+        "overruled": [],
         "strip": "99",
         "template": None,
         "truncated": False,

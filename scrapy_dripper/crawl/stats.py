@@ -45,6 +45,8 @@ STATS = {
     "rules/pages": "pages on which rules of `DRIPPER_RULES` applied to at least one block",
     "rules/missed": "pages for which there are rules but none applied; the site may have changed",
     "rules/{kind}": "blocks that rules applied to, by kind of rule: `whole`, `keep`, `drop`",
+    "overruled/{step}": "pages on which a step after the model (`structures`, `one_article`, `twins`, `hidden`, ...) "
+    "changed nothing, because it would have removed text of which the model was sure",
     "site_memory/pages": "pages that `DRIPPER_SITE_MEMORY` has learnt from",
     "site_memory/copies": "pages that it did not learn from, because it had seen them at this or another URL",
     "site_memory/changed": "pages from which main blocks were removed because other pages of the site repeat them",
@@ -159,8 +161,9 @@ class CrawlStats:
             self._count("rules/pages" if extraction.rules else "rules/missed")
             for kind, blocks in extraction.rules.items():
                 self._count(f"rules/{kind}", blocks)
-        for name, value in extraction.work.items():
-            self._count(f"{extraction.source}/{name}", value)
+        work = {f"{extraction.source}/{name}": value for name, value in extraction.work.items()}
+        for name, value in {**work, **{f"overruled/{step}": 1 for step in extraction.overruled}}.items():
+            self._count(name, value)
         if self._cascade is not None and extraction.labels and extraction.source != TEMPLATE:
             self._decided[extraction.source] += 1
             share = self._decided[CASCADE] / self._decided.total()

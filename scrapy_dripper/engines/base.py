@@ -64,6 +64,8 @@ class Labels:
     """Probability of ``page_type``, 0 to 1."""
     quality: float | None = None
     """Expected word F1 of these labels, calibrated, 0 to 1; None if the engine does not predict it."""
+    overruled: tuple[str, ...] = ()
+    """Names of the steps that changed nothing, because they would have taken away what the model is sure of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.vocabulary import COMMENT_PLACES, COMMENT_SYSTEMS, NO_COMMENTS, either
 
 Bools = npt.NDArray[np.bool_]
 
@@ -24,17 +25,10 @@ LINKED = 0.8
 _NO_COMMENT = Flag.FORM | Flag.BUTTON | Flag.DIALOG | Flag.HIDDEN | Flag.NOSCRIPT
 _LONGEST = 512
 
-_PART = r"(?!(?:no|has|have|with|without|open|hide|show|toggle|recent|latest|last|top|fa|icon|hljs|token|code)[-_])"
-_PLACE = (
-    r"area|block|body|box|children|component|container|content|disqus|entry|feed|form|group|holder|inner|item|list"
-    r"|main|module|outer|page|panel|post|region|repl(?:y|ies)|respond|root|row|section|template|text|thread|tree|view"
-    r"|widget|wrap|wrapper"
-)
+_part = rf"(?!(?:{either(NO_COMMENTS)})[-_])[a-z0-9]{{1,20}}[-_]{{1,2}}"
 _is_comments = re.compile(
-    rf"(?:^|\s)(?:(?:{_PART}[a-z0-9]{{1,20}}[-_]{{1,2}}){{0,3}}comments?(?:[-_]{{0,2}}(?:{_PLACE})){{0,2}}"
-    r"(?:[-_]{0,2}\d{1,12})?"
-    r"|(?:disqus|dsq)(?:[-_][a-z0-9]{1,20}){0,2}|respond|replies|repl(?:y|ies)[-_]?list|commento|giscus|isso-thread"
-    r"|livefyre|utterances|wpdcom|hyvor-talk-view)(?=\s|$)",
+    rf"(?:^|\s)(?:(?:{_part}){{0,3}}comments?(?:[-_]{{0,2}}(?:{either(COMMENT_PLACES)})){{0,2}}(?:[-_]{{0,2}}\d{{1,12}})?"
+    rf"|(?:disqus|dsq)(?:[-_][a-z0-9]{{1,20}}){{0,2}}|{either(COMMENT_SYSTEMS)})(?=\s|$)",
     re.I,
 ).search
 """Matches class names and ids of elements that hold comments."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
+from scrapy_dripper.page.vocabulary import SITE_NAMES, either
 
 Bools = npt.NDArray[np.bool_]
 
@@ -53,7 +54,7 @@ _ELSEWHERE = int(Flag.NAV | Flag.ASIDE)
 _LISTED = int(Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FORM)
 _H1 = TAGS["h1"]
 _LINK = TAGS["a"]
-_site_class = re.compile(r"(?:^|[\s_-])(?:site[-_]?(?:title|name|logo)|menu-title|logo|brand)(?=[\s_-]|$)", re.I).search
+_site_class = re.compile(rf"(?:^|[\s_-])(?:{either(SITE_NAMES)})(?=[\s_-]|$)", re.I).search
 _separators = re.compile(r" [-–—|·•:»«/~:]{1,20} | ?[|｜»«_] ?|: ").split
 _ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
 _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall

@@ -44,15 +44,21 @@ NOTHING = Written("", (), "", "")
 """The output for a page without main content."""
 
 
-def write(page: Page, main: npt.NDArray[np.bool_], config: Config, size: int | None = None) -> Written:
-    """Return the main content of a page whose blocks are labelled.
+def write(
+    page: Page,
+    main: npt.NDArray[np.bool_],
+    config: Config,
+    size: int | None = None,
+    hidden: npt.NDArray[np.bool_] | None = None,
+) -> Written:
+    """Return the main content of a page whose blocks are labelled, without hidden nodes.
 
     ``size`` is the size of the document in characters or bytes. Each form of the output is limited to ``max_output``
     times that size; without ``size``, there is no limit. If a form is too long, raise
     :exc:`~scrapy_dripper.page.errors.PageError` with the reason ``oversize``. With ``oversize="truncate"``, return the
     first part of the page that fits instead.
     """
-    tree = main_tree(page, main)
+    tree = main_tree(page, main, hidden)
     return _fitting(tree, None, page.base_url, config, size, config.oversize == "truncate", page.scripts)
 
 

@@ -16,8 +16,9 @@ from lxml import etree
 
 from scrapy_dripper.output.code.blocks import has_code_class
 from scrapy_dripper.output.math.formulas import has_math_class
-from scrapy_dripper.page.page import Tree
+from scrapy_dripper.page.page import Page, Tree
 from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, REFERENCES, TAGS, tag_mask
+from scrapy_dripper.page.vocabulary import APPEARING, UNFOLDING, either
 
 MAX_STYLE = 2_000
 """Maximum number of characters of an inline style to check."""
@@ -31,18 +32,17 @@ LONGEST_QUESTION, MOST_NODES = 300, 50
 """Maximum length of a question, in characters and in elements."""
 
 # These expect lower case, which is searched several times as fast as any case.
+# Off the screen are -9999px, -999em and the like. Layouts move what they show by hundreds of pixels.
+_FAR = r"\s*:\s*-(?:\d{4}|999|\d{3}r?em)"
 _hiding = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![.\d]*[1-9])"
-    r"|clip\s*:\s*rect\(\s*[01](?:px)?[\s,]|clip-path\s*:\s*inset\(\s*(?:50|100)%|text-indent\s*:\s*-\d{3,}"
+    rf"|clip\s*:\s*rect\(\s*[01](?:px)?[\s,]|clip-path\s*:\s*inset\(\s*(?:50|100)%|text-indent{_FAR}"
     r"|transform\s*:\s*scale\(\s*0\s*\)"
 ).search
 _no_size = re.compile(r"(?:^|[;\s])(?:max-)?(?:width|height)\s*:\s*[01](?:px|em|rem|%)?\s*(?:;|$|!)").search
 _cut_off = re.compile(r"overflow(?:-[xy])?\s*:\s*hidden").search
-_away = re.compile(r"(?:^|[;\s])(?:left|right|top|bottom|margin-(?:left|top))\s*:\s*-\d{3,}").search
-_unfolds = re.compile(
-    r"tab(?:s|bed)?(?:[-_\s]|$)|tab-?(?:pane|panel|content)|pane|accord|collaps|expand|toggl|fold|more|slid|carousel|"
-    r"swiper|faq|answer|spoiler|reveal|fade|anim|aos|wow|lazy|drop-?down|step|solution|translat|transcript|full-?text"
-).search
+_away = re.compile(rf"(?:^|[;\s])(?:left|right|top|bottom|margin-(?:left|top)){_FAR}").search
+_unfolds = re.compile(rf"tab(?:s|bed)?(?:[-_\s]|$)|tab-?(?:pane|panel|content)|{either(UNFOLDING, APPEARING)}").search
 _QUESTION_MARKS, _CLOSING = ("?", "\uff1f", "\u061f", "\u037e"), " \t\r\n\f\xa0\"'\u2019\u201d\xbb)"
 _is_page = tag_mask("html", "body", "main", "article", "h1", "math")
 _references = (*REFERENCES, "href")
@@ -80,6 +80,17 @@ def hidden_nodes(tree: Tree) -> npt.NDArray[np.bool_]:
             hidden[i : end[i]] = True
             done = end[i]
     return hidden
+
+
+def hidden_blocks(page: Page, hidden: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return for each block of a page whether all its text is hidden, given :func:`hidden_nodes`."""
+    tree, n = page.tree, len(page.blocks)
+    inside = {True: np.zeros(n, dtype=np.bool_), False: np.zeros(n, dtype=np.bool_)}
+    for owners, unseen in ((tree.text_owner, hidden), (tree.tail_owner, hidden[np.maximum(tree.parent, 0)])):
+        for state, found in inside.items():
+            found[owners[(owners >= 0) & (unseen == state)]] = True
+    blocks: npt.NDArray[np.bool_] = inside[True] & ~inside[False]
+    return blocks
 
 
 def _hides(style: str | None, attribute: str | None) -> bool:

@@ -17,6 +17,7 @@ from scrapy_dripper.output.images import player
 from scrapy_dripper.output.urls import script_url, unsafe_source_set, unsafe_url
 from scrapy_dripper.page.page import Flag, Page, Tree, block_behind, by_owner, is_gap
 from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS, UNSEEN, Kind, tag_mask
+from scrapy_dripper.page.vocabulary import BESIDE, either
 
 ATTRIBUTES = frozenset(
     "abbr accent align alt alttext aria-hidden aria-label axis bevelled block border cellpadding cellspacing char "
@@ -60,11 +61,7 @@ _row, _col, _term = TAGS["tr"], TAGS["col"], TAGS["dt"]
 _input, _list_item = TAGS["input"], TAGS["li"]
 _media = frozenset(TAGS[tag] for tag in MEDIA)
 _players = PLAYERS | {"iframe", "mjx-container"}
-# Classes and ids of elements beside the content, in lower case.
-_beside = re.compile(
-    r"(?:^|[\s_-])(?:ico|icons?|logos?|avatars?|badges?|emblem|share|sharing|social|sponsor(?:ed|s)?|ads?|advert\w*|banner"
-    r"|promo\w*|tracking|pixel|spacer|newsletter|related|author|profile)(?=[\s_-]|$)"
-).search
+_beside = re.compile(rf"(?:^|[\s_-])(?:{either(BESIDE)})(?=[\s_-]|$)").search
 
 _FEW_ATTRIBUTES = 8
 """Maximum number of attributes to set one by one. That is faster than all at once, but its time is quadratic."""
@@ -84,7 +81,7 @@ def to_html(tree: etree._Element) -> str:
     return etree.tostring(tree, method="html", encoding="unicode")
 
 
-def main_tree(page: Page, main: npt.NDArray[np.bool_]) -> etree._Element:
+def main_tree(page: Page, main: npt.NDArray[np.bool_], hidden: npt.NDArray[np.bool_] | None = None) -> etree._Element:
     """Return the Main-HTML of a page: the main blocks and all their ancestors from ``<html>`` down, as a new tree.
 
     * Images, rules and other parts that are not blocks are kept if the blocks on both sides are. Images and players at
@@ -95,12 +92,13 @@ def main_tree(page: Page, main: npt.NDArray[np.bool_]) -> etree._Element:
       elements become ``<span>``.
     * Scripts and frames are removed, except formulas in ``<script type="math/...">``, which browsers do not run, and
       players, whose URL is moved to ``data-src``.
-    * Relative URLs stay relative. Hidden text (:mod:`~scrapy_dripper.output.hidden`) is left out.
+    * Relative URLs stay relative. Hidden text (:mod:`~scrapy_dripper.output.hidden`) is left out: that of the nodes of
+      ``hidden``, of shape (m,) for m nodes, or all that is found without it.
     """
     tree = page.tree
     kept_of = _kept_owners(main)
     text, tail, own = kept_of[tree.text_owner], kept_of[tree.tail_owner], kept_of[tree.self_owner]
-    hidden = hidden_nodes(tree)
+    hidden = hidden_nodes(tree) if hidden is None else hidden
     own[list(_at_edges(page, main, np.flatnonzero(is_gap(tree.self_owner) & ~own).tolist()))] = True
     if hidden.any():
         text &= ~hidden

@@ -359,6 +359,23 @@ def test_a_spiders_own_settings_count(crawl: Crawls, site: Site, engine: EngineL
     assert result.items == [{"url": site.url("/page/0"), "main_html": "", "text": ""}]
 
 
+@pytest.mark.parametrize("processes", [0, 1])
+def test_a_step_that_would_remove_the_main_text_is_told(crawl: Crawls, site: Site, processes: int) -> None:
+    """The item and the stats name the step: here, nearly all main text counts as hidden."""
+    hidden = "<div hidden>" + "".join(f"<p>MAIN sentence {i} about the tides.</p>" for i in range(9)) + "</div>"
+    site.routes["/page/1"] = ("text/html", page(1, hidden).encode())
+    settings = {"DRIPPER_META_FIELD": "by", "DRIPPER_TEXT_FIELD": "text", "DRIPPER_PROCESSES": processes}
+    if processes:
+        settings["DRIPPER_ENGINE"] = "tests.crawl.engines.Truth"
+
+    result = crawl(spider([site.url("/page/1"), *site.pages(1)]), settings)
+
+    plain, told = sorted(result.items, key=lambda item: len(item["text"]))
+    assert (plain["by"]["overruled"], told["by"]["overruled"]) == ([], ["hidden"])
+    assert "MAIN sentence 8" in told["text"]
+    assert result.stat("overruled/hidden") == 1
+
+
 def test_the_meta_field_has_the_source(crawl: Crawls, site: Site) -> None:
     """It is a small dict of plain values, which feeds can export."""
     result = crawl(spider(site.pages(1)), {"DRIPPER_META_FIELD": "dripper"})
@@ -379,6 +396,7 @@ def test_the_meta_field_has_the_source(crawl: Crawls, site: Site) -> None:
         "blocks": 3,
         "main_blocks": 1,
         "rules": None,
+        "overruled": [],
         "strip": "090",
         "template": None,
         "truncated": False,

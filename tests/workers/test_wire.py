@@ -107,6 +107,7 @@ EXTRACTIONS = st.builds(
     page_type_probability=st.none() | st.floats(0, 1),
     quality=st.none() | st.floats(0, 1),
     work=st.dictionaries(TEXT, st.integers(), max_size=3),
+    overruled=st.lists(TEXT, max_size=3).map(tuple),
     template=st.none() | st.sampled_from([outcome.value for outcome in Outcome]),
     milliseconds=st.floats(0, allow_infinity=False),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,18 +12,18 @@ import numpy.typing as npt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
-from scrapy_dripper.engines.stages import MODEL, Stage, final
+from scrapy_dripper.engines.stages import Stage, Step, apply, overruled
 from scrapy_dripper.engines.tagger.decision import DecisionRule, decide, without_holes
 from scrapy_dripper.engines.tagger.features import Features, features
 from scrapy_dripper.engines.tagger.influence import CORRECTIONS, influences
 from scrapy_dripper.engines.tagger.learnt import Learnt
-from scrapy_dripper.engines.tagger.little import SURE, with_little
+from scrapy_dripper.engines.tagger.little import SURE, WORDS, with_little
 from scrapy_dripper.engines.tagger.model import Answer, Model, bundled, schema_of
 from scrapy_dripper.engines.tagger.notes import with_notes
 from scrapy_dripper.engines.tagger.one_article import with_one_article
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
 from scrapy_dripper.engines.tagger.twins import without_twins
-from scrapy_dripper.engines.tagger.whole import with_alike, with_headings, with_whole
+from scrapy_dripper.engines.tagger.whole import structures_whole, with_alike, with_headings
 from scrapy_dripper.page.page import Page
 
 
@@ -38,37 +39,35 @@ def stages(
     ``types`` are the probabilities of the page types, of shape (types,). All other arrays have shape (n,); ``size`` is
     in words. Twins are removed last, so that no other rule adds them again.
     """
-    recall_weight = rule.recall_of(types, page.wishes.favor)
-    main = decide(probabilities, size, recall_weight, rule.min_words)
-    yield MODEL, main
-    main = without_holes(probabilities, main)
-    yield "a small hole in the main content is filled if it is likely to be main", main
-    main = with_little(page, probabilities, main)
-    yield "a fragment is main as a whole, and an error page or a bot wall is not", main
-    main = with_whole(page, probabilities, main)
-    yield "lists, tables, code and call-outs are kept whole or not at all", main
-    main = with_alike(page, probabilities, main)
-    yield "most blocks of the same shape are main", main
-    main = with_headings(page, probabilities, main)
-    yield "a heading stays with the text below it", main
-    if PAGE_TYPES[types.argmax()] == "article":
-        main = with_one_article(page, probabilities, main)
-        yield "a block outside the article with the headline has to be very likely main", main
-    main = with_notes(page, probabilities, main)
-    yield "a footnote has the label of its marks", main
-    main = without_twins(page, probabilities, main)
-    yield "content that is in the source twice, but shown once, is kept once", main
-
-
-def choose(
-    page: Page,
-    probabilities: npt.NDArray[np.float32],
-    size: npt.NDArray[np.float32],
-    rule: DecisionRule,
-    types: npt.NDArray[np.float32],
-) -> npt.NDArray[np.bool_]:
-    """Return which of a page's n blocks are main: the labels after the last of the :func:`stages`."""
-    return final(stages(page, probabilities, size, rule, types))
+    p = probabilities
+    one_article = Step(
+        "one_article",
+        "a block outside the article with the headline has to be very likely main",
+        partial(with_one_article, page, p),
+    )
+    steps = (
+        Step(
+            "holes", "a small hole in the main content is filled if it is likely to be main", partial(without_holes, p)
+        ),
+        Step(
+            "little",
+            "a fragment is main as a whole, and an error page or a bot wall is not",
+            partial(with_little, page, p),
+            free=WORDS,
+        ),
+        structures_whole(page, p),
+        Step("alike", "most blocks of the same shape are main", partial(with_alike, page, p)),
+        Step("headings", "a heading stays with the text below it", partial(with_headings, page, p)),
+        *([one_article] if PAGE_TYPES[types.argmax()] == "article" else []),
+        Step("notes", "a footnote has the label of its marks", partial(with_notes, page, p)),
+        Step(
+            "twins",
+            "content that is in the source twice, but shown once, is kept once",
+            partial(without_twins, page, p),
+        ),
+    )
+    first = decide(p, size, rule.recall_of(types, page.wishes.favor), rule.min_words)
+    return apply(steps, page, p, first)
 
 
 class Tagger:
@@ -98,22 +97,23 @@ class Tagger:
         rule = self._model.manifest.decoding
         edges = zip(batch.edges[:-1].tolist(), batch.edges[1:].tolist(), strict=True)
         parts = [(answer.probabilities[a:b], batch.size[a:b]) for a, b in edges]
-        mains = [
-            choose(page, p, size, rule, types)
+        decided = [
+            list(stages(page, p, size, rule, types))
             for page, (p, size), types in zip(pages, parts, answer.types, strict=True)
         ]
-        quality = self._model.quality(batch, answer, np.concatenate(mains))
+        quality = self._model.quality(batch, answer, np.concatenate([last.main for *_, last in decided]))
         kinds = answer.types.argmax(axis=1)
         return [
             Labels(
                 p,
-                main,
+                steps[-1].main,
                 page_type=PAGE_TYPES[kind],
                 page_type_probability=float(types[kind]),
                 quality=min(1.0, max(0.0, float(f1))),
+                overruled=overruled(steps),
             )
-            for (p, _), main, kind, types, f1 in zip(
-                parts, mains, kinds.tolist(), answer.types, quality.tolist(), strict=True
+            for (p, _), steps, kind, types, f1 in zip(
+                parts, decided, kinds.tolist(), answer.types, quality.tolist(), strict=True
             )
         ]
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.engines.tagger.class_names import matching
 from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.vocabulary import ERROR_CODE, ERROR_REASON, ERRORS, FURNITURE, WAITING, WALLS, either
 
 Bools = npt.NDArray[np.bool_]
 
@@ -32,44 +33,16 @@ _ENDS = Flag.HEADER | Flag.FOOTER
 _CONTENT = Flag.ARTICLE | Flag.MAIN
 _UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
 
-_boilerplate_name = re.compile(
-    r"[\s_-](?:nav(?:bar|igation)?|(?:main|top|site)?menu|(?:site|page)?footer|(?:site|page|top)header|sidebar"
-    r"|breadcrumbs?|toolbar|topbar)(?=[\s_-]|$)"
-)
-
-_CODE = r"(?:400|401|403|404|410|429|500|502|503|504)"
-_REASON = (
-    r"(?:bad request|unauthori[sz]ed|forbidden|not found|gone|too many requests|internal server error|bad gateway"
-    r"|service (?:temporarily )?unavailable|gateway time-?out)"
-)
+_boilerplate_name = re.compile(rf"[\s_-](?:{either(FURNITURE)})(?=[\s_-]|$)")
 _error_name = re.compile(
     rf"(?:http |error |status )*"
-    rf"(?:{_CODE}\W{{0,9}}(?:error|{_REASON}|page not found)?|{_REASON}|error|page not found)\W{{0,9}}",
+    rf"(?:{ERROR_CODE}\W{{0,9}}(?:error|{ERROR_REASON}|page not found)?|{ERROR_REASON}|error|page not found)\W{{0,9}}",
     re.I,
 ).fullmatch
 """Matches the title or heading of an error page."""
-_error = re.compile(
-    "|".join(
-        (
-            rf"(?:http |error )*{_CODE}\W+{_REASON}\b",
-            r"(?:\w+\W+){0,3}page (?:you .{0,40}?)?(?:was |is |could |can|does )?(?:not |n.t |.t )(?:be )?"
-            r"(?:found|exist|available)",
-            r"just a moment\b|attention required|pardon our interruption|are you (?:a human|a robot|human)",
-            r"access (?:to this page )?(?:is |has been )?denied\b|you (?:do not|don.t) have permission",
-            r"(?:checking|verifying) (?:your browser|(?:that )?you are|if the site connection)",
-            r"(?:our systems have detected )?unusual traffic",
-            r"(?:please |you (?:need|have) to )(?:enable|turn on|activate) (?:javascript|js|cookies)\b",
-            r"(?:this )?\w+ requires javascript|javascript (?:is (?:disabled|required)|must be enabled)",
-            r".{0,40}\bto be redirected\b",
-            r"seite nicht gefunden|page (?:introuvable|non trouvée)|página no encontrada|página não encontrada",
-            r"pagina non trovata|pagina niet gevonden|nie znaleziono strony|страница не найдена|доступ запрещ[её]н",
-            r"页面(?:不存在|未找到)|找不到(?:该)?页面|访问被拒绝|ページが見つかりません|페이지를 찾을 수 없",
-        )
-    ),
-    re.I,
-).match
+_error = re.compile(either(ERRORS, WALLS), re.I).match
 """Matches the beginning of a text that is shown instead of content."""
-_waits = re.compile(r"(?:loading|redirecting|please wait|one moment)(?:\W{1,3}please(?: wait)?)?\W*$", re.I).match
+_waits = re.compile(rf"(?:{either(WAITING)})(?:\W{{1,3}}please(?: wait)?)?\W*$", re.I).match
 """Matches a text to read while a page loads. A page with content can have one in the place of a part."""
 
 

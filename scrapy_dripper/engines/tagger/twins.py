@@ -1,7 +1,7 @@
 """Remove twins: content that is in the source of a page twice, although a reader sees it once.
 
 Text that is repeated on purpose is kept, such as a refrain, a closing clause, steps, code, or quotes in a forum. A text
-is only a twin if one copy is hidden, if both are links of the same card, or if a whole section is repeated.
+is only a twin if one copy is hidden, if one is for other screens, or if a whole section is repeated.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scrapy_dripper.engines.tagger.class_names import Names, found_in
 from scrapy_dripper.page.page import Flag, Page, Tree
 from scrapy_dripper.page.tags import TAGS
+from scrapy_dripper.page.vocabulary import CLONES, FOR_SCREENS, QUOTES, SCREENS, SHOWING, UNFOLDING, either
 
 Bools = npt.NDArray[np.bool_]
 Pair = tuple[int, int]
@@ -24,12 +25,6 @@ Pair = tuple[int, int]
 
 LEAST_CHARS = 10
 """Minimum length of a hidden text that can be a twin, in characters."""
-NEAR = 6
-"""Maximum distance between the two texts of a card, in blocks."""
-CARD = 10
-"""Maximum number of blocks in a card."""
-PART = 0.5
-"""Minimum share of words that the two texts of a card have in common. Titles occur with and without a price."""
 SECTION = 3
 """Minimum number of blocks in a repeated section, two of which must be long."""
 LONG = 15
@@ -53,14 +48,12 @@ _ITEM, _LINK = TAGS["li"], TAGS["a"]
 _CELLS = frozenset((TAGS["td"], TAGS["th"]))
 _ROWS = frozenset(TAGS[tag] for tag in "ul ol menu dl table thead tbody tr body html".split())
 
-_cloned = re.compile(r"[\s_-](?:clone[ds]?|duplicate)(?=[\s_-]|$)")
-_quotes = re.compile(r"quot(?:e|ation|ing)")
-_unfolds = re.compile(r"(?:^|[\s_-])tab|accordion|collaps|toggle|panel|expand|fold|more|faq", re.I).search
-_SIZE = r"(?:mobile|desktop|tablets?|phone|handheld|touch|xs|sm|md|lg|xl|xxl|small|medium|large)"
-_SHOW = r"(?:hide|hidden|show|shown|visible|only|none)"
+_cloned = re.compile(rf"[\s_-](?:{either(CLONES)})(?=[\s_-]|$)")
+_quotes = re.compile(either(QUOTES))
+_unfolds = re.compile(rf"(?:^|[\s_-])tab|{either(UNFOLDING)}", re.I).search
+_size, _show = (rf"(?:{either(group)})" for group in (SCREENS, SHOWING))
 _for_screens = re.compile(
-    rf"[\s_-](?:{_SHOW}[-_:]+(?:[a-z]+[-_:]+)?{_SIZE}|{_SIZE}[-_:]+(?:[a-z]+[-_:]+)?{_SHOW}"
-    r"|mobile|desktop|d-none|hidden-\w+|hidden\s(?:\S{1,40}\s){0,9}(?:sm|md|lg|xl):(?:block|flex|grid|inline))"
+    rf"[\s_-](?:{_show}[-_:]+(?:[a-z]+[-_:]+)?{_size}|{_size}[-_:]+(?:[a-z]+[-_:]+)?{_show}|{either(FOR_SCREENS)})"
     r"(?=[\s_-]|$)"
 )
 _words = re.compile(r"\w+").findall
@@ -75,20 +68,19 @@ def without_twins(page: Page, probabilities: npt.NDArray[np.float32], main: Bool
         return main
     kept, p = main.tolist(), probabilities.tolist()
     stands_for: dict[int, int] = {}  # twin to the block that represents it
-    ways = [_cards(page, p, kept)]
-    # The other searches are only needed if the text of a main block is repeated, which is rare.
     often = Counter(page.blocks.text)
     repeated = [often[text] > 1 for text in page.blocks.text]
-    if any(keep and again for keep, again in zip(kept, repeated, strict=True)):
-        names = Names(page.tree.names)
-        ways = [_sections(page, p, repeated, names), _other_screens(page, p, names), _hidden(page, p, names), *ways]
-    for pairs in ways:
-        for twin, other in pairs:
-            other = stands_for.get(other, other)
-            if twin not in stands_for and other not in stands_for and twin != other:
-                stands_for[twin] = other
-                if kept[twin]:
-                    kept[twin], kept[other] = False, True
+    if not any(keep and again for keep, again in zip(kept, repeated, strict=True)):
+        return main
+    names = Names(page.tree.names)
+    for twin, other in chain(
+        _sections(page, p, repeated, names), _other_screens(page, p, names), _hidden(page, p, names)
+    ):
+        other = stands_for.get(other, other)
+        if twin not in stands_for and other not in stands_for and twin != other:
+            stands_for[twin] = other
+            if kept[twin]:
+                kept[twin], kept[other] = False, True
     return np.array(kept, dtype=np.bool_)
 
 
@@ -252,91 +244,3 @@ def _sections(page: Page, p: list[float], repeated: Sequence[bool], names: Names
                 done[start[i] : end[i]] = [True] * (end[i] - start[i])
                 blocks = range(start[first], end[first]), range(start[i], end[i])
                 yield from _copies(p, list(zip(*blocks, strict=True)))
-
-
-# ---------------------------------------------------------------------- links of one card
-def _cards(page: Page, p: list[float], kept: Sequence[bool]) -> Iterator[Pair]:
-    """Yield pairs of texts of the same card, such as the links of its picture and its title, one containing the other.
-
-    At least one of them is main. Both link to the same target, or one is a link and the other has no link and both are
-    in an element with few blocks. The longer text is kept, so that no word is lost. Of equal texts, the heading is
-    kept, or else the more likely one. A heading is never removed in favour of a longer text.
-    """
-    texts = page.blocks.text
-    links, chars = page.blocks.links.tolist(), page.blocks.link_chars.tolist()
-    linked = [2 * own >= len(text) for own, text in zip(chars, texts, strict=True)]
-    mixed = [count > 0 and not link for count, link in zip(links, linked, strict=True)]
-    card = _Card(page)
-    words: dict[int, int] = {}
-    last = -NEAR - 1
-    for i in range(len(texts)):
-        if linked[i]:
-            last = i
-        if mixed[i] or i - last > NEAR:
-            continue
-        for j in range(i - 1, max(-1, i - NEAR - 1), -1):
-            if (kept[i] or kept[j]) and not mixed[j] and (linked[i] or linked[j]) and _says_both(texts, words, i, j):
-                if not card.holds(i, j, linked[i], linked[j]):
-                    continue
-                ranks = [(len(texts[k]), card.heading(k), p[k]) for k in (i, j)]
-                twin, other = (i, j) if ranks[0] <= ranks[1] else (j, i)
-                if texts[i] == texts[j] or not card.heading(twin):
-                    yield twin, other
-
-
-def _says_both(texts: Sequence[str], words: dict[int, int], i: int, j: int) -> bool:
-    """Return True if one of two texts contains the other as whole words, and they have most words in common.
-
-    ``words`` caches the number of words of each text.
-    """
-    short, long = (i, j) if len(texts[i]) <= len(texts[j]) else (j, i)
-    if texts[short] not in texts[long]:
-        return False
-    for k in (i, j):
-        if k not in words:
-            words[k] = len(_words(texts[k]))
-    few, most = sorted((words[i], words[j]))
-    return few >= 2 and few >= PART * most and f" {texts[short]} " in f" {texts[long]} "
-
-
-class _Card:
-    """Decides whether two blocks belong to the same card."""
-
-    def __init__(self, page: Page) -> None:
-        self._tree, self._blocks = page.tree, page.blocks
-        self._flags = _flags(page)
-
-    def heading(self, block: int) -> bool:
-        return self._flags[block] & _HEADING != 0
-
-    def holds(self, i: int, j: int, i_linked: bool, j_linked: bool) -> bool:
-        """Return True if block i and an earlier block j, at least one of them a link, belong to the same card.
-
-        Siblings of the same kind, rows of a list or table, and links within the page (a table of contents) do not.
-        """
-        tree, context = self._tree, self._blocks.context
-        if (self._flags[i] | self._flags[j]) & _IN_ROWS:
-            return False
-        targets = {self._target(block) for block, link in ((i, i_linked), (j, j_linked)) if link}
-        if len(targets) > 1 or any(not target or "#" in target for target in targets):
-            return False
-        a, b = int(context[j]), int(context[i])
-        if a != b and tree.parent[a] == tree.parent[b] and tree.signature[a] == tree.signature[b]:
-            return False
-        while b < a or b >= tree.end[a]:
-            a = int(tree.parent[a])
-        few = (i_linked and j_linked) or tree.block_end[a] - tree.block_start[a] <= CARD
-        return bool(few) and int(tree.tag[a]) not in _ROWS
-
-    def _target(self, block: int) -> str | None:
-        """Return the target of the link around a block, or of the first link in it."""
-        tree = self._tree
-        leaf = node = int(self._blocks.leaf[block])
-        while node >= 0 and tree.flags[node] & Flag.LINK:
-            if tree.tag[node] == _LINK:
-                return str(tree.nodes[node].get("href") or "")
-            node = int(tree.parent[node])
-        for node in range(leaf + 1, min(leaf + NEAR, len(tree.nodes))):
-            if tree.tag[node] == _LINK and tree.text_owner[node] == block:
-                return str(tree.nodes[node].get("href") or "")
-        return None

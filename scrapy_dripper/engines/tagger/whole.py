@@ -10,16 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.engines.stages import Step
 from scrapy_dripper.engines.tagger.class_names import Names
 from scrapy_dripper.output.callouts import callout_names, has_callout_class
 from scrapy_dripper.output.code.blocks import has_code_class
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS, tag_mask
+from scrapy_dripper.page.vocabulary import CLOSING, SOURCES, TEASES, either
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -54,6 +56,7 @@ ALIKE = 4
 """Minimum number of blocks of the same shape."""
 LIKELY = 0.3
 """Minimum probability for a block to follow the others of its shape."""
+
 HEADS = 0.5
 """Minimum probability for a heading to follow the text below it."""
 
@@ -82,28 +85,9 @@ _is_written = tag_mask(
 _OF_LAYOUTS = frozenset({"list", "table", "definitions", "quotation"})
 """Structures that are also used for layout. They then contain elements that authors do not write."""
 _CELL, _HEADER, _ROW = TAGS["td"], TAGS["th"], TAGS["tr"]
-_boilerplate = re.compile(
-    r"copyright|licen[cs]e|author|share|social|relat|tags|meta|nav|pag(?:er|ination)", re.I
-).search
-
-
-_sources = re.compile(
-    r"[\W\d_]*(?:references?|(?:useful |external )?links|(?:further |other )?(?:resources|sources)|further reading"
-    r"|see also|bibliography|(?:works )?cited|credits|quellen|literatur|siehe auch|weblinks|r[eé]f[eé]rences|ressources"
-    r"|liens|voir aussi|bibliographie|referencias|enlaces|fuentes|recursos|v[eé]ase tambi[eé]n|bibliograf[ií]a"
-    r"|refer[eê]ncias|riferimenti|fonti|collegamenti|źródła|linki|ссылки|источники|литература|см[. ]+также|kaynaklar"
-    r"|المراجع|المصادر|منابع|参考(?:资料|資料|文献|链接|文章|リンク|サイト)?|參考(?:資料|文獻|連結)?|引用|资料来源"
-    r"|関連リンク|出典|참고(?: ?(?:자료|문헌|링크))?|출처)[\W_]*",
-    re.I,
-).fullmatch
-"""Matches headings of link lists that belong to a text, unlike "Related articles"."""
-_teases = re.compile(
-    r"(?:you (?:may|might) also|(?:read|see|more|watch) (?:also|more|next|on this|from|about|stories)|also read|related"
-    r"|recommended|(?:lesen|lies|sehen) sie auch|mehr (?:zum|zu|dazu)|(?:lire|voir) aussi|à lire|sur le même"
-    r"|lee también|te puede|leia (?:também|mais)|veja também|leggi anche|lees ook|czytaj|zobacz|читайте|смотрите)\b",
-    re.I,
-).match
-"""Matches the start of a line or heading above links to other pages of the site."""
+_boilerplate = re.compile(either(CLOSING), re.I).search
+_sources = re.compile(rf"[\W\d_]*(?:{either(SOURCES)})[\W_]*", re.I).fullmatch
+_teases = re.compile(rf"(?:{either(TEASES)})\b", re.I).match
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +98,15 @@ class Structure:
     node: int
     a: int
     b: int
+
+
+def structures_whole(page: Page, probabilities: npt.NDArray[np.float32]) -> Step:
+    """Return the step that keeps the structures of a page whole."""
+    return Step(
+        "structures",
+        "lists, tables, code and call-outs are kept whole or not at all",
+        partial(with_whole, page, probabilities),
+    )
 
 
 def with_whole(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
