@@ -358,7 +358,8 @@ def _batches(
             try:
                 document = read_source(source, READ_FACTOR * config.max_bytes, timeout)
             except (OSError, ValueError, EOFError, HTTPException, zlib.error) as error:
-                fail(source.name, why(error))
+                more = "; --timeout gives it more" if isinstance(error, TimeoutError) else ""
+                fail(source.name, why(error) + more)
                 bar.update()
                 continue
             batch[0].append(source)
