@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from http.client import HTTPException
 
-from scrapy_dripper.characters import on_one_line, printable
+from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
 from scrapy_dripper.config import Config
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
             continue
         print(on_one_line(source.name))
         for line, takes in lines:
-            print(printable(f"  {line}"))
+            print(on_one_line(f"  {line}"))
             failed |= not takes
     return 1 if failed else 0
 
