@@ -11,7 +11,6 @@ import math
 import os
 import stat
 import sys
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -350,7 +349,7 @@ def _batches(
         for source in sources[start : start + size]:
             try:
                 document = read_source(source, READ_FACTOR * config.max_bytes, timeout)
-            except (OSError, ValueError, EOFError, HTTPException, zlib.error) as error:
+            except (OSError, ValueError, HTTPException) as error:
                 more = "; --timeout gives it more" if isinstance(error, TimeoutError) else ""
                 fail(source.name, why(error) + more)
                 bar.update()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from http.client import HTTPException
@@ -63,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     for source in sources:
         try:
             lines = list(_lines(source, arguments.url, config))
-        except (OSError, ValueError, EOFError, HTTPException, zlib.error) as error:
+        except (OSError, ValueError, HTTPException) as error:
             fail(source.name, why(error))
             continue
         if not lines:

@@ -27,6 +27,7 @@ from scrapy_dripper import Document, Extractor
 from scrapy_dripper.cli import main
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.cli.corpus import _files
+from scrapy_dripper.cli.corpus_inputs import PageInputs
 from scrapy_dripper.cli.options import OPTIONS
 from scrapy_dripper.config import Config
 from scrapy_dripper.corpus.processes import Processes
@@ -970,3 +971,14 @@ def test_an_archive_whose_name_has_a_line_break(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match="a name with a line break cannot be in the list of inputs"):
         _files([str(tmp_path)])
+
+
+@pytest.mark.parametrize("damage", ["cut", "mixed"])
+def test_damaged_gzip_among_the_inputs_of_a_corpus(damage: str, tides: Path, tmp_path: Path, capsys: Any) -> None:
+    """As in `extract`, the file is named, and the others are read."""
+    packed = gzip.compress(tides.read_bytes())
+    (tmp_path / "bad.html.gz").write_bytes(packed[:-9] if damage == "cut" else packed[:20] + b"\xff" * 40)
+
+    pages = list(PageInputs([str(tmp_path)], 1_000_000))
+    assert [page.name for page in pages] == [str(tides)]
+    assert f"{tmp_path / 'bad.html.gz'}: " in capsys.readouterr().err
