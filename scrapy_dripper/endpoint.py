@@ -33,7 +33,7 @@ KEY_PART = 6
 MOST_ESCAPES = 8
 """A message that is escaped more often is not shown either."""
 
-_escaped = re.compile(r"(?:\\+[uUx]|%u)\{?0{0,6}([0-9a-fA-F]{2})\}?")
+_escaped = re.compile(r"(?:\\[uUx]|%u)\{?0{0,6}([0-9a-fA-F]{2})\}?")
 """A character of ASCII as JSON and programming languages escape it."""
 _unheard = re.compile(r"[\W_]+")
 
