@@ -9,7 +9,7 @@ _NEXT_LINE = "\x85"
 """Unicode counts it as white space. It becomes a space, so that the words around it stay apart."""
 
 _not_text = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-_breaks = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029]").sub
+_breaks = re.compile("[\t-\r\x85\u2028\u2029]").sub
 _commands = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").sub
 
 
@@ -39,5 +39,5 @@ def printable(text: str) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """Return a text with U+FFFD in place of all controls, line breaks included, as the names of files may have them."""
-    return _breaks("\ufffd", text)
+    """Return a printable text with spaces in place of line breaks and tabs, which names of files may have as well."""
+    return printable(_breaks(" ", text))

@@ -10,10 +10,15 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from html import unescape
 from http.client import HTTPException
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from scrapy_dripper.deadline import Connect, handlers, within
 
 MAX_BYTES = 32_000_000
 ATTEMPTS = 5
@@ -25,9 +30,11 @@ _LONGEST_WAIT = 60.0
 _EXCERPT = 200
 KEY_PART = 6
 """A message that repeats this many letters and digits of the key is not shown."""
+MOST_ESCAPES = 8
+"""A message that is escaped more often is not shown either."""
 
-_escaped = re.compile(r"(?:\\u|\\x|%|&#x)0{0,4}(?P<hex>[0-9a-fA-F]{2});?|&#(?P<decimal>[0-9]{1,7});")
-"""A character of ASCII as JSON, URLs and HTML escape it."""
+_escaped = re.compile(r"(?:\\[uUx]|%u)\{?0{0,6}([0-9a-fA-F]{2})\}?")
+"""A character of ASCII as JSON and programming languages escape it."""
 _unheard = re.compile(r"[\W_]+")
 
 T = TypeVar("T")
@@ -96,7 +103,6 @@ class Endpoint:
         self.host = parts.netloc
         self.model, self.timeout, self.backoff = model, timeout, backoff
         self._key = key
-        self._opener = urllib.request.build_opener(_NoRedirect)
 
     def complete(self, messages: Sequence[dict[str, str]]) -> str:
         """Return the text of :meth:`ask`."""
@@ -122,47 +128,45 @@ class Endpoint:
             return error
 
     def _post(self, body: bytes) -> bytes:
+        refused: list[urllib.error.HTTPError] = []
+        try:
+            return within(self.timeout, lambda connect: self._exchange(body, connect, refused))
+        except TimeoutError:
+            if refused:
+                raise self._refusal(refused[0]) from None
+            raise _RetryError(f"{self.host} did not answer within {self.timeout:g} seconds") from None
+        except urllib.error.URLError as error:
+            raise _RetryError(f"cannot reach {self.host}: {self._excerpt(str(error.reason))}") from None
+        except (OSError, HTTPException) as error:
+            raise _RetryError(f"{self.host} broke off: {type(error).__name__}") from None
+
+    def _exchange(self, body: bytes, connect: Connect, refused: list[urllib.error.HTTPError]) -> bytes:
+        """Return the answer. An HTTP status that says no is added to ``refused`` before its text is read."""
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "scrapy-dripper"}
         request = urllib.request.Request(self.url, body, headers)
         if self._key is not None:
             request.add_unredirected_header("Authorization", f"Bearer {self._key}")
-        end = time.monotonic() + self.timeout
         try:
-            with self._opener.open(request, timeout=self.timeout) as response:
-                parts: list[bytes] = []
-                size = 0
-                # Read in pieces, because the timeout of a socket restarts with each byte received.
+            with urllib.request.build_opener(_NoRedirect, *handlers(connect)).open(request) as response:
+                answer = bytearray()
                 while part := response.read1(65_536):
-                    parts.append(part)
-                    size += len(part)
-                    if size > MAX_BYTES:
+                    answer += part
+                    if len(answer) > MAX_BYTES:
                         raise EndpointError(f"{self.host} sent more than {MAX_BYTES:,} bytes")
-                    if time.monotonic() > end:
-                        raise TimeoutError
-                return b"".join(parts)
+                return bytes(answer)
         except urllib.error.HTTPError as error:
-            with error:
-                raise self._refusal(error) from None
-        except TimeoutError:
-            raise _RetryError(f"{self.host} did not answer within {self.timeout:g} seconds") from None
-        except urllib.error.URLError as error:
-            if isinstance(error.reason, TimeoutError):
-                raise _RetryError(f"{self.host} did not answer within {self.timeout:g} seconds") from None
-            raise _RetryError(f"cannot reach {self.host}: {self._clean(str(error.reason))}") from None
-        except (OSError, HTTPException) as error:
-            raise _RetryError(f"{self.host} broke off: {type(error).__name__}") from None
+            refused.append(error)
+            with error, suppress(OSError, HTTPException):
+                raise self._refusal(error, error.read(10_000).decode("utf-8", "replace")) from None
+            raise self._refusal(error) from None
 
-    def _refusal(self, error: urllib.error.HTTPError) -> Exception:
-        """Return the error for an HTTP status."""
+    def _refusal(self, error: urllib.error.HTTPError, text: str = "") -> Exception:
+        """Return the error for an HTTP status and the text that came with it."""
         said = f"{self.host} answered HTTP {error.code}"
         if 300 <= error.code < 400:
-            where = self._clean(error.headers.get("Location") or "nowhere")
+            where = self._excerpt(error.headers.get("Location") or "nowhere")
             return EndpointError(f"{said}, a redirect to {where}: give the URL itself as --endpoint", refused=True)
-        try:
-            text = error.read(10_000).decode("utf-8", "replace")
-        except (OSError, HTTPException):
-            text = ""
-        text = self._clean(_message(text))
+        text = self._excerpt(_message(text))
         said = f"{said}: {text}" if text else said
         if error.code in _RETRIED or error.code >= 500:
             return _RetryError(said, _seconds(error.headers.get("Retry-After")))
@@ -179,7 +183,7 @@ class Endpoint:
             content, cut_off = None, False
             choice = None
         if choice is None or not isinstance(content, str | None):
-            text = self._clean(data[:10_000].decode("utf-8", "replace"))
+            text = self._excerpt(data[:10_000].decode("utf-8", "replace"))
             raise EndpointError(f"{self.host}: expected a chat completion, choices[0].message.content (got {text!r})")
         if cut_off:
             raise AnswerError("the answer was cut off at the token limit of the endpoint")
@@ -188,28 +192,43 @@ class Endpoint:
         tokens = _tokens(usage.get("prompt_tokens"), asked), _tokens(usage.get("completion_tokens"), len(content or ""))
         return Answer(content or "", tokens)
 
-    def _clean(self, text: str) -> str:
-        """Return the beginning of a server's message on one line without the key, or a note if it repeats
-        the key in another form."""
+    def _excerpt(self, text: str) -> str:
+        return self.clean(text)[:_EXCERPT]
+
+    def clean(self, text: str) -> str:
+        """Return a message on one line without the key, or a note if it repeats the key in another form.
+
+        Messages about an answer need this as well, because they quote it.
+        """
         if self._key:
             text = text.replace(self._key, "***")
         if self._key and _repeats(text, self._key):
             return "(a message that repeats the key)"
         text = "".join(c if c.isprintable() else " " for c in text)
-        return " ".join(text.split())[:_EXCERPT]
+        return " ".join(text.split())
 
 
 def _repeats(text: str, key: str) -> bool:
     """Return True if a text holds a part of a key that would help to guess it, whatever stands between its characters
-    and however they are escaped."""
+    and however they are escaped or encoded."""
+    seen = [text]
+    while (plain := unescape(unquote(_escaped.sub(lambda found: chr(int(found[1], 16)), seen[-1])))) != seen[-1]:
+        if len(seen) > MOST_ESCAPES:
+            return True
+        seen.append(plain)
+    letters = "\0".join(map(_letters, seen))
+    # In Base64, three bytes are four characters, which depend on where the three begin.
+    base64 = (b64encode(bytes(before) + key.encode()).decode().rstrip("=")[2:] for before in range(3))
+    forms = [(key, KEY_PART), (key.encode().hex(), 2 * KEY_PART), *((form, KEY_PART * 4 // 3) for form in base64)]
+    for secret, most in ((_letters(form), most) for form, most in forms):
+        part = min(most, len(secret))
+        if part and any(secret[i : i + part] in letters for i in range(len(secret) - part + 1)):
+            return True
+    return False
 
-    def plain(found: re.Match[str]) -> str:
-        number = int(found["decimal"]) if found["decimal"] else int(found["hex"], 16)
-        return chr(min(number, 0x10FFFF))
 
-    letters, secret = (_unheard.sub("", one).casefold() for one in (_escaped.sub(plain, text), key))
-    part = min(KEY_PART, len(secret))
-    return part > 0 and any(secret[i : i + part] in letters for i in range(len(secret) - part + 1))
+def _letters(text: str) -> str:
+    return _unheard.sub("", text).casefold()
 
 
 def _message(text: str) -> str:

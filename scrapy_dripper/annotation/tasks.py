@@ -15,6 +15,7 @@ from scrapy_dripper.annotation.prompt import RULES
 from scrapy_dripper.annotation.store import HUMAN, Record, record_of, safe_name
 from scrapy_dripper.annotation.web_task import web_task
 from scrapy_dripper.endpoint import AnswerError
+from scrapy_dripper.replace import replace_file
 
 TASK, WEB_TASK, ANSWER = ".task.txt", ".task.html", ".answer*.json"
 
@@ -53,8 +54,8 @@ def write_task(folder: Path, task: dict[str, Any], lines: Sequence[Line]) -> boo
         if known != task["sha256"]:
             raise TaskError(f"{path} exists but is not a task for this page; move it away")
         return False
-    (folder / (task["id"] + WEB_TASK)).write_text(web_task(task, lines), encoding="utf-8", errors="replace")
-    path.write_text(_text(task, lines), encoding="utf-8", errors="replace")
+    replace_file(folder / (task["id"] + WEB_TASK), web_task(task, lines))
+    replace_file(path, _text(task, lines))
     return True
 
 

@@ -159,7 +159,7 @@ class _Job:
                     store.add(record_of(task_of(sheet, prompt), labels, arguments.model))
                     self._count("labelled")
                 elif isinstance(labels, EndpointError | AnswerError):
-                    self._fail(sheet.name, str(labels))
+                    self._fail(sheet.name, endpoint.clean(str(labels)))
                 else:
                     raise labels
                 in_a_row = in_a_row + 1 if isinstance(labels, EndpointError) else 0

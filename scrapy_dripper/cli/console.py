@@ -15,6 +15,7 @@ from tqdm import tqdm
 from scrapy_dripper.characters import on_one_line
 
 PROGRAM = "scrapy-dripper"
+OUT_OF_MEMORY = "out of memory: raise the limit of this process (`ulimit -v`), or free memory"
 
 
 class UsageError(Exception):

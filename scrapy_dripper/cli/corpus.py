@@ -19,6 +19,7 @@ from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.cli.corpus_folder import claim, missing
 from scrapy_dripper.cli.options import OPTIONS, add_options, configured, count
 from scrapy_dripper.config import Config
+from scrapy_dripper.replace import replace_file
 
 WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")
 OUTPUTS = ("markdown", "text", "main_html")
@@ -112,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
     claim(folder, {"root": str(root), "files": names, "tasks": tasks, "options": options})
     paths = folder / "logs" / "inputs.txt"
     paths.parent.mkdir(exist_ok=True)
-    paths.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    replace_file(paths, "".join(f"{name}\n" for name in names))
     steps = [
         FastWarcReader(str(root), str(paths), max_bytes=10 * config.max_bytes),
         DripperExtractor(
@@ -170,6 +171,9 @@ def _files(inputs: list[str]) -> list[Path]:
         if not files:
             raise UsageError(f"{name}: no WARC file there ({', '.join(WARC)})")
         found |= dict.fromkeys(Path(os.path.realpath(file)) for file in files)
+    for file in found:
+        if len(str(file).splitlines()) > 1:
+            raise UsageError(f"{file}: a name with a line break cannot be in the list of inputs; rename the file")
     return list(found)
 
 

@@ -14,6 +14,7 @@ from tqdm import tqdm
 from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.cli.corpus_folder import claim, extracted, missing
 from scrapy_dripper.cli.options import count
+from scrapy_dripper.replace import replace_file
 
 CLEAN = "clean"
 """Name of the folder for the cleaned documents, inside that of the extraction."""
@@ -103,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
             say(f"{error}; repeat the command to try them again")
             return 1
     steps = cleaning.account(folder)
-    (folder / STATS).write_text(json.dumps([step._asdict() for step in steps], indent=1), encoding="utf-8")
+    replace_file(folder / STATS, json.dumps([step._asdict() for step in steps], indent=1))
     shutil.rmtree(folder / "work", ignore_errors=True)
     for step in steps:
         reasons = ", ".join(f"{name} {number:,}" for name, number in step.dropped.items())

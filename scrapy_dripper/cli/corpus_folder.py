@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_dripper.cli.console import UsageError
+from scrapy_dripper.replace import replace_file
 
 NOTE = "run.json"
 """Name of the file with the inputs and options of a command."""
@@ -28,9 +29,7 @@ def claim(folder: Path, values: dict[str, Any]) -> None:
     except FileNotFoundError:
         if any(folder.glob("*.parquet")):
             raise UsageError(f"{folder} has Parquet files of another program; name another folder") from None
-        unfinished = note.with_suffix(".part")
-        unfinished.write_text(json.dumps(values, indent=1), encoding="utf-8")
-        unfinished.replace(note)
+        replace_file(note, json.dumps(values, indent=1))
         return
     wrong = [name for name in values if before.get(name) != values[name]]
     if wrong:

@@ -14,6 +14,7 @@ from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.corpus_clean import CLEAN, STATS
 from scrapy_dripper.cli.corpus_folder import extracted, missing
 from scrapy_dripper.cli.options import count
+from scrapy_dripper.replace import replace_file
 
 EXAMPLES = """\
 examples:
@@ -82,7 +83,10 @@ def run(arguments: argparse.Namespace) -> int:
                 raise UsageError(
                     f"{error.filename}: {why(error)}; --trafilatura reads the archives again, from where they were"
                 ) from None
-    output = Path(arguments.output) if arguments.output else folder / "report.html"
-    output.write_text(page(corpus), encoding="utf-8")
+    output = Path(arguments.output or folder / "report.html")
+    if arguments.output:
+        output.write_text(page(corpus), encoding="utf-8")
+    else:
+        replace_file(output, page(corpus))
     say(f"wrote {output}")
     return 0

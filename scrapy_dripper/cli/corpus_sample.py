@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
@@ -14,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
-from scrapy_dripper.characters import printable
-from scrapy_dripper.cli.console import UsageError, say
+from scrapy_dripper.cli.console import UsageError, say, to_json
 from scrapy_dripper.cli.corpus_inputs import InputPage, PageInputs
 from scrapy_dripper.cli.options import add_options, configured, count
 from scrapy_dripper.config import Config
@@ -213,7 +211,7 @@ def _write(folder: Path, inputs: PageInputs, sample: Sequence[_Candidate]) -> No
                 "page_type": one.page_type,
                 "alike": one.cluster,
             }
-            lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+            lines.write(to_json(line) + "\n")
 
 
 def _table(sample: Sequence[_Candidate]) -> str:
@@ -222,7 +220,7 @@ def _table(sample: Sequence[_Candidate]) -> str:
     counts = Counter((one.language, one.page_type) for one in sample)
     languages = Counter(one.language for one in sample).most_common()
     body = [[name, *(str(counts[name, kind]) for kind in kinds), str(total)] for name, total in languages]
-    return printable(aligned(["language", *kinds, "pages"], body))
+    return aligned(["language", *kinds, "pages"], body)
 
 
 def _weights(value: str) -> dict[str, float]:

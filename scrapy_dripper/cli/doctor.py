@@ -14,12 +14,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_dripper.characters import printable
+from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.checks import did_you_mean, short
-from scrapy_dripper.cli.console import PROGRAM
+from scrapy_dripper.cli.console import OUT_OF_MEMORY, PROGRAM
 from scrapy_dripper.config import PREFIX, Config, ConfigError
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.machine import cores, free_memory
+from scrapy_dripper.machine import cores, free_memory, is_out_of_memory
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -92,7 +92,7 @@ class _Report:
         print(f"\n{title}", flush=True)
 
     def say(self, line: str, mark: str = "") -> None:
-        print(f"  {mark:<7}{printable(line)}" if mark else f"  {printable(line)}", flush=True)
+        print(f"  {mark:<7}{on_one_line(line)}" if mark else f"  {on_one_line(line)}", flush=True)
 
     def complain(self, line: str) -> None:
         self.wrong += 1
@@ -281,7 +281,7 @@ def _engine(report: _Report, config: Config) -> None:
         report.complain(str(error))
         return
     except Exception as error:  # a custom engine can raise anything
-        report.complain(f"{type(error).__name__}: {error}")
+        report.complain(OUT_OF_MEMORY if is_out_of_memory(error) else f"{type(error).__name__}: {error}")
         return
     if page.is_empty or page.fallback_reason is not None:
         report.complain(

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
 
-from scrapy_dripper.cli.console import PROGRAM, UsageError, drop_output, print_what_can_be, say, why
+from scrapy_dripper.cli.console import OUT_OF_MEMORY, PROGRAM, UsageError, drop_output, print_what_can_be, say, why
+from scrapy_dripper.machine import address_space, cores, is_out_of_memory
 
 COMPLETING = "_ARGCOMPLETE"
 """Environment variable that is set when a shell asks for completions."""
+LEAST, LEAST_PER_CORE = 190 << 20, 40 << 20
+"""Bytes that libraries map: OpenBLAS reserves a buffer and a stack for each core, and ends the process without them."""
 COMMANDS = {
     "extract": "scrapy_dripper.cli.extract",
     "inspect": "scrapy_dripper.cli.inspect",
@@ -35,15 +37,16 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code. Raise SystemExit for wrong usage and for ``--help``."""
+    least, most = LEAST + cores() * LEAST_PER_CORE, address_space()
+    if most is not None and most < least:
+        say(f"expected an address space of at least {least >> 10:,} kB (got {most >> 10:,}): raise it with `ulimit -v`")
+        return 2
     try:
         return _main(argv)
-    except MemoryError:
-        memory = "the process may not use enough memory"
-    except ImportError as error:  # of a compiled module that cannot be mapped
-        if not re.search("memory|map segment", str(error)):
+    except Exception as error:
+        if not is_out_of_memory(error):
             raise
-        memory = str(error)
-    say(f"out of memory ({memory}): raise its limit (`ulimit -v`), or free memory")
+    say(OUT_OF_MEMORY)
     return 2
 
 
@@ -74,6 +77,8 @@ def _main(argv: Sequence[str] | None) -> int:
         drop_output()
         return 141
     except OSError as error:  # Errors of reading an input are handled where it is read.
+        if is_out_of_memory(error):
+            raise
         say(f"cannot write {error.filename or 'the output'}: {why(error)}")
         return 2
 

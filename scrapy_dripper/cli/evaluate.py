@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.cli import evaluate_webmainbench
-from scrapy_dripper.cli.console import PROGRAM, UsageError, say
+from scrapy_dripper.cli.console import PROGRAM, UsageError, say, to_json
 from scrapy_dripper.cli.options import add_options, configured, count, key_in
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     print(text(evaluation))
     if arguments.json:
-        _write(arguments.json, json.dumps(evaluation.to_json(), indent=1, ensure_ascii=False) + "\n")
+        _write(arguments.json, to_json(evaluation.to_json(), 1) + "\n")
     if arguments.report:
         from scrapy_dripper.evaluation.report import report
 

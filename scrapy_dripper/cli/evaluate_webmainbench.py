@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from importlib.metadata import version
 from pathlib import Path
 
-from scrapy_dripper.cli.console import PROGRAM, UsageError, say
+from scrapy_dripper.characters import printable
+from scrapy_dripper.cli.console import PROGRAM, UsageError, say, to_json
 from scrapy_dripper.config import Config
 
 SUFFIX = ".jsonl"
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace, config: Config) -> int:
     path = _file(arguments)
     if arguments.check:
         found = check(path, cut)
-        print(found.text())
+        print(printable(found.text()))
         return 1 if found.differences else 0
     peers = check_peers(arguments.peers)
     stored, notes = None, []
@@ -56,10 +56,10 @@ def run(arguments: argparse.Namespace, config: Config) -> int:
         raise UsageError(f"{path} has no pages")
     labels = {OURS: label} | {name: f"{name} {number}" for name, number in peers.items()}
     figures = BenchFigures(path.name, labels, results, notes)
-    print(figures.text())
+    print(printable(figures.text()))
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        written = json.dumps(figures.to_json(), indent=1, ensure_ascii=False)
+        written = to_json(figures.to_json(), 1)
         arguments.json.write_text(written + "\n", encoding="utf-8", errors="replace", newline="\n")
     return 0
 

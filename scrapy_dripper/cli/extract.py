@@ -11,7 +11,6 @@ import math
 import os
 import stat
 import sys
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -28,6 +27,7 @@ from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url,
 from scrapy_dripper.cli.options import add_options, configured, count, seconds
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.replace import replace_file
 
 EXTENSIONS = {"markdown": ".md", "html": ".html", "text": ".txt", "json": ".json", "jsonl": ".jsonl"}
 LONGEST_NAME = 255
@@ -130,7 +130,7 @@ class UnwritableError(Exception):
     """A single result cannot be written. Other results can."""
 
 
-_OF_THIS_FILE = (errno.EISDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
+_OF_THIS_FILE = (errno.EISDIR, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
 """Errors that affect only one file, for example because a folder has its name. A full disk affects all files."""
 
 
@@ -141,11 +141,6 @@ def _short(name: str, most: int) -> str:
         return name
     mark = "-" + hashlib.sha256(data).hexdigest()[:16]
     return data[: most - len(mark)].decode("utf-8", "ignore") + mark
-
-
-def _no_link(path: str, flags: int) -> int:
-    """Open a file. A link that somebody has put into the folder must not lead to a file outside of it."""
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 class _Folder:
@@ -170,11 +165,8 @@ class _Folder:
             return
         path = self._path(source)
         try:
-            with open(path, "w", encoding="utf-8", errors="replace", newline="\n", opener=_no_link) as file:
-                file.write(text + "\n")
+            replace_file(path, text + "\n")
         except OSError as error:
-            if error.errno == errno.ELOOP:
-                raise UnwritableError(f"{path} is a link; remove it, or choose another folder") from None
             if error.errno not in _OF_THIS_FILE or not os.access(self.folder, os.W_OK):
                 raise
             raise UnwritableError(f"cannot write {path}: {why(error)}") from error
@@ -357,8 +349,9 @@ def _batches(
         for source in sources[start : start + size]:
             try:
                 document = read_source(source, READ_FACTOR * config.max_bytes, timeout)
-            except (OSError, ValueError, EOFError, HTTPException, zlib.error) as error:
-                fail(source.name, why(error))
+            except (OSError, ValueError, HTTPException) as error:
+                more = "; --timeout gives it more" if isinstance(error, TimeoutError) else ""
+                fail(source.name, why(error) + more)
                 bar.update()
                 continue
             batch[0].append(source)

@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,7 +135,10 @@ def read_source(source: Source, limit: int, seconds: float = SECONDS) -> Documen
         with open(source.name, "rb") as file:
             data = _read(file, limit + 1)
     if data[:2] == b"\x1f\x8b":
-        data = _read(gzip.GzipFile(fileobj=io.BytesIO(data)), limit + 1)
+        try:
+            data = _read(gzip.GzipFile(fileobj=io.BytesIO(data)), limit + 1)
+        except (EOFError, zlib.error) as error:
+            raise ValueError(str(error)) from None
     if len(data) > limit:
         raise ValueError(f"over {limit:,} bytes, {READ_FACTOR} times --max-bytes")
     return Document(data, url=url, charset=charset)

@@ -16,6 +16,7 @@ from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
 from scrapy_dripper.cli.options import add_options, configured
 from scrapy_dripper.extraction import Document
+from scrapy_dripper.replace import replace_file
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
@@ -101,7 +102,10 @@ def run(arguments: argparse.Namespace) -> int:
     if not items:
         text = _page(source, replace(document, url=arguments.url) if arguments.url else document, config)
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+    if arguments.output is None:  # the name is not the user's, so it must not lead elsewhere
+        replace_file(output, text)
+    else:
+        output.write_text(text, encoding="utf-8", errors="replace", newline="\n")
     print(output)
     if arguments.open and not webbrowser.open(output.resolve().as_uri()):
         say(f"no browser could be started; open {output} in one")

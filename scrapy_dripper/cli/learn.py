@@ -188,7 +188,7 @@ class _Job:
                         self._count("the same page again")
                 except PageError as error:
                     self._fail(source.name, f"{error.reason}: {error}")
-                except (CorrectionError, OSError, ValueError, EOFError) as error:
+                except (CorrectionError, OSError, ValueError) as error:
                     self._fail(source.name, why(error))
                 bar.update()
         for record in left.values():

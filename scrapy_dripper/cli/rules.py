@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from http.client import HTTPException
 
-from scrapy_dripper.characters import on_one_line, printable
+from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
 from scrapy_dripper.config import Config
@@ -63,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     for source in sources:
         try:
             lines = list(_lines(source, arguments.url, config))
-        except (OSError, ValueError, EOFError, HTTPException, zlib.error) as error:
+        except (OSError, ValueError, HTTPException) as error:
             fail(source.name, why(error))
             continue
         if not lines:
@@ -71,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
             continue
         print(on_one_line(source.name))
         for line, takes in lines:
-            print(printable(f"  {line}"))
+            print(on_one_line(f"  {line}"))
             failed |= not takes
     return 1 if failed else 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from argparse import ArgumentParser, Namespace
@@ -19,7 +18,7 @@ from twisted.python.failure import Failure
 from w3lib.url import is_url
 
 from scrapy_dripper.characters import on_one_line
-from scrapy_dripper.cli.console import drop_output
+from scrapy_dripper.cli.console import drop_output, to_json
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.extraction import Extraction
 
@@ -83,7 +82,7 @@ class Command(ScrapyCommand):
             names = ("main_blocks", "confidence", "limit", "content_hash", "simhash")
             values = asdict(extraction) | {name: getattr(extraction, name) for name in names}
             del values["digest"], values["lesson"]  # bytes, for what is known of the site
-            text = json.dumps(values, ensure_ascii=False)
+            text = to_json(values)
         else:
             texts = {"markdown": extraction.markdown, "html": extraction.main_html, "text": extraction.text}
             text = texts[form] or ""

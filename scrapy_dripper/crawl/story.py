@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 from pathlib import Path
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Extraction
 from scrapy_dripper.inspection.rows import Row, Sample
 from scrapy_dripper.inspection.summary import Summary
+from scrapy_dripper.replace import replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -48,10 +48,4 @@ class Story:
         from scrapy_dripper.inspection.render import index_file
 
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            text = index_file(name, self._sample, self.summary)
-            beside.write_text(text, encoding="utf-8", errors="replace", newline="\n")
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        replace_file(path, index_file(name, self._sample, self.summary))

@@ -17,6 +17,7 @@ from scrapy_dripper.fallback.r4 import by_r4
 from scrapy_dripper.fallback.title_paragraphs import by_title_and_paragraphs
 from scrapy_dripper.fallback.trees import first_part
 from scrapy_dripper.fallback.whole_page import whole_page
+from scrapy_dripper.machine import is_out_of_memory
 from scrapy_dripper.output import write_html
 from scrapy_dripper.output.content_json import clean
 from scrapy_dripper.page.charset import decode_html
@@ -128,7 +129,7 @@ def _fall_back(document: Document, config: Config, reason: FallbackReason, error
     try:
         found = _run_within_memory(document, config)
     except Exception as problem:  # includes RecursionError and MemoryError: no page may stop the crawl
-        _report(name, document.url)
+        _report(name, document.url, problem)
         error = "; ".join(filter(None, [error, f"fallback {name}: {type(problem).__name__}: {problem}"]))
         return nothing(document.url, reason, error, "empty")
     source = f"fallback:{name}"
@@ -141,15 +142,15 @@ def _name(fallback: str | Callable[..., Any]) -> str:
     return str(getattr(fallback, "__qualname__", type(fallback).__qualname__))
 
 
-def _report(name: str, url: str) -> None:
-    """Log the exception being handled, as a warning for the first failure of each fallback and at DEBUG after that."""
+def _report(name: str, url: str, problem: Exception) -> None:
+    """Log an exception, as a warning for the first failure of each fallback and at DEBUG after that."""
     level = logging.DEBUG if name in _reported else logging.WARNING
     _reported.add(name)
     logger.log(
         level,
         "The fallback %(name)s failed for %(url)s; such pages come out empty. Further failures are logged at DEBUG.",
         {"name": name, "url": url or "a page without URL"},
-        exc_info=True,
+        exc_info=None if is_out_of_memory(problem) else problem,
     )
 
 

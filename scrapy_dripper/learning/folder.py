@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from scrapy_dripper.engines.tagger.learnt import LEARNT, Learnt, Site
 from scrapy_dripper.engines.tagger.model import GRAPHS, MANIFEST, Model
 from scrapy_dripper.learning.corrections import Correction
 from scrapy_dripper.learning.learn import LEAST, Gain
+from scrapy_dripper.replace import replace_file
 
 NOTES = "learnt"
 """Key of the manifest for the learnt sites, the number of pages, and the gain."""
@@ -86,7 +86,7 @@ def write(
     folder.mkdir(parents=True, exist_ok=True)
     for name in GRAPHS:
         if not (folder / name).exists() or not (folder / name).samefile(base / name):
-            shutil.copyfile(base / name, folder / name)
+            replace_file(folder / name, (base / name).read_bytes())
     learnt.write(folder)
     figures = total(gains)
     notes = {
@@ -104,14 +104,11 @@ def write(
         TRAINING_PAGES: seen,
     }
     text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
-    (folder / MANIFEST).write_text(text, encoding="utf-8", errors="replace")
+    replace_file(folder / MANIFEST, text)
     count = "1 site" if len(sites) == 1 else f"{len(sites)} sites"
     table = markdown_table(*rows(gains))
-    (folder / CARD).write_text(
-        _BEGIN + _CARD.format(count=count, pages=len(corrections), table=table) + _END + about,
-        encoding="utf-8",
-        errors="replace",
-    )
+    card = _CARD.format(count=count, pages=len(corrections), table=table)
+    replace_file(folder / CARD, _BEGIN + card + _END + about)
 
 
 def trained_on(base: Path) -> set[str]:

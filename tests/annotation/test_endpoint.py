@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import threading
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -208,6 +209,13 @@ def test_key_comes_from_the_environment_and_stays_secret(
         "".join(f"%{ord(c):02X}" for c in KEY),
         "".join(f"&#{ord(c)};" for c in KEY),
         "".join(f"&#x{ord(c):x};" for c in KEY),
+        "".join(f"%25{ord(c):02X}" for c in KEY),
+        "".join(f"&amp;#x{ord(c):x};" for c in KEY),
+        "".join(f"\\\\u{{{ord(c):x}}}" for c in KEY),
+        KEY.encode().hex(" "),
+        b64encode(KEY.encode()).decode(),
+        urlsafe_b64encode(f"Bearer {KEY}".encode()).decode(),
+        "%" + "25" * 20 + "00",
         f"{KEY[:8]}... and more",
         KEY.upper(),
     ],
@@ -222,6 +230,28 @@ def test_key_in_another_form(
     output = "".join(capsys.readouterr())
     assert "HTTP 400: (a message that repeats the key)" in output
     assert form[:12] not in output
+
+
+def test_key_in_an_answer(
+    annotate: Annotate, fake: FakeEndpoint, pages: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """The message about a bad answer quotes it, but not the key in it. Without the key, all of it is shown."""
+    monkeypatch.setenv("TEST_KEY", KEY)
+    fake.script = [chat(f"You sent {KEY}"), chat(f"You sent {' '.join(KEY)}"), chat("no")]
+    assert annotate(pages / "Tides.html", "--api-key-env", "TEST_KEY", ask=True) == 1
+    assert annotate(pages / "Moons.html", "--api-key-env", "TEST_KEY", ask=True) == 1
+    output = "".join(capsys.readouterr())
+    assert "(a message that repeats the key)" in output
+    assert "one JSON object and nothing else (got 'no')" in output
+    assert KEY not in output
+    assert " ".join(KEY)[:12] not in output
+
+
+def test_a_slow_error_has_the_same_deadline(annotate: Annotate, fake: FakeEndpoint, pages: Path, capsys: Any) -> None:
+    """A server that refuses a request, byte by byte, does not hold the command."""
+    fake.script = [Reply(400, b"x" * 9_000, drip=0.05)]
+    assert annotate(pages / "Tides.html", "--timeout", 0.3, ask=True) == 1
+    assert "answered HTTP 400\n" in capsys.readouterr().err
 
 
 def test_key_in_place_of_a_name_is_not_repeated(

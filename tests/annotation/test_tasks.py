@@ -210,3 +210,17 @@ def test_only_our_script_may_run(tasks: Path) -> None:
     assert "default-src 'none'" in made
     for [content] in (script, style):
         assert base64.b64encode(hashlib.sha256(content.encode()).digest()).decode() in made
+
+
+def test_tasks_are_not_written_through_links(annotate: Annotate, pages: Path, tmp_path: Path) -> None:
+    """A file of a task replaces a link of its name, and what the link leads to is left alone."""
+    assert annotate(pages / "Tides.html", "--write-tasks", tmp_path / "first") == 0
+    (tmp_path / "second").mkdir()
+    for made in (tmp_path / "first").iterdir():
+        (tmp_path / "second" / made.name).symlink_to(tmp_path / f"elsewhere{made.suffix}")
+    (tmp_path / "elsewhere.html").write_text("keep me")
+
+    assert annotate(pages / "Tides.html", "--write-tasks", tmp_path / "second") == 0
+    assert (tmp_path / "elsewhere.html").read_text() == "keep me"
+    assert not (tmp_path / "elsewhere.txt").exists()
+    assert annotate("--read-answers", tmp_path / "second") == 1  # which is not done yet

@@ -25,6 +25,9 @@ import pytest
 
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.cli import main
+from scrapy_dripper.cli.console import UsageError
+from scrapy_dripper.cli.corpus import _files
+from scrapy_dripper.cli.corpus_inputs import PageInputs
 from scrapy_dripper.cli.options import OPTIONS
 from scrapy_dripper.config import Config
 from scrapy_dripper.corpus.processes import Processes
@@ -918,21 +921,64 @@ def test_controls_in_the_name_of_a_file(tmp_path: Path, capsys: Any) -> None:
     assert main(["extract", str(tmp_path), "-f", "jsonl", "--content"]) == 0
     written = capsys.readouterr().out
     assert not re.search("[\x7f-\x9f]", written)
-    assert [json.loads(line)["id"] for line in written.splitlines()] == ["a\ufffdb", "c\ufffdd"]
+    assert [json.loads(line)["id"] for line in written.splitlines()] == ["a b", "c\ufffdd"]
 
 
-@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links as on Unix")
-def test_a_link_in_the_output_folder(tides: Path, tmp_path: Path, capsys: Any) -> None:
-    """A page is not written through a link to a file elsewhere. The folder itself may be a link."""
+@pytest.mark.skipif(os.name != "posix", reason="links and pipes as on Unix")
+@pytest.mark.parametrize("kind", ["link", "dangling link", "link to a folder", "hard link", "pipe"])
+def test_what_others_put_into_the_output_folder(kind: str, tides: Path, tmp_path: Path) -> None:
+    """A page replaces a link or a pipe of its name, and is not written through it. The folder itself may be a link."""
     (tmp_path / "real").mkdir()
     (tmp_path / "out").symlink_to(tmp_path / "real")
     (tmp_path / "precious").write_text("keep me")
-    (tmp_path / "real" / "tides.md").symlink_to(tmp_path / "precious")
+    place = tmp_path / "real" / "tides.md"
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "hard link":
+        os.link(tmp_path / "precious", place)
+    else:
+        place.symlink_to(tmp_path / {"link": "precious", "dangling link": "new", "link to a folder": "real"}[kind])
 
-    assert main(["extract", str(tides), "-o", f"{tmp_path / 'out'}/"]) == 1
-    assert "tides.md is a link; remove it, or choose another folder" in capsys.readouterr().err
-    assert (tmp_path / "precious").read_text() == "keep me"
-
-    (tmp_path / "real" / "tides.md").unlink()
     assert main(["extract", str(tides), "-o", f"{tmp_path / 'out'}/"]) == 0
-    assert "Tides" in (tmp_path / "real" / "tides.md").read_text()
+
+    assert "Tides" in place.read_text()
+    assert not place.is_symlink()
+    assert (tmp_path / "precious").read_text() == "keep me"
+    assert not (tmp_path / "new").exists()
+    assert os.listdir(tmp_path / "real") == ["tides.md"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links as on Unix")
+def test_an_inspector_is_not_written_through_a_link(
+    tides: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of the file comes from the page, so a link of that name is replaced. A named file may be a link."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "precious").write_text("keep me")
+    (tmp_path / "tides.inspect.html").symlink_to("precious")
+    (tmp_path / "mine.html").symlink_to("linked.html")
+
+    assert main(["inspect", str(tides)]) == main(["inspect", str(tides), "-o", "mine.html"]) == 0
+    assert (tmp_path / "precious").read_text() == "keep me"
+    for name in ("tides.inspect.html", "linked.html"):
+        assert "Tides" in (tmp_path / name).read_text()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names as on Unix")
+def test_an_archive_whose_name_has_a_line_break(tmp_path: Path) -> None:
+    """Two other archives would be read in its place."""
+    (tmp_path / "a\nb.warc").write_bytes(b"")
+
+    with pytest.raises(UsageError, match="a name with a line break cannot be in the list of inputs"):
+        _files([str(tmp_path)])
+
+
+@pytest.mark.parametrize("damage", ["cut", "mixed"])
+def test_damaged_gzip_among_the_inputs_of_a_corpus(damage: str, tides: Path, tmp_path: Path, capsys: Any) -> None:
+    """As in `extract`, the file is named, and the others are read."""
+    packed = gzip.compress(tides.read_bytes())
+    (tmp_path / "bad.html.gz").write_bytes(packed[:-9] if damage == "cut" else packed[:20] + b"\xff" * 40)
+
+    pages = list(PageInputs([str(tmp_path)], 1_000_000))
+    assert [page.name for page in pages] == [str(tides)]
+    assert f"{tmp_path / 'bad.html.gz'}: " in capsys.readouterr().err

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from email.message import Message
 from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scrapy_dripper.cli import main
-from scrapy_dripper.cli.console import say, why
+from scrapy_dripper.cli.console import say, to_json, why
 from scrapy_dripper.commands.dripper import Command
+from scrapy_dripper.dataset.text_table import aligned
 
 EVIL = "a\x1b]0;owned\x07\x1b[31m\x9b2J\rb"
 controls = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").findall
@@ -28,3 +32,17 @@ def test_messages_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
 
     assert controls(out) == controls(err) == []
     assert "HTTP 500 a" in err
+
+
+def test_tables() -> None:
+    """A name in a table, such as a site's, has no controls, and stays in its line."""
+    assert aligned(["site", "n"], [[f"a\n{EVIL}", "1"], ["b", "2"]]).count("\n") == 2
+    assert controls(aligned(["site"], [[EVIL]])) == []
+
+
+@given(st.text(), st.sampled_from([None, 2]))
+def test_json(text: str, indent: int | None) -> None:
+    """JSON for a terminal escapes all that controls it, and is the same value."""
+    written = to_json({"id": text + EVIL}, indent)
+    assert controls(written) == []
+    assert json.loads(written) == {"id": text + EVIL}

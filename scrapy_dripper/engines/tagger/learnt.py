@@ -20,6 +20,7 @@ from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.tagger.places import PLACES, Doubles, Places, Vocabulary
 from scrapy_dripper.page.page import Page
+from scrapy_dripper.replace import replace_file
 from scrapy_dripper.rules import hosts_of
 
 LEARNT = "learnt.json"
@@ -100,7 +101,7 @@ class Learnt:
         """Write the file of a model folder. The same weights give the same bytes."""
         sites = {host: site.written() for host, site in sorted(self.sites.items())}
         text = json.dumps({"format": FORMAT, "places": PLACES, "sites": sites}, separators=(",", ":"))
-        (folder / LEARNT).write_text(text + "\n", encoding="ascii")
+        replace_file(folder / LEARNT, text + "\n")
 
     def site_of(self, url: str) -> Site | None:
         """Return the weights for the site of a URL, or None if there are none."""

@@ -1,0 +1,23 @@
+"""Write a file into a folder that others may write to as well."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+
+def replace_file(path: Path, content: str | bytes) -> None:
+    """Write a file, with a text as UTF-8, in place of the one of that name. Raise OSError, naming it, if that fails.
+
+    The file is never half written. A link in its place is replaced, and what it leads to is left alone.
+    """
+    beside = path.with_name(f".{secrets.token_hex(8)}.new")
+    try:
+        with beside.open("xb") as file:
+            file.write(content.encode("utf-8", "replace") if isinstance(content, str) else content)
+        beside.replace(path)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
+        raise
+    finally:
+        beside.unlink(missing_ok=True)
