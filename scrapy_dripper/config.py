@@ -51,7 +51,9 @@ class Config:
         "Minimum confidence of the tagger, 0 to 1, at which a page keeps the tagger's labels and skips the engine.",
     )
     device: str = _option("auto", checks.one_of("auto", "cpu", "cuda"), "Where the model runs.")
-    threads: int = _option(1, checks.whole(1), "Threads of the model's session on a CPU.")
+    threads: int = _option(
+        1, checks.whole(1), "Threads of the session of a large model on a CPU. The tagger always has one."
+    )
     sdpa_kernel: int | None = _option(
         None,
         checks.optional(checks.whole(0)),

@@ -14,6 +14,8 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Column = npt.NDArray[np.generic]
 
+GRID = 2.0**30
+"""Sums of fractions are exact in units of its inverse."""
 PRIME = np.int64(1_000_003)
 """The factor of :func:`pair`."""
 
@@ -47,12 +49,14 @@ class Columns(dict[str, Column]):
 class Sums:
     """The sums of a column over any slices of it, in constant time for each. Several columns are the rows of a matrix.
 
-    One call of numpy for a matrix is faster than one for each column.
+    One call of numpy for a matrix is faster than one for each column. Values are rounded to multiples of 2 ** -30, and
+    totals stay below 2 ** 23. So all sums are exact, and the sum over a slice does not depend on what is before it.
     """
 
     def __init__(self, values: Column) -> None:
         self._totals = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
-        np.cumsum(values, axis=-1, dtype=np.float64, out=self._totals[..., 1:])
+        exact = np.rint(np.multiply(values, GRID, dtype=np.float64)) / GRID if values.dtype.kind == "f" else values
+        np.cumsum(exact, axis=-1, dtype=np.float64, out=self._totals[..., 1:])
 
     def over(self, start: Ints, end: Ints) -> Doubles:
         """Return the sum of ``values[..., start:end]`` for each pair of indexes."""

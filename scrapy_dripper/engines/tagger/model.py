@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
@@ -129,29 +131,45 @@ class Answer:
 class Model:
     """The ONNX sessions of a tagger, one for each graph."""
 
-    def __init__(self, folder: Path, *, device: str = "cpu", threads: int = 1) -> None:
+    def __init__(self, folder: Path, *, device: str = "cpu") -> None:
         """Load a model folder. Raise ModelError if it cannot be used."""
         self.manifest = Manifest.read(folder)
         files.check(folder, self.manifest.weights_sha256, _RESTORE)
         digests = self.manifest.weights_sha256
         self._blocks, self._pages, self._context, self._quality = (
-            _session(_weights(folder / name), digests[name], device, threads) for name in GRAPHS
+            _session(_weights(folder / name), digests[name], device) for name in GRAPHS
         )
         self.learnt = Learnt.read(folder) if LEARNT in digests else None
 
     def __call__(self, batch: Features) -> Answer:
-        """Run the model on the blocks and pages of a batch."""
-        inputs = {"features": batch.matrix, "first": batch.table.first, "last": batch.table.last}
-        (first,) = self._blocks.run(["probabilities"], inputs)
-        (types,) = self._pages.run(["probabilities"], {"features": page_features(batch, first).matrix})
-        (mean,) = self._context.run(["probabilities"], {"features": context(batch, first, types).matrix()})
-        return Answer(np.asarray(mean, dtype=np.float32), np.asarray(types, dtype=np.float32))
+        """Run the model on the blocks and pages of a batch. The answer for a page does not depend on its batch.
+
+        Each graph runs once for each page, because the order of the sums in a matrix product depends on its shape. The
+        features of all stages are computed for the whole batch: their sums are exact, or those of a single page.
+        """
+        blocks = list(pairwise(batch.edges.tolist()))
+        pages = [(k, k + 1) for k in range(len(blocks))]
+        bounds = [(np.zeros(b - a, dtype=np.int64), np.full(b - a, b - a, dtype=np.int64)) for a, b in blocks]
+        first = np.concatenate(
+            [
+                self._blocks.run(["probabilities"], {"features": batch.matrix[a:b], "first": start, "last": end})[0]
+                for (a, b), (start, end) in zip(blocks, bounds, strict=True)
+            ]
+        )
+        types = _by_page(self._pages, page_features(batch, first).matrix, pages)
+        return Answer(_by_page(self._context, context(batch, first, types).matrix(), blocks), types)
 
     def quality(self, batch: Features, answer: Answer, main: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
         """Return the expected word F1 of each page, 0 to 1, if the blocks in ``main`` are chosen."""
         known = quality_features(batch, answer.probabilities, answer.types, main)
-        (quality,) = self._quality.run(["quality"], {"features": known.matrix})
-        return np.asarray(quality, dtype=np.float32)
+        return _by_page(self._quality, known.matrix, [(k, k + 1) for k in range(len(known.matrix))])
+
+
+def _by_page(
+    session: onnxruntime.InferenceSession, features: npt.NDArray[np.float32], pages: Sequence[tuple[int, int]]
+) -> npt.NDArray[np.float32]:
+    """Return the answer of a graph with a run for the rows of each page, given by the first and one past the last."""
+    return np.concatenate([session.run(None, {"features": features[a:b]})[0] for a, b in pages]).astype(np.float32)
 
 
 def _weights(path: Path) -> Path:
@@ -161,7 +179,7 @@ def _weights(path: Path) -> Path:
     return path
 
 
-def _session(path: Path, digest: str, device: str, threads: int) -> onnxruntime.InferenceSession:
+def _session(path: Path, digest: str, device: str) -> onnxruntime.InferenceSession:
     """Return the session of a graph. The engines of this process share it."""
     check_runtime("The tagger")
     import onnxruntime
@@ -169,7 +187,7 @@ def _session(path: Path, digest: str, device: str, threads: int) -> onnxruntime.
     if device == "cuda":
         raise ModelError("The tagger runs on the CPU: set DRIPPER_DEVICE to 'auto' or 'cpu'")
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1  # the order of sums, and so the answer, would depend on the number of threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     # Each batch has a different shape. onnxruntime would cache a memory pattern for each of them, and its arena would
@@ -181,6 +199,6 @@ def _session(path: Path, digest: str, device: str, threads: int) -> onnxruntime.
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
     try:
-        return shared_session((digest, threads), load)
+        return shared_session(digest, load)
     except Exception as error:  # onnxruntime has its own exception types
         raise ModelError(f"onnxruntime cannot load {path} ({error}): {_RESTORE}") from None

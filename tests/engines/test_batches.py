@@ -1,0 +1,102 @@
+"""The answer for a page does not depend on the pages beside it, bit for bit."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.base import Labels
+from scrapy_dripper.engines.tagger import Tagger
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.page import Page, read
+from tests.html_strategies import documents
+
+BATCHES = int(os.environ.get("BATCHES", "150"))
+"""Number of random batches. Twenty thousand take about ten minutes."""
+EXAMPLES = Path(__file__).parents[2] / "example_project" / "example" / "website" / "pages"
+
+
+@pytest.fixture(scope="module")
+def tagger() -> Tagger:
+    return Tagger.load(Config())
+
+
+def made(seed: int) -> str:
+    """Return a page with a random number of paragraphs, lists, tables and menus."""
+    rng = random.Random(seed)
+    word = "tide harbour moon sailor 12 Price, read more, © 2026. Home contact".split()
+    parts = []
+    for _ in range(rng.randint(1, 60)):
+        text = " ".join(rng.choices(word, k=rng.choice((1, 3, 12, 60))))
+        tag = rng.choice(("p", "li", "h2", "div class=menu", "td", "div class=comment", "pre"))
+        inner = f"<a href=/x>{text}</a>" if rng.random() < 0.3 else text
+        parts.append(f"<{tag}>{inner}</{tag.partition(' ')[0]}>")
+    return f"<title>{text}</title><body>{''.join(parts)}"
+
+
+def pages() -> list[Page]:
+    config = Config()
+    real = [path.read_bytes() for path in sorted(EXAMPLES.rglob("*.html"))]
+    return [read(Document(html, "https://a.example/x"), config) for html in (*real, *map(made, range(120)))]
+
+
+def values(answer: object) -> tuple[bytes, bytes, str | None, float | None, float | None]:
+    assert isinstance(answer, Labels)
+    return (
+        answer.probabilities.tobytes(),
+        answer.main.tobytes(),
+        answer.page_type,
+        answer.page_type_probability,
+        answer.quality,
+    )
+
+
+def test_any_batch_and_any_number_of_threads(tagger: Tagger) -> None:
+    known = pages()
+    alone = [values(tagger.label([page])[0]) for page in known]
+    assert len({one[:2] for one in alone}) > 100
+    four = Tagger.load(Config(threads=4))
+    rng = random.Random(0)
+    for i in range(BATCHES):
+        some = rng.choices(range(len(known)), k=rng.choice((2, 3, 8, 32)))
+        engine = four if i % 10 == 0 else tagger
+        for k, answer in zip(some, engine.label([known[k] for k in some]), strict=True):
+            assert values(answer) == alone[k], f"batch {i}, page {k}"
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(documents(), min_size=2, max_size=8))
+def test_odd_pages_in_a_batch(tagger: Tagger, htmls: list[str]) -> None:
+    config = Config()
+    some = [page for page in (_read(html, config) for html in htmls) if page is not None]
+    if some:
+        together = [values(answer) for answer in tagger.label(some)]
+        assert together == [values(tagger.label([page])[0]) for page in some]
+
+
+def _read(html: str, config: Config) -> Page | None:
+    from scrapy_dripper.page import PageError
+
+    try:
+        page = read(Document(html), config)
+    except PageError:
+        return None
+    return page if len(page.blocks) else None
+
+
+def test_numbers_of_a_page_far_down_a_batch(tagger: Tagger) -> None:
+    """Sums over a page are exact, however much stands before it in the batch."""
+    config = Config()
+    long = read(Document("<body>" + "".join(f"<p>{'tide ' * (i % 37 + 1)}{i / 7}</p>" for i in range(3_000))), config)
+    short = read(Document(made(7)), config)
+
+    *_, last = tagger.label([long, long, long, short])
+    assert values(last) == values(tagger.label([short])[0])
+    assert np.isfinite(last.probabilities).all() if isinstance(last, Labels) else False
