@@ -12,18 +12,19 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-MOST_VALUES = 200_000
-"""Maximum number of values that are searched for references to texts."""
+from scrapy_dripper.fallback.budget import Budget
+
 MOST_ROWS = 20_000
 
 _push = re.compile(r"\s{0,99}(?:self|window)\.__next_f\.push\(").match
 _row = re.compile(rb"([0-9a-f]{1,8}):(?:T([0-9a-f]{1,8}),)?").match
 
 
-def flight(scripts: Iterable[str]) -> list[Any]:
+def flight(scripts: Iterable[str], budget: Budget) -> list[Any]:
     """Return the plain values of the rows that scripts push, with references replaced by their texts.
 
-    Scripts that push nothing, and rows that are not JSON, are skipped. Takes linear time.
+    Scripts that push nothing, and rows that are not JSON, are skipped. Takes linear time. A text is not copied for its
+    references, so who reads the values has to count them.
     """
     data = "".join(map(_pushed, scripts)).encode("utf-8", "replace")
     values: list[Any] = []
@@ -42,7 +43,8 @@ def flight(scripts: Iterable[str]) -> list[Any]:
         if data[row.end() : row.end() + 1] in (b"[", b"{"):
             values += _loaded(data[row.end() : end])
         at = end + 1
-    _refer(values, texts)
+    if texts:
+        _refer(values, texts, budget)
     return values
 
 
@@ -66,10 +68,10 @@ def _loaded(row: bytes) -> list[Any]:
         return []
 
 
-def _refer(values: list[Any], texts: dict[str, str]) -> None:
+def _refer(values: list[Any], texts: dict[str, str], budget: Budget) -> None:
     """Replace references by their texts, in place."""
     todo: list[Any] = [values]
-    left = MOST_VALUES
+    left = budget.values  # for a pass of its own, before the values are read
     while todo and left > 0:
         value = todo.pop()
         left -= len(value)

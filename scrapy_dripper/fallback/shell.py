@@ -19,6 +19,7 @@ from lxml import etree
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.fallback.budget import Budget
 from scrapy_dripper.fallback.flight import flight
 from scrapy_dripper.fallback.nothing import nothing
 from scrapy_dripper.fallback.trees import limited_tree, title_of
@@ -35,11 +36,6 @@ WORDS = 40
 SHARE = 0.6
 """Minimum share of the text in a page's data for an article that nothing else identifies as the page's."""
 LONGEST_TITLE = 500
-MOST_VALUES = 200_000
-"""Maximum number of values in the data of a page that are processed. A nested value counts each time."""
-
-MOST_CHARACTERS = 3_000_000
-"""Maximum number of characters of text in the data of a page that are processed. Nested texts count twice."""
 MOST_PLACES = 20
 """Maximum number of elements of a page that are checked for whether a script would fill them."""
 START = 1_000
@@ -144,7 +140,8 @@ def _shown(element: HtmlElement) -> str:
 def _article(scripts: list[HtmlElement], page_title: str) -> _Text | None:
     """Return the article in the data of a page, or None if there is none or it is not clear which text it is."""
     texts: dict[str, _Text] = {}
-    for text in _texts(_data(scripts)):
+    budget = Budget()
+    for text in _texts(_data(scripts, budget), budget):
         texts.setdefault(text.text, text)  # the enclosing text comes first, and has the title
     for text in texts.values():
         if text.is_article:
@@ -157,7 +154,7 @@ def _article(scripts: list[HtmlElement], page_title: str) -> _Text | None:
     return best if best.words >= SHARE * sum(text.words for text in texts.values()) else None
 
 
-def _data(scripts: list[HtmlElement]) -> list[Any]:
+def _data(scripts: list[HtmlElement], budget: Budget) -> list[Any]:
     """Return the JSON values of a page: JSON-LD first, then the state of its framework."""
     linked, states = [], []
     for script in scripts:
@@ -170,7 +167,7 @@ def _data(scripts: list[HtmlElement]) -> list[Any]:
             states += map(_unflattened, _loaded(text))
         elif (found := _state(text[:START])) is not None:
             states += _loaded(text[found.end() :])
-    return linked + states + flight(script.text or "" for script in scripts)
+    return linked + states + flight((script.text or "" for script in scripts), budget)
 
 
 def _loaded(text: str) -> list[Any]:
@@ -192,37 +189,19 @@ def _unflattened(payload: Any) -> Any:
     return [{key: at(number) for key, number in one.items()} for one in payload if isinstance(one, dict)]
 
 
-class _Left:
-    """The number of values of a page's data that may still be processed.
-
-    Nested values are processed repeatedly, and in Nuxt's payload a value can be part of many objects. Without a common
-    count, the time would grow with the square of the data.
-    """
-
-    def __init__(self) -> None:
-        self.values = MOST_VALUES
-
-    def take(self, value: Any) -> None:
-        """Count a value and its direct children."""
-        self.values -= 1 + (len(value) if isinstance(value, (list, dict)) else 0)
-
-
-def _texts(data: list[Any]) -> Iterator[_Text]:
+def _texts(data: list[Any], budget: Budget) -> Iterator[_Text]:
     """Yield the long texts under the keys of articles in JSON values."""
     todo = data[::-1]
-    left = _Left()
-    characters = 0
-    while todo and left.values > 0 and characters < MOST_CHARACTERS:
+    while todo and not budget.is_spent:
         value = todo.pop()
-        left.take(value)
+        budget.visit(value)
         inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
         todo.extend(one for one in reversed(inner) if isinstance(one, (list, dict)))
         if not isinstance(value, dict):
             continue
         for key, one in value.items():
             if _plain(key) in _BODIES:
-                text = "\n".join(_lines(one, left))
-                characters += len(text)
+                text = "\n".join(_lines(one, budget))
                 words = len(_words(_without_tags(text)))
                 if words >= WORDS:
                     yield _Text(_title(value), text, words, _plain(key) == "articlebody")
@@ -237,18 +216,18 @@ def _title(value: dict[str, Any]) -> str:
     return ""
 
 
-def _lines(value: Any, left: _Left) -> Iterator[str]:
+def _lines(value: Any, budget: Budget) -> Iterator[str]:
     """Yield the paragraphs of a text, which may be a string, or a list or tree of blocks."""
     todo = [value]
-    while todo and left.values > 0:
+    while todo and not budget.is_spent:
         one = todo.pop()
-        left.take(one)
+        budget.visit(one)
         if isinstance(one, str):
-            yield one
+            yield budget.read(one)
         elif isinstance(one, list):
             spans = [part.get("text") for part in one if isinstance(part, dict) and part.get("_type") == "span"]
             if one and len(spans) == len(one) and all(isinstance(span, str) for span in spans):
-                yield "".join(map(str, spans))  # of one paragraph (Portable Text)
+                yield "".join(budget.read(str(span)) for span in spans)  # of one paragraph (Portable Text)
             else:
                 todo.extend(reversed(one))
         elif isinstance(one, dict):

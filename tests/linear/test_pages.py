@@ -21,6 +21,7 @@ from scrapy_dripper.engines.tagger import twins
 from scrapy_dripper.engines.tagger.class_names import Names
 from scrapy_dripper.extraction import Extraction, FallbackReason
 from scrapy_dripper.fallback import shell, trafilatura_output
+from scrapy_dripper.fallback.budget import Budget
 from scrapy_dripper.fallback.trafilatura_output import MAX_PARAGRAPHS
 from scrapy_dripper.fallback.trees import MAX_DEPTH, limited_tree
 from scrapy_dripper.output import inline, inline_tags
@@ -140,7 +141,7 @@ def test_elements_for_screens() -> None:
 )
 def test_values_in_the_data_of_a_page(data: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several objects share the same values. There is one limit for all of them together."""
-    monkeypatch.setattr(shell, "MOST_VALUES", 2_000)
+    monkeypatch.setattr(shell, "Budget", lambda: Budget(values=2_000))
     document = Document(f'<body><div id=root></div><script id="__NUXT_DATA__">{data}</script>')
 
     assert _lines(lambda: shell.fill_shell(document, Config())) < 20 * 2_000
