@@ -99,6 +99,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise missing(error) from None
     from loguru import logger
 
+    from scrapy_dripper.corpus.records import UNREADABLE
+
     logger.remove()  # Each task has its own log.
     config = _config(arguments)
     files = _files(arguments.inputs)
@@ -143,6 +145,10 @@ def run(arguments: argparse.Namespace) -> int:
     if totals or arguments.executor != "slurm":  # a submitted job may not have begun
         for line in _summary(totals):
             say(line)
+    lost = {reason.value: totals[f"FastWARC/skipped/{reason}"] for reason in UNREADABLE}
+    if any(lost.values()):
+        say("records that cannot be read: " + _listed({name: count for name, count in lost.items() if count}))
+        code = 1
     return code
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import logging
 import re
@@ -10,7 +11,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import BinaryIO
+from typing import BinaryIO, cast
+from urllib.parse import urlsplit
 
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 from w3lib.encoding import http_content_type_encoding
@@ -24,8 +26,12 @@ _DIGESTS = ("sha1", "sha256", "md5")
 MOST_HEAD = 1_000_000
 """Maximum size of the header of a record or of an HTTP message, in bytes. FastWARC's default is 32 kB."""
 
+MOST_ENCODINGS = 5
+"""Maximum number of compressions of a body, one after the other. Servers use one."""
+
 _head_end = re.compile(rb"\r?\n\r?\n").search
 _header_lines = re.compile(rb"\r?\n(?![ \t])").split
+_length = re.compile(rb"(?i)\ncontent-length:[ \t]{0,99}(\d{1,18})").search
 _status = re.compile(rb"\s{0,8}HTTP/\S{0,8} (\d{1,9})(?!\S)").match
 _encoded = re.compile(rb"(?i)\n(?:transfer|content)-encoding:").search
 _chunk_size = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]{0,1000})?\r?\n").match
@@ -45,7 +51,9 @@ class Skip(str, Enum):
     OVERSIZE = "oversize"
     """The record exceeds the size limit, before or after decompression."""
     NOT_HTTP = "not_http"
-    """Not an HTTP response (``dns:``, ``ftp:``), or one with an invalid header."""
+    """Not an HTTP response (``dns:``, ``ftp:``)."""
+    INVALID = "invalid"
+    """An HTTP response with an invalid header or URL."""
     STATUS = "status"
     """The status is not 2xx: an error, a redirect."""
     NOT_HTML = "not_html"
@@ -59,9 +67,13 @@ class Skip(str, Enum):
         return self.value
 
 
+UNREADABLE = frozenset({Skip.CUT_OFF, Skip.BROKEN, Skip.INVALID, Skip.ENCODING})
+"""The reasons that are damage. The record, or the rest of an archive, may have been a page."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An HTTP response of an archive. The body may be chunked and compressed."""
+    """An HTTP response of an archive. The body may be compressed. Chunks are joined."""
 
     url: str
     id: str
@@ -99,6 +111,38 @@ class Recorded:
         return http_content_type_encoding(self.header(b"content-type"))
 
 
+def by_record(stream: BinaryIO) -> BinaryIO:
+    """Return an archive, decompressed if it was compressed as a whole and not record by record.
+
+    The offsets of its records are then those after decompression. Raise OSError if it cannot be read.
+    """
+    return cast("BinaryIO", gzip.GzipFile(fileobj=stream)) if _is_one_member(stream) else stream
+
+
+def _is_one_member(stream: BinaryIO) -> bool:
+    """Return True if the first member of a gzip file goes on after its first record."""
+    inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    head, size, most = b"", 0, 0
+    try:
+        while not inflate.eof and (piece := stream.read(65_536)):
+            data = inflate.decompress(piece)
+            size += len(data)
+            if not most:
+                head += data
+                end = _head_end(head)
+                if end is None and len(head) > MOST_HEAD:
+                    break
+                length = _length(head[: end.start()]) if end else None
+                most = end.end() + int(length[1]) + len(b"\r\n\r\n") if end and length else 0
+            if most and size > most:
+                return True
+        return False
+    except zlib.error:  # not compressed, or damaged
+        return False
+    finally:
+        stream.seek(0)
+
+
 def _iterator(stream: BinaryIO) -> Iterator[WarcRecord]:
     try:
         return iter(ArchiveIterator(stream, record_types=_RECORDS, parse_http=False, max_header_len=MOST_HEAD))
@@ -114,6 +158,8 @@ def responses(
     ``limit`` is the size limit of a record in bytes. ``skip`` is called with the reason for each skipped record. A
     damaged archive is read up to the damage. Raise OSError if the stream cannot be read.
     """
+    if stream.seekable() and stream.tell() == 0:
+        stream = by_record(stream)
     records = _iterator(stream)
     while True:
         try:
@@ -154,9 +200,7 @@ def as_page(recorded: Recorded, limit: int) -> Recorded | Skip:
     if kinds and not any(kind in HTML for kind in kinds):
         return Skip.NOT_HTML
     body = recorded.body
-    if "chunked" in recorded.header(b"transfer-encoding").lower():
-        body = _unchunked(body)
-    found = _inflated(body, recorded.header(b"content-encoding"), limit)
+    found = inflated(body, recorded.header(b"content-encoding"), limit)
     if isinstance(found, Skip):
         return found
     if not found or found.isspace():
@@ -173,6 +217,8 @@ def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip:
     url = (record.headers.get("WARC-Target-URI") or "").strip("<> ")
     if not url.lower().startswith(("http://", "https://")):
         return Skip.NOT_HTTP
+    if not _is_usable(url):
+        return Skip.INVALID
     if record.content_length > limit:
         # If the declared length of a record is too large, FastWARC reads the following records as part of it. Such a
         # record is reported as cut off, not as oversize.
@@ -185,27 +231,41 @@ def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip:
     status, *lines = _header_lines(head[:MOST_HEAD])
     code = _status(status)
     if code is None or len(head) > MOST_HEAD:
-        return Skip.NOT_HTTP
+        return Skip.INVALID
     truncated = record.headers.get("WARC-Truncated") or None
     if record.headers.get("WARC-Segment-Number") is not None:
         truncated = truncated or "segment"
     sha1 = hashlib.sha1(body, usedforsecurity=False).digest()
+    is_intact = _is_intact(record, block, body, sha1)
+    headers = tuple(_header(line) for line in lines if b":" in line)
+    if any(name.lower() == b"transfer-encoding" and b"chunked" in value.lower() for name, value in headers):
+        body = _unchunked(body)
+        headers = tuple((name, value) for name, value in headers if name.lower() != b"transfer-encoding")
     return Recorded(
         url=url,
         id=record.headers.get("WARC-Record-ID") or "",
         date=record.headers.get("WARC-Date") or "",
         status=int(code[1]),
-        headers=tuple(_header(line) for line in lines if b":" in line),
+        headers=headers,
         body=body,
         offset=record.stream_pos,
         truncated=truncated,
         digest="sha1:" + base64.b32encode(sha1).decode(),
-        is_intact=_is_intact(record, block, body, sha1),
+        is_intact=is_intact,
         payload_type=(record.headers.get("WARC-Identified-Payload-Type") or "").strip().lower(),
         extension=tuple(
             (str(key), str(value)) for key, value in record.headers.items() if key.lower().startswith("scrapy-")
         ),
     )
+
+
+def _is_usable(url: str) -> bool:
+    """Return True if a request can be made for a URL."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:  # such as "http://[" and a port of eight digits
+        return False
 
 
 def _header(line: bytes) -> tuple[bytes, bytes]:
@@ -246,10 +306,15 @@ def _unchunked(body: bytes) -> bytes:
     return b"".join(parts) if parts else body
 
 
-def _inflated(body: bytes, encodings: str, limit: int) -> bytes | Skip:
+def inflated(body: bytes, encodings: str, limit: int) -> bytes | Skip:
     """Decompress a body. An uncompressed body is no error, because archives often keep the original header."""
-    found = [name.strip().lower().removeprefix("x-") for name in encodings.split(",")]
-    for name in reversed([name for name in found if name not in ("", "identity")]):
+    found = [name.strip().lower().removeprefix("x-") for name in encodings[:1_000].split(",")]
+    found = [name for name in found if name not in ("", "identity")]
+    if len(found) > MOST_ENCODINGS:
+        return Skip.ENCODING
+    for name in reversed(found):
+        if name == "gzip" and body[:2] != b"\x1f\x8b":
+            continue
         try:
             data = _once_inflated(body, name, limit)
         except OSError:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import scrapy
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
@@ -19,12 +19,14 @@ from scrapy.settings import BaseSettings
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.corpus.archive import ENCODING, FINGERPRINT, check_reactor
-from scrapy_dripper.corpus.records import HTML, Recorded, Skip, responses
+from scrapy_dripper.corpus.records import HTML, UNREADABLE, Recorded, Skip, by_record, inflated, responses
 
 logger = logging.getLogger(__name__)
 
 MOST_BYTES = 1 << 30
 """Size limit of a record in bytes: Scrapy's default download limit (``DOWNLOAD_MAXSIZE``)."""
+SKIPPED = "dripper/replay/skipped/"
+"""Prefix of the stats of records that are not replayed, by reason."""
 META_KEY = "dripper_record"
 """Key of a request's meta with the file and the offset of the record that answers it."""
 
@@ -38,11 +40,13 @@ def archives(settings: BaseSettings) -> list[str]:
     return found
 
 
-def recorded(path: str) -> Iterator[Recorded]:
-    """Yield the responses of an archive. Log records that cannot be read."""
+def recorded(path: str, crawler: Crawler) -> Iterator[Recorded]:
+    """Yield the responses of an archive. Log and count records that cannot be replayed."""
 
     def skip(reason: Skip) -> None:
         logger.warning("%(path)s has a record that cannot be replayed: %(reason)s", {"path": path, "reason": reason})
+        assert crawler.stats is not None
+        crawler.stats.inc_value(f"{SKIPPED}{reason}")
 
     with open(path, "rb") as stream:
         yield from responses(stream, MOST_BYTES, skip, path)
@@ -63,6 +67,16 @@ class ReplayHandler(BaseDownloadHandler):
         check_reactor(crawler, "DRIPPER_REPLAY")
         self._paths = archives(crawler.settings)
         self._places: dict[str, list[tuple[str, int]]] | None = None
+        crawler.signals.connect(self._report, signals.spider_closed)
+
+    def _report(self) -> None:
+        """Say at the end how many records could not be read."""
+        assert self.crawler.stats is not None
+        found = self.crawler.stats.get_stats()
+        lost = {reason.value: found.get(f"{SKIPPED}{reason}", 0) for reason in UNREADABLE}
+        if any(lost.values()):
+            listed = ", ".join(f"{name} {count:,}" for name, count in sorted(lost.items()) if count)
+            logger.error("records of the archive that cannot be read: %(listed)s", {"listed": listed})
 
     async def download_request(self, request: Request) -> Response:
         """Return the response. Raise :exc:`~scrapy.exceptions.IgnoreRequest` if the archive has none."""
@@ -74,13 +88,12 @@ class ReplayHandler(BaseDownloadHandler):
             raise IgnoreRequest(f"{request.url} is not in the archive")
         path, offset = place
         skipped: list[Skip] = []
-        with open(path, "rb") as stream:
+        with open(path, "rb") as file:
+            stream = by_record(file)
             stream.seek(offset)
             found = next(responses(stream, MOST_BYTES, skipped.append, path), None)
         if found is None:
-            raise IgnoreRequest(
-                f"{path} has no response at byte {offset:,}: check that each record is compressed separately"
-            )
+            raise IgnoreRequest(f"{path} has no response at byte {offset:,}")
         return _response(found)
 
     def _next_place(self, request: Request) -> tuple[str, int] | None:
@@ -95,7 +108,7 @@ class ReplayHandler(BaseDownloadHandler):
         """Return the places of all responses by the fingerprint of their request."""
         places: dict[str, list[tuple[str, int]]] = {}
         for path in self._paths:
-            for one in recorded(path):
+            for one in recorded(path, self.crawler):
                 fingerprint = _field(one, FINGERPRINT) or self._fingerprint(Request(one.url))
                 places.setdefault(fingerprint, []).append((path, one.offset))
         return places
@@ -126,7 +139,7 @@ class ReplaySpider(scrapy.Spider):
     async def start(self) -> AsyncIterator[Any]:
         """Yield a request for each page, in the order of the archives."""
         for path in archives(self.settings):
-            for one in recorded(path):
+            for one in recorded(path, self.crawler):
                 if 200 <= one.status < 300 and one.content_type in (*HTML, ""):
                     place = (path, one.offset)
                     yield Request(one.url, meta={META_KEY: place}, dont_filter=True)
@@ -142,10 +155,14 @@ def _field(one: Recorded, name: str) -> str | None:
 
 def _response(one: Recorded) -> Response:
     """Return a response as the downloader would."""
+    body = inflated(one.body, one.header(b"content-encoding"), MOST_BYTES)
+    is_plain = isinstance(body, bytes)  # whether or not it was compressed
     headers = Headers()
     for name, value in one.headers:
-        headers.appendlist(name, value)
-    kind = responsetypes.from_args(headers=headers, url=one.url, body=one.body)
+        if not (is_plain and name.lower() == b"content-encoding"):
+            headers.appendlist(name, value)
+    body = body if isinstance(body, bytes) else one.body  # Scrapy knows more compressions
+    kind = responsetypes.from_args(headers=headers, url=one.url, body=body)
     encoding = _field(one, ENCODING)
-    response = kind(one.url, one.status, headers, one.body)
+    response = kind(one.url, one.status, headers, body)
     return response.replace(encoding=encoding) if encoding and isinstance(response, TextResponse) else response

@@ -236,3 +236,32 @@ def test_a_disk_that_fails_is_no_broken_archive() -> None:
 
     with pytest.raises(OSError, match="Input/output error"):
         list(pages(Disk(), LIMIT, lambda reason: None))
+
+
+@pytest.mark.parametrize(
+    "url", ["http://a.example:99999999/", "http://[", "http://", "https://:80/x", "http://a.example:x/"]
+)
+def test_a_url_for_which_no_request_can_be_made(url: str) -> None:
+    """The record is counted, and the others are read."""
+    found, skipped = read(record(url, PAGE) + record(URL, PAGE))
+
+    assert [page.url for page in found] == [URL]
+    assert skipped == {"invalid": 1}
+
+
+@pytest.mark.parametrize("pages_", [1, 2, 10])
+def test_an_archive_that_was_compressed_as_a_whole(pages_: int) -> None:
+    """All of its records are read, as with each record compressed separately."""
+    records = [record(f"{URL}{i}", PAGE) for i in range(pages_)]
+    whole, _ = read(gzip.compress(b"".join(records)))
+    separate, _ = read(b"".join(map(gzip.compress, records)))
+
+    assert [page.url for page in whole] == [page.url for page in separate] == [f"{URL}{i}" for i in range(pages_)]
+
+
+def test_a_compression_that_repeats() -> None:
+    """Ten thousand names of compressions are no work."""
+    found, skipped = read(record(URL, PAGE, HTML + b"Content-Encoding: " + b"gzip, " * 10_000 + b"gzip\r\n"))
+
+    assert not found
+    assert skipped == {"encoding": 1}

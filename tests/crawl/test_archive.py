@@ -15,6 +15,7 @@ from scrapy import FormRequest, Request, Spider
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_dripper.config import Config, ConfigError
+from tests.corpus.shards import record
 from tests.crawl.crawling import Crawled, Crawls, Reactor, Site, page, spider
 
 pytest.importorskip("scrapy_dripper.corpus.records", reason="needs FastWARC 2", exc_type=ImportError)
@@ -218,3 +219,34 @@ def test_a_wrong_path_stops_the_crawl_at_its_start(name: str, tmp_path: Path, cr
         crawls(spider(site.pages(1)), {**ENGINE, name: tmp_path / "file" / "crawl.warc.gz"})
     with pytest.raises(ConfigError, match=name):
         Config(**{name.removeprefix("DRIPPER_").lower(): 7})
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["by record", "as a whole"])
+def test_an_archive_of_another_tool(crawls: Crawls, tmp_path: Path, caplog: Any, whole: bool) -> None:
+    """Records that cannot be read end neither spider. Chunks and headers that are left over are no part of a page."""
+    html = b"Content-Type: text/html\r\n"
+    body = page("left over").encode()
+    urls = [f"http://a.example/{i}" for i in range(6)]
+    good = [
+        record(urls[0], body, html),
+        record("http://a.example:99999999/", body, html),
+        record("http://[", body, html),
+        record(urls[1], b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body), html + b"Transfer-Encoding: chunked\r\n"),
+        record(urls[2], body, html + b"Content-Encoding: gzip\r\n"),
+        record(urls[3], gzip.compress(body), html + b"Content-Encoding: gzip\r\n"),
+        record("dns:a.example", b"1.2.3.4", b""),
+        record(urls[4], body, html),
+        record(urls[5], body, html + b"Content-Encoding: " + b"gzip," * 10_000 + b"x\r\n"),
+    ]
+    path = tmp_path / "other.warc.gz"
+    path.write_bytes(gzip.compress(b"".join(good)) if whole else b"".join(map(gzip.compress, good)))
+
+    ready = crawls(ReplaySpider, {**ENGINE, "DRIPPER_REPLAY": path})
+    own = crawls(spider(urls[:5]), {**ENGINE, "DRIPPER_REPLAY": path})
+
+    for found in (ready, own):
+        items = {item["url"]: item for item in found.items}
+        assert items.keys() >= set(urls[:5])
+        assert len({items[url]["markdown"] for url in urls[:5]}) == 1
+        assert found.stats["dripper/replay/skipped/invalid"] == 2
+    assert any("records of the archive that cannot be read: invalid 2" in one.getMessage() for one in caplog.records)
