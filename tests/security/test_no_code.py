@@ -26,7 +26,10 @@ MODULES = {
 
 ALLOWED = {
     ("training/stack.py", "pickle"): "examples to its own processes, through a folder that nobody else can write to",
-    ("cli/inputs.py", "urllib.request"): "URLs that the user names on the command line",
+    ("cli/fetch.py", "urllib.request"): "URLs that the user names on the command line",
+    ("cli/fetch.py", "socket"): "addresses of redirects, checked before a connection is made",
+    ("deadline.py", "urllib.request"): "the connections of the two commands above and below, within a deadline",
+    ("deadline.py", "socket"): "the connections of the two commands above and below, within a deadline",
     ("endpoint.py", "urllib.request"): "the endpoint that the user names on the command line",
     ("engines/qwen3/export/checkpoint.py", "huggingface_hub"): "a model that the user names on the command line",
     ("__init__.py", "importlib"): "the module of a public name, out of a constant table",
