@@ -130,7 +130,7 @@ def slowest(folder: Path, count: int) -> list[Path]:
     from scrapy_dripper import Document, Extractor
     from scrapy_dripper.config import Config
 
-    extractor = Extractor(Config(sandbox="never"))
+    extractor = Extractor(Config(processes=0))
     seconds: dict[Path, float] = {}
     for path in sorted(folder.glob("*.html")):
         document = Document(path.read_bytes(), "http://example.com/")

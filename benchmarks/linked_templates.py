@@ -192,7 +192,7 @@ def main() -> None:
     for group in tqdm(list(hosts(samples)), unit="site", disable=None):
         model = model_of[group[0].id]
         if model not in extractors:
-            extractors[model] = Extractor(Config(model=str(model), sandbox="never", threads=1))
+            extractors[model] = Extractor(Config(model=str(model), processes=0, threads=1))
         for n, scores in measured(group, extractors[model], options.pages):
             rows[n].append(scores)
     body = []

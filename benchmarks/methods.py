@@ -46,8 +46,8 @@ PEERS = "trafilatura,r4,r4-paper,readability,justext,title_paragraphs"
 SEED = 20261123
 PAGES = 300
 ON = {
-    "memory": Config(site_memory="on", sandbox="never"),
-    "templates": Config(templates="on", sandbox="never"),
+    "memory": Config(site_memory="on", processes=0),
+    "templates": Config(templates="on", processes=0),
 }
 """Configurations of the methods that use other pages of a host."""
 FILTERS = {
@@ -114,7 +114,7 @@ def alone(samples: Sequence[Sample], model_of: Mapping[str, Path], peers: Sequen
         task = Task(sample, (OURS, *peers))
         if measurer is None or model_of[sample.id] != last:
             last = model_of[sample.id]
-            config = Config(model=str(last), sandbox="never", threads=1)
+            config = Config(model=str(last), processes=0, threads=1)
             measurer = Measurer(Setup(config, model=True, nodes=True, study=True))
             measurer(task)  # the first page of a process also pays for imports
         cache.add(sample.id, {name: one for name, one in measurer(task).items() if isinstance(one, Result)})

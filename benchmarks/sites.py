@@ -210,7 +210,7 @@ def perfect(groups: Sequence[Sequence[Sample]]) -> str:
 
     found: dict[tuple[str, int], list[float]] = defaultdict(list)
     engine = Truth(true_labels)
-    extractor = Extractor(Config(sandbox="never"), engine)
+    extractor = Extractor(Config(processes=0), engine)
     for pages in tqdm(groups, unit="host", disable=None):
         for sample in pages:
             if not sample.measure:
@@ -278,7 +278,7 @@ def _mean(values: Sequence[float]) -> float:
 def cost(pages: Sequence[Sample], model: Path) -> str:
     """Return the CPU time of pages of one host, without and with memory in turns, in this process."""
     taken = {"off": 0.0, "on": 0.0}
-    extractors = {name: Extractor(Config(model=str(model), site_memory=name, sandbox="never")) for name in taken}
+    extractors = {name: Extractor(Config(model=str(model), site_memory=name, processes=0)) for name in taken}
     for i, sample in enumerate(tqdm(pages, desc="CPU time", unit="page", disable=None)):
         # Under an address of its own each page counts as a new one, so the memory fills up.
         document = Document(sample.path.read_bytes(), f"https://example.org/{i}")
@@ -335,7 +335,7 @@ def main() -> None:
         if model_of[pages[0].id] != last:
             last = model_of[pages[0].id]
             engine = Once(last)
-            extractor = Extractor(Config(site_memory="on", sandbox="never"), engine)
+            extractor = Extractor(Config(site_memory="on", processes=0), engine)
         assert engine is not None
         assert extractor is not None
         rows += measured(pages, engine, extractor)

@@ -98,8 +98,8 @@ class Crawl:
 
     def __init__(self, model: Path) -> None:
         self._engine = Once(model)
-        self._alone = Extractor(Config(sandbox="never"), self._engine)
-        self._both = Extractor(Config(templates="on", sandbox="never"), self._engine)
+        self._alone = Extractor(Config(processes=0), self._engine)
+        self._both = Extractor(Config(templates="on", processes=0), self._engine)
         self._known: dict[str, tuple[Labels | EngineError | None, float]] = {}
 
     def measured(self, pages: Sequence[Sample], changes: Mapping[str, object]) -> Iterator[Row]:
@@ -186,7 +186,7 @@ def cost(pages: Sequence[Sample], model: Path) -> str:
     turn.
     """
     names = ("off", "on")
-    extractors = {name: Extractor(Config(model=str(model), templates=name, sandbox="never")) for name in names}
+    extractors = {name: Extractor(Config(model=str(model), templates=name, processes=0)) for name in names}
     taken, count = dict.fromkeys(names, 0.0), 0
     for i, sample in enumerate(tqdm(pages, desc="CPU time", unit="page", disable=None)):
         document = Document(sample.path.read_bytes(), sample.url)

@@ -30,7 +30,7 @@ def main() -> None:
     from scrapy_dripper.config import Config
     from scrapy_dripper.workers import Pool, Task
 
-    config = Config(sandbox="never")
+    config = Config(processes=0)
     documents = [Document(page.path.read_bytes(), "http://example.com/") for page in pages]
     batches = [documents[i : i + BATCH] for i in range(0, len(documents), BATCH)]
 

@@ -17,7 +17,7 @@ from scrapy_dripper.rules import WANTED, RuleError, Rules, read_rules
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-__all__ = ["CONTENT_TYPES", "ENGINES", "FALLBACKS", "OUT_OF_PROCESS", "PREFIX", "Config", "ConfigError"]
+__all__ = ["CONTENT_TYPES", "ENGINES", "FALLBACKS", "OUT_OF_PROCESS", "PREFIX", "Config", "ConfigError", "ModelError"]
 
 PREFIX = "DRIPPER_"
 """Start of the names of settings."""
@@ -25,6 +25,10 @@ PREFIX = "DRIPPER_"
 
 class ConfigError(ValueError):
     """An option has an invalid value. The message names the setting, what it takes and what it got."""
+
+
+class ModelError(RuntimeError):
+    """The engine cannot be loaded. The message says what to do."""
 
 
 def _option(default: Any, check: Check, doc: str, *, per_request: bool = False) -> Any:
@@ -135,12 +139,6 @@ class Config:
         "('truncate'), or, if it has too many tokens, it is labelled in overlapping windows ('window').",
         per_request=True,
     )
-    on_engine_loss: str = _option(
-        "fallback",
-        checks.one_of("fallback", "stop"),
-        "What happens when the engine can no longer label any page, for example because a GPU is lost: pages fall back "
-        "and it is tried again ('fallback'), or the crawl ends ('stop').",
-    )
     max_tokens: int | None = _option(
         None,
         checks.optional(checks.whole(1)),
@@ -195,15 +193,10 @@ class Config:
         None,
         checks.optional(checks.whole(0)),
         "Largest number of worker processes that extract pages; by default the number of cores minus one (but both of "
-        "two), or plus one with 'qwen3' or 'encoder'. 0 extracts pages in a thread of the crawl.",
+        "two), or plus one with 'qwen3' or 'encoder'. 0 extracts them in a thread of the crawl, without "
+        "time limits. Outside of a crawl, there is at most one, for large pages.",
     )
     worker_memory: int = _option(1_024, checks.whole(256), "Memory limit of a worker process, in MiB of address space.")
-    sandbox: str = _option(
-        "auto",
-        checks.one_of("auto", "always", "never"),
-        "Which pages go through a worker process if pages are otherwise extracted in the current process, as on the "
-        "command line: those that look dangerous ('auto'), all ('always') or none ('never').",
-    )
     title: str = _option(
         "keep",
         checks.one_of("keep", "drop"),

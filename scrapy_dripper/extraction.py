@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_dripper.characters import has_controls, without_controls
 from scrapy_dripper.checks import LONGEST
@@ -46,7 +46,8 @@ class FallbackReason(str, Enum):
     ENGINE_ERROR = "engine_error"
     """The engine raised an exception or returned an invalid answer for this page."""
     ENGINE_LOST = "engine_lost"
-    """The engine has failed on several pages in a row, and on a page of two blocks. It is retried later."""
+    """The engine cannot label any page: it has failed on several in a row and on a page of two blocks, or its model can
+    no longer be loaded. It is retried every 30 seconds."""
     OVERFLOW = "overflow"
     """The model returned NaN or infinity for this page: a number was too large for its data type."""
     LOW_QUALITY = "low_quality"
@@ -60,6 +61,10 @@ class FallbackReason(str, Enum):
 
     def __str__(self) -> str:
         return self.value
+
+
+SUSPECT = (FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR)
+"""Reasons after which the fallback may also get stuck or crash on the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,3 +394,15 @@ def _clean(record: Breadcrumb | Metadata | Extraction, *names: str) -> None:
         value = getattr(record, name)
         if isinstance(value, str) and has_controls(value):
             object.__setattr__(record, name, without_controls(value))
+
+
+def nothing(
+    url: str, reason: FallbackReason | None, error: str | None, fallback: Literal["none", "empty"] = "none"
+) -> Extraction:
+    """Return an extraction without content.
+
+    With the fallback ``none``, the fields of the page's items are not set. With ``empty``, they are set to empty texts.
+    """
+    if fallback == "none":
+        return Extraction(url, None, None, None, None, "fallback:none", reason, error)
+    return Extraction(url, None, "", "", "", "fallback:empty", reason, error, content=())

@@ -13,14 +13,15 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Engine, EngineError, Labels
 from scrapy_dripper.engines.checked import checked
 from scrapy_dripper.engines.rules import marks
 from scrapy_dripper.engines.stages import after_engine, apply, overruled, takes_too_much
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, revised
-from scrapy_dripper.fallback import NOT_A_PAGE, NOTHING_MEANT, check_fallback, fill_shell, metadata
+from scrapy_dripper.fallback import NOT_A_PAGE, fall_back, fill_shell, metadata
+from scrapy_dripper.fallback_names import NOTHING_MEANT, check_fallback
 from scrapy_dripper.garbage import paused
 from scrapy_dripper.metadata import detected_language
 from scrapy_dripper.output import NOTHING, write
@@ -29,7 +30,7 @@ from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import Wishes
 from scrapy_dripper.retrieval import check_tokenizer, with_front_matter, with_retrieval
 from scrapy_dripper.sites import Said, SiteMemory, Templates, digest, furniture, hashes, is_audited, places, say, unpack
-from scrapy_dripper.workers.sandbox import isolation
+from scrapy_dripper.workers.one_worker import OneWorker
 
 logger = logging.getLogger(__name__)
 
@@ -56,12 +57,16 @@ class Extractor:
 
         [extraction] = Extractor().extract([html])
 
+    Pages that might block this process or exhaust its memory, because they are large or a user's selectors apply to
+    them, are extracted in a worker process within ``DRIPPER_TIMEOUT``, unless ``DRIPPER_PROCESSES`` is 0. It is started
+    when it is needed, and :meth:`close` ends it.
+
     The constructor loads the engine. It raises :exc:`~scrapy_dripper.engines.base.ModelError` if the engine cannot be
-    loaded, and :exc:`~scrapy_dripper.config.ConfigError` if the fallback cannot be imported or a required sandbox
-    cannot be started. An extractor can be used by one thread at a time.
+    loaded, and :exc:`~scrapy_dripper.config.ConfigError` if the fallback cannot be imported. An extractor can be used
+    by one thread at a time.
 
     In a crawl, it lives in :class:`child.server.Pages <scrapy_dripper.child.server.Pages>`, in a worker process, or in
-    :class:`crawl.threads.ModelWorker <scrapy_dripper.crawl.threads.ModelWorker>`; the batcher only carries pages there.
+    :class:`crawl.in_process.InProcess <scrapy_dripper.crawl.in_process.InProcess>`.
     """
 
     watch: Callable[[Document | None], None] | None = None
@@ -73,8 +78,8 @@ class Extractor:
     def __init__(self, config: Config | None = None, engine: Engine | str | None = None) -> None:
         """``engine`` is an engine object, or a name or dotted path as in ``DRIPPER_ENGINE``.
 
-        By default, the configuration names the engine. The sandbox's worker process can only load an engine by name or
-        dotted path, so pages for an engine object are never sent there.
+        By default, the configuration names the engine. A worker process can only load an engine by name or dotted
+        path, so pages for an engine object are never sent there.
         """
         self.config = config or Config()
         if isinstance(engine, str):
@@ -88,7 +93,7 @@ class Extractor:
         """The site memory, which learns from each document; None with ``DRIPPER_SITE_MEMORY = "off"``."""
         self.templates = Templates() if self.config.templates == "on" else None
         """The templates, which are learnt from earlier documents; None with ``DRIPPER_TEMPLATES = "off"``."""
-        self._isolation = isolation(self.config, local_engine=engine is not None)
+        self._worker = OneWorker(self.config, local_engine=engine is not None)
         try:
             self.engine = engine or load_engine(self.config)
         except BaseException:
@@ -244,7 +249,8 @@ class Extractor:
 
     def _fall_back(self, document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
         self._begin(document)
-        return self._isolation.fall_back(document, config, reason, error)
+        found = self._worker.fall_back(document, config, reason, error)
+        return found or fall_back(document, config, reason, error)
 
     def close(self) -> None:
         """Release the engine's memory and threads, and end the worker process if there is one."""
@@ -252,7 +258,7 @@ class Extractor:
             if "engine" in vars(self):
                 self.engine.close()
         finally:
-            self._isolation.close()
+            self._worker.close()
 
     def _known(self, document: Document) -> bytes | None:
         """Return what the site memory knows about the host of a document, or None without a site memory."""
@@ -276,9 +282,9 @@ class Extractor:
     def _read(self, document: Document, config: Config) -> Page | PageError | Extraction:
         """Return the page of a document, the error that prevented it, or the extraction made by a worker process."""
         self._begin(document)
-        from_sandbox = self._isolation.extract(self._informed(document), config)
-        if from_sandbox is not None:
-            return from_sandbox
+        from_worker = self._worker.extract(self._informed(document), config)
+        if from_worker is not None:
+            return self._with_custom_fallback(document, config, from_worker)
         try:
             return read(document, config, self.engine.profile, self.engine.limits.max_blocks)
         except PageError as error:
@@ -288,6 +294,16 @@ class Extractor:
         except Exception as error:  # A bad page must not stop the crawl.
             logger.debug("cannot parse %(url)s", {"url": document.url}, exc_info=True)
             return PageError(FallbackReason.PARSE_ERROR, f"{type(error).__name__}: {error}")
+
+    def _with_custom_fallback(self, document: Document, config: Config, found: Extraction) -> Extraction:
+        """Return what the worker has extracted, or what a custom fallback does, which only runs in this process."""
+        if found.fallback_reason is None or config.fallback in FALLBACKS or found.source != "fallback:none":
+            return found
+        answer = fall_back(document, config, found.fallback_reason, found.error)
+        if found.fallback_reason is FallbackReason.LOW_QUALITY and answer.is_empty:
+            return self._worker.extract(document, replace(config, min_quality=None)) or answer
+        answer = replace(answer, metadata=found.metadata)
+        return with_front_matter(answer, found.metadata) if config.front_matter and found.metadata else answer
 
     def _label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Label pages together. If that raises, halve the batch until the failing page is alone."""

@@ -12,8 +12,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_dripper.crawl.dripper import Dripper
-from scrapy_dripper.extraction import Extraction, FallbackReason, Metadata
-from scrapy_dripper.fallback import nothing
+from scrapy_dripper.extraction import Extraction, FallbackReason, Metadata, nothing
 from scrapy_dripper.output.content_json import from_json, to_json
 
 try:

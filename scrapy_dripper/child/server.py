@@ -17,9 +17,10 @@ from typing import Any, BinaryIO, Protocol
 
 from scrapy_dripper.config import OUT_OF_PROCESS, Config, ConfigError
 from scrapy_dripper.engines.base import Engine, ModelError
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.extraction import SUSPECT, Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback import PARSING, SUSPECT, fall_back, first_part, nothing
+from scrapy_dripper.fallback import fall_back, first_part
+from scrapy_dripper.fallback_names import PARSING
 from scrapy_dripper.workers import process
 from scrapy_dripper.workers.clock import STARVED
 from scrapy_dripper.workers.messages import Message, receive, send
@@ -93,7 +94,6 @@ class Pages:
         self._config, self._port = config, port
         self._extractor: Extractor | None = None
         self.missing: str | None = None
-        self._reported = False
         self._again = 0.0
         self._tasks: dict[int, tuple[int, float]] = {}
         self._together = config.timeout
@@ -101,11 +101,11 @@ class Pages:
     def load(self) -> None:
         """Load the engine. Raise ModelError or ConfigError if that fails."""
         try:
-            extractor = Extractor(replace(self._config, sandbox="never"), _engine(self._config, self._port))
+            extractor = Extractor(replace(self._config, processes=0), _engine(self._config, self._port))
         finally:
             self._again = time.monotonic() + RETRY_SECONDS
         extractor.watch = self._watch
-        self._extractor, self.missing, self._reported = extractor, None, False
+        self._extractor, self.missing = extractor, None
 
     def answer(self, header: dict[str, Any], bodies: list[bytes]) -> None:
         """Extract the documents of a request and send the extractions."""
@@ -136,8 +136,7 @@ class Pages:
             except (ModelError, ConfigError) as error:
                 self.missing = str(error)
         if self._extractor is None:
-            self._report()
-            return [self._rescue(i, tasks[i], FallbackReason.ENGINE_ERROR, self.missing) for i in numbers]
+            return [self._rescue(i, tasks[i], FallbackReason.ENGINE_LOST, self.missing) for i in numbers]
         documents = [tasks[number].document for number in numbers]
         self._tasks = {id(tasks[number].document): (number, tasks[number].seconds) for number in numbers}
         self._together = max(task.seconds for task in tasks)
@@ -145,16 +144,6 @@ class Pages:
             return self._extractor.extract(documents)
         finally:
             self._tasks = {}
-
-    def _report(self) -> None:
-        """Log once why pages fall back."""
-        if not self._reported:
-            logger.error(
-                "The engine cannot be loaded, so pages fall back; loading is retried every %(seconds)g seconds: "
-                "%(error)s",
-                {"seconds": RETRY_SECONDS, "error": self.missing},
-            )
-        self._reported = True
 
     def _rescue(self, number: int, task: Task, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Return the fallback's extraction of a document, or of its first part if the page stopped a worker before."""

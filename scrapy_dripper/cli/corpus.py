@@ -67,7 +67,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="N",
         default=0,
         help="worker processes for each task, so that a page that hangs or crashes affects no other; default: none, "
-        "but a sandbox for pages that look dangerous",
+        "but one for large pages",
     )
     extract.add_argument("--text", choices=OUTPUTS, default="markdown", help="the content of the column text")
     extract.add_argument("--main-html", action="store_true", help="add the Main-HTML, as a column")

@@ -158,7 +158,7 @@ def _project(report: _Report) -> Config | None:
     """Return the options of the project in the current folder, or the defaults without one; None if they are wrong."""
     from scrapy.utils.project import get_project_settings, inside_project
 
-    from scrapy_dripper.crawl.story import Story
+    from scrapy_dripper.crawl.report import Report
 
     report.part("project")
     try:
@@ -185,7 +185,7 @@ def _project(report: _Report) -> Config | None:
         return None
     try:
         config = Config.from_settings(settings)
-        Story(config)  # checks that the report can be written
+        Report(config)  # checks that the report can be written
     except ConfigError as error:
         report.complain(str(error))
         return None

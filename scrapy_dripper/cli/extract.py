@@ -93,7 +93,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=count,
         metavar="N",
         help="number of worker processes: faster for many pages, and a page that hangs or crashes affects no other "
-        "(default: none, but a sandbox for pages that look dangerous)",
+        "(default: one, for large pages and pages with rules)",
     )
     extract.add_argument(
         "--timeout",
@@ -251,7 +251,7 @@ Answered = tuple[list[Source], list[Extraction]]
 
 def run(arguments: argparse.Namespace) -> int:
     """Extract the main content of all inputs and return the exit code."""
-    from scrapy_dripper.fallback import check_fallback  # Slow to import, and not needed for --help.
+    from scrapy_dripper.fallback_names import check_fallback  # Slow to import, and not needed for --help.
 
     failures = Failures()
     config = configured(arguments)

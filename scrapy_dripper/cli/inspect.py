@@ -128,7 +128,7 @@ def _source(arguments: argparse.Namespace) -> Source:
 def _page(source: Source, document: Document, config: Config) -> str:
     """Return the inspector of a page."""
     from scrapy_dripper.extractor import Extractor  # Slow to import, and not needed for --help.
-    from scrapy_dripper.fallback import check_fallback
+    from scrapy_dripper.fallback_names import check_fallback
     from scrapy_dripper.inspection.look import look
     from scrapy_dripper.inspection.render import page_file
 

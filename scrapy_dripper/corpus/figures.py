@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from scrapy_dripper.corpus.reader import MOST_BYTES
 from scrapy_dripper.corpus.records import pages
 from scrapy_dripper.page.charset import decode_html
-from scrapy_dripper.workers.danger import is_dangerous
+from scrapy_dripper.workers.one_worker import MOST_TAGS_FOR_FALLBACK, is_large
 
 PER_DECADE = 4
 """Number of bins of text lengths for each power of ten."""
@@ -94,7 +94,7 @@ class Ratios:
     """Total number of characters of our texts."""
     theirs: int = 0
     left_out: int = 0
-    """Number of documents that are dangerous for Trafilatura, on which it failed, or that are not in their archive."""
+    """Number of documents that are too large for Trafilatura, on which it failed, or that are not in their archive."""
 
 
 def ratios(files: Sequence[str], number: int, markdown: bool, compared: Callable[[], None]) -> Ratios:
@@ -110,7 +110,7 @@ def ratios(files: Sequence[str], number: int, markdown: bool, compared: Callable
     for archive, wanted in sorted(by_archive.items()):
         for name, html, url in _again(archive, set(wanted)):
             ours = wanted.pop(name)
-            theirs = None if is_dangerous(html, searched=True) else _peer(html, url, markdown)
+            theirs = None if is_large(html, MOST_TAGS_FOR_FALLBACK) else _peer(html, url, markdown)
             if theirs is None:
                 found.left_out += 1
             elif ours or theirs:

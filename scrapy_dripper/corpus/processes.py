@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TypeVar
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.workers import Pool, Task, WorkerError, shared_pool
 
 T = TypeVar("T")
@@ -73,25 +73,9 @@ def answers(pool: Pool, tasks: list[Task]) -> list[Extraction]:
             if at is None:  # the page that failed is unknown
                 alone = True
                 continue
-            done[batch[at]] = _blamed(pool, tasks[batch[at]], error)
+            done[batch[at]] = pool.extract_alone(tasks[batch[at]], error)
             left.remove(batch[at])
         else:
             done.update(zip(batch, found, strict=True))
             left = left[len(batch) :]
     return [done[number] for number in range(len(tasks))]
-
-
-def _blamed(pool: Pool, task: Task, error: WorkerError) -> Extraction:
-    """Retry a page that stopped a worker, if the worker died, and otherwise return its fallback."""
-    document = task.document
-    try:
-        if error.reason is not FallbackReason.TIMEOUT:  # the page may not be the cause: the system may be out of memory
-            return pool.extract([task])[0]
-    except WorkerError as again:
-        error = again
-    fallback = replace(task, reason=error.reason, error=str(error))
-    try:
-        return pool.extract([fallback])[0]
-    except WorkerError as last:
-        problem = f"{error}; fallback: {last}"
-        return Extraction(document.url, None, None, None, None, "fallback:none", error.reason, problem)

@@ -35,7 +35,7 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
     the results: ``pages``, ``source/NAME``, ``reason/NAME``, ``page_type/NAME``, ``extracted``, ``empty`` and
     ``dropped``. Pages that are not counted as ``extracted`` are ``empty``, and possibly ``dropped``.
 
-    The engine is loaded once per rank. Pages are extracted in this process, and dangerous ones in a sandbox. With
+    The engine is loaded once per rank. Pages are extracted in this process, and large ones in a worker process. With
     ``processes``, pages are extracted in that many worker processes, so that a page that hangs, crashes or exhausts
     memory does not affect others.
     """

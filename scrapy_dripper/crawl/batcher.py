@@ -3,39 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
+import threading
 import time
 import weakref
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator
-from queue import Empty, SimpleQueue
-from typing import Protocol, TypeVar
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+from urllib.parse import urlsplit
 
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.crawl.job import Job, Lane, Settle
-from scrapy_dripper.crawl.process_lane import ProcessLane, ProcessObserver
-from scrapy_dripper.crawl.threads import Clock, FallbackWorker, Left, ModelWorker, Worker, WorkerContext
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback import fall_back, nothing
-from scrapy_dripper.workers import Shared, StartError, processes, shared_pool
+from scrapy_dripper.crawl.in_process import InProcess
+from scrapy_dripper.extraction import SUSPECT, Document, Extraction, FallbackReason, nothing
+from scrapy_dripper.workers import Shared, StartError, Task, WorkerError, processes, shared_pool
+from scrapy_dripper.workers.errors import ClosedError
+from scrapy_dripper.workers.pool import RESTART_SECONDS, RESTARTS
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
-REPLACEMENTS = 3
-"""How often a lane replaces its thread, in a row or while earlier threads are still stuck, before it gives up."""
 BACKLOG = 2
 """Batches in flight before backpressure sets in: the one being processed and the next one.
 
 Each further worker process adds one."""
-RESTART_SECONDS = 1.0
-"""Delay before a thread that could not be started is replaced."""
+CHECK_SECONDS = 0.5
+"""Seconds between two looks at whether the crawl stops."""
+LEAST_SECONDS = 3.0
+"""Lower bound of a page's time limit in seconds: a hundred times what an ordinary page takes on a busy machine."""
+LEAST_SHARE = 1 / 32
+"""Lower bound of a page's time limit, as a share of the configured one."""
+HOSTS_NAMED = 10
+"""Hosts whose first page that stops a worker is logged as a warning. Pages of further hosts are logged at DEBUG."""
 
 
-class Observer(ProcessObserver, Protocol):
+class Observer(Protocol):
     """Receives the events of a batcher, on the event loop."""
 
     def waiting(self, pages: int) -> None:
@@ -44,8 +46,17 @@ class Observer(ProcessObserver, Protocol):
     def held_back(self) -> None:
         """A response is waiting because of backpressure."""
 
+    def batch(self, pages: int) -> None:
+        """A batch of pages has been extracted."""
+
     def page(self, extraction: Extraction) -> None:
         """A page has been extracted."""
+
+    def workers(self, processes: int, memory: int) -> None:
+        """Report the number of worker processes, and the peak memory of the largest one in bytes."""
+
+    def killed(self, reason: FallbackReason) -> None:
+        """A worker process died, or was killed because it was stuck."""
 
     def cancelled(self, pages: int) -> None:
         """The crawl ended before these pages were extracted."""
@@ -54,198 +65,41 @@ class Observer(ProcessObserver, Protocol):
         """Return True if the crawl no longer accepts requests."""
 
 
-class ThreadLane(ABC):
-    """A queue of jobs with one worker thread at a time. All methods run on the event loop.
+@dataclass(eq=False, slots=True)
+class Job:
+    """A page that is being extracted, its options, and the future that waits for it."""
 
-    A worker that is stuck or dead is replaced. If the page that stopped it is known, that page is diverted. Otherwise,
-    each page of the batch is retried alone.
-    """
+    source: Document
+    config: Config
+    future: asyncio.Future[Extraction]
+    submitted: float
 
-    work: str
-    """What the lane runs, as it is called in log messages."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, timeout: float, clock: Clock, settle: Settle) -> None:
-        self.loop, self.timeout, self.clock, self.settle = loop, timeout, clock, settle
-        self.queue: SimpleQueue[Job | None] = SimpleQueue()
-        self.retries: SimpleQueue[list[Job]] = SimpleQueue()
-        self._given_up: tuple[FallbackReason, str] | None = None
-        self._warned = False
-        self._worker: Worker | None = None
-        self._failures = 0
-        self._stuck: list[Worker] = []
-
-    @abstractmethod
-    def new_worker(self) -> Worker:
-        """Return a new worker that has not been started."""
-
-    @abstractmethod
-    def divert(self, job: Job, reason: FallbackReason, error: str) -> None:
-        """Handle a page that this lane cannot process, for the given reason."""
-
-    def context(self) -> WorkerContext:
-        """Return the context that the workers of this lane share."""
-        return WorkerContext(self.loop, self.queue, self.retries, self.timeout, self.clock, self.done, self.died)
-
-    def submit(self, job: Job) -> None:
-        """Queue a page. It is settled or diverted, now or later."""
-        if self._given_up is not None:
-            self.divert(job, *self._given_up)
-            return
-        self.queue.put(job)
-        if self._worker is None:
-            self._start()
-
-    def done(self, worker: Worker, batch: list[Job], answers: list[Extraction]) -> None:
-        """Settle the pages of a batch. Ignore the answers of a worker that has been replaced."""
-        if worker.abandoned:
-            return
-        self._failures = 0
-        for job, extraction in zip(batch, answers, strict=True):
-            self.settle(job, extraction)
-
-    def died(self, worker: Worker, error: BaseException) -> None:
-        """Replace a worker that ended with an exception."""
-        left = worker.abandon()
-        if left is not None:
-            self._replace(worker, left, FallbackReason.ENGINE_ERROR, f"{type(error).__name__}: {error}")
-
-    def check(self, now: float) -> None:
-        """Replace the worker if it is stuck."""
-        left = self._worker.abandon_if_late(now) if self._worker is not None else None
-        if left is not None and self._worker is not None:
-            error = f"no answer within DRIPPER_TIMEOUT = {self.timeout:g} seconds"
-            self._replace(self._worker, left, FallbackReason.TIMEOUT, error)
-
-    def stop(self) -> None:
-        """Let the worker end after its current batch, and ignore its answers."""
-        if self._worker is not None:
-            self._worker.abandon()
-            self.queue.put(None)
-
-    def _start(self) -> None:
-        self._worker = worker = self.new_worker()
+    @property
+    def host(self) -> str:
+        """The host of the page; empty if it is unknown."""
         try:
-            worker.start()
-        except (RuntimeError, MemoryError) as error:  # Out of threads; there may be one later.
-            self.loop.call_later(RESTART_SECONDS, self.died, worker, error)
-
-    def _replace(self, worker: Worker, left: Left, reason: FallbackReason, error: str) -> None:
-        batch, cause = left
-        self._failures += 1
-        self._stuck = [*(stuck for stuck in self._stuck if stuck.thread.is_alive()), worker]
-        if max(self._failures, len(self._stuck)) > REPLACEMENTS:
-            self._give_up(batch, reason, error)
-            return
-        log = logger.debug if self._warned else logger.warning
-        log("Replacing the thread of %(work)s: %(error)s", {"work": self.work, "error": error})
-        self._warned = True
-        if cause is None and len(batch) == 1:
-            cause = batch[0]
-        others = [job for job in batch if job is not cause]
-        if cause is None:
-            for job in others:
-                self.retries.put([job])
-        else:
-            if others:
-                self.retries.put(others)
-            self.divert(cause, reason, error)
-        self._start()
-
-    def _give_up(self, batch: list[Job], reason: FallbackReason, error: str) -> None:
-        self._given_up, self._worker = (reason, f"{self.work} has been given up ({error})"), None
-        logger.error(
-            "Giving %(work)s up for the rest of this crawl after %(count)d replacements of its thread: %(error)s",
-            {"work": self.work, "count": REPLACEMENTS, "error": error},
-        )
-        for job in [*batch, *(job for jobs in _emptied(self.retries) for job in jobs), *_emptied(self.queue)]:
-            if job is not None:
-                self.divert(job, reason, error)
+            return urlsplit(self.source.url).hostname or ""
+        except Exception:  # ValueError; and a subclass of str may raise anything
+            return ""
 
 
-def _emptied(queue: SimpleQueue[T]) -> Iterator[T]:
-    with contextlib.suppress(Empty):
-        while True:
-            yield queue.get_nowait()
+@dataclass(eq=False, slots=True)
+class Batch:
+    """Pages that were sent to a worker together."""
 
+    sent: list[Job]
+    alone: bool = False
+    """True for a page that may have stopped a worker. It is tried alone."""
+    starts: int = 0
+    """Failed attempts to start a thread for this batch."""
+    aside: bool = False
+    """True if the batch does not count against the number of workers, so that other pages do not wait for it."""
+    jobs: list[Job] = field(default_factory=list)
+    """The jobs whose answers are still awaited. In a slow batch, only the slow page."""
 
-class FallbackLane(ThreadLane):
-    """Runs the fallback for pages whose thread is stuck, and for all pages after the engine has been given up."""
-
-    work = "the fallback"
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, config: Config, clock: Clock, settle: Settle) -> None:
-        super().__init__(loop, config.timeout, clock, settle)
-
-    def new_worker(self) -> Worker:
-        """Return a worker that runs the fallback."""
-        return FallbackWorker(self.context(), fall_back=_fall_back)
-
-    def divert(self, job: Job, reason: FallbackReason, error: str) -> None:  # noqa: ARG002 (the job has its own)
-        """Settle the page with an empty extraction, which takes no time."""
-        self.settle(job, nothing(job.source.url, job.reason, f"{job.error}; fallback: {error}"))
-
-
-def _fall_back(job: Job) -> Extraction:
-    return fall_back(job.source, job.config, job.reason or FallbackReason.TIMEOUT, job.error)
-
-
-class ModelLane(ThreadLane):
-    """Runs pages through the engine."""
-
-    work = "the engine"
-    exempt_pages = 0
-    """Pages exempt from backpressure: none, because a thread has no stand-ins."""
-
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        config: Config,
-        clock: Clock,
-        settle: Settle,
-        extractor: Extractor,
-        load: Callable[[], Extractor],
-        load_limit: float,
-        observer: Observer,
-    ) -> None:
-        super().__init__(loop, config.timeout, clock, settle)
-        self._config, self._load, self._load_limit, self._observer = config, load, load_limit, observer
-        self._extractor: Extractor | None = extractor
-        self._rescue = FallbackLane(loop, config, clock, settle)
-
-    def new_worker(self) -> Worker:
-        """Return a worker. The first one uses the extractor loaded at startup; later ones load their own."""
-        extractor, self._extractor = self._extractor, None
-        return ModelWorker(
-            self.context(),
-            extractor=extractor,
-            load=self._load,
-            load_limit=self._load_limit,
-            size=self._config.batch_size,
-            wait=self._config.batch_wait,
-        )
-
-    def divert(self, job: Job, reason: FallbackReason, error: str) -> None:
-        """Let another thread run the fallback for the page."""
-        job.reason, job.error = reason, error
-        self._rescue.submit(job)
-
-    def done(self, worker: Worker, batch: list[Job], answers: list[Extraction]) -> None:
-        """Count the batch and settle its pages."""
-        if not worker.abandoned:
-            self._observer.batch(len(batch))
-        super().done(worker, batch, answers)
-
-    def check(self, now: float) -> None:
-        """Check both workers."""
-        super().check(now)
-        self._rescue.check(now)
-
-    def stop(self) -> None:
-        """Let both workers end."""
-        super().stop()
-        self._rescue.stop()
-        if self._extractor is not None:  # No page was ever submitted.
-            self._extractor.close()
+    def __post_init__(self) -> None:
+        self.jobs = list(self.sent)
+        self.aside = self.alone
 
 
 def most_waiting(config: Config) -> int:
@@ -254,68 +108,49 @@ def most_waiting(config: Config) -> int:
 
 
 class Batcher:
-    """Extract the pages of a crawl, ``DRIPPER_BATCH_SIZE`` at a time, in worker processes or in a thread.
+    """Extract the pages of a crawl, ``DRIPPER_BATCH_SIZE`` at a time, in worker processes or in this one.
 
     The constructor starts the first worker, or loads the engine. It raises :exc:`~scrapy_dripper.config.ConfigError`
-    or :exc:`~scrapy_dripper.engines.base.ModelError` if that fails. Call all methods on the event loop.
+    or :exc:`~scrapy_dripper.config.ModelError` if that fails. Call all methods on the event loop.
+
+    As soon as a page is slow, the rest of its batch moves to another worker. If a worker is stopped by a page that is
+    not known, each page of the batch is tried alone.
     """
 
-    def __init__(self, config: Config, load: Callable[[], Extractor], observer: Observer) -> None:
-        """``load`` makes the extractor for a thread. It is used if ``DRIPPER_PROCESSES`` is 0."""
-        self._config, self._load, self._observer = config, load, observer
-        self._shared = _shared_workers(config)
-        if self._shared is not None:  # A crawl that fails to start never calls stop().
-            self._give_back = weakref.finalize(self, self._shared.close)
-        self._extractor: Extractor | None = None
-        # A thread that replaces another one has to load the engine again, which can take longer than a page may.
-        self._load_limit = config.timeout
-        if self._shared is None:
-            start = time.monotonic()
-            self._extractor = load()
-            self._load_limit = max(config.timeout, 3 * (time.monotonic() - start))
+    def __init__(self, config: Config, observer: Observer) -> None:
+        self._config, self._observer = config, observer
+        self._workers = _workers(config)
+        self._give_back = weakref.finalize(self, self._workers.close)  # a crawl that fails to start never calls stop()
+        self._pool = self._workers.pool
         self._most = most_waiting(config)
-        self._lane: Lane | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._pending: set[Job] = set()
+        self._waiting: deque[Job] = deque()
+        self._batches: set[Batch] = set()
+        self._dispatching: asyncio.TimerHandle | None = None
+        self._checking: asyncio.TimerHandle | None = None
         self._has_capacity = asyncio.Event()
         self._has_capacity.set()
         self._held_back = 0
-        self._clock = Clock()
-        self._timer: asyncio.TimerHandle | None = None
-        self._due = 0.0
         self._stopping = self._stopped = False
+        self._strikes: Counter[str] = Counter()
+        self._row = 0
+        self._hosts: set[str] = set()
 
     def submit(self, source: Document) -> asyncio.Future[Extraction]:
         """Return a future for the extraction of a page. It never fails; it is cancelled if the crawl ends first."""
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         job = Job(source, source.config or self._config, loop.create_future(), time.monotonic())
         if self._stopped:
             self._cancel([job])
             return job.future
-        if self._lane is None:
-            self._lane = self._new_lane(loop)
         self._pending.add(job)
         self._observer.waiting(len(self._pending))
-        self._update_capacity()
-        self._lane.submit(job)
-        if self._timer is None:
-            self._due = time.monotonic()
-            self._watch()
+        self._waiting.append(job)
+        self._dispatch()
+        if self._checking is None:
+            self._check()
         return job.future
-
-    def _new_lane(self, loop: asyncio.AbstractEventLoop) -> Lane:
-        if self._shared is not None:
-            return ProcessLane(loop, self._config, self._shared.pool, self._settle, self._observer)
-        assert self._extractor is not None
-        return ModelLane(
-            loop,
-            self._config,
-            self._clock,
-            self._settle,
-            self._extractor,
-            self._load,
-            self._load_limit,
-            self._observer,
-        )
 
     async def wait_for_capacity(self) -> None:
         """Apply backpressure: wait until fewer than :func:`most_waiting` pages are in flight."""
@@ -328,16 +163,13 @@ class Batcher:
                 self._held_back -= 1
 
     def stop(self) -> None:
-        """Stop the workers without waiting for them, and cancel the pages that are still pending."""
+        """Send no more batches, give the workers back without waiting for them, and cancel the pending pages."""
         self._stopped = True
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._lane is not None:
-            self._lane.stop()
-        elif self._extractor is not None:
-            self._extractor.close()
-        if self._shared is not None:
-            self._give_back()
+        for timer in (self._dispatching, self._checking):
+            if timer is not None:
+                timer.cancel()
+        self._waiting.clear()
+        self._give_back()
         self._cancel(self._pending)
         self._pending.clear()
         self._update_capacity()
@@ -348,33 +180,20 @@ class Batcher:
         if jobs:
             self._observer.cancelled(len(jobs))
 
-    def _settle(self, job: Job, extraction: Extraction) -> None:
-        if job not in self._pending:
-            return
-        self._pending.remove(job)
-        self._update_capacity()
-        if not job.future.done():
-            job.future.set_result(extraction)
-        self._observer.page(extraction)
-
     def _update_capacity(self) -> None:
-        exempt = self._lane.exempt_pages if self._lane is not None else 0
+        # Slow pages do not count. At most one batch for each stand-in, because they take memory.
+        aside = sum(len(batch.jobs) for batch in self._batches if batch.aside)
+        exempt = min(aside, self._pool.stand_ins * self._config.batch_size)
         if len(self._pending) < self._most + exempt:
             self._has_capacity.set()
         else:
             self._has_capacity.clear()
 
-    def _watch(self) -> None:
-        """Check the lanes periodically while pages are pending."""
-        self._timer = None
-        interval = min(0.5, self._config.timeout / 4)
-        late = time.monotonic() - self._due
-        if late > interval:  # The whole process was suspended, so its threads are not stuck.
-            self._clock.missed += late
-        if self._lane is None or not self._pending:
+    def _check(self) -> None:
+        """Say once that the crawl is stopping, if pages are pending then."""
+        self._checking = None
+        if not self._pending:
             return
-        self._lane.check(self._clock())
-        self._update_capacity()
         if self._observer.stopping() and not self._stopping:
             self._stopping = True
             logger.info(
@@ -382,15 +201,154 @@ class Batcher:
                 "them.",
                 {"pages": len(self._pending) + self._held_back},
             )
-        if self._pending:
-            self._due = time.monotonic() + interval
-            self._timer = asyncio.get_running_loop().call_later(interval, self._watch)
+        self._checking = asyncio.get_running_loop().call_later(CHECK_SECONDS, self._check)
+
+    def _dispatch(self) -> None:
+        """Send the batches that are ready, up to the number of workers."""
+        assert self._loop is not None
+        if self._dispatching is not None:
+            self._dispatching.cancel()
+            self._dispatching = None
+        while self._waiting and sum(not batch.aside for batch in self._batches) < self._pool.most:
+            left = self._waiting[0].submitted + self._config.batch_wait - time.monotonic()
+            if len(self._waiting) < self._config.batch_size and left > 0:
+                self._dispatching = self._loop.call_later(left, self._dispatch)
+                break
+            count = min(len(self._waiting), self._config.batch_size)
+            self._send(Batch([self._waiting.popleft() for _ in range(count)]))
+        self._update_capacity()
+
+    def _send(self, batch: Batch, error: WorkerError | None = None) -> None:
+        """Extract a batch in a thread of its own, because that blocks. It is a daemon, so that a second Ctrl-C does not
+        wait for it."""
+        assert self._loop is not None
+        self._batches.add(batch)
+        tasks = [Task(job.source, job.config, limit=self._seconds(job)) for job in batch.sent]
+        thread = threading.Thread(target=self._run, args=(batch, tasks, error), name="scrapy-dripper", daemon=True)
+        try:
+            thread.start()
+        except (RuntimeError, MemoryError) as problem:  # Out of threads; there may be one later.
+            batch.starts += 1
+            if batch.starts < RESTARTS:
+                self._loop.call_later(RESTART_SECONDS, self._send, batch, error)
+            else:
+                self._loop.call_soon(self._failed, batch, StartError(str(problem)))
+
+    def _run(self, batch: Batch, tasks: Sequence[Task], error: WorkerError | None) -> None:
+        try:
+            if batch.alone:
+                killed = partial(self._post, self._observer.killed)
+                answers = [self._pool.extract_alone(tasks[0], error, killed=killed, starts=RESTARTS)]
+            else:
+                answers = self._pool.extract(tasks, on_slow=partial(self._post, self._slow, batch), starts=RESTARTS)
+        except BaseException as problem:
+            self._post(self._failed, batch, problem)
+        else:
+            self._post(self._done, batch, answers)
+
+    def _post(self, callback: Callable[..., None], *args: object) -> None:
+        assert self._loop is not None
+        try:
+            self._loop.call_soon_threadsafe(callback, *args)
+        except RuntimeError:  # The loop is closed.
+            logger.debug("an answer came after the end of the crawl")
+
+    def _slow(self, batch: Batch, at: int | None) -> None:
+        """Set a batch aside. If the page that takes long is known, requeue the others of the batch."""
+        if batch not in self._batches or self._stopped:
+            return
+        batch.aside = True
+        if at is not None:
+            others = [job for job in batch.jobs if job is not batch.sent[at]]
+            batch.jobs = [batch.sent[at]]
+            self._waiting.extendleft(reversed(others))
+        self._dispatch()
+
+    def _done(self, batch: Batch, answers: list[Extraction]) -> None:
+        self._batches.remove(batch)
+        if self._stopped:
+            return
+        self._observer.batch(len(batch.jobs))
+        if self._pool.pids:
+            self._observer.workers(len(self._pool.pids), self._pool.peak)
+        for job, extraction in zip(batch.sent, answers, strict=True):
+            if job in batch.jobs:
+                self._settle(job, extraction)
+        self._dispatch()
+
+    def _failed(self, batch: Batch, error: BaseException) -> None:
+        """Try the page that stopped a worker alone, or each page of the batch if it is not known which one did."""
+        self._batches.remove(batch)
+        if self._stopped or isinstance(error, ClosedError):
+            return
+        if isinstance(error, WorkerError):
+            self._observer.killed(error.reason)
+            at = 0 if len(batch.sent) == 1 else error.task
+            page = None if at is None else batch.sent[at]
+            if page in batch.jobs:
+                self._waiting.extendleft(job for job in reversed(batch.jobs) if job is not page)
+                self._send(Batch([page], alone=True), error)
+            else:  # unknown, or already requeued to another worker
+                self._each_alone(batch)
+        elif not batch.alone and not isinstance(error, StartError):  # one of the pages cannot be sent
+            self._each_alone(batch)
+        else:
+            reason = f"{type(error).__name__}: {error}"
+            if isinstance(error, StartError):
+                reason = f"no worker process can be started: {error}"
+            else:
+                logger.error("scrapy-dripper failed to ask a worker process", exc_info=error)
+            for job in batch.jobs:
+                self._settle(job, nothing(job.source.url, FallbackReason.WORKER_ERROR, reason))
+        self._dispatch()
+
+    def _each_alone(self, batch: Batch) -> None:
+        for job in batch.jobs:
+            self._send(Batch([job], alone=True))
+
+    def _settle(self, job: Job, extraction: Extraction) -> None:
+        if job not in self._pending:
+            return
+        self._pending.remove(job)
+        self._note(job, extraction)
+        self._update_capacity()
+        if not job.future.done():
+            job.future.set_result(extraction)
+        self._observer.page(extraction)
+
+    def _seconds(self, job: Job) -> float:
+        """Return the time limit of a page. It is halved for each page of its host, after the first, that stopped
+        workers, or for each page of a row in which all did: then the engine itself is likely stuck.
+        """
+        seconds, strikes = self._config.timeout, max(self._strikes[job.host], self._row)
+        return min(seconds, max(LEAST_SECONDS, seconds * max(LEAST_SHARE, 0.5 ** max(0, strikes - 1))))
+
+    def _note(self, job: Job, extraction: Extraction) -> None:
+        """Adapt the time limits of a host, and warn of its first page that stopped workers."""
+        host = job.host
+        if extraction.fallback_reason not in SUSPECT:
+            self._row = 0
+            self._strikes[host] -= 1
+            if self._strikes[host] <= 0:
+                del self._strikes[host]
+            return
+        self._row += 1
+        self._strikes[host] += 1
+        is_news = host not in self._hosts and len(self._hosts) < HOSTS_NAMED
+        if is_news:
+            self._hosts.add(host)
+        logger.log(
+            logging.WARNING if is_news else logging.DEBUG,
+            "A page stopped a worker process and fell back: %(url)s (%(error)s). Further such pages of this host get "
+            "less and less time, and are logged at DEBUG.",
+            {"url": job.source.url or "a page without URL", "error": extraction.error},
+        )
 
 
-def _shared_workers(config: Config) -> Shared | None:
-    """Return the worker processes of a crawl, or None to use a thread. Raise ConfigError or ModelError."""
+def _workers(config: Config) -> Shared | InProcess:
+    """Return the workers of a crawl, or what takes their place in this process. Raise ConfigError or ModelError."""
     if config.processes == 0:
-        return None
+        return InProcess(config)
     try:
         return shared_pool(config)
     except StartError as error:
@@ -404,4 +362,4 @@ def _shared_workers(config: Config) -> Shared | None:
             "page can block. Set DRIPPER_PROCESSES = 0 to silence this warning.",
             {"error": error},
         )
-        return None
+        return InProcess(config)

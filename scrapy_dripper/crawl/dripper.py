@@ -14,17 +14,16 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.utils.asyncio import is_asyncio_available
 from w3lib.encoding import http_content_type_encoding
 
+from scrapy_dripper.binary import looks_binary
 from scrapy_dripper.checks import short
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.crawl.log import say_errors_in_one_sentence
+from scrapy_dripper.crawl.report import Report
 from scrapy_dripper.crawl.sites import knowledge
 from scrapy_dripper.crawl.stats import CrawlStats
-from scrapy_dripper.crawl.story import Story
 from scrapy_dripper.extraction import Document, Extraction
-from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback import check_fallback
-from scrapy_dripper.page.parse import looks_binary
+from scrapy_dripper.fallback_names import check_fallback
 
 META_KEY = "dripper"
 
@@ -42,12 +41,11 @@ class Dripper:
         say_errors_in_one_sentence()
         self.config = Config.from_settings(crawler.settings)
         self._off = replace(self.config, enabled=False)
-        self._story = Story(self.config)
+        self._report = Report(self.config)
         self.stats = CrawlStats(
             crawler,
             self.config.cascade if self.config.engine != "tagger" else None,
-            self._story,
-            stop_on_loss=self.config.on_engine_loss == "stop",
+            self._report,
         )
         self._configs: WeakKeyDictionary[Response, Config] = WeakKeyDictionary()
         self._futures: WeakKeyDictionary[Response, asyncio.Future[Extraction] | None] = WeakKeyDictionary()
@@ -60,7 +58,7 @@ class Dripper:
                 "TWISTED_REACTOR must be 'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default, "
                 f"to use scrapy-dripper (got {crawler.settings['TWISTED_REACTOR']!r})"
             )
-        self._batcher = Batcher(self.config, lambda: Extractor(self.config), self.stats)
+        self._batcher = Batcher(self.config, self.stats)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     @classmethod
@@ -198,7 +196,7 @@ class Dripper:
             self._batcher.stop()
             for one in self._sites:
                 one.close()
-            self._story.tell(spider.name)
+            self._report.tell(spider.name)
         self.stats.close()
 
 

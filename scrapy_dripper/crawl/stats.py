@@ -11,9 +11,8 @@ from weakref import ref
 from scrapy.crawler import Crawler
 
 from scrapy_dripper.checks import short
-from scrapy_dripper.crawl.engine_loss import CASCADE, TEMPLATE, EngineLoss
-from scrapy_dripper.crawl.story import Story
-from scrapy_dripper.crawl.undecided import Undecided
+from scrapy_dripper.crawl.advice import NoContent
+from scrapy_dripper.crawl.report import Report
 from scrapy_dripper.extraction import Extraction, FallbackReason
 
 logger = logging.getLogger(__name__)
@@ -23,7 +22,15 @@ RENDER = (
     "let a browser download such pages, for example with scrapy-playwright (guide: JavaScript pages). The stat "
     "dripper/fallback/js_shell counts them"
 )
+LOST = (
+    "The engine is lost: %s. Pages fall back until it works again; it is tried every 30 seconds. The stat "
+    "dripper/fallback/engine_lost counts them"
+)
 PREFIX = "dripper/"
+CASCADE = "tagger"
+"""The engine of the cascade that labels pages itself."""
+TEMPLATE = "template"
+"""The source of pages that ``DRIPPER_TEMPLATES`` has labelled."""
 MOST_MISTAKES = 10
 """Mistakes in ``meta["dripper"]`` to warn about, because each request can have a different one."""
 MOST_TYPES = 40
@@ -83,15 +90,12 @@ STATS = {
 class CrawlStats:
     """Writes the ``dripper/...`` stats of a crawl. Call all methods on the event loop."""
 
-    def __init__(
-        self, crawler: Crawler, cascade: float | None = None, story: Story | None = None, *, stop_on_loss: bool = False
-    ) -> None:
+    def __init__(self, crawler: Crawler, cascade: float | None = None, report: Report | None = None) -> None:
         """``cascade`` is the threshold of ``DRIPPER_CASCADE``, or None without a cascade.
 
-        ``story`` also receives batches and pages. With ``stop_on_loss``, the crawl ends when the engine is lost.
+        ``report`` also receives batches and pages.
         """
-        self._story = story
-        self._loss = EngineLoss(crawler, stop=stop_on_loss)
+        self._report = report
         self._crawler = ref(crawler)  # a weak reference, to keep the crawler collectable
         self._warned: set[str] = set()
         self._batches = self._batched = 0
@@ -102,7 +106,7 @@ class CrawlStats:
         self._quality = 0.0
         self._cascade = cascade
         self._mistakes: set[str] = set()
-        self._undecided = Undecided()
+        self._no_content = NoContent()
 
     def waiting(self, pages: int) -> None:
         """Record the number of pages that are queued or being processed."""
@@ -120,8 +124,8 @@ class CrawlStats:
         """Count a batch and its pages."""
         self._batches += 1
         self._batched += pages
-        if self._story is not None:
-            self._story.summary.batch(pages)
+        if self._report is not None:
+            self._report.summary.batch(pages)
         self._count("batches")
         self._write("set_value", "batch_size/mean", round(self._batched / self._batches, 2))
 
@@ -136,16 +140,14 @@ class CrawlStats:
 
     def page(self, extraction: Extraction) -> None:
         """Count a page by source, fallback reason, page type and quality."""
-        self._loss.page(extraction)
-        if self._story is not None:
-            self._story.page(extraction)
+        if self._report is not None:
+            self._report.page(extraction)
         self._count("pages")
         self._count(f"pages/{extraction.source}")
-        self._undecided.add(extraction)
+        self._no_content.add(extraction)
         if extraction.fallback_reason is not None:
             self._count(f"fallback/{extraction.fallback_reason}")
-            if extraction.fallback_reason is FallbackReason.JS_SHELL and extraction.is_empty:
-                self._warn("js_shell", "%s is empty until a script fills it: %s", extraction.url, RENDER)
+            self._warn_of(extraction)
         if extraction.truncated:
             self._count("truncated")
         if extraction.page_type is not None:
@@ -170,6 +172,13 @@ class CrawlStats:
             self._write("set_value", "cascade/threshold", self._cascade)
             self._write("set_value", "cascade/share", round(share, 4))
 
+    def _warn_of(self, extraction: Extraction) -> None:
+        """Warn of a lost engine, or of a page that needs a browser. Each comes once."""
+        if extraction.fallback_reason is FallbackReason.ENGINE_LOST:
+            self._warn("engine_lost", LOST, extraction.error, level=logging.ERROR)
+        if extraction.fallback_reason is FallbackReason.JS_SHELL and extraction.is_empty:
+            self._warn("js_shell", "%s is empty until a script fills it: %s", extraction.url, RENDER)
+
     def remembered(self, *, learnt: bool, hosts: int, blocks: int) -> None:
         """Count a page that the site memory has processed, and the blocks that it removed from the page."""
         self._count("site_memory/pages" if learnt else "site_memory/copies")
@@ -186,13 +195,12 @@ class CrawlStats:
 
     def close(self) -> None:
         """Log warnings about the whole crawl that were not logged before. Call it at the end of the crawl."""
-        self._undecided.close()
-        self._loss.closed()
+        self._no_content.close()
 
     def cancelled(self, pages: int) -> None:
         """Count pages that were not extracted because the crawl ended."""
-        if self._story is not None:
-            self._story.summary.cancelled += pages
+        if self._report is not None:
+            self._report.summary.cancelled += pages
         self._count("cancelled", pages)
 
     def skipped(self, reason: str) -> None:
@@ -283,7 +291,7 @@ class CrawlStats:
         except Exception as error:  # a custom stats collector may fail, but the pages must still be settled
             self._warn("stats", "%s cannot be counted: %s: %s", PREFIX + name, type(error).__name__, error)
 
-    def _warn(self, kind: str, message: str, *args: object) -> None:
+    def _warn(self, kind: str, message: str, *args: object, level: int = logging.WARNING) -> None:
         if kind not in self._warned:
             self._warned.add(kind)
-            logger.warning(message, *args)
+            logger.log(level, message, *args)

@@ -9,6 +9,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.config import ModelError as ModelError
 from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.page.page import Page
 
@@ -36,10 +37,6 @@ class EngineLostError(EngineError):
     """The engine currently cannot label any page, for example because its device is lost."""
 
     reason = FallbackReason.ENGINE_LOST
-
-
-class ModelError(RuntimeError):
-    """The engine cannot be loaded. The message says what to do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

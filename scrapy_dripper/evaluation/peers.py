@@ -47,7 +47,7 @@ def _fallback(name: str) -> Peer:
     return Peer(
         "scrapy-dripper",
         "scrapy_dripper.fallback",
-        lambda m, html: m.BUILT_IN[name].run(_text(html), "", Config(), len(html)).text,
+        lambda m, html: m.BUILT_IN[name](_text(html), "", Config(), len(html)).text,
     )
 
 

@@ -1,32 +1,8 @@
 """Fallback extractors for pages that the model cannot process, and the metadata of pages."""
 
-from scrapy_dripper.fallback.by_path import Fallback, dotted_path
-from scrapy_dripper.fallback.fallback import (
-    BUILT_IN,
-    NOT_A_PAGE,
-    NOTHING_MEANT,
-    PARSING,
-    SUSPECT,
-    check_fallback,
-    fall_back,
-)
+from scrapy_dripper.fallback.fallback import BUILT_IN, NOT_A_PAGE, fall_back
 from scrapy_dripper.fallback.metadata import metadata
-from scrapy_dripper.fallback.nothing import nothing
 from scrapy_dripper.fallback.shell import fill_shell
 from scrapy_dripper.fallback.trees import first_part
 
-__all__ = [
-    "BUILT_IN",
-    "NOTHING_MEANT",
-    "NOT_A_PAGE",
-    "PARSING",
-    "SUSPECT",
-    "Fallback",
-    "check_fallback",
-    "dotted_path",
-    "fall_back",
-    "fill_shell",
-    "first_part",
-    "metadata",
-    "nothing",
-]
+__all__ = ["BUILT_IN", "NOT_A_PAGE", "fall_back", "fill_shell", "first_part", "metadata"]

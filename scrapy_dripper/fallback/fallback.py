@@ -6,17 +6,15 @@ import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.util import find_spec
-from typing import Any, NamedTuple, cast
+from typing import Any, TypeAlias, cast
 
-from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.fallback.by_path import Fallback, load
-from scrapy_dripper.fallback.nothing import nothing
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.fallback.r4 import by_r4
 from scrapy_dripper.fallback.title_paragraphs import by_title_and_paragraphs
 from scrapy_dripper.fallback.trees import first_part
 from scrapy_dripper.fallback.whole_page import whole_page
+from scrapy_dripper.fallback_names import PARSING, Fallback, load
 from scrapy_dripper.machine import is_out_of_memory
 from scrapy_dripper.output import write_html
 from scrapy_dripper.output.content_json import clean
@@ -26,17 +24,8 @@ from scrapy_dripper.retrieval import wants_content, with_retrieval
 logger = logging.getLogger(__name__)
 
 
-class BuiltIn(NamedTuple):
-    """A built-in fallback."""
-
-    run: Callable[[str, str, Config, int], Extraction] | None = None
-    """Called with the text and the URL of a document, the options, and the length of the document. None for a fallback
-    that returns nothing by design."""
-    parses: bool = False
-    """True if it parses the document. It then runs in the sandbox if the document is dangerous, and is retried on the
-    first part of the document if it runs out of memory."""
-    needs: tuple[str, str] | None = None
-    """The module that it imports and the extra that installs it; None if it needs no extra."""
+BuiltIn: TypeAlias = "Callable[[str, str, Config, int], Extraction]"
+"""Called with the text and the URL of a document, the options, and the length of the document."""
 
 
 def _trafilatura(text: str, url: str, config: Config, size: int) -> Extraction:
@@ -58,47 +47,18 @@ def _justext(text: str, url: str, config: Config, size: int) -> Extraction:
     return by_justext(text, url, config, size)
 
 
-BUILT_IN = {
-    "trafilatura": BuiltIn(_trafilatura, parses=True),
-    "html": BuiltIn(whole_page, parses=True),
-    "r4": BuiltIn(by_r4, parses=True),
-    "readability": BuiltIn(_readability, parses=True, needs=("readability", "fallbacks")),
-    "justext": BuiltIn(_justext, parses=True, needs=("justext", "fallbacks")),
-    "title_paragraphs": BuiltIn(by_title_and_paragraphs, parses=True),
-    "empty": BuiltIn(),
-    "none": BuiltIn(),
+BUILT_IN: dict[str, BuiltIn] = {
+    "trafilatura": _trafilatura,
+    "html": whole_page,
+    "r4": by_r4,
+    "readability": _readability,
+    "justext": _justext,
+    "title_paragraphs": by_title_and_paragraphs,
 }
-"""The built-in fallbacks by name: those of :data:`~scrapy_dripper.config.FALLBACKS`."""
-
-PARSING = tuple(name for name, one in BUILT_IN.items() if one.parses)
-"""The fallbacks that parse the document here. What a custom one does is not known."""
-
-NOTHING_MEANT = tuple(name for name, one in BUILT_IN.items() if one.run is None)
-"""The fallbacks that return nothing by design."""
-
+"""The built-in fallbacks by name: those of :data:`~scrapy_dripper.fallback_names.PARSING`."""
 NOT_A_PAGE = (FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML)
 """Reasons for which there is nothing that a fallback could extract."""
-SUSPECT = (FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR)
-"""Reasons after which the fallback may also get stuck or crash on the document."""
 _reported: set[str] = set()
-
-
-def check_fallback(config: Config) -> None:
-    """Raise :exc:`ConfigError` if the configured fallback cannot run here.
-
-    It is a dotted path that does not name a function, or needs an extra that is not installed.
-    """
-    if not isinstance(config.fallback, str):
-        return
-    if config.fallback not in BUILT_IN:
-        load(config.fallback)
-        return
-    needs = BUILT_IN[config.fallback].needs
-    if needs is not None and find_spec(needs[0]) is None:
-        raise ConfigError(
-            f"DRIPPER_FALLBACK is {config.fallback!r}, which needs {needs[0]}: run 'pip install "
-            f"scrapy-dripper[{needs[1]}]', or choose another fallback"
-        )
 
 
 def fall_back(
@@ -170,10 +130,7 @@ def _run(document: Document, config: Config) -> Extraction:
     html = document.html[: config.max_bytes]
     text = html if isinstance(html, str) else decode_html(html, document.charset)
     built_in = BUILT_IN.get(config.fallback) if isinstance(config.fallback, str) else None
-    if built_in is not None and built_in.run is not None:
-        found = built_in.run(text, document.url, config, size)
-    else:
-        found = _custom(text, document.url, config)
+    found = built_in(text, document.url, config, size) if built_in else _custom(text, document.url, config)
     return replace(found, truncated=found.truncated or size > config.max_bytes)
 
 

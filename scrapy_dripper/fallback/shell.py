@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any
 from lxml import etree
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.fallback.budget import Budget
 from scrapy_dripper.fallback.flight import flight
-from scrapy_dripper.fallback.nothing import nothing
 from scrapy_dripper.fallback.trees import limited_tree, title_of
 from scrapy_dripper.fallback.whole_page import whole_page
 from scrapy_dripper.page.charset import decode_html

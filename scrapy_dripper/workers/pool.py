@@ -1,20 +1,21 @@
-"""A pool of worker processes, which are started on demand, killed when stuck, and ended when idle."""
+"""A pool of worker processes: started on demand, killed at a deadline, replaced when they end, and ended when idle."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from scrapy_dripper.config import ENGINES, FALLBACKS, OUT_OF_PROCESS, Config, ConfigError
-from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.config import ENGINES, FALLBACKS, OUT_OF_PROCESS, Config, ConfigError, ModelError
+from scrapy_dripper.extraction import Extraction, FallbackReason, nothing
 from scrapy_dripper.machine import cores
-from scrapy_dripper.workers.errors import ClosedError, StartError
-from scrapy_dripper.workers.process import OnAside, Process, Relay
+from scrapy_dripper.workers.errors import ClosedError, StartError, WorkerError
+from scrapy_dripper.workers.process import OnSlow, Process, Relay
 from scrapy_dripper.workers.wire import Task
 
 logger = logging.getLogger(__name__)
@@ -23,11 +24,12 @@ START_SECONDS = 60.0
 """Time limit for starting a worker."""
 FIRST_STARTS, FIRST_PAUSE = 3, 0.3
 """Attempts to start the first worker of a pool, and the delay between them in seconds."""
+RESTARTS, RESTART_SECONDS = 5, 1.0
+"""Attempts to find a worker for pages of a crawl, and the delay between them in seconds."""
 GROW_SECONDS = 0.5
 """How long batches wait for workers, one after the other, before another worker is started."""
 IDLE_SECONDS = 30.0
-"""Idle time after which a worker ends; the last one of a pool stays. A spare worker is kept for the same time after a
-page was slow or stopped its worker."""
+"""Idle time after which a worker ends; the last one of a pool stays."""
 STAND_INS = 4
 """Processes that may run in addition to the configured ones; as many as the configured ones if those are more."""
 PAUSE_SECONDS = 5.0
@@ -41,8 +43,9 @@ _STANDSTILL = 1.0
 class Pool:
     """At most ``most`` worker processes for one configuration, plus stand-ins while pages are slow.
 
-    A slow page does not block others: its worker is set *aside*, and a stand-in takes its place. A page that is likely
-    to be slow goes to a worker that is aside from the start. All methods are thread-safe.
+    A worker with a slow page, or with a page that is tried *alone*, is set aside: it does not count as one of the
+    ``most``, so that other pages need not wait for it. All methods are thread-safe. A process that was forked from this
+    one starts its own workers.
     """
 
     def __init__(
@@ -50,22 +53,26 @@ class Pool:
     ) -> None:
         """``relay`` answers the requests of ``"pages"`` workers to a model in another process.
 
-        With ``spare``, a stand-in is started ahead of time once a page has been slow.
+        With ``spare``, a worker is started ahead of time whenever one turns out to be slow or is killed.
         """
         self.most = most
         """Maximum number of processes, not counting stand-ins."""
-        self._config, self._role, self._relay = config, role, relay
-        self._keeps_spare, self._spare_from, self._spare_until = spare, 0.0, 0.0
+        self._config, self._role, self._relay, self._keeps_spare = config, role, relay, spare
         self._user_code = config.fallback not in FALLBACKS or config.engine not in ENGINES
         self._memory = config.worker_memory << 20 if role == "pages" else None
+        self._worked = False
+        self._peak = 0
+        self._closed = False
+        self._begin()
+        _pools.add(self)
+
+    def _begin(self) -> None:
         self._changed = threading.Condition()
         self._all: list[Process] = []
         self._idle: list[Process] = []
-        self._starting = self._closed = False
+        self._starting = False
         self._waiting = 0  # batches without a worker
         self._short_since: float | None = None  # when the first of them came after a worker had been idle
-        self._worked = False
-        self._peak = 0
         self._keeper: threading.Thread | None = None
 
     @property
@@ -79,24 +86,19 @@ class Pool:
         return self._peak
 
     @property
-    def most_stand_ins(self) -> int:
-        """Maximum number of stand-ins."""
+    def stand_ins(self) -> int:
+        """Maximum number of stand-ins. One of them is reserved for pages that turn out to be slow."""
         return max(STAND_INS, self.most)
-
-    @property
-    def most_suspects(self) -> int:
-        """Maximum number of suspect pages in progress. One stand-in is reserved for pages that turn out to be slow."""
-        return self.most_stand_ins - 1
 
     @property
     def aside_count(self) -> int:
         """Number of workers that are set aside and have a stand-in."""
-        return min(self.most_stand_ins, sum(process.aside for process in self._all))
+        return min(self.stand_ins, sum(process.aside for process in self._all))
 
     def start(self) -> None:
         """Start the first worker and wait until it is ready. Do nothing if a worker has been ready before.
 
-        Raise :exc:`~scrapy_dripper.engines.base.ModelError` or :exc:`~scrapy_dripper.config.ConfigError` if the worker
+        Raise :exc:`~scrapy_dripper.config.ModelError` or :exc:`~scrapy_dripper.config.ConfigError` if the worker
         rejects its configuration, and :exc:`~scrapy_dripper.workers.errors.StartError` if it cannot be started.
         """
         began = time.monotonic()
@@ -112,31 +114,58 @@ class Pool:
                 time.sleep(FIRST_PAUSE)
 
     def extract(
-        self, tasks: Sequence[Task], *, aside: bool = False, on_aside: OnAside | None = None
+        self, tasks: Sequence[Task], *, alone: bool = False, on_slow: OnSlow | None = None, starts: int = 1
     ) -> list[Extraction]:
         """Return one extraction per task, in order. Wait for a worker if all are busy.
 
-        With ``aside``, the worker is set aside from the start. ``on_aside`` is called from another thread when the
-        worker is set aside.
+        With ``alone``, the worker is set aside from the start. ``on_slow`` is called from another thread when a step
+        takes long. ``starts`` is the number of attempts to start a worker if there is none.
 
         Raise :exc:`~scrapy_dripper.workers.errors.WorkerError` if the worker ended or had to be killed,
         :exc:`~scrapy_dripper.workers.errors.StartError` if there is no worker and none can be started, and
         :exc:`~scrapy_dripper.workers.errors.ClosedError` if the pool is closed in the meantime.
         """
+        process = self._found(alone, starts)
         try:
-            process = self.lease(aside)
-        except (ModelError, ConfigError) as error:  # start() was not called before
-            raise StartError(str(error)) from None
-        try:
-            answers = process.extract(tasks, self._relay, time.monotonic, on_aside)
+            answers = process.extract(tasks, self._relay, time.monotonic, on_slow)
         except BaseException as error:
             self.forget(process)
-            self._expect_more()
+            self._start_spare()
             if self._closed and isinstance(error, Exception):
                 raise ClosedError from None
             raise
         self.give_back(process)
         return answers
+
+    def extract_alone(
+        self,
+        task: Task,
+        error: WorkerError | None = None,
+        *,
+        killed: Callable[[FallbackReason], None] = lambda _: None,
+        starts: int = 1,
+    ) -> Extraction:
+        """Return the extraction of a page that may stop workers. ``error`` says how it stopped one before, if it did.
+
+        If a worker dies, the page is tried once more, because the system may have killed the worker. If that worker
+        dies too, or if one misses the deadline, the fallback runs, under the same rule. If it also fails, the
+        extraction is empty. ``killed`` is called for each worker that was lost. Raise StartError and ClosedError as
+        :meth:`extract` does.
+        """
+        died = False
+        while True:
+            if error is not None:
+                if error.reason is not FallbackReason.TIMEOUT and not died:
+                    died = True
+                elif task.reason is None:
+                    task, died = replace(task, reason=error.reason, error=str(error)), False
+                else:
+                    return nothing(task.document.url, task.reason, f"{task.error}; fallback: {error}")
+            try:
+                return self.extract([task], alone=True, starts=starts)[0]
+            except WorkerError as lost:
+                killed(lost.reason)
+                error = lost
 
     def close(self) -> None:
         """End all workers, without waiting for them."""
@@ -149,40 +178,49 @@ class Pool:
             process.kill()
         _end(idle)
 
-    def lease(self, aside: bool = False) -> Process:
+    def _found(self, alone: bool, starts: int) -> Process:
+        for _ in range(starts - 1):
+            with contextlib.suppress(StartError):
+                return self.lease(alone)
+            time.sleep(RESTART_SECONDS)
+        try:
+            return self.lease(alone)
+        except (ModelError, ConfigError) as error:  # start() was not called before
+            raise StartError(str(error)) from None
+
+    def lease(self, alone: bool = False) -> Process:
         """Return a worker for exclusive use by the caller."""
-        beyond = aside
         while True:
-            process = self._take(aside, beyond)
+            process = self._take(alone)
             if process is not None:
                 return process
             try:
-                return self._start(aside)
+                return self._start(alone)
             except StartError as error:
                 if not self._all:
                     raise
                 logger.debug("no further worker process can be started: %(error)s", {"error": error})
-                self._short_since, beyond = time.monotonic() + PAUSE_SECONDS, False
+                self._short_since = time.monotonic() + PAUSE_SECONDS
             finally:
-                with self._changed:
-                    self._starting = False
-                    self._changed.notify_all()
+                self._started()
 
-    def _take(self, aside: bool, beyond: bool) -> Process | None:
-        """Wait for an idle worker and return it, or None if the caller is to start another one.
+    def _started(self) -> None:
+        with self._changed:
+            self._starting = False
+            self._changed.notify_all()
 
-        With ``beyond``, leave the configured number of workers to other pages.
-        """
+    def _take(self, alone: bool) -> Process | None:
+        """Wait for an idle worker and return it, or None if the caller is to start another one."""
         with self._changed:
             self._waiting += 1
             try:
                 while not self._closed:
-                    if not aside or self.aside_count < self.most_suspects:
-                        process = self._pop(beyond)
+                    if not alone or self.aside_count < self.stand_ins - 1:
+                        process = self._pop()
                         if process is not None:
-                            process.aside = aside
+                            process.aside = alone
                             return process
-                        if not self._starting and self._grows(beyond):
+                        if not self._starting and self._may_grow(alone):
                             self._starting = True
                             return None
                     self._changed.wait(TICK)
@@ -190,9 +228,8 @@ class Pool:
             finally:
                 self._waiting -= 1
 
-    def _pop(self, beyond: bool) -> Process | None:
-        """Return an idle worker, if there is one that the caller may have."""
-        while self._idle and not (beyond and self._quick <= self.most):
+    def _pop(self) -> Process | None:
+        while self._idle:
             process = self._idle.pop()
             if not process.has_ended():
                 return process
@@ -200,31 +237,23 @@ class Pool:
             process.kill()
         return None
 
-    @property
-    def _quick(self) -> int:
-        return len(self._all) - self.aside_count
-
-    @property
-    def _has_room(self) -> bool:
-        return len(self._all) < self.most + self.most_stand_ins
-
-    def _grows(self, beyond: bool) -> bool:
+    def _may_grow(self, alone: bool) -> bool:
         """Return True if a batch that waits is to start another worker.
 
         The wait of a single batch does not tell: fast workers keep each of many batches waiting for a moment only.
         """
-        if not self._all:
-            return True
-        if beyond:
-            return self._has_room
         now = time.monotonic()
         if self._short_since is None:
             self._short_since = now
-        return self._quick < self.most and now - self._short_since >= (GROW_SECONDS if self._quick else 0.0)
+        waited = now - self._short_since
+        quick = len(self._all) - self.aside_count
+        if not self._all or ((not quick or alone) and waited >= 0):
+            return len(self._all) < self.most + self.stand_ins
+        return quick < self.most and waited >= GROW_SECONDS
 
-    def _start(self, aside: bool = False) -> Process:
+    def _start(self, alone: bool = False) -> Process:
         process = Process(self._config, self._role, self._memory, self._user_code, self._worked)
-        process.aside = aside
+        process.aside = alone
         with self._changed:
             if self._closed:
                 process.kill()
@@ -238,6 +267,29 @@ class Pool:
             raise
         self._worked = True
         return process
+
+    def _start_spare(self) -> None:
+        """Start a worker for the next pages, because slow pages and pages that stop workers come in groups."""
+
+        def start() -> None:
+            try:
+                self.give_back(self._start())
+            except (StartError, ModelError, ConfigError, ClosedError) as error:
+                logger.debug("no spare worker process can be started: %(error)s", {"error": error})
+                self._short_since = time.monotonic() + PAUSE_SECONDS
+            finally:
+                self._started()
+
+        with self._changed:
+            paused = self._short_since is not None and self._short_since > time.monotonic()
+            busy = self._closed or self._starting or self._idle or len(self._all) >= self.most + self.stand_ins
+            if not self._keeps_spare or paused or busy:
+                return
+            self._starting = True
+        try:
+            threading.Thread(target=start, name="scrapy-dripper-spare", daemon=True).start()
+        except (RuntimeError, MemoryError):  # out of threads
+            self._started()
 
     def _keep(self) -> None:
         """Start the thread that checks the workers, unless it is running."""
@@ -277,53 +329,35 @@ class Pool:
         """Kill late workers and end idle ones. Return False if the pool has been closed."""
         now = time.monotonic()
         with self._changed:
-            for process in self._all:
-                process.check(now, stood_still)
-            if any(process.aside for process in self._all):
-                self._expect_more()
-            self._changed.notify_all()
-            needs_spare = self._needs_spare(now)
-            self._starting = self._starting or needs_spare
+            slow = [process for process in self._all if process.check(now, stood_still)]
             old = [process for process in self._idle if now - process.idle_since > IDLE_SECONDS]
             old = old[: max(0, len(self._all) - 1)]
             for process in old:
                 self._idle.remove(process)
                 self._all.remove(process)
+            self._changed.notify_all()
         _end(old)
-        if needs_spare:
+        if slow:
             self._start_spare()
         return not self._closed
 
-    def _expect_more(self) -> None:
-        """Keep a spare worker for a while, because slow pages come in groups."""
-        self._spare_until = time.monotonic() + IDLE_SECONDS if self._keeps_spare else 0.0
+    def _after_fork(self) -> None:
+        """Leave the workers to the process that started them."""
+        for process in self._all:
+            process.abandon()
+        self._begin()
 
-    def _needs_spare(self, now: float) -> bool:
-        wanted = self._spare_from <= now < self._spare_until and not (self._closed or self._starting or self._idle)
-        return wanted and self._has_room and self._quick <= self.most
 
-    def _start_spare(self) -> None:
-        """Start a spare worker in a thread of its own."""
+_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 
-        def start() -> None:
-            try:
-                self.give_back(self._start())
-            except (StartError, ModelError, ConfigError, ClosedError) as error:
-                logger.debug("the spare worker process cannot be started: %(error)s", {"error": error})
-                self._spare_from = time.monotonic() + PAUSE_SECONDS
-            finally:
-                started()
 
-        def started() -> None:
-            with self._changed:
-                self._starting = False
-                self._changed.notify_all()
+def _after_fork() -> None:
+    for pool in list(_pools):
+        pool._after_fork()
 
-        try:
-            threading.Thread(target=start, name="scrapy-dripper-spare", daemon=True).start()
-        except (RuntimeError, MemoryError):  # out of threads
-            self._spare_from = time.monotonic() + PAUSE_SECONDS
-            started()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _keep(pool: weakref.ref[Pool]) -> None:

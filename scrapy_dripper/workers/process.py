@@ -15,8 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.config import Config, ConfigError, ModelError
 from scrapy_dripper.extraction import Extraction, FallbackReason
 from scrapy_dripper.workers.clock import StepClock
 from scrapy_dripper.workers.errors import StartError, WorkerError
@@ -25,8 +24,8 @@ from scrapy_dripper.workers.wire import PARTS, Task, pack_config, pack_tasks, un
 
 Relay = Callable[[dict[str, Any], list[bytes]], Message]
 """Answers a worker's request to a model in another process."""
-OnAside = Callable[["int | None"], None]
-"""Called when a worker is set aside, with the index of the task that takes long, or None if it is unknown."""
+OnSlow = Callable[["int | None"], None]
+"""Called when a worker turns out to be slow, with the index of the task that takes long, or None if it is unknown."""
 
 _MAIN = Path(__file__).parents[1] / "child" / "__main__.py"
 _ENVIRONMENT = frozenset(
@@ -38,14 +37,9 @@ _PREFIXES = ("CUDA_", "CUDNN_", "CUBLAS_", "ORT_")
 GPU. Keys and proxies are not among them: ``NVIDIA_`` is no prefix because of ``NVIDIA_API_KEY``."""
 in_worker: Callable[[], None] | None = None
 """Set in a worker process. A worker must not start another worker, so this function ends it."""
-ASIDE_SECONDS = 0.5
+SLOW_SECONDS = 0.5
 """Duration of a step after which its worker is set aside: other pages no longer wait for it. Ordinary steps take a
 twentieth of it."""
-LOW_PRIORITY_SECONDS = 1.0
-"""Duration of a step after which its worker gets a lower priority, and is replaced once it has answered."""
-LOW_PRIORITY = 10
-"""The ``nice`` value of such a worker, which gives it a tenth of the usual CPU share while others need the cores. 19
-would give it a seventieth, and then legitimate heavy pages would not end in time."""
 # A process group of its own keeps Ctrl-C away from the worker. A session of its own would do so, too, but Linux divides
 # CPU time among sessions first (sched(7), autogroup). The crawl, which mostly sleeps, would then wait some hundred
 # milliseconds for each of its turns. Python 3.10 only supports sessions.
@@ -73,19 +67,17 @@ class Process:
         if not sys.executable or getattr(sys, "frozen", False):
             raise StartError("there is no Python interpreter to start it with")
         self.tired = False
-        """True if the worker is to be replaced after its answer, because it keeps much memory or was slow."""
+        """True if the worker is to be replaced after its answer, because it keeps much memory."""
         self.peak = 0
         """Peak memory as of its last answer, in bytes; 0 if the system does not report it."""
         self.aside = False
-        """True if the worker has a slow or suspect page, so that a stand-in may take its place."""
-        self.is_low_priority = False
-        """True if the current step took so long that the worker's priority was lowered."""
+        """True if the worker has a slow page, or one that is tried alone, so that a stand-in may take its place."""
         self.idle_since = 0.0
         self._at_pages = False
         self._clock: StepClock | None = None
         self._missed: float | None = None
         self._step: int | None = None
-        self._on_aside: OnAside | None = None
+        self._on_slow: OnSlow | None = None
         environment = {name: value for name, value in os.environ.items() if user_code or _is_inherited(name)}
         self._startup = {
             "memory": memory,
@@ -128,7 +120,7 @@ class Process:
     def wait_until_ready(self, seconds: float, now: Callable[[], float] = time.monotonic) -> None:
         """Wait until the worker accepts requests.
 
-        Raise :exc:`StartError` if it does not within ``seconds``, and :exc:`~scrapy_dripper.engines.base.ModelError` or
+        Raise :exc:`StartError` if it does not within ``seconds``, and :exc:`~scrapy_dripper.config.ModelError` or
         :exc:`~scrapy_dripper.config.ConfigError` if the worker raises it.
         """
         self._begin(now, seconds)
@@ -160,18 +152,18 @@ class Process:
         return self._popen.poll() is not None
 
     def extract(
-        self, tasks: Sequence[Task], relay: Relay | None, now: Callable[[], float], on_aside: OnAside | None = None
+        self, tasks: Sequence[Task], relay: Relay | None, now: Callable[[], float], on_slow: OnSlow | None = None
     ) -> list[Extraction]:
         """Return one extraction per task, in order.
 
-        ``on_aside`` is called from another thread when the worker is set aside. Raise :exc:`WorkerError` if the worker
+        ``on_slow`` is called from another thread when a step takes long. Raise :exc:`WorkerError` if the worker
         ended or had to be killed; it cannot be used again.
         """
         header, bodies = pack_tasks(tasks)
         limits = [task.seconds for task in tasks]
         most = _ANSWER_BYTES + _ANSWER_GROWTH * sum(map(len, bodies))
         step = self._step = None
-        self._on_aside = on_aside
+        self._on_slow = on_slow
         try:
             self._begin(now, max(limits))
             self._at_pages = True
@@ -243,26 +235,24 @@ class Process:
         finally:
             self._clock = None
 
-    def check(self, now: float, stood_still: float) -> None:
-        """Kill the process if its step is over the limit. Before that, set it aside and then lower its priority.
+    def check(self, now: float, stood_still: float) -> bool:
+        """Kill the process if its step is over the limit. Before that, set it aside, and return True once.
 
         ``stood_still`` is the time in seconds for which this process was suspended and could not read an answer.
         """
         clock = self._clock
         if clock is None:
-            return
+            return False
         taken = clock.look(now, stood_still)
         if taken > clock.limit:
             self._missed = clock.limit
             self._popen.kill()
-        elif self._at_pages:
-            if not self.aside and taken > ASIDE_SECONDS:
-                self.aside = True
-                if self._on_aside is not None:
-                    self._on_aside(self._step)
-            if not self.is_low_priority and taken > LOW_PRIORITY_SECONDS:
-                self.is_low_priority = self.tired = True  # its priority cannot be raised again
-                _put_behind(self.pid)
+        elif self._at_pages and not self.aside and taken > SLOW_SECONDS:
+            self.aside = True
+            if self._on_slow is not None:
+                self._on_slow(self._step)
+            return True
+        return False
 
     def end(self) -> None:
         """Let the process exit, and kill it if it does not."""
@@ -275,6 +265,11 @@ class Process:
     def kill(self) -> None:
         """Kill the process and release its resources."""
         self._finalizer()
+
+    def abandon(self) -> None:
+        """Forget the process without ending it, in a process that was forked from the one that started it."""
+        self._finalizer.detach()
+        _close(self._popen, self._life)
 
     def _wait_for_its_end(self) -> None:
         """Wait for the exit code of a process that has closed its pipe."""
@@ -336,25 +331,18 @@ def _keep_off_standard_streams(stack: contextlib.ExitStack) -> None:
 
 def _kill(popen: subprocess.Popen[bytes], life: int) -> None:
     popen.kill()
+    _close(popen, life)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        popen.wait(_END_SECONDS)
+
+
+def _close(popen: subprocess.Popen[bytes], life: int) -> None:
     for stream in (popen.stdin, popen.stdout, popen.stderr):
         with contextlib.suppress(OSError):
             if stream is not None:
                 stream.close()
     with contextlib.suppress(OSError):
         os.close(life)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        popen.wait(_END_SECONDS)
-
-
-def _put_behind(pid: int) -> None:
-    """Lower the priority of a process, if the system permits it."""
-    if hasattr(os, "setpriority"):
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, pid, LOW_PRIORITY)
-    if _HAS_GROUPS:
-        return  # the crawl is in the same autogroup
-    with contextlib.suppress(OSError):
-        Path(f"/proc/{pid}/autogroup").write_text(str(LOW_PRIORITY), encoding="ascii")
 
 
 def _threads(number: int | None) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, PackedContent
-from scrapy_dripper.fallback import dotted_path
+from scrapy_dripper.fallback_names import dotted_path
 from scrapy_dripper.sites import Outcome, parts_of, read_lesson
 
 if TYPE_CHECKING:

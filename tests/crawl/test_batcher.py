@@ -1,11 +1,13 @@
-"""The batcher on its event loop, with fake lanes: futures, capacity, periodic checks and the end of a crawl."""
+"""The batcher on its event loop, with workers that answer when the test lets them: futures, capacity, and the end."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import logging
-from collections.abc import Awaitable
+import threading
+from collections.abc import Awaitable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -13,151 +15,138 @@ import pytest
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl import batcher as module
 from scrapy_dripper.crawl.batcher import Batcher, most_waiting
-from scrapy_dripper.crawl.job import Job
-from scrapy_dripper.extraction import Document, Extraction
-from scrapy_dripper.workers import StartError
-from tests.crawl.batching import Observer, extraction, run
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.testing import FakeEngine
+from scrapy_dripper.workers import StartError, Task
 
-THREAD = Config(batch_size=4, timeout=8, processes=0)
-OWN = Config(batch_size=1, markdown_field="text")
+PATIENCE = 60
 
 
-class FakeLane:
-    """Keeps its pages until the test settles them."""
+class HeldPool:
+    """Stands for shared workers. Each batch is answered when the test says so."""
 
-    exempt_pages = 0
+    stand_ins, peak, pids = 4, 1, (1,)
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, *args: Any) -> None:
-        self.loop, self.args = loop, args
-        self.jobs: list[Job] = []
-        self.checks: list[tuple[float, float]] = []
-        self.stops = 0
+    def __init__(self, most: int = 1) -> None:
+        self.most, self.closed = most, 0
+        self.batches: list[Sequence[Task]] = []
+        self.slow: list[Any] = []
+        self.free = threading.Semaphore(0)
 
-    def submit(self, job: Job) -> None:
-        self.jobs.append(job)
+    @property
+    def pool(self) -> HeldPool:
+        return self
 
-    def check(self, now: float) -> None:
-        self.checks.append((self.loop.time(), now))
-
-    def stop(self) -> None:
-        self.stops += 1
-
-
-class FakeExtractor:
-    def __init__(self) -> None:
-        self.closed = 0
+    def extract(self, tasks: Sequence[Task], *, on_slow: Any, **_: Any) -> list[Extraction]:
+        self.batches.append(tasks)
+        self.slow.append(on_slow)
+        assert self.free.acquire(timeout=PATIENCE)
+        return [Extraction(task.document.url, None, "<p>", "text", "text", "fake") for task in tasks]
 
     def close(self) -> None:
         self.closed += 1
 
 
+@dataclass
+class Observer:
+    """The events of a batcher."""
+
+    waited: list[int] = field(default_factory=list)
+    pages: list[Extraction] = field(default_factory=list)
+    batches: list[int] = field(default_factory=list)
+    dropped: list[int] = field(default_factory=list)
+    held: int = 0
+    stops: bool = False
+
+    def waiting(self, pages: int) -> None:
+        self.waited.append(pages)
+
+    def held_back(self) -> None:
+        self.held += 1
+
+    def page(self, extraction: Extraction) -> None:
+        self.pages.append(extraction)
+
+    def batch(self, pages: int) -> None:
+        self.batches.append(pages)
+
+    def workers(self, processes: int, memory: int) -> None:
+        assert (processes, memory) == (1, 1)
+
+    def killed(self, reason: FallbackReason) -> None:
+        raise NotImplementedError
+
+    def cancelled(self, pages: int) -> None:
+        self.dropped.append(pages)
+
+    def stopping(self) -> bool:
+        return self.stops
+
+
 class Crawl:
     """A batcher with its surroundings."""
 
-    def __init__(self, config: Config = THREAD, seconds_to_load: float = 0.0) -> None:
-        self.observer, self.extractor = Observer(), FakeExtractor()
-        self.loaded = 0
-
-        def load() -> Any:
-            self.loaded += 1
-            asyncio.get_running_loop().now += seconds_to_load  # type: ignore[attr-defined]
-            return self.extractor
-
-        self.load = load
-        self.batcher = Batcher(config, load, self.observer)
-
-    @property
-    def lane(self) -> Any:
-        return self.batcher._lane
+    def __init__(self, pool: HeldPool, **options: Any) -> None:
+        self.pool, self.observer = pool, Observer()
+        self.batcher = Batcher(
+            Config(**{"batch_size": 4, "batch_wait": 0.01, "processes": 1, **options}), self.observer
+        )
 
     def submit(self, number: int = 0, config: Config | None = None) -> asyncio.Future[Extraction]:
         return self.batcher.submit(Document("<p>", f"https://site.example/{number}", config=config))
 
-    def settle(self, job: Job) -> Extraction:
-        found = extraction(job)
-        self.batcher._settle(job, found)
-        return found
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeldPool]:
+    workers = HeldPool()
+    monkeypatch.setattr(module, "shared_pool", lambda config: workers)
+    yield workers
+    workers.free.release(100)
 
 
-@pytest.fixture(autouse=True)
-def _lanes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ModelLane", type("ModelLane", (FakeLane,), {}))
-    monkeypatch.setattr(module, "ProcessLane", type("ProcessLane", (FakeLane,), {}))
-
-
-def test_each_page_gets_its_extraction() -> None:
-    """The caller gets a future. The observer is told of each page, and of the number of waiting pages."""
+def test_each_page_gets_its_extraction(pool: HeldPool) -> None:
+    """Batches are full, or are sent after a while. The observer is told of each page and batch."""
 
     async def crawl() -> None:
-        one = Crawl()
-        futures = [one.submit(number) for number in range(3)]
-        found = [one.settle(job) for job in reversed(one.lane.jobs)]
+        one = Crawl(pool)
+        futures = [one.submit(number) for number in range(6)]
+        pool.free.release(2)
+        found = await asyncio.gather(*futures)
 
-        assert [future.result() for future in futures] == found[::-1]
+        assert [extraction.url[-1] for extraction in found] == list("012345")
         assert one.observer.pages == found
-        assert one.observer.waited == [1, 2, 3]
+        assert one.observer.waited == [1, 2, 3, 4, 5, 6]
+        assert one.observer.batches == [4, 2]
+        one.batcher.stop()
 
-    run(crawl())
-
-
-def test_a_page_has_its_own_options_or_those_of_the_crawl() -> None:
-    async def crawl() -> None:
-        one = Crawl()
-        one.submit()
-        one.submit(config=OWN)
-
-        assert [job.config for job in one.lane.jobs] == [THREAD, OWN]
-        assert {job.submitted for job in one.lane.jobs} == {one.lane.loop.time()}
-
-    run(crawl())
+    asyncio.run(crawl())
 
 
-def test_there_is_one_lane() -> None:
-    """It is created with the first page, and uses the engine that was loaded at the start."""
+def test_a_page_has_its_own_options_or_those_of_the_crawl(pool: HeldPool) -> None:
+    own = Config(batch_size=1, markdown_field="text")
 
     async def crawl() -> None:
-        one = Crawl(seconds_to_load=5)
-        assert (one.loaded, one.lane) == (1, None)
-        one.submit()
-        lane = one.lane
-        one.submit()
+        one = Crawl(pool)
+        futures = [one.submit(), one.submit(config=own)]
+        pool.free.release()
+        await asyncio.gather(*futures)
+        assert [task.config for task in pool.batches[0]] == [one.batcher._config, own]
+        one.batcher.stop()
 
-        assert one.lane is lane
-        assert type(lane).__name__ == "ModelLane"
-        config, clock, settle, extractor, load, limit, observer = lane.args
-        assert (config, extractor, load, observer) == (THREAD, one.extractor, one.load, one.observer)
-        assert (clock, settle) == (one.batcher._clock, one.batcher._settle)
-        assert limit == 15
-
-    run(crawl())
+    asyncio.run(crawl())
 
 
-def test_loading_has_the_time_of_a_page_at_least() -> None:
+def test_an_answer_that_nobody_waits_for_is_counted(pool: HeldPool) -> None:
     async def crawl() -> None:
-        one = Crawl(seconds_to_load=1)
-        one.submit()
-
-        assert one.lane.args[5] == 8
-
-    run(crawl())
-
-
-def test_unused_answers() -> None:
-    """A second answer is ignored. An answer for a cancelled future is counted."""
-
-    async def crawl() -> None:
-        one = Crawl()
+        one = Crawl(pool)
         futures = [one.submit(number) for number in range(2)]
         futures[0].cancel()
-        first, second = one.lane.jobs
-        one.settle(first)
-        found = one.settle(second)
-        one.settle(second)
-
-        assert futures[1].result() is found
+        pool.free.release()
+        await futures[1]
         assert len(one.observer.pages) == 2
+        one.batcher.stop()
 
-    run(crawl())
+    asyncio.run(crawl())
 
 
 async def waits(waiting: Awaitable[None]) -> bool:
@@ -176,14 +165,12 @@ def test_two_batches_wait_and_one_more_for_each_further_process(processes: int, 
     assert most_waiting(Config(batch_size=4, processes=processes)) == most
 
 
-def test_backpressure() -> None:
-    """Two waiting batches use up the capacity, which is free again after the first page."""
+def test_backpressure(pool: HeldPool) -> None:
+    """Two waiting batches use up the capacity, which is free again after the first batch."""
 
     async def crawl() -> None:
-        one = Crawl()
-        assert not await waits(one.batcher.wait_for_capacity())
-        for number in range(7):
-            one.submit(number)
+        one = Crawl(pool)
+        futures = [one.submit(number) for number in range(7)]
         assert not await waits(one.batcher.wait_for_capacity())
         one.submit(7)
         assert one.observer.held == 0
@@ -191,198 +178,96 @@ def test_backpressure() -> None:
         assert await waits(one.batcher.wait_for_capacity())
         waiting = asyncio.ensure_future(one.batcher.wait_for_capacity())
         await asyncio.sleep(0)
-        one.settle(one.lane.jobs[0])
-        assert not await waits(one.batcher.wait_for_capacity())
-
-        assert waiting.done()
+        pool.free.release()
+        await futures[0]
+        await asyncio.wait_for(waiting, PATIENCE)
         assert one.observer.held == 2
+        one.batcher.stop()
 
-    run(crawl())
+    asyncio.run(crawl())
 
 
-def test_pages_that_are_set_aside_take_no_room() -> None:
-    """The next check frees their capacity."""
+def test_slow_pages_take_no_room(pool: HeldPool) -> None:
+    """They are set aside, and the other pages of their batch are sent again."""
 
     async def crawl() -> None:
-        one = Crawl()
-        for number in range(8):
-            one.submit(number)
-        one.lane.exempt_pages = 1
-        await asyncio.sleep(0.6)
+        one = Crawl(pool)
+        futures = [one.submit(number) for number in range(8)]
+        while not pool.slow:
+            await asyncio.sleep(0.01)
+        pool.slow[0](1)
+        while len(pool.batches) < 2:
+            await asyncio.sleep(0.01)
+        assert [task.document.url[-1] for task in pool.batches[1]] == list("0234")
         assert not await waits(one.batcher.wait_for_capacity())
         one.submit(8)
         assert await waits(one.batcher.wait_for_capacity())
+        pool.free.release(100)
+        assert len({found.url for found in await asyncio.gather(*futures)}) == 8
         one.batcher.stop()
 
-    run(crawl())
+    asyncio.run(crawl())
 
 
-@pytest.mark.parametrize(("timeout", "every"), [(8, 0.5), (2, 0.5), (1, 0.25)])
-def test_the_lane_is_looked_after(timeout: float, every: float) -> None:
-    """It is checked at the first page and every half second, or four times per time limit, but only while pages are
-    pending."""
-
-    async def crawl() -> None:
-        one = Crawl(Config(timeout=timeout, processes=0))
-        start = asyncio.get_running_loop().time()
-        one.submit()
-        one.submit(1)
-        await asyncio.sleep(3.5 * every)
-        times = [when - start for when, _ in one.lane.checks]
-        assert times == pytest.approx([0, every, 2 * every, 3 * every])
-        assert [when for when, _ in one.lane.checks] == pytest.approx([now for _, now in one.lane.checks])
-
-        for job in one.lane.jobs[:2]:
-            one.settle(job)
-        await asyncio.sleep(10)
-        assert len(one.lane.checks) == 4
-        one.submit(2)
-        await asyncio.sleep(0)
-        assert len(one.lane.checks) == 5
-        one.batcher.stop()
-        await asyncio.sleep(10)
-        assert len(one.lane.checks) == 5
-
-    run(crawl())
-
-
-@pytest.mark.parametrize(("late", "missed"), [(0.3, 0), (0.5, 0), (20, 20)])
-def test_time_in_which_the_process_stood_still_does_not_count(late: float, missed: float) -> None:
-    """A check is late if it is delayed by more than the interval. A pause without pages does not count."""
-
-    async def crawl() -> None:
-        one = Crawl()
-        loop: Any = asyncio.get_running_loop()
-        start = loop.now
-        one.submit()
-        await asyncio.sleep(0.1)
-        loop.now = start + 0.5 + late
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert len(one.lane.checks) == 2
-        when, now = one.lane.checks[-1]
-        assert when - now == pytest.approx(missed)
-
-        one.settle(one.lane.jobs[0])
-        await asyncio.sleep(100)
-        one.submit(1)
-        when, now = one.lane.checks[-1]
-        assert when - now == pytest.approx(missed)
-        one.batcher.stop()
-
-    run(crawl())
-
-
-def test_a_crawl_that_stops_says_once_what_still_waits(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_crawl_that_stops_says_once_what_still_waits(
+    pool: HeldPool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The message counts pages, and responses that are held back."""
     caplog.set_level(logging.INFO, "scrapy_dripper")
+    monkeypatch.setattr(module, "CHECK_SECONDS", 0.02)
 
     async def crawl() -> None:
-        one = Crawl()
+        one = Crawl(pool)
         for number in range(8):
             one.submit(number)
         held = [asyncio.ensure_future(one.batcher.wait_for_capacity()) for _ in range(2)]
         gone = asyncio.ensure_future(one.batcher.wait_for_capacity())
-        await asyncio.sleep(1)
+        await asyncio.sleep(0.1)
         gone.cancel()
         assert caplog.messages == []
         one.observer.stops = True
-        await asyncio.sleep(3)
+        await asyncio.sleep(0.2)
         one.batcher.stop()
         await asyncio.gather(*held)
 
-    run(crawl())
+    asyncio.run(crawl())
 
     assert caplog.messages == [
         "The crawl is stopping; 10 pages are still waiting to be extracted. Press Ctrl-C again to drop them."
     ]
 
 
-def test_the_end_of_a_crawl() -> None:
-    """Pending pages, and later ones, are cancelled and counted. Nothing waits for capacity any longer."""
+def test_the_end_of_a_crawl(pool: HeldPool) -> None:
+    """Pending pages, and later ones, are cancelled and counted. The workers are given back, once."""
 
     async def crawl() -> None:
-        one = Crawl()
+        one = Crawl(pool)
         futures = [one.submit(number) for number in range(8)]
-        done = one.settle(one.lane.jobs[0])
-        one.submit(8)
+        pool.free.release()
+        await futures[0]
+        futures += [one.submit(number) for number in range(8, 12)]
         assert await waits(one.batcher.wait_for_capacity())
         one.batcher.stop()
 
-        assert futures[0].result() is done
-        assert all(future.cancelled() for future in futures[1:])
+        assert [future.cancelled() for future in futures] == [False] * 4 + [True] * 8
         assert one.observer.dropped == [8]
         assert not await waits(one.batcher.wait_for_capacity())
-        late = one.submit(9)
-        assert late.cancelled()
+        assert one.submit(12).cancelled()
         assert one.observer.dropped == [8, 1]
-        assert len(one.lane.jobs) == 9
-        assert one.lane.stops == 1
-        assert one.extractor.closed == 0  # the lane's
+        assert pool.closed == 1
 
-    run(crawl())
-
-
-def test_the_end_of_a_crawl_without_pages() -> None:
-    """The engine is closed, and no page is counted."""
-
-    async def crawl() -> None:
-        one = Crawl()
-        one.batcher.stop()
-
-        assert one.extractor.closed == 1
-        assert one.observer.dropped == []
-
-    run(crawl())
-
-
-class FakeShared:
-    """The shared workers of a process."""
-
-    pool = object()
-
-    def __init__(self) -> None:
-        self.closed = 0
-
-    def close(self) -> None:
-        self.closed += 1
-
-
-@pytest.fixture
-def shared(monkeypatch: pytest.MonkeyPatch) -> FakeShared:
-    workers = FakeShared()
-    monkeypatch.setattr(module, "shared_pool", lambda config: workers)
-    return workers
-
-
-def test_a_crawl_with_worker_processes(shared: FakeShared) -> None:
-    """The workers have the engine, so none is loaded here. They are released once, at the end."""
-
-    async def crawl() -> None:
-        one = Crawl(Config(processes=2, batch_size=4))
-        one.submit()
-        assert type(one.lane).__name__ == "ProcessLane"
-        config, pool, settle, observer = one.lane.args
-        assert (config.processes, pool, observer) == (2, shared.pool, one.observer)
-        assert settle == one.batcher._settle
-        assert one.loaded == 0
-        assert shared.closed == 0
-        one.batcher.stop()
-        assert shared.closed == 1
-        assert one.lane.stops == 1
-
-    run(crawl())
+    asyncio.run(crawl())
     gc.collect()
-    assert shared.closed == 1
+    assert pool.closed == 1
 
 
-def test_workers_of_a_crawl_that_never_begins_are_given_back(shared: FakeShared) -> None:
-    batcher = Batcher(Config(processes=2), FakeExtractor, Observer())  # type: ignore[arg-type]
-    assert shared.closed == 0
+def test_workers_of_a_crawl_that_never_begins_are_given_back(pool: HeldPool) -> None:
+    batcher = Batcher(Config(processes=2), Observer())
+    assert pool.closed == 0
     del batcher
     gc.collect()
 
-    assert shared.closed == 1
+    assert pool.closed == 1
 
 
 def no_workers(config: Config) -> Any:
@@ -392,7 +277,7 @@ def no_workers(config: Config) -> Any:
 def test_required_workers_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "shared_pool", no_workers)
     with pytest.raises(ConfigError) as raised:
-        Batcher(Config(processes=2), FakeExtractor, Observer())  # type: ignore[arg-type]
+        Batcher(Config(processes=2), Observer())
 
     assert str(raised.value) == (
         "DRIPPER_PROCESSES is 2, but no worker process can be started (no memory); set it to 0 to extract pages in a "
@@ -400,24 +285,38 @@ def test_required_workers_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch
     )
 
 
-def test_a_thread_replaces_optional_workers(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """A thread replaces them, with a warning."""
+class Closed(FakeEngine):
+    """Counts how often it was closed."""
+
+    times = 0
+
+    def close(self) -> None:
+        Closed.times += 1
+
+
+@pytest.mark.parametrize(("processes", "warnings"), [(None, 1), (0, 0)])
+@pytest.mark.parametrize("pages", [0, 9])
+def test_a_thread_of_the_crawl_replaces_the_workers(
+    processes: int | None, warnings: int, pages: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It does so if it is configured, or, with a warning, if no worker can be started. The event loop lives on."""
     monkeypatch.setattr(module, "shared_pool", no_workers)
+    monkeypatch.setattr("scrapy_dripper.extractor.load_engine", lambda config: Closed())
+    monkeypatch.setattr(Closed, "times", 0)
 
     async def crawl() -> None:
-        one = Crawl(Config(batch_size=4))
-        one.submit()
-        assert type(one.lane).__name__ == "ModelLane"
-        one.batcher.stop()
+        batcher = Batcher(Config(batch_size=4, batch_wait=0.01, processes=processes), Observer())
+        futures = [batcher.submit(Document(f"<p>text {n}</p>", f"https://site.example/{n}")) for n in range(pages)]
+        found = await asyncio.gather(*futures)
+        assert [(one.url[-1], one.text, one.source) for one in found] == [
+            (str(n), f"text {n}", "fake") for n in range(pages)
+        ]
+        batcher.stop()
 
-    run(crawl())
+    asyncio.run(crawl())
 
-    assert caplog.messages == [
+    assert Closed.times == 1
+    assert caplog.messages == warnings * [
         "No worker process can be started (no memory); pages are extracted in a thread of the crawl, which a bad page "
         "can block. Set DRIPPER_PROCESSES = 0 to silence this warning."
     ]
-
-
-def test_a_configured_thread_starts_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "shared_pool", no_workers)
-    Batcher(THREAD, FakeExtractor, Observer())  # type: ignore[arg-type]

@@ -11,8 +11,8 @@ from scrapy.logformatter import LogFormatter
 from scrapy.settings import Settings
 
 from scrapy_dripper import Addon, ConfigError
+from scrapy_dripper.crawl.advice import ADVICE
 from scrapy_dripper.crawl.log import DripperLogFormatter
-from scrapy_dripper.crawl.undecided import ADVICE
 from scrapy_dripper.extraction import FallbackReason
 from tests.crawl.crawling import Crawls, Site, page, spider
 

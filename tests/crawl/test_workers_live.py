@@ -18,7 +18,7 @@ import scrapy
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.workers import pool as pools
 from scrapy_dripper.workers import shared as shared_pools
-from scrapy_dripper.workers.model import Model
+from scrapy_dripper.workers.shared import Model
 from tests.crawl.crawling import PATIENCE, Crawled, Crawls, Reactor, Site, page, spider
 from tests.crawl.test_pipeline import PIPELINE, Record, items
 from tests.engines.qwen3.fakes import PREPARED
@@ -43,8 +43,8 @@ def nothing_left() -> Iterator[None]:
     started: list[Any] = []
     start = pools.Pool._start
 
-    def noted(pool: Any, aside: bool = False) -> Any:
-        process = start(pool, aside)
+    def noted(pool: Any, alone: bool = False) -> Any:
+        process = start(pool, alone)
         started.append(process)
         return process
 

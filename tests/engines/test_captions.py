@@ -29,7 +29,7 @@ def labels(html: str, captions: str) -> dict[str, bool]:
 
 def extract(html: str, captions: str) -> Extraction:
     engine = FakeEngine(main=lambda text: "MAIN" in text)
-    extractor = Extractor(Config(captions=captions, sandbox="never"), engine=engine)
+    extractor = Extractor(Config(captions=captions, processes=0), engine=engine)
     return extractor.extract([Document(html, "http://example.com/")])[0]
 
 

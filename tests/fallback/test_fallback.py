@@ -14,9 +14,10 @@ from lxml.html import HtmlElement
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback import NOTHING_MEANT, PARSING, check_fallback, fall_back, first_part, trees
+from scrapy_dripper.fallback import fall_back, first_part, trees
 from scrapy_dripper.fallback import fallback as fallback_module
 from scrapy_dripper.fallback.trees import FIRST_PART
+from scrapy_dripper.fallback_names import NEEDS, NOTHING_MEANT, PARSING, check_fallback
 from scrapy_dripper.page import recover
 
 SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "
@@ -344,13 +345,12 @@ def test_right_fallbacks_pass_the_check(fallback: object) -> None:
 
 
 def test_what_settings_may_name_is_what_there_is() -> None:
-    assert set(fallback_module.BUILT_IN) == set(FALLBACKS)
+    assert set(fallback_module.BUILT_IN) == set(PARSING)
     assert set(PARSING) | set(NOTHING_MEANT) == set(FALLBACKS)
 
 
 def test_a_fallback_whose_extra_is_missing_is_found_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    needy = fallback_module.BUILT_IN["html"]._replace(needs=("no_such_library", "needy"))
-    monkeypatch.setitem(fallback_module.BUILT_IN, "html", needy)
+    monkeypatch.setitem(NEEDS, "html", ("no_such_library", "needy"))
     with pytest.raises(ConfigError, match=r"needs no_such_library: run 'pip install scrapy-dripper\[needy\]'"):
         Extractor(Config(fallback="html"))
 

@@ -13,7 +13,6 @@ import json
 import os
 import random
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +22,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from scrapy import Request, Spider, signals
@@ -31,13 +29,13 @@ from scrapy.crawler import AsyncCrawlerProcess, Crawler, CrawlerProcess
 from scrapy.exceptions import DropItem, StopDownload
 from scrapy.extensions.closespider import CloseSpider
 
-import scrapy_dripper.crawl.process_lane
-import scrapy_dripper.crawl.threads
+import scrapy_dripper.crawl.batcher
 import scrapy_dripper.extractor
+import scrapy_dripper.workers.pool
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.workers.process import Process
 from tests.crawl.crawling import EXTENSIONS
-from tests.faults.fault_engine import Faulty, Rules, exception, over
+from tests.faults.fault_engine import Faulty, Rules, over
 from tests.faults.fault_processes import children, files
 from tests.faults.fault_site import kind_of
 
@@ -58,9 +56,8 @@ DEFAULTS: dict[str, Any] = {
     "signals": [],  # sent to the process itself, within a batch, once `at` responses are there
     "stuck": False,  # the workers are stuck when a signal comes
     "at": 2_000,
-    "vanish": None,  # a folder that is deleted within a batch, whose thread dies
+    "vanish": None,  # a folder that is deleted within a batch, whose worker dies
     "back": 0,  # it is there again when so many pages have fallen back
-    "timer": 0,  # a thread dies each time it has waited so often for a batch to fill
     "no_thread": 0,  # one in so many threads cannot be started
     "kill_worker": 0,  # one of the workers is killed at each so many items
     "no_process": [0, 0],  # the first of the worker processes that cannot be started, and the next that can be
@@ -360,7 +357,7 @@ def install_engine(ledgers: dict[str, Ledger]) -> None:
 
 
 class Signalling:
-    """An engine that sends signals to its own process, or deletes its own model, within a batch."""
+    """An engine that sends signals to its own process within a batch."""
 
     def __init__(self, engine: Faulty, ledger: Ledger) -> None:
         self._engine, self._ledger = engine, ledger
@@ -369,10 +366,6 @@ class Signalling:
     def label(self, pages: Any) -> Any:
         job, ledger = self._ledger.job, self._ledger
         if ledger.responses >= job["at"]:
-            if job["vanish"] and os.path.exists(job["vanish"]):
-                shutil.rmtree(job["vanish"])
-                ledger.note("vanish", 0)
-                raise exception("exit")
             names, job["signals"] = job["signals"], []
             for turn, name in enumerate(names):
                 while turn and ledger.crawler.crawling:  # until the first one has been understood
@@ -385,19 +378,6 @@ class Signalling:
 
     def close(self) -> None:
         self._engine.close()
-
-
-def break_timer(ledger: Ledger, every: int) -> None:
-    """Let threads die while they wait for a batch to fill."""
-    worker, waits = scrapy_dripper.crawl.threads, count(1)
-
-    def monotonic() -> float:
-        if sys._getframe(1).f_code.co_name == "take" and not (turn := next(waits)) % every:
-            ledger.note("timer", turn)
-            raise MemoryError("no room for a number")
-        return time.monotonic()
-
-    worker.time = SimpleNamespace(monotonic=monotonic)  # type: ignore[assignment]
 
 
 workers: list[subprocess.Popen[bytes]] = []
@@ -493,13 +473,11 @@ def main() -> None:
     if one.job["processes"]:
         tell_workers(ledgers, told)
         if one.job["restart_seconds"]:
-            scrapy_dripper.crawl.process_lane.RESTART_SECONDS = one.job["restart_seconds"]
+            scrapy_dripper.workers.pool.RESTART_SECONDS = one.job["restart_seconds"]
         know_workers(one, report.with_name("pids"), one.job["no_process"])
         send_signals(one, noted)
     else:
         install_engine(ledgers)
-    if one.job["timer"]:
-        break_timer(one, one.job["timer"])
     if one.job["no_thread"]:
         refuse_threads(one, one.job["no_thread"])
     before = files()

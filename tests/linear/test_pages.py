@@ -63,13 +63,13 @@ READ: dict[str, tuple[Any, str, Callable[[int], str]]] = {
 
 
 def _fall_back(page: str) -> Extraction:
-    extractor = Extractor(Config(sandbox="never"), engine=FakeEngine())
+    extractor = Extractor(Config(processes=0), engine=FakeEngine())
     return extractor.fall_back(Document(page), FallbackReason.ENGINE_ERROR)
 
 
 @pytest.fixture(scope="module")
 def extractor() -> Extractor:
-    return Extractor(Config(sandbox="never", fallback="empty", max_output=10_000), engine=FakeEngine())
+    return Extractor(Config(processes=0, fallback="empty", max_output=10_000), engine=FakeEngine())
 
 
 @pytest.mark.parametrize("name", READ)

@@ -54,7 +54,7 @@ def test_many_patterns_are_found() -> None:
     found = {use.place for use in FOUND}
     for place in (
         "scrapy_dripper.output.images:_placeholder",  # a bound method
-        "scrapy_dripper.page.parse:_MAGIC",  # in tuples in a tuple
+        "scrapy_dripper.binary:_MAGIC",  # in tuples in a tuple
         "scrapy_dripper.page.balance:_raw_end",  # in a dict
         "scrapy_dripper.fallback.trafilatura_output:_tag",  # in a call in a function
     ):

@@ -59,7 +59,7 @@ WAYS: dict[str, dict[str, Any]] = {
 @cache
 def extractor(way: str) -> Extractor:
     engine = Silent() if way in ("html", "trafilatura") else FakeEngine()
-    return Extractor(Config(sandbox="never", **WAYS[way]), engine=engine)
+    return Extractor(Config(processes=0, **WAYS[way]), engine=engine)
 
 
 def forms(found: Extraction) -> dict[str, str]:

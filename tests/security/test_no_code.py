@@ -44,7 +44,7 @@ ALLOWED = {
     ("child/server.py", "importlib"): "the module of an engine, out of a constant tuple",
     ("cli/entry.py", "importlib"): "the module of a command, out of a constant table",
     ("evaluation/peers.py", "importlib"): "the packages of other extractors, out of a constant table",
-    ("fallback/by_path.py", "pkgutil"): "DRIPPER_FALLBACK, a setting",
+    ("fallback_names.py", "pkgutil"): "DRIPPER_FALLBACK, a setting",
     ("engines/qwen3/export/exporters.py", "subprocess"): "the exporters, with arguments and no shell",
     ("engines/qwen3/export/recipe.py", "subprocess"): "reads the prompt of a package that the user installed",
 }

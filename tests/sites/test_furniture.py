@@ -35,7 +35,7 @@ class All(FakeEngine):
 
 def extracted(documents: list[Document]) -> list[str]:
     """Return the texts of documents that are extracted one by one."""
-    extractor = Extractor(Config(site_memory="on", sandbox="never"), All())
+    extractor = Extractor(Config(site_memory="on", processes=0), All())
     return [found.text or "" for document in documents for found in extractor.extract([document])]
 
 
@@ -60,14 +60,14 @@ def test_a_box_in_several_languages() -> None:
 
 
 def test_pages_of_one_call_know_of_those_before() -> None:
-    extractor = Extractor(Config(site_memory="on", sandbox="never"), All())
+    extractor = Extractor(Config(site_memory="on", processes=0), All())
     found = extractor.extract(site(*["*" + TEAM] * 8))
 
     assert [one.repeated for one in found] == [0] * 3 + [3] * 5
 
 
 def test_off_nothing_is_left_out() -> None:
-    found = Extractor(Config(sandbox="never"), All()).extract(site(*["*" + TEAM] * 8))
+    found = Extractor(Config(processes=0), All()).extract(site(*["*" + TEAM] * 8))
 
     assert all("The team" in (one.text or "") for one in found)
     assert {(one.repeated, one.digest) for one in found} == {(0, b"")}
@@ -85,7 +85,7 @@ def test_off_nothing_is_left_out() -> None:
 def test_what_an_author_repeats_stays(body: str) -> None:
     """Headings, introductions and signatures are beside text of the page itself."""
     texts = extracted(site(*[body] * 8))
-    plain = Extractor(Config(sandbox="never"), All()).extract(site(*[body] * 8))
+    plain = Extractor(Config(processes=0), All()).extract(site(*[body] * 8))
 
     assert texts == [one.text for one in plain]
 

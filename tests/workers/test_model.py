@@ -9,8 +9,9 @@ import pytest
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import FallbackReason
-from scrapy_dripper.workers import StartError, WorkerError, model
-from scrapy_dripper.workers.model import Model
+from scrapy_dripper.workers import StartError, WorkerError
+from scrapy_dripper.workers import shared as model
+from scrapy_dripper.workers.shared import Model
 
 LABELS: tuple[dict[str, Any], list[bytes]] = {"say": "labels", "answers": []}, []
 LOST: tuple[dict[str, Any], list[bytes]] = {"say": "labels", "answers": [], "is_lost": True}, []
@@ -55,7 +56,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def asked(*answers: Any) -> tuple[Model, Processes]:
     """Return a model whose processes give these answers."""
     one, processes = Model(Config()), Processes(*answers)
-    one._pool = processes  # type: ignore[assignment]
+    one.pool = processes  # type: ignore[assignment]
     return one, processes
 
 

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.config import Config, ConfigError, ModelError
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.workers import Pool, StartError, Task, WorkerError, process, processes, shared, shared_pool
 from scrapy_dripper.workers import pool as module
@@ -65,9 +64,9 @@ def test_another_one_starts_while_pages_wait(pools: Pools, begin: Begin, monkeyp
     counts: list[int] = []
     start = Pool._start
 
-    def counted(pool: Pool, aside: bool = False) -> Any:
+    def counted(pool: Pool, alone: bool = False) -> Any:
         counts.append(len(pool.pids))
-        process = start(pool, aside)
+        process = start(pool, alone)
         assert len(pool.pids) == counts[-1] + 1  # no other one was started meanwhile
         return process
 
@@ -131,9 +130,8 @@ def test_idle_ones_end_but_for_one(pools: Pools, begin: Begin, monkeypatch: pyte
 
 
 def test_a_slow_page_holds_up_no_other(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in takes over, the slow worker gets a low priority, and the slow page is still answered."""
-    monkeypatch.setattr(process, "ASIDE_SECONDS", 0.2)
-    monkeypatch.setattr(process, "LOW_PRIORITY_SECONDS", 0.2)
+    """A stand-in takes over, and the slow page is still answered."""
+    monkeypatch.setattr(process, "SLOW_SECONDS", 0.2)
     pool = pools(1)
     pool.start()
     (slow,) = pool.pids
@@ -142,15 +140,12 @@ def test_a_slow_page_holds_up_no_other(pools: Pools, begin: Begin, monkeypatch: 
     assert not waiting.done()
     assert worker_of(other) != slow
     assert (pool.aside_count, pool.most) == (1, 1)
-    assert os.getpriority(os.PRIO_PROCESS, slow) == process.LOW_PRIORITY
     assert worker_of(waiting.result()) == slow
-    assert comes_true(lambda: gone(slow))  # its priority could not be raised again
-    assert pool.pids == [worker_of(other)]
 
 
 def test_stand_ins_are_bounded(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     """This holds for any number of slow pages."""
-    monkeypatch.setattr(process, "ASIDE_SECONDS", 0.1)
+    monkeypatch.setattr(process, "SLOW_SECONDS", 0.1)
     monkeypatch.setattr(module, "STAND_INS", 2)
     pool = pools(1)
     answers = [begin(pool, "SLOW") for _ in range(6)]
@@ -162,26 +157,25 @@ def test_stand_ins_are_bounded(pools: Pools, begin: Begin, monkeypatch: pytest.M
     assert {answer.result().text for answer in answers} == {"SLOW"}
 
 
-def test_a_page_that_is_suspected_holds_up_no_other(
+def test_a_page_that_is_tried_alone_holds_up_no_other(
     pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """It has its own worker from the start, even before it is known to be slow."""
-    monkeypatch.setattr(process, "ASIDE_SECONDS", 3_600)
+    """It does not count as one of the workers from the start, even before it is known to be slow."""
+    monkeypatch.setattr(process, "SLOW_SECONDS", 3_600)
     pool = pools(1)
     pool.start()
-    (first,) = pool.pids
     flag = tmp_path / "flag"
-    suspects = [begin(pool, f"WAIT-FOR {flag} ", aside=True) for _ in range(6)]
-    assert comes_true(lambda: pool.aside_count == pool.most_suspects == module.STAND_INS - 1)
+    alone = [begin(pool, f"WAIT-FOR {flag} ", alone=True) for _ in range(6)]
+    assert comes_true(lambda: pool.aside_count == module.STAND_INS - 1)
     for _ in range(3):
-        assert worker_of(pool.extract([task("one")])[0]) == first
+        assert pool.extract([task("one")])[0].text == "one"
     assert len(pool.pids) <= module.STAND_INS
-    assert not any(answer.done() for answer in suspects)
+    assert not any(answer.done() for answer in alone)
     flag.touch()
-    assert first not in {worker_of(answer.result()) for answer in suspects}
+    assert [answer.result().fallback_reason for answer in alone] == [None] * 6
 
 
-def test_a_suspected_page_shares_a_worker_where_no_other_can_be_started(
+def test_a_page_that_is_tried_alone_shares_a_worker_where_no_other_can_be_started(
     pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = pools(1)
@@ -191,7 +185,7 @@ def test_a_suspected_page_shares_a_worker_where_no_other_can_be_started(
         raise StartError("no more processes")
 
     monkeypatch.setattr(module, "Process", refuse)
-    assert [worker_of(begin(pool, "one", aside=True).result())] == pool.pids
+    assert [worker_of(begin(pool, "one", alone=True).result())] == pool.pids
 
 
 @pytest.mark.parametrize("trouble", ["DIE", "WAIT-FOR"])

@@ -48,7 +48,7 @@ def test_all_that_comes_out_is_the_same(pool: Pool, options: dict[str, str]) -> 
     config = replace(OWN, **options)
     documents = [Document(page.read_bytes(), "http://example.com/") for page in PAGES]
     documents += [Document(text, "http://example.com/") for text in DEEP]
-    here = Extractor(replace(config, sandbox="never"))
+    here = Extractor(replace(config, processes=0))
     expected = values(here.extract(documents))
     for document, one in zip(documents, expected, strict=True):
         assert values(pool.extract([Task(document, config)])) == [one]
@@ -60,7 +60,7 @@ def test_fallbacks_are_the_same(pool: Pool, fallback: str) -> None:
     config = Config(fallback=fallback)
     documents = [Document(page.read_bytes(), "http://example.com/") for page in PAGES[::9]]
     documents += [Document(text, "http://example.com/") for text in DEEP]
-    here = Extractor(Config(fallback=fallback, sandbox="never", engine=OWN.engine))
+    here = Extractor(Config(fallback=fallback, processes=0, engine=OWN.engine))
     reason = FallbackReason.ENGINE_ERROR
     for document in documents:
         expected = values([here.fall_back(document, reason, "x")])

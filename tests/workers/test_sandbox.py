@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy_dripper.workers.sandbox import Sandbox
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import process
-from scrapy_dripper.workers.sandbox import Sandbox
 from tests.workers.children import ARTICLE, DANGEROUS, SECONDS, SENTENCE, SMALL, Make, comes_true, gone
 from tests.workers.engines import AllMain
 
@@ -55,7 +55,7 @@ def test_it_is_reused(extractor: Make) -> None:
 
 def test_never_means_never(extractor: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_MAIN", Path("no-such-file"))
-    one = extractor(sandbox="never")
+    one = extractor(processes=0)
     assert one.extract([DANGEROUS])[0].fallback_reason is None
 
 

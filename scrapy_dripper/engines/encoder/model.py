@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.engines.base import EngineError, EngineLostError, ModelError, PrecisionError
+from scrapy_dripper.engines.base import EngineError, ModelError, PrecisionError
 from scrapy_dripper.engines.encoder.chunks import Chunk, chunks
 from scrapy_dripper.engines.encoder.prepared import Encoder
-from scrapy_dripper.engines.loss import Loss
+from scrapy_dripper.engines.health import Health
 from scrapy_dripper.engines.one_thread import OneThread
 from scrapy_dripper.engines.prepared import MANIFEST
 from scrapy_dripper.engines.session import is_no_memory, no_room, open_graph, usable_memory
@@ -32,11 +32,13 @@ class EncoderModel:
         Raise :exc:`ModelError` if it does not run as configured.
         """
         self.prepared = prepared
-        self._device, self._threads = device, threads
-        self.reload()
+        self._session = open_graph(prepared, device, threads, "The encoder")
+        inputs = {one.name for one in self._session.get_inputs()}
+        if inputs != {"input_ids", "rows"} or [one.name for one in self._session.get_outputs()] != ["logits"]:
+            raise ModelError(f"{prepared.graph} is not what {prepared.folder / MANIFEST} says: export the model again")
         self._check_room(min(prepared.context, most or prepared.context))
         self._thread = OneThread()
-        self.loss = Loss()
+        self.health = Health(self.smoke)
         try:
             self._thread(self.smoke)
         except Exception as error:
@@ -57,19 +59,6 @@ class EncoderModel:
         (one,) = chunks([[self.prepared.separator]] * 2, self.prepared, self.prepared.context)
         self._pass(one)
 
-    def release(self) -> None:
-        """Do nothing, because only the weights are kept between passes."""
-
-    def reload(self) -> None:
-        """Release the model and load it again. Raise ModelError if that fails."""
-        vars(self).pop("_session", None)
-        self._session = open_graph(self.prepared, self._device, self._threads, "The encoder")
-        inputs = {one.name for one in self._session.get_inputs()}
-        if inputs != {"input_ids", "rows"} or [one.name for one in self._session.get_outputs()] != ["logits"]:
-            raise ModelError(
-                f"{self.prepared.graph} is not what {self.prepared.folder / MANIFEST} says: export the model again"
-            )
-
     def close(self) -> None:
         """Release the session and its memory. Further calls have no effect."""
         self._thread.close()
@@ -77,8 +66,8 @@ class EncoderModel:
 
     def _run(self, one: Chunk) -> Floats | EngineError:
         """Run a pass. Retry it once if it fails, because another program may have used the memory for a moment."""
-        if not self.loss.is_over(self):
-            return EngineLostError(self.loss.why)
+        if (lost := self.health.error()) is not None:
+            return lost
         try:
             try:
                 logits = self._pass(one)
@@ -88,8 +77,8 @@ class EncoderModel:
                 logger.debug("a pass failed, and is tried again", exc_info=True)
                 logits = self._pass(one)
         except Exception as error:
-            return self.loss.failed(f"{type(error).__name__}: {error}", self)
-        self.loss.worked()
+            return self.health.failed(f"{type(error).__name__}: {error}")
+        self.health.worked()
         return logits
 
     def _pass(self, one: Chunk) -> Floats:

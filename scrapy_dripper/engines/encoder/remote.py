@@ -50,7 +50,7 @@ class ModelServer:
             failed = isinstance(one, EngineError)
             rows.append(packed_error(one) if isinstance(one, EngineError) else {})
             answered.append(b"" if failed else np.ascontiguousarray(one).tobytes())
-        self._say({"say": "labels", "answers": rows, "is_lost": bool(model.loss.why)}, answered)
+        self._say({"say": "labels", "answers": rows, "is_lost": bool(model.health.lost)}, answered)
 
 
 def _run(ask: Ask, passes: Sequence[Chunk]) -> list[Floats | EngineError]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
-from scrapy_dripper.engines.base import EngineError, EngineLostError, ModelError, PrecisionError
-from scrapy_dripper.engines.loss import Loss
+from scrapy_dripper.engines.base import EngineError, ModelError, PrecisionError
+from scrapy_dripper.engines.health import Health
 from scrapy_dripper.engines.one_thread import OneThread
 from scrapy_dripper.engines.qwen3.grammar import Grammar
 from scrapy_dripper.engines.qwen3.loop import Decoded, NotFiniteError, Task, decode
@@ -42,15 +41,14 @@ class Decoder:
         tokenizer = prepared.tokenizer()
         self.grammar = Grammar(tokenizer, prepared.answer)
         self.prompt = Prompt(tokenizer, prepared.prompt)
-        self._open = partial(open_session, prepared, device, threads, sdpa_kernel)
-        session = self._open()
+        session = open_session(prepared, device, threads, sdpa_kernel)
         fitting = tokens_that_fit(prepared)
         self._together = min(fitting // 4, MOST_TOGETHER)
         self.limit = min(prepared.context, fitting)
         """Maximum number of tokens of a prompt together with its answer."""
         self.passes = open_passes(session, prepared, self.prompt.shared, self.limit)
         self._thread = OneThread()
-        self.loss = Loss()
+        self.health = Health(self.smoke)
         try:
             self._thread(self.smoke)
         except Exception as error:
@@ -64,7 +62,7 @@ class Decoder:
     @property
     def is_lost(self) -> bool:
         """True if the model no longer runs, so that prompts get :exc:`EngineLostError`."""
-        return bool(self.loss.why)
+        return bool(self.health.lost)
 
     def decode(self, tasks: Sequence[Task]) -> list[Decoded | EngineError]:
         """Return the labels or the error of each task, in order."""
@@ -80,14 +78,6 @@ class Decoder:
                 answers.update(zip(chosen, decoded, strict=True))
         return [answers[i] for i in range(len(tasks))]
 
-    def release(self) -> None:
-        """Release all keys and values."""
-        self.passes.release()
-
-    def reload(self) -> None:
-        """Load the model again. Raise any exception if that fails."""
-        self.passes.reopen(self._open)
-
     def close(self) -> bool:
         """Release the session and its memory. Return False if that has been done before."""
         if vars(self).pop("passes", None) is None:
@@ -97,8 +87,8 @@ class Decoder:
 
     def _decode(self, tasks: Sequence[Task], shares: bool) -> list[Decoded | EngineError]:
         """Decode tasks together. If that fails, mostly for lack of memory, halve them, and retry a single one once."""
-        if not self.loss.is_over(self):
-            return [EngineLostError(self.loss.why)] * len(tasks)
+        if (lost := self.health.error()) is not None:
+            return [lost] * len(tasks)
         try:
             return [*self._passes_over(tasks, shares)]
         except NotFiniteError as error:
@@ -112,7 +102,7 @@ class Decoder:
         try:
             return [*self._passes_over(tasks, shares)]
         except Exception as error:
-            return [self.loss.failed(f"{type(error).__name__}: {error}", self)]
+            return [self.health.failed(f"{type(error).__name__}: {error}")]
 
     def _passes_over(self, tasks: Sequence[Task], shares: bool) -> list[Decoded]:
         try:
@@ -120,7 +110,7 @@ class Decoder:
         except Exception:
             self.passes.release()
             raise
-        self.loss.worked()
+        self.health.worked()
         return found
 
     def smoke(self) -> None:
@@ -128,7 +118,11 @@ class Decoder:
         (prompt,) = self.prompt.encode(['<p _item_id="1">a</p><p _item_id="2">b</p>'])
         answer = self.grammar.answer(2)
         task = Task(prompt, answer, np.zeros(2, dtype=np.bool_), self.grammar.main, self.grammar.other)
-        decode(self.passes, [task], self.passes.begin([len(task)], shared=self.prompt.shares(prompt)), 0)
+        try:
+            decode(self.passes, [task], self.passes.begin([len(task)], shared=self.prompt.shares(prompt)), 0)
+        except Exception:
+            self.passes.release()
+            raise
 
     def _explained(self, error: Exception) -> str:
         """Return the message of an error, with advice if the data type of the model caused it."""

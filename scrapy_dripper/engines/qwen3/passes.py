@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,12 +61,6 @@ class Passes(ABC):
     @abstractmethod
     def release(self) -> None:
         """Give back all keys and values."""
-
-    def reopen(self, load: Callable[[], InferenceSession]) -> None:
-        """Continue with a new session of the same graph. The old one is released first, because memory may be short."""
-        self.release()
-        vars(self).pop("_session", None)  # missing if the last attempt failed
-        self._session = load()
 
     def _run(self, binding: IOBinding, inputs: dict[str, npt.NDArray[np.int64]]) -> Floats:
         """Run the graph with these inputs in addition to the bound ones, and return the logits."""

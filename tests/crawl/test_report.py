@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.crawl import story as story_module
-from scrapy_dripper.crawl.story import Story
+from scrapy_dripper.crawl import report as report_module
+from scrapy_dripper.crawl.report import Report
 from scrapy_dripper.engines.base import EngineError
 from scrapy_dripper.extraction import Extraction
 from tests.crawl.crawling import Crawls, EngineLog, Site, spider
@@ -37,10 +37,10 @@ def test_a_crawl_ends_with_a_summary_and_a_report(
     engine.act = one_fails
     path = tmp_path / "reports" / "crawl.html"
 
-    with caplog.at_level(logging.INFO, logger=story_module.__name__):
+    with caplog.at_level(logging.INFO, logger=report_module.__name__):
         crawl(spider(site.pages(3)), {"DRIPPER_REPORT": path, "DRIPPER_FALLBACK": "empty"})
 
-    said = [record.getMessage() for record in caplog.records if record.name == story_module.__name__]
+    said = [record.getMessage() for record in caplog.records if record.name == report_module.__name__]
     assert said[0].startswith("Main content of 3 pages\n")
     assert "fake 2 (66.7%), fallback:empty 1 (33.3%)" in said[0]
     assert "engine_error 1 (33.3%)" in said[0]
@@ -59,10 +59,10 @@ def test_a_crawl_ends_with_a_summary_and_a_report(
 
 
 def test_a_crawl_without_pages_tells_nothing(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, logger=story_module.__name__):
+    with caplog.at_level(logging.INFO, logger=report_module.__name__):
         crawl(spider([]))
 
-    assert [record for record in caplog.records if record.name == story_module.__name__] == []
+    assert [record for record in caplog.records if record.name == report_module.__name__] == []
 
 
 def test_a_report_that_cannot_be_written_is_one_line_in_the_log(
@@ -83,11 +83,11 @@ def test_a_report_that_cannot_be_written_is_one_line_in_the_log(
 def test_an_older_report_stays_if_the_new_one_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "report.html"
     path.write_text("older", encoding="utf-8")
-    story = Story(Config(report=str(path)))
-    story.page(Extraction("https://e.org/", None, "", "", "", "tagger"))
+    report = Report(Config(report=str(path)))
+    report.page(Extraction("https://e.org/", None, "", "", "", "tagger"))
     monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
 
-    story.tell("spider")
+    report.tell("spider")
 
     assert path.read_text(encoding="utf-8") == "older"
     assert list(tmp_path.iterdir()) == [path]
@@ -95,11 +95,11 @@ def test_an_older_report_stays_if_the_new_one_cannot_be_made(tmp_path: Path, mon
 
 def test_a_report_cannot_be_a_folder(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"DRIPPER_REPORT must be the path of a file \(got the folder"):
-        Story(Config(report=str(tmp_path)))
+        Report(Config(report=str(tmp_path)))
 
 
 def test_without_a_report_no_rows_are_kept() -> None:
-    story = Story(Config())
-    story.page(Extraction("https://e.org/", None, "", "", "", "tagger"))
+    report = Report(Config())
+    report.page(Extraction("https://e.org/", None, "", "", "", "tagger"))
 
-    assert (story.summary.pages, story._sample.rows) == (1, [])
+    assert (report.summary.pages, report._sample.rows) == (1, [])

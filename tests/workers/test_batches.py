@@ -6,10 +6,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.crawl import process_lane as module
-from scrapy_dripper.crawl.job import Job
-from scrapy_dripper.crawl.process_lane import ProcessLane
+from scrapy_dripper.crawl import batcher as batcher_module
+from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
-from scrapy_dripper.workers import StartError, Task, WorkerError
+from scrapy_dripper.workers import Pool, StartError, Task, WorkerError
+from scrapy_dripper.workers import pool as module
 from tests.workers.children import OWN, SECONDS, Pools, own
 
 TIMEOUT, DEAD = FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR
@@ -29,10 +29,10 @@ TIMEOUT, DEAD = FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR
 
 @dataclass
 class Seen:
-    """The events and results of a lane."""
+    """The events and results of a batcher."""
 
     pages: list[Extraction | None] = field(default_factory=list)
-    settled: list[int] = field(default_factory=list)
+    counted: list[str] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
     deaths: Counter[str] = field(default_factory=Counter)
     most: int = 0
@@ -46,38 +46,39 @@ class Seen:
     def killed(self, reason: FallbackReason) -> None:
         self.deaths[reason.value] += 1
 
+    def page(self, extraction: Extraction) -> None:
+        self.counted.append(extraction.url)
+
+    def waiting(self, pages: int) -> None:
+        pass
+
+    def held_back(self) -> None:
+        pass
+
+    def cancelled(self, pages: int) -> None:
+        raise AssertionError("a page was lost")
+
+    def stopping(self) -> bool:
+        return False
+
 
 def through(pool: Any, texts: Sequence[str], config: Config = OWN, host: str = "x") -> Seen:
-    """Send pages through a lane at once, and return the results."""
-    seen = Seen(pages=[None] * len(texts))
+    """Send pages through a batcher at once, and return the results."""
+    seen = Seen()
+    urls = [f"http://{host}/{number}" for number in range(len(texts))]
 
     async def run() -> None:
-        loop = asyncio.get_running_loop()
-        jobs = [
-            Job(Document(f"<p>{text}</p>", f"http://{host}/{number}"), config, loop.create_future(), time.monotonic())
-            for number, text in enumerate(texts)
-        ]
-
-        def settle(job: Job, extraction: Extraction) -> None:
-            seen.settled.append(jobs.index(job))
-            seen.pages[jobs.index(job)] = extraction
-            job.future.set_result(extraction)
-
-        lane = ProcessLane(loop, config, pool, settle, seen)
-        for job in jobs:
-            lane.submit(job)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(batcher_module, "_workers", lambda _: SimpleNamespace(pool=pool, close=lambda: None))
+            batcher = Batcher(config, seen)
         try:
-            waiting = asyncio.gather(*(job.future for job in jobs))
-            end = time.monotonic() + SECONDS
-            while not waiting.done() and time.monotonic() < end:
-                await asyncio.wait([waiting], timeout=0.05)
-                lane.check(0.0)
-            assert waiting.done()
+            futures = [batcher.submit(Document(f"<p>{text}</p>", url)) for text, url in zip(texts, urls, strict=True)]
+            seen.pages = await asyncio.wait_for(asyncio.gather(*futures), SECONDS)
         finally:
-            lane.stop()
+            batcher.stop()
 
     asyncio.run(run())
-    assert sorted(seen.settled) == list(range(len(texts)))
+    assert sorted(seen.counted) == sorted(urls)
     return seen
 
 
@@ -158,36 +159,34 @@ def test_an_answer_that_is_none_is_the_pages_own(pools: Pools) -> None:
 def test_workers_that_come_later(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker can be started at first. Every page waits for a later one."""
     monkeypatch.setattr(module, "RESTART_SECONDS", 0.01)
-    pool = pools()
-    extract, turns = pool.extract, iter(range(3))
+    start, turns = Pool._start, iter(range(3))
 
-    def refuse(tasks: Sequence[Task], **_: Any) -> list[Extraction]:
+    def refuse(pool: Pool, alone: bool = False) -> Any:
         if next(turns, None) is not None:
             raise StartError("no more processes")
-        return extract(tasks)
+        return start(pool, alone)
 
-    monkeypatch.setattr(pool, "extract", refuse)
-    assert reasons(through(pool, ["a", "b", "c"], BATCH)) == [None] * 3
+    monkeypatch.setattr(Pool, "_start", refuse)
+    assert reasons(through(pools(), ["a", "b", "c"], BATCH)) == [None] * 3
 
 
 def test_without_any_worker_items_stay_as_they_are(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing waits forever."""
     monkeypatch.setattr(module, "RESTART_SECONDS", 0.01)
-    pool = pools()
 
-    def refuse(tasks: Sequence[Task], **_: Any) -> list[Extraction]:
+    def refuse(pool: Pool, alone: bool = False) -> Any:
         raise StartError("no more processes")
 
-    monkeypatch.setattr(pool, "extract", refuse)
-    seen = through(pool, ["a", "b", "c"], own(batch_size=2))
+    monkeypatch.setattr(Pool, "_start", refuse)
+    seen = through(pools(), ["a", "b", "c"], own(batch_size=2))
     assert reasons(seen) == [DEAD] * 3
     assert {page.error for page in seen.pages} == {"no worker process can be started: no more processes"}
     assert {page.source for page in seen.pages} == {"fallback:none"}
 
 
 def test_without_threads(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The result is the same if the crawl's own process cannot start a thread."""
-    monkeypatch.setattr(module, "RESTART_SECONDS", 0.01)
+    """The result is the same if the crawl's own process cannot start a thread for a while."""
+    monkeypatch.setattr(batcher_module, "RESTART_SECONDS", 0.01)
     start, turns = threading.Thread.start, iter(range(3))
 
     def refuse(thread: threading.Thread) -> None:
@@ -204,7 +203,7 @@ def test_a_bug_in_the_plugin_loses_no_page(
 ) -> None:
     pool = pools()
 
-    def broken(tasks: Sequence[Task], **_: Any) -> list[Extraction]:
+    def broken(*_: Any, **__: Any) -> list[Extraction]:
         raise ZeroDivisionError("not here")
 
     monkeypatch.setattr(pool, "extract", broken)
@@ -226,20 +225,6 @@ def test_a_page_that_cannot_be_sent_costs_no_other_one_anything() -> None:
     seen = through(pool, ["x"] * 4, own(batch_size=4, batch_wait=5.0))
     assert reasons(seen) == [None, None, DEAD, None]
     assert [page.source for page in seen.pages] == ["engine", "engine", "fallback:none", "engine"]
-
-
-def test_a_page_without_a_task_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the queue and the worker, no other code would settle it."""
-    task = ProcessLane._task
-
-    def refuse(lane: ProcessLane, job: Job) -> Task:
-        if job.source.url.endswith("/2"):
-            raise AttributeError("no task")
-        return task(lane, job)
-
-    monkeypatch.setattr(ProcessLane, "_task", refuse)
-    seen = through(FakePool([Page(0, 0, True)] * 5), ["x"] * 5, own(batch_size=4, batch_wait=0.1))
-    assert reasons(seen) == [None, None, DEAD, None, None]
 
 
 def test_hosts_that_stop_workers_are_named(pools: Pools, caplog: pytest.LogCaptureFixture) -> None:
@@ -270,13 +255,11 @@ class Page:
         return reason, "fallback:x" if self.fallback in (0, 1) else "fallback:none"
 
 
-class FakePool:
+class FakePool(Pool):
     """Answers at once, according to the behaviour of the pages."""
 
-    most = most_suspects = most_stand_ins = peak = 1
-    pids = (1,)
-
     def __init__(self, pages: Sequence[Page]) -> None:
+        super().__init__(OWN, 1)
         self.pages, self.calls, self.lock = pages, 0, threading.Lock()
         self.engine, self.fallback = [page.engine for page in pages], [page.fallback for page in pages]
 
@@ -303,7 +286,7 @@ class SlowPool(FakePool):
 
     def extract(self, tasks: Sequence[Task], **how: Any) -> list[Extraction]:
         if len(tasks) == 4:
-            how["on_aside"](0)
+            how["on_slow"](0)
             raise WorkerError(TIMEOUT, "stuck", 3)
         return super().extract(tasks)
 

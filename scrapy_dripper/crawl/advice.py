@@ -42,7 +42,7 @@ ADVICE = {
 """What to do about each reason."""
 
 
-class Undecided:
+class NoContent:
     """Counts the pages of a crawl that the model did not decide, or on which it found nothing."""
 
     def __init__(self) -> None:

@@ -1,4 +1,5 @@
-"""Custom fallbacks: functions and their dotted paths, by which settings and worker processes refer to them."""
+"""What ``DRIPPER_FALLBACK`` names: built-in fallbacks, or functions by their dotted paths. No fallback is imported
+here, because the process of a crawl with workers runs none."""
 
 from __future__ import annotations
 
@@ -6,9 +7,10 @@ import logging
 import pkgutil
 from collections.abc import Callable
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from scrapy_dripper.config import FALLBACKS, ConfigError
+from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 
 if TYPE_CHECKING:
     from scrapy_dripper.extraction import Extraction
@@ -21,6 +23,32 @@ Fallback: TypeAlias = "Callable[[str, str], str | Extraction | None]"
 It returns the main content as HTML, from which Markdown and text are written; or a complete :class:`Extraction`; or
 None if it finds nothing.
 """
+
+
+NEEDS = {"readability": ("readability", "fallbacks"), "justext": ("justext", "fallbacks")}
+"""The module that a built-in fallback imports, and the extra that installs it, where it needs one."""
+NOTHING_MEANT = ("empty", "none")
+"""The built-in fallbacks that return nothing by design."""
+PARSING = tuple(name for name in FALLBACKS if name not in NOTHING_MEANT)
+"""The built-in fallbacks that parse the document. What a custom one does is not known."""
+
+
+def check_fallback(config: Config) -> None:
+    """Raise :exc:`ConfigError` if the configured fallback cannot run here.
+
+    It is a dotted path that does not name a function, or needs an extra that is not installed.
+    """
+    if not isinstance(config.fallback, str):
+        return
+    if config.fallback not in FALLBACKS:
+        load(config.fallback)
+        return
+    needs = NEEDS.get(config.fallback)
+    if needs is not None and find_spec(needs[0]) is None:
+        raise ConfigError(
+            f"DRIPPER_FALLBACK is {config.fallback!r}, which needs {needs[0]}: run 'pip install "
+            f"scrapy-dripper[{needs[1]}]', or choose another fallback"
+        )
 
 
 def dotted_path(fallback: str | Callable[..., Any]) -> str:

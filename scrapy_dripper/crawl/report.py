@@ -14,7 +14,7 @@ from scrapy_dripper.replace import replace_file
 logger = logging.getLogger(__name__)
 
 
-class Story:
+class Report:
     """Collects counts and a sample of the pages of a crawl, in bounded memory."""
 
     def __init__(self, config: Config) -> None:

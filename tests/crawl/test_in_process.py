@@ -1,0 +1,68 @@
+"""Crawls without worker processes: what an engine or a stats collector does wrong loses no item."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+import scrapy
+from scrapy.statscollectors import MemoryStatsCollector
+
+from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, spider
+
+
+def messages(caplog: pytest.LogCaptureFixture, level: int) -> list[str]:
+    """Return the messages of a log level."""
+    return [record.getMessage() for record in caplog.records if record.levelno == level]
+
+
+def test_an_engine_that_ends_its_thread(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """The pages on which it does so fall back; the others of their batches do not."""
+
+    def act(_: FakeEngine, pages: Any) -> None:
+        if any(page.url[-1] in "37" for page in pages):
+            raise SystemExit("out of memory")
+
+    engine.act = act
+
+    result = crawl(spider(site.pages(9)), {"DRIPPER_BATCH_SIZE": 3, "DRIPPER_FALLBACK": "empty"})
+
+    assert {item["url"][-1] for item in result.items if item["markdown"] == ""} == {"3", "7"}
+    assert result.stat("fallback/engine_error") == 2
+    assert result.stat("pages/fake") == 7
+
+
+def test_a_stats_collector_that_fails_costs_nothing(
+    crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """There is one warning for any number of failing stats."""
+    inc_value = MemoryStatsCollector.inc_value
+
+    def broken(self: Any, key: str, *args: Any, **kwargs: Any) -> None:
+        if key.startswith("dripper/"):
+            raise ConnectionError("the stats server is away")
+        inc_value(self, key, *args, **kwargs)
+
+    monkeypatch.setattr(MemoryStatsCollector, "inc_value", broken)
+
+    result = crawl(spider(site.pages(9)))
+
+    assert all("MAIN" in item["markdown"] for item in result.items)
+    assert len(result.items) == 9
+    (warning,) = messages(caplog, logging.WARNING)
+    assert "cannot be counted: ConnectionError: the stats server is away" in warning
+
+
+def test_pages_that_are_not_done_when_the_crawl_ends_are_counted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """No item needs them, so the crawl does not wait for them."""
+    engine.act = lambda engine, pages: engine.log.hang()
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        return ()
+
+    early = {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}
+    result = crawl(spider(site.pages(5), parse), {"DOWNLOADER_MIDDLEWARES": early, "DRIPPER_TIMEOUT": 3600})
+
+    assert result.stat("cancelled") == 5
+    assert result.stat("pages") == 0
