@@ -6,6 +6,7 @@ import asyncio
 import glob
 import logging
 from collections.abc import AsyncIterator, Iterator
+from threading import Lock
 from typing import Any
 
 import scrapy
@@ -67,6 +68,7 @@ class ReplayHandler(BaseDownloadHandler):
         check_reactor(crawler, "DRIPPER_REPLAY")
         self._paths = archives(crawler.settings)
         self._places: dict[str, list[tuple[str, int]]] | None = None
+        self._lock = Lock()
         crawler.signals.connect(self._report, signals.spider_closed)
 
     def _report(self) -> None:
@@ -97,12 +99,13 @@ class ReplayHandler(BaseDownloadHandler):
         return _response(found)
 
     def _next_place(self, request: Request) -> tuple[str, int] | None:
-        if self._places is None:
-            self._places = self._index()
-        places = self._places.get(self._fingerprint(request), [])
-        if len(places) > 1:
-            return places.pop(0)
-        return places[0] if places else None
+        with self._lock:  # the first requests come at the same time, each in a thread
+            if self._places is None:
+                self._places = self._index()
+            places = self._places.get(self._fingerprint(request), [])
+            if len(places) > 1:
+                return places.pop(0)
+            return places[0] if places else None
 
     def _index(self) -> dict[str, list[tuple[str, int]]]:
         """Return the places of all responses by the fingerprint of their request."""

@@ -144,7 +144,7 @@ def test_every_stat_is_documented() -> None:
     package = DOCS.parent / "scrapy_dripper"
     code = (package / "crawl" / "stats.py").read_text(encoding="utf-8")
     others = "".join((package / name).read_text(encoding="utf-8") for name in ("corpus/archive.py", "exporters.py"))
-    counted = set(re.findall(r'(?:_count\(f?|_write\("\w+", )"(\w+)', code)) | set(
+    counted = set(re.findall(r'(?:_count\(f?|_write\("\w+", |\{f)"(\w+)', code)) | set(
         re.findall(r'"dripper/(\w+)', others)
     )
     text = (DOCS / "reference/stats.md").read_text(encoding="utf-8")
