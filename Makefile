@@ -12,6 +12,7 @@ MINUTES ?= 10
 DATA ?= .cache/wcxb-dev
 EXTRA ?= $(wildcard .cache/read-labels)
 SETS ?= $(if $(filter file,$(origin DATA)),$(wildcard .cache/elsewhere .cache/sites))
+FACTS ?= $(if $(filter file,$(origin DATA)),$(wildcard .cache/facts))
 PEERS ?= trafilatura,trafilatura-no-comments,resiliparse
 ARGS ?=
 PYTEST ?= pytest
@@ -88,8 +89,9 @@ reference: $(VENV_TEST)/.installed-dev  ## Write the generated parts of docs/ref
 fuzz: $(VENV)/.installed-fuzz  ## Try damaged pages for MINUTES; see docs/internals/fuzzing.md
 	@OMP_NUM_THREADS=1 '$(VENV)/bin/python' -m fuzz --minutes $(MINUTES) $(ARGS)
 
-train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA and SETS, with those in EXTRA; see docs/guides/training.md
+train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA, SETS and FACTS, with those in EXTRA; see docs/guides/training.md
 	@'$(VENV)/bin/python' -m scrapy_dripper.training '$(DATA)' $(foreach set,$(SETS),--set '$(set)') \
+	  $(foreach set,$(FACTS),--set '$(set):0.3') \
 	  $(foreach set,$(EXTRA),--extra '$(set)') $(ARGS)
 
 evaluate: $(VENV)/.installed-evaluate  ## Measure the bundled model on DATA and SETS, beside PEERS; see docs/guides/evaluation.md

@@ -45,12 +45,13 @@ from scrapy_dripper.training.prepare import Example, prepare
 from scrapy_dripper.training.stack import Split
 
 DATA = Path(__file__).parents[1] / ".cache"
-NETWORKS = 3
+NETWORKS = 2
 RULES = {
     "holes": "holes between main blocks filled",
     "little": "little pages",
     "structures": "structures whole",
     "alike": "blocks alike",
+    "continued": "runs of paragraphs to their end",
     "headings": "headings with their text",
     "one_article": "one article",
     "notes": "footnotes with their marks",
@@ -186,7 +187,9 @@ def _by_trees(booster: lightgbm.Booster, example: Example) -> npt.NDArray[np.flo
 
 
 def _by_network(network: Any, example: Example) -> npt.NDArray[np.float32]:
-    return fit.predict_network(network, example)
+    from scrapy_dripper.training.network import predict_network
+
+    return predict_network(network, example)
 
 
 def _load(store: Path) -> None:

@@ -197,6 +197,8 @@ def _run(arguments: argparse.Namespace) -> int:
     except ValueError as error:
         raise UsageError(str(error)) from None
     samples = [sample for one in sets for sample in one.samples]
+    if partial := next((one.name for one in sets if any(sample.facts for sample in one.samples)), None):
+        raise UsageError(f"{partial} holds pages of which only some facts are known: 'make train' measures these")
     digest = sets[0].sha256 if len(sets) == 1 else sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
     stored = {}
     if arguments.predictions:

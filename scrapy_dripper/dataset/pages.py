@@ -7,7 +7,7 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,8 @@ class Sample:
     """Id of the original if this is a changed copy; empty for a real page."""
     title_apart: bool = False
     """True if the truth leaves out the headline by convention, so that a headline is neither right nor wrong."""
+    facts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The facts of a page whose truth is partial, by name. They are main content, and ``truth`` is empty."""
     annotation: Any = None
     """The labels that the truth was made of, as ``annotate`` writes them; None if there are none."""
 

@@ -2,8 +2,9 @@
 
 * That of WCXB: ``html/ID.html`` and ``ground-truth/ID.json``, see :mod:`scrapy_dripper.dataset.pages`.
 * A single file: ``html/ID.html`` and ``pages.jsonl``, with one page per line. A line has an ``id`` and ``text``, the
-  main content. Lines without text, or with ``"kind": "other"``, are skipped. A line may also have ``url``, ``host``,
-  ``language``, ``title``, ``title_in_text``, ``kind``, ``generator``, ``train`` and ``site``.
+  main content, or ``facts``, short texts of the main content by name: of the rest of such a page, nothing is known.
+  Lines with neither, or with ``"kind": "other"``, are skipped. A line may also have ``url``, ``host``, ``language``,
+  ``title``, ``title_in_text``, ``kind``, ``generator``, ``train`` and ``site``.
 
 This module also decides which pages of the second layout are used for training: those with ``"train": true``, and
 :data:`SITE_PAGES` random pages of each ``site``. All others are only measured.
@@ -34,6 +35,9 @@ _MANUALS = frozenset(
     ("mkdocs", "mdbook", "docusaurus", "gitbook", "vuepress", "bookdown", "quarto", "jupyter-book", "sphinx")
 )
 _KINDS = frozenset(("forum", "product", "service", "listing", "collection", "documentation", "mixed"))
+
+_FACT_KINDS = {"recipe": "article", "court": "listing", "records": "listing"}
+"""The page types of the kinds of pages in sets of facts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +132,21 @@ def _records(path: Path) -> Iterator[Mapping[str, Any]]:
                     raise TypeError("the id is not a string")
                 if not isinstance(record.get("text", ""), str | None):
                     raise TypeError(f"the text is not a string, but {type(record['text']).__name__}")
-                if isinstance(record.get("text"), str) and record.get("kind") != "other":
+                if "facts" in record:
+                    _check_facts(record["facts"])
+                if (isinstance(record.get("text"), str) or "facts" in record) and record.get("kind") != "other":
                     yield record
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 what = f"{type(error).__name__}: {error}"
-                raise DataError(f'{path}, line {number}: expected {{"id": ..., "text": ...}} ({what})') from None
+                raise DataError(
+                    f'{path}, line {number}: expected {{"id": ..., "text": ...}} or "facts" ({what})'
+                ) from None
+
+
+def _check_facts(facts: Any) -> None:
+    listed = isinstance(facts, dict) and all(isinstance(texts, list) for texts in facts.values())
+    if not listed or not all(isinstance(text, str) for texts in facts.values() for text in texts):
+        raise TypeError("the facts are not lists of strings by name")
 
 
 def _drawn(records: Sequence[Mapping[str, Any]]) -> set[str]:
@@ -152,8 +166,8 @@ def _sample(folder: Path, name: str, record: Mapping[str, Any], drawn: set[str])
     path = folder / "html" / f"{record['id']}.html"
     if not path.is_file():
         raise DataError(f"{folder / PAGES} names a page that does not exist: expected {path}")
-    url, title, text = str(record.get("url") or ""), str(record.get("title") or ""), str(record["text"])
-    learn = record["id"] in drawn if "site" in record else record.get("train") is True
+    url, title, text = str(record.get("url") or ""), str(record.get("title") or ""), str(record.get("text") or "")
+    learn = record["id"] in drawn if "site" in record else record.get("train", "facts" in record) is True
     return Sample(
         id=record["id"],
         url=url,
@@ -167,6 +181,7 @@ def _sample(folder: Path, name: str, record: Mapping[str, Any], drawn: set[str])
         part=_part(name, record),
         language=str(record.get("language") or ""),
         learn=learn,
+        facts=record.get("facts") or {},
         title_apart=not (record.get("title_in_text") or (title and without_title(text, title) != text)),
     )
 
@@ -184,7 +199,7 @@ def _part(name: str, record: Mapping[str, Any]) -> str:
 
 
 def _page_type(record: Mapping[str, Any]) -> str:
-    kind = str(record.get("kind") or "")
+    kind = _FACT_KINDS.get(str(record.get("kind") or ""), str(record.get("kind") or ""))
     if record.get("generator") in _MANUALS:
         return "documentation"
     return kind if kind in _KINDS else "article"

@@ -9,6 +9,7 @@ import platform
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,7 +18,7 @@ from scrapy_dripper.dataset.sets import TRAINING_PAGES, SetChoice, load_sets
 from scrapy_dripper.engines.tagger.decision import DecisionRule
 from scrapy_dripper.training.augment import KINDS, make_copies
 
-NETWORKS = 3
+NETWORKS = 2
 """Number of networks in a model, each with a different seed."""
 
 LIBRARIES = ("lightgbm", "lxml", "numpy", "onnx", "onnxmltools", "onnxruntime", "trafilatura")
@@ -122,9 +123,17 @@ def train(arguments: argparse.Namespace) -> None:
     folds, whole = splits(list(samples.values()), (), arguments.folds)
     learnt = [sample for one in sets for sample in one.learnt]
     with TemporaryDirectory() as folder:
-        groups = [[samples[name] for name in fold.measured if samples[name].learn] for fold in folds]
+        groups = [
+            [samples[name] for name in fold.measured if samples[name].learn and not samples[name].facts]
+            for fold in folds
+        ]
         copies = make_copies(groups, arguments.copies, Path(folder), arguments.jobs) if arguments.copies else []
         samples |= {sample.id: sample for sample in copies}
+        bare = [
+            replace(s, id=f"{s.id}+bare", copy_of=s.id, weight=s.weight / 2, measure=False) for s in learnt if s.facts
+        ]
+        copies += bare
+        samples |= {sample.id: sample for sample in bare}
         examples = prepare([*learnt, *copies], arguments.jobs)
     folds, whole = splits(list(samples.values()), examples, arguments.folds)
     if not all(split.held for split in folds):

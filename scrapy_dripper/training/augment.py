@@ -145,6 +145,24 @@ def _cards_around(job: _Job) -> str | None:
     return job.sample.truth
 
 
+def _next_articles(job: _Job) -> str | None:
+    """Add one to three whole articles of other pages below the content, as sites with endless scrolling do. They are
+    not main: the page is about the first one."""
+    if not job.main:
+        return None
+    rng = job.rng
+    frame = rng.choice(("article", "div", "section"))
+    title = rng.choice(("h1", "h2"))
+    names = [_name(rng) if rng.random() < 0.6 else _hashed(rng) for _ in range(2)]
+    for one in rng.sample(job.donors, min(rng.randint(1, 3), len(job.donors)))[::-1]:
+        lines = "".join(f"<p>{escape(line)}</p>" for line in one.lines[: rng.randint(3, 25)])
+        byline = (
+            f'<div class="{names[1]}">{escape(" ".join(one.title.split()[:2]))}</div>' if rng.random() < 0.5 else ""
+        )
+        _after(job, _element(frame, f"<{title}>{escape(one.title)}</{title}>{byline}{lines}", names[0]))
+    return job.sample.truth
+
+
 def _other_names(job: _Job) -> str | None:
     """Remove class names and ids, or replace them by generated ones; make containers meaningless."""
     how = job.rng.choices(("away", "hashed", "kept"), (0.4, 0.4, 0.2))[0]
@@ -229,6 +247,7 @@ _WRITTEN = frozenset(("article", "documentation"))
 _ALL = _WRITTEN | {"forum", "product", "service", "collection", "listing", "mixed"}
 KINDS: dict[str, Kind] = {
     "cards": Kind(_cards_around, _WRITTEN),
+    "next": Kind(_next_articles, frozenset(("article",))),
     "forums": Kind(_cards_around, frozenset(("forum",))),
     "listings": Kind(_intro, frozenset(("collection", "listing"))),
     "names": Kind(_other_names, _ALL),

@@ -10,6 +10,7 @@ from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zlib import crc32
 
 from tqdm import tqdm
 
@@ -32,16 +33,23 @@ def splits(samples: Sequence[Sample], known: Container[str], folds: int) -> tupl
 
     Every fold measures its own pages. It trains on those of the others that may be used for training and whose hosts
     are not in the fold. A copy belongs to the fold of its page. Pages that are not in ``known`` have no blocks to train
-    on. The folds only depend on the measured pages, and not on weights or training pages, so that seeds and recipes can
-    be compared. Raise :exc:`DataError` if the hosts do not allow this number of folds.
+    on. The folds only depend on the measured pages with a complete truth, and not on weights or training pages, so that
+    seeds and recipes can be compared. Raise :exc:`DataError` if the hosts do not allow this number of folds.
     """
     hosts = dict(zip((s.id for s in samples), related_hosts([s.host for s in samples]), strict=True))
-    measured = [s for s in samples if s.measure]
+    measured = [s for s in samples if s.measure and not s.facts]
     most = len({hosts[s.id] or s.id for s in measured})
     if not 2 <= folds <= most:
         raise DataError(f"--folds must be from 2 to the number of hosts, {most} (got {folds})")
     kinds = [f"{s.part}: {s.page_type}" for s in measured]
     fold_of = grouped_folds([hosts[s.id] for s in measured], kinds, folds, 0).tolist()
+    # Pages of facts do not change the folds of the others.
+    fold_at = {hosts[s.id]: fold for s, fold in zip(measured, fold_of, strict=True)}
+    of_facts = [s for s in samples if s.measure and s.facts]
+    for s in of_facts:
+        host = hosts[s.id] or s.id
+        fold_of.append(fold_at.setdefault(host, crc32(host.encode()) % folds))
+    measured += of_facts
     learnt = [s for s in samples if s.learn and s.id in known]
     found: list[Split] = []
     for fold in range(folds):

@@ -10,7 +10,7 @@ result, further trees predict the expected word F1 of a page.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import lightgbm
@@ -22,6 +22,7 @@ from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.decision import DecisionRule, decide
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES, page_features, quality_features
 from scrapy_dripper.training.calibrate import Calibration, calibrate
+from scrapy_dripper.training.partial import estimated_f1, without_declarations
 from scrapy_dripper.training.prepare import Example
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float32]
 
-NETWORK_SHARE = 0.4
+NETWORK_SHARE = 0.5
 """Weight of the networks in the first stage. The rest is that of the trees."""
 CONTEXT_SEEDS = 3
 """Number of boosters in the second stage."""
@@ -51,6 +52,7 @@ _COMMON: dict[str, Any] = {
     "verbose": -1,
 }
 TREES: dict[str, Any] = {**_COMMON, "learning_rate": 0.055, "num_leaves": 48, "num_iterations": 300}
+TEACHER: dict[str, Any] = {**TREES, "learning_rate": 0.1, "num_iterations": 100}
 CONTEXT: dict[str, Any] = {**_COMMON, "learning_rate": 0.05, "num_leaves": 24, "num_iterations": 150}
 _PAGES: dict[str, Any] = {
     "feature_fraction": 0.2,
@@ -91,6 +93,8 @@ class Stage:
         """Return the probability of each block to be main."""
         p = np.asarray(self.trees.predict(example.matrix, num_threads=1))
         if self.networks:
+            from scrapy_dripper.training.network import predict_network
+
             q = np.mean([predict_network(network, example) for network in self.networks], axis=0)
             p = (1 - NETWORK_SHARE) * p + NETWORK_SHARE * q
         return p.astype(np.float32)
@@ -112,25 +116,23 @@ class Fitted:
         return self.calibration(predict(self.context, example, first, predict_types(self.types, example, first)))
 
 
-def fit_trees(examples: Sequence[Example], seed: int = 0) -> lightgbm.Booster:
+def fit_teacher(examples: Sequence[Example], seed: int = 0) -> lightgbm.Booster:
+    """Fit a few trees on the pages with a complete truth, to label the rest of the other pages.
+
+    They do not see declarations, because on most pages that declare facts all of the main content is one.
+    """
+    whole = [replace(e, features=without_declarations(e.features)) for e in examples if not e.partial]
+    return fit_trees(whole, seed, TEACHER)
+
+
+def fit_trees(examples: Sequence[Example], seed: int = 0, parameters: Mapping[str, Any] = TREES) -> lightgbm.Booster:
     """Fit gradient-boosted trees on examples. The same seed and data give the same trees."""
     data = lightgbm.Dataset(
         np.concatenate([e.matrix for e in examples]),
         np.concatenate([e.main for e in examples]),
         weight=np.concatenate([e.weight for e in examples]),
     )
-    return lightgbm.train({**TREES, "seed": seed}, data)
-
-
-def predict_network(network: Network, example: Example) -> Floats:
-    """Return a network's probabilities."""
-    import torch
-
-    n = len(example.matrix)
-    with torch.no_grad():
-        logits = network(*network.split(example.matrix), torch.zeros(n, dtype=torch.long), torch.full((n,), n))
-        result: Floats = torch.sigmoid(logits).numpy()
-    return result
+    return lightgbm.train({**parameters, "seed": seed}, data)
 
 
 def fit_types(examples: Sequence[Example], probabilities: Mapping[str, Floats], seed: int = 0) -> lightgbm.Booster:
@@ -159,7 +161,7 @@ def fit_quality(
     types: Mapping[str, Floats],
     seed: int = 0,
 ) -> lightgbm.Booster:
-    """Fit the quality stage on the word F1 of held-out pages.
+    """Fit the quality stage on the word F1 of held-out pages. That of pages with a partial truth is estimated.
 
     The probabilities are calibrated. Copies are left out, because they are not real pages.
     """
@@ -169,8 +171,11 @@ def fit_quality(
             continue
         p = probabilities[e.id].astype(np.float32)
         main = decide(p, e.features.size, rule.recall_of(types[e.id][0]), rule.min_words)
-        text = "\n".join(block for block, chosen in zip(e.texts, main, strict=True) if chosen)
         rows.append(quality_features(e.features, p, types[e.id], main).matrix)
+        if e.partial:
+            f1.append(estimated_f1(e, main))
+            continue
+        text = "\n".join(block for block, chosen in zip(e.texts, main, strict=True) if chosen)
         f1.append(neutral_prf(text, e.truth, [e.title]).f1)
     return lightgbm.train({**QUALITY, "seed": seed}, lightgbm.Dataset(np.concatenate(rows), np.array(f1)))
 
@@ -202,6 +207,10 @@ def predict(
 
 
 def fit_calibration(examples: Sequence[Example], probabilities: Mapping[str, npt.NDArray[np.float64]]) -> Calibration:
-    """Fit the calibration on held-out probabilities of both stages. All blocks have the same weight."""
-    p = np.concatenate([probabilities[e.id] for e in examples])
-    return calibrate(p, np.concatenate([e.main for e in examples]))
+    """Fit the calibration on held-out probabilities of both stages, on pages with a complete truth.
+
+    All blocks have the same weight.
+    """
+    whole = [e for e in examples if not e.partial]
+    p = np.concatenate([probabilities[e.id] for e in whole])
+    return calibrate(p, np.concatenate([e.main for e in whole]))

@@ -1,7 +1,6 @@
 """Write the parts of a tagger as ONNX graphs. They are built from a few operators each, without tracing.
 
-* ``blocks.onnx`` maps the features of n blocks, with the bounds of their pages, to the mean probability of trees and
-  networks.
+* ``blocks.onnx`` maps the features of the n blocks of a page to the mean probability of trees and networks.
 * ``pages.onnx`` maps the features of pages to the probabilities of their types.
 * ``context.onnx`` maps the features of the second stage to calibrated probabilities.
 * ``quality.onnx`` maps the features of labelled pages to their expected word F1.
@@ -110,30 +109,51 @@ class _Graph:
         self.nodes.append(helper.make_node("TreeEnsembleRegressor", [x], [found], domain="ai.onnx.ml", **kept))
         return found if columns > 1 else self.add("Reshape", found, self.weight([-1], np.int64))
 
-    def network(self, network: Network, x: str, places: _Places) -> str:
+    def layer(self, x: str, layer: Any) -> str:
+        return self.add("Relu", self.linear(x, layer))
+
+    def mean_and_most(self, h: str) -> list[str]:
+        """Return the mean and the maximum over the page, of shape (1, width) each."""
+        return [self.add("ReduceMean", h, axes=(0,)), self.add("ReduceMax", h, axes=(0,))]
+
+    def network(self, network: Network, x: str) -> str:
         """Add the nodes of a network. Return its probabilities, of shape (n,)."""
-        width = network.mix.weight.shape[0]
         tags = self.add("Gather", x, self.weight(network.tags, np.int64), axis=1)
         tags = self.add("Add", self.add("Cast", tags, to=TensorProto.INT64), self.weight(1, np.int64))
         embedded = self.add("Gather", self.weight(network.embedding.weight.detach().numpy()), tags, axis=0)
         embedded = self.add("Flatten", embedded, axis=1)
         entered = self.add("Concat", *self.numbers(network, x), embedded, axis=1)
-        h = self.add("Relu", self.linear(entered, network.enter))
-        h = self.add("Add", h, self.add("Relu", self.linear(h, network.mix)))
-        nothing = self.weight(np.zeros((1, width)))
-        joined = self.weight([-1, 3 * width], np.int64)
+        h = self.layer(entered, network.enter)
+        h = self.add("Add", h, self.layer(h, network.mix))
+        width = network.mix.weight.shape[0]
         for i, (norm, layer) in enumerate(zip(network.norms, network.layers, strict=True)):
             scale, bias = (self.weight(v.detach().numpy()) for v in (norm.weight, norm.bias))
             centre = self.add("LayerNormalization", h, scale, bias, epsilon=norm.eps)
-            padded = self.add("Concat", centre, nothing, axis=0)
-            seen = self.add("Reshape", self.add("Gather", padded, places.around(2**i)), joined)
-            h = self.add("Add", h, self.add("Relu", self.linear(seen, layer)))
-        sums = self.add("Concat", nothing, self.add("CumSum", h, self.weight(0, np.int64)), axis=0)
-        total = self.add("Sub", self.add("Gather", sums, places.last), self.add("Gather", sums, places.first))
-        page = self.add("Relu", self.linear(self.add("Div", total, places.size), network.page))
-        last = self.add("Relu", self.linear(self.add("Concat", h, page, axis=1), network.last))
-        chance = self.add("Sigmoid", self.linear(last, network.out))
-        return self.add("Squeeze", chance, self.weight([1], np.int64))
+            seen = self.around(centre, 2**i, width)
+            h = self.add("Add", h, self.layer(seen, layer))
+            if i == len(network.layers) // 2:
+                pooled = self.add("Concat", *self.mean_and_most(h), axis=1)
+                h = self.add("Add", h, self.layer(pooled, network.middle))
+        first = self.add("Slice", h, self.weight([0], np.int64), self.weight([1], np.int64), self.weight([1], np.int64))
+        gate = self.add("Sigmoid", first)
+        sums = [self.add("ReduceSum", v, self.weight([0], np.int64)) for v in (self.add("Mul", h, gate), gate)]
+        chosen = self.add("Div", *sums)
+        page = self.layer(self.add("Concat", *self.mean_and_most(h), chosen, axis=1), network.page)
+        # The last layer has a part for the block and one for the page, which is the same for all blocks.
+        weight, bias = (v.detach().numpy() for v in (network.last.weight, network.last.bias))
+        of_block = self.add("MatMul", h, self.weight(weight[:, :width].T))
+        of_page = self.add("Add", self.add("MatMul", page, self.weight(weight[:, width:].T)), self.weight(bias))
+        last = self.add("Relu", self.add("Add", of_block, of_page))
+        return self.add("Reshape", self.add("Sigmoid", self.linear(last, network.out)), self.weight([-1], np.int64))
+
+    def around(self, h: str, reach: int, width: int) -> str:
+        """Return the rows ``reach`` before each row, the rows, and those ``reach`` after them: (n, 3 width)."""
+        nothing = self.weight(np.zeros((reach, width)))
+        padded = self.add("Concat", nothing, h, nothing, axis=0)
+        axis, zero = self.weight([0], np.int64), self.weight([0], np.int64)
+        before = self.add("Slice", padded, zero, self.weight([-2 * reach], np.int64), axis)
+        after = self.add("Slice", padded, self.weight([2 * reach], np.int64), self.weight([2**62], np.int64), axis)
+        return self.add("Concat", before, h, after, axis=1)
 
     def numbers(self, network: Network, x: str) -> list[str]:
         """Add the nodes that scale the numbers among the columns. Return the runs of numbers between the tags.
@@ -164,54 +184,15 @@ class _Graph:
         return data
 
 
-class _Places:
-    """The indexes of the blocks' neighbours, computed once for all networks of a graph."""
-
-    def __init__(self, graph: _Graph) -> None:
-        self.graph = graph
-        self.first, self.last = "first", "last"
-        size = graph.add("Cast", graph.add("Sub", "last", "first"), to=TensorProto.FLOAT)
-        self.size = graph.add("Unsqueeze", size, graph.weight([1], np.int64))
-        count = graph.add("Squeeze", graph.add("Shape", "first"), graph.weight([0], np.int64))
-        self.count = count
-        zero, one = graph.weight(0, np.int64), graph.weight(1, np.int64)
-        self.place = graph.add("Range", zero, count, one)
-        self._around: dict[int, str] = {}
-
-    def around(self, reach: int) -> str:
-        """Return the indexes of three blocks for each block: the one ``reach`` before it, itself, and the one ``reach``
-        after it. They have shape (n, 3), and are n beyond the edge of the page.
-        """
-        if reach not in self._around:
-            g, far = self.graph, self.graph.weight(reach, np.int64)
-            before, after = g.add("Sub", self.place, far), g.add("Add", self.place, far)
-            places = (
-                g.add("Where", g.add("GreaterOrEqual", before, self.first), before, self.count),
-                self.place,
-                g.add("Where", g.add("Less", after, self.last), after, self.count),
-            )
-            columns = [g.add("Unsqueeze", place, g.weight([1], np.int64)) for place in places]
-            self._around[reach] = g.add("Concat", *columns, axis=1)
-        return self._around[reach]
-
-
 def blocks_graph(trees: Sequence[lightgbm.Booster], networks: Sequence[Network], share: float, features: int) -> bytes:
-    """Return the first stage. ``share`` is the weight of the networks in the mean, 0 to 1."""
+    """Return the first stage for the blocks of a page. ``share`` is the weight of the networks in the mean, 0 to 1."""
     g = _Graph()
     share = share if networks else 0.0
     parts = [(g.classified(booster, "features", features), (1 - share) / len(trees)) for booster in trees]
-    if networks:
-        places = _Places(g)
-        parts += [(g.network(network, "features", places), share / len(networks)) for network in networks]
+    parts += [(g.network(network, "features"), share / len(networks)) for network in networks]
     weighted = [g.add("Mul", part, g.weight(weight)) for part, weight in parts]
     g.add("Clip", g.add("Sum", *weighted), g.weight(0.0), g.weight(1.0), output="probabilities")
-    return g.model(
-        [
-            helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", features]),
-            helper.make_tensor_value_info("first", TensorProto.INT64, ["n"]),
-            helper.make_tensor_value_info("last", TensorProto.INT64, ["n"]),
-        ]
-    )
+    return g.model([helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", features])])
 
 
 def pages_graph(trees: lightgbm.Booster, features: int) -> bytes:

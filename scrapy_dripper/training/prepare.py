@@ -17,7 +17,8 @@ from scrapy_dripper.dataset.headlines import headlines
 from scrapy_dripper.dataset.pages import Sample
 from scrapy_dripper.engines.tagger.features import Features, features
 from scrapy_dripper.extraction import Document
-from scrapy_dripper.page import PageError, read
+from scrapy_dripper.page import Page, PageError, read
+from scrapy_dripper.training.partial import known_labels, without_declarations
 
 HEAVIEST = 2.0
 """Maximum weight of a block for its words, in units of its page's main content."""
@@ -38,6 +39,8 @@ class Example:
     page_type: str = ""
     copy: bool = False
     """True for a changed copy of a page."""
+    partial: bool = False
+    """True if only some of the main content is known. Blocks of which nothing is known have no weight."""
     texts: tuple[str, ...] = ()
     """The texts of the blocks."""
     truth: str = ""
@@ -61,12 +64,14 @@ def example(sample: Sample) -> Example | None:
     except PageError:
         return None
     batch = features([page])
+    if sample.facts:
+        return _with_facts(sample, page, batch)
     alignment = align(page.blocks.text, sample.truth)
     words = batch.size / max(30, len(tokens(sample.truth)))
     trust = alignment.weight
     if sample.title_apart:
         trust[headlines(page, sample.title)] = 0
-    weight = (np.minimum(HEAVIEST, words) + 0.5 / max(20, len(words))) * trust * sample.weight
+    weight = weights(words) * trust * sample.weight
     return Example(
         id=sample.id,
         features=batch,
@@ -80,6 +85,33 @@ def example(sample: Sample) -> Example | None:
         truth=sample.truth,
         title=sample.title,
     )
+
+
+def _with_facts(sample: Sample, page: Page, batch: Features) -> Example:
+    """Return the example of a page of which only some facts are known. That of a copy declares none of them."""
+    known = known_labels(page, batch, sample.facts)
+    size = max(30.0, float(batch.size[known.main].sum()))
+    trust = known.known.astype(np.float32) * sample.weight
+    weight = weights(batch.size / size) * trust
+    return Example(
+        id=sample.id,
+        features=without_declarations(batch) if sample.copy_of else batch,
+        main=known.main,
+        weight=weight.astype(np.float32),
+        words=(batch.size * known.known).astype(np.float32),
+        share=sample.weight,
+        page_type=sample.page_type,
+        copy=bool(sample.copy_of),
+        partial=True,
+        texts=tuple(page.blocks.text),
+        title=sample.title,
+    )
+
+
+def weights(words: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """Return the weights of the n blocks of a page. ``words`` are theirs, in units of the words of the main content."""
+    weight: npt.NDArray[np.floating] = np.minimum(HEAVIEST, words) + 0.5 / max(20, len(words))
+    return weight
 
 
 def prepare(samples: Sequence[Sample], jobs: int) -> dict[str, Example]:

@@ -24,11 +24,13 @@ from scrapy_dripper.training.fit import (
     fit_calibration,
     fit_context,
     fit_quality,
+    fit_teacher,
     fit_trees,
     fit_types,
     predict,
     predict_types,
 )
+from scrapy_dripper.training.partial import completed, without_declarations
 from scrapy_dripper.training.prepare import Example
 
 
@@ -59,9 +61,14 @@ def fit_stack(
 
     Each held-out page has probabilities from a first stage that has not seen it. The second stage of a fold is fitted
     on the held-out pages of all other folds. So a fold's pages can only influence its model through the first stages of
-    the other folds.
+    the other folds. The labels of pages with a partial truth are completed by trees that have not seen the page's fold.
     """
-    stages = _first_stages(examples, [*folds, whole], networks, seed, jobs)
+    teachers, stages = _first_stages(examples, [*folds, whole], networks, seed, jobs)
+    examples = {
+        name: taught(examples[name], teacher)
+        for split, teacher in zip(folds, teachers, strict=False)
+        for name in split.held
+    }
     first: dict[str, Floats] = {
         name: stage(examples[name]) for split, stage in zip(folds, stages, strict=False) for name in split.held
     }
@@ -98,22 +105,41 @@ def fit_stack(
     return Stack(folds=fitted, whole=final)
 
 
+def taught(example: Example, teacher: lightgbm.Booster | None) -> Example:
+    """Return an example with labels for all of its blocks."""
+    if teacher is None or not example.partial:
+        return example
+    return completed(example, np.asarray(teacher.predict(without_declarations(example.features).matrix, num_threads=1)))
+
+
 def _first_stages(
     examples: Mapping[str, Example], splits: Sequence[Split], networks: int, seed: int, jobs: int
-) -> list[Stage]:
-    """Fit the first stages in several processes. Each part of each stage is a separate task."""
-    tasks = [(i, part) for i in range(len(splits)) for part in range(-1, networks)]
+) -> tuple[list[lightgbm.Booster | None], list[Stage]]:
+    """Fit the teachers and then the first stages in several processes. Each part of each stage is a separate task.
+
+    Without pages with a partial truth, there are no teachers.
+    """
     parts: dict[tuple[int, int], Any] = {}
+    teachers: dict[int, str] = {}
+    partial = any(e.partial for e in examples.values())
     with TemporaryDirectory() as folder:
         store = Path(folder) / "examples.pickle"
         with store.open("wb") as file:
             pickle.dump(examples, file, protocol=5)
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # for the workers: one thread per task, for reproducible sums
         with ProcessPoolExecutor(jobs, get_context("spawn"), _load, (store,)) as pool:
-            running = {pool.submit(_fit, splits[i].seen, part, seed, networks): (i, part) for i, part in tasks}
-            for done in tqdm(as_completed(running), total=len(tasks), desc="fitting", unit="part"):
+            if partial:
+                of_teachers = {pool.submit(_fit_teacher, split.seen, seed): i for i, split in enumerate(splits)}
+                for done in tqdm(as_completed(of_teachers), total=len(splits), desc="teachers", unit="part"):
+                    teachers[of_teachers[done]] = done.result()
+            running = {
+                pool.submit(_fit, splits[i].seen, teachers.get(i), part, seed, networks): (i, part)
+                for i in range(len(splits))
+                for part in range(-1, networks)
+            }
+            for done in tqdm(as_completed(running), total=len(running), desc="fitting", unit="part"):
                 parts[running[done]] = done.result()
-    return [
+    return [lightgbm.Booster(model_str=teachers[i]) if partial else None for i in range(len(splits))], [
         Stage(lightgbm.Booster(model_str=parts[i, -1]), tuple(parts[i, j] for j in range(networks)))
         for i in range(len(splits))
     ]
@@ -126,9 +152,15 @@ def _load(store: Path) -> None:
     _examples.update(pickle.loads(store.read_bytes()))
 
 
-def _fit(seen: Sequence[str], part: int, seed: int, networks: int) -> Any:
+def _fit_teacher(seen: Sequence[str], seed: int) -> str:
+    text: str = fit_teacher([_examples[name] for name in seen], seed).model_to_string()
+    return text
+
+
+def _fit(seen: Sequence[str], teacher: str | None, part: int, seed: int, networks: int) -> Any:
     """Fit a part: for -1, return a booster as text; otherwise, return the network with that number."""
-    some = [_examples[name] for name in seen]
+    booster = lightgbm.Booster(model_str=teacher) if teacher else None
+    some = [taught(_examples[name], booster) for name in seen]
     if part < 0:
         return fit_trees(some, seed).model_to_string()
     from scrapy_dripper.training.network import fit_network

@@ -60,8 +60,8 @@ LIKELY = 0.3
 HEADS = 0.5
 """Minimum probability for a heading to follow the text below it."""
 
-_UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
-_ELSEWHERE = Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG
+UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
+ELSEWHERE = Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG
 _NO_HEADING = Flag.ASIDE | Flag.LINK | Flag.BUTTON
 _PROSE = Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE
 _KINDS = {
@@ -121,7 +121,7 @@ def with_whole(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
     labels: Bools = main.copy()
     flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
     chars = np.fromiter(map(len, page.blocks.text), dtype=np.float64, count=len(main))
-    seen = flags & _UNSEEN == 0
+    seen = flags & UNSEEN == 0
     for run in _runs(page, structures(page)):
         between, last = _place(page, main, seen, run)
         for one in run:
@@ -151,7 +151,7 @@ def with_alike(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
     tree, blocks = page.tree, page.blocks
     inner = blocks.context
     flags = tree.flags[inner] | tree.flags[blocks.leaf]
-    follow = ~main & (probabilities >= LIKELY) & (flags & (_UNSEEN | _ELSEWHERE) == 0)
+    follow = ~main & (probabilities >= LIKELY) & (flags & (UNSEEN | ELSEWHERE) == 0)
     if not main.any() or not follow.any():
         return main
     outer = np.maximum(tree.parent[inner], 0)
@@ -167,17 +167,17 @@ def with_alike(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
 def with_headings(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
     """Return the labels with headings added that stand right above a main block of the same parent."""
     flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
-    likely = (flags & Flag.HEADING != 0) & (flags & (_UNSEEN | _ELSEWHERE | _NO_HEADING) == 0) & ~main
+    likely = (flags & Flag.HEADING != 0) & (flags & (UNSEEN | ELSEWHERE | _NO_HEADING) == 0) & ~main
     likely[:-1] &= main[1:] & (probabilities[:-1] >= HEADS)
     likely[-1:] = False
     labels: Bools = main.copy()
     for i in np.flatnonzero(likely).tolist():
-        labels[i] = _parent(page, i) == _parent(page, i + 1)
+        labels[i] = parent_of(page, i) == parent_of(page, i + 1)
     return labels
 
 
 # ---------------------------------------------------------------------- the context of structures
-def _parent(page: Page, block: int) -> int:
+def parent_of(page: Page, block: int) -> int:
     """Return the innermost element that holds more than a block, or -1 if there is none."""
     tree = page.tree
     node = int(page.blocks.context[block])
@@ -251,7 +251,7 @@ class _Finder:
         flags = tree.flags[blocks.context] | tree.flags[blocks.leaf]
         chars = np.fromiter(map(len, blocks.text), dtype=np.float64, count=len(blocks))
         code = flags & Flag.CODE != 0
-        layout = flags & (Flag.HEADING | _ELSEWHERE) != 0
+        layout = flags & (Flag.HEADING | ELSEWHERE) != 0
         self._code, self._layout = _sums(code), _sums(layout)
         self._foreign = _sums(layout | ~(_is_written[tree.tag[blocks.context]] | code))
         self._prose = _sums(flags & _PROSE != 0)
