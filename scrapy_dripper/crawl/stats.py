@@ -76,7 +76,6 @@ STATS = {
     "meta_errors": 'options in `meta["dripper"]` that were ignored because they were invalid',
     "warc/records": "responses written to `DRIPPER_WARC`",
     "warc/errors": "responses that could not be written to `DRIPPER_WARC`",
-    "parquet/left_out": "values that do not fit into the schema of a Parquet feed",
     "bugs": "exceptions in the plugin itself; the item is kept but has no content; please report them",
 }
 """The meaning of each stat. The reference page of the stats is generated from it."""
