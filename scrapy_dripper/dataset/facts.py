@@ -14,8 +14,9 @@ from scrapy_dripper.dataset.neutral import words
 
 VISIBLE = 0.6
 
-_unseen = re.compile(r"<(script|style|noscript|template)\b.*?</\1\s*>|<!--.*?-->", re.I | re.S)
-_tag = re.compile(r"<[^>]+>")
+_unseen = re.compile(r"<(script|style|noscript|template)\b(?:.*?</\1\s*>|.*)|<!--(?:.*?-->|.*)", re.I | re.S)
+"""As in a browser, an element or a comment without an end takes the rest of the page."""
+_tag = re.compile(r"<[^<>]+>")
 
 
 def visible(html: str) -> str:

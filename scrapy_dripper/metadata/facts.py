@@ -71,7 +71,7 @@ CHECKED = ("ingredient", "step", "question", "answer", "body")
 
 _tokens = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+").findall
 _cjk = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]").search
-_tags = re.compile(r"<[^<>]{0,2000}>").sub
+_tags = re.compile(r"<[^<>]*>").sub
 
 
 @dataclass(frozen=True, slots=True)

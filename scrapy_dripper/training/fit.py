@@ -22,7 +22,8 @@ from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.decision import DecisionRule, decide
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES, page_features, quality_features
 from scrapy_dripper.training.calibrate import Calibration, calibrate
-from scrapy_dripper.training.partial import estimated_f1, without_declarations
+from scrapy_dripper.training.known import without_declarations
+from scrapy_dripper.training.partial import estimated_f1
 from scrapy_dripper.training.prepare import Example
 
 if TYPE_CHECKING:

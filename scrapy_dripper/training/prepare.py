@@ -18,7 +18,7 @@ from scrapy_dripper.dataset.pages import Sample
 from scrapy_dripper.engines.tagger.features import Features, features
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import Page, PageError, read
-from scrapy_dripper.training.partial import known_labels, without_declarations
+from scrapy_dripper.training.known import known_labels, without_declarations
 
 HEAVIEST = 2.0
 """Maximum weight of a block for its words, in units of its page's main content."""

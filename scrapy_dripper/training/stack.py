@@ -30,7 +30,8 @@ from scrapy_dripper.training.fit import (
     predict,
     predict_types,
 )
-from scrapy_dripper.training.partial import completed, without_declarations
+from scrapy_dripper.training.known import without_declarations
+from scrapy_dripper.training.partial import completed
 from scrapy_dripper.training.prepare import Example
 
 

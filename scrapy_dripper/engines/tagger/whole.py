@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.engines.stages import Step
-from scrapy_dripper.engines.tagger.class_names import Names
+from scrapy_dripper.engines.tagger.class_names import Names, found_in
 from scrapy_dripper.output.callouts import callout_names, has_callout_class
 from scrapy_dripper.output.code.blocks import has_code_class
 from scrapy_dripper.page.page import Flag, Page
@@ -37,7 +37,7 @@ LEAST = {
     "table": 0.4,
     "definitions": 0.4,
     "details": 0.4,
-    "figure": 0.35,
+    "figure": 0.2,
 }
 """Minimum mean probability of a structure in running text to be main. Kinds that are rarely boilerplate need less."""
 MAY_END_TEXT = frozenset({"code", "list", "links", "table", "call-out", "quotation"})
@@ -85,6 +85,7 @@ _is_written = tag_mask(
 _OF_LAYOUTS = frozenset({"list", "table", "definitions", "quotation"})
 """Structures that are also used for layout. They then contain elements that authors do not write."""
 _CELL, _HEADER, _ROW = TAGS["td"], TAGS["th"], TAGS["tr"]
+_code_block = re.compile(r"\scode-?(?:block|listing)(?=\s|$)")
 _boilerplate = re.compile(either(CLOSING), re.I).search
 _sources = re.compile(rf"[\W\d_]*(?:{either(SOURCES)})[\W_]*", re.I).fullmatch
 _teases = re.compile(rf"(?:{either(TEASES)})\b", re.I).match
@@ -263,7 +264,10 @@ class _Finder:
         size = tree.block_end - tree.block_start
         nodes = np.flatnonzero((size > 0) & (size <= MOST_BLOCKS))
         chosen = _is_kind[tree.tag[nodes]]
-        named = Names(tree.names, LONGEST_CLASS).with_case(callout_names)
+        names = Names(tree.names, LONGEST_CLASS)
+        named, coded = names.with_case(callout_names), names.matching(_code_block)
+        if coded:
+            chosen |= [tree.names[node] in coded for node in nodes.tolist()]
         if named:
             chosen |= [tree.names[node] in named and has_callout_class(self._class(node)) for node in nodes.tolist()]
         code = np.array(self._code)
@@ -292,9 +296,14 @@ class _Finder:
         return found if found != "table" or self._is_data(node, a, b) else ""
 
     def _is_code(self, node: int, name: str, a: int, b: int) -> bool:
-        """Return True for a code listing, judging by its class. It has code but no paragraphs, lists or headings."""
-        if self._code[b] == self._code[a] or self._prose[b] > self._prose[a]:
+        """Return True for a code listing, judging by its class. It has no paragraphs, lists or headings.
+
+        It also has elements of code, unless its class leaves no doubt.
+        """
+        if self._prose[b] > self._prose[a]:
             return False
+        if self._code[b] == self._code[a]:
+            return found_in(name, _code_block)
         return bool(self._tree.nodes[node].get("data-lang")) or (name != "" and has_code_class(name))
 
     def _kind_of_links(self, a: int) -> str:
