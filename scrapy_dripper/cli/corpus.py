@@ -122,8 +122,9 @@ def run(arguments: argparse.Namespace) -> int:
     code = 0 if corpus_run.run(arguments, [corpus_run.Stage("", tasks, steps)], folder / "logs") else 1
     totals = corpus_run.totals(folder / "logs")
     read, extracted = totals.get("FastWARC", Counter()), totals.get("Dripper", Counter())
-    for line in _summary(read, extracted):
-        say(line)
+    if totals:  # a submitted job may not have begun
+        for line in _summary(read, extracted):
+            say(line)
     lost = {reason.value: read[f"skipped/{reason}"] for reason in UNREADABLE if read[f"skipped/{reason}"]}
     if lost:
         say("records that cannot be read: " + _listed(lost))

@@ -26,8 +26,7 @@ from scrapy_dripper.page.parse import parse
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
-
-    from scrapy_dripper.corpus.layouts import Layout
+    from scipy.sparse import csr_matrix
 
 LIST = "sample.jsonl"
 BATCH = 16
@@ -105,8 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         import py3langid  # noqa: F401
 
-        from scrapy_dripper.corpus.balance import balanced
-        from scrapy_dripper.corpus.layouts import representatives
+        from scrapy_dripper.corpus.sampling import balanced, representatives
     except ImportError as error:
         raise UsageError(
             f"this command needs more packages ({error}): install them with pip install 'scrapy-dripper[sample]'"
@@ -116,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{arguments.output} is not empty: name a new folder")
     inputs = PageInputs(arguments.inputs, config.max_bytes)
     hosts: list[str] = []
-    layouts: list[Layout] = []
+    layouts: list[csr_matrix] = []
     numbers: list[int] = []
     for number, page in enumerate(_bar(inputs, "layouts")):
         if (found := _layout(page)) is not None:
@@ -151,9 +149,9 @@ def _bar(pages: Iterable[InputPage], what: str, total: int | None = None) -> Ite
     return iter(tqdm(pages, desc=what, unit="page", total=total, disable=None))
 
 
-def _layout(page: InputPage) -> tuple[str, Layout] | None:
+def _layout(page: InputPage) -> tuple[str, csr_matrix] | None:
     """Return the host and the layout of a page, or None if it cannot be parsed."""
-    from scrapy_dripper.corpus.layouts import layout
+    from scrapy_dripper.corpus.sampling import layout
 
     document = page.document
     html = document.html if isinstance(document.html, str) else decode_html(bytes(document.html), document.charset)
