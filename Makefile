@@ -48,7 +48,7 @@ crawl-js: $(VENV)/.installed-playwright  ## Crawl a page that JavaScript writes 
 	  || '$(VENV)/bin/python' -m playwright install chromium
 	@'$(VENV)/bin/python' example_project/crawl.py --js $(ARGS)
 
-corpus-demo: $(VENV_CORPUS)/.installed-corpus  ## Archive the example site, extract and clean the archives, write a report
+corpus-demo: $(VENV_CORPUS)/.installed-corpus  ## Archive the example site, extract and clean the archives, print a report
 	@'$(VENV_CORPUS)/bin/python' example_project/corpus.py $(ARGS)
 
 # Tests of crawls often wait, so four at a time keep two cores busy. They start many processes, which should find
@@ -56,7 +56,8 @@ corpus-demo: $(VENV_CORPUS)/.installed-corpus  ## Archive the example site, extr
 test: $(VENV_TEST)/.installed-dev  ## Run the tests in their own virtualenv; ARGS="-k name" is passed to pytest
 	@PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 '$(VENV_TEST)/bin/python' -m $(PYTEST) $(JOBS) $(ARGS)
 
-# pyarrow takes 170 MB, so these tests have their own virtualenv.
+# pyarrow takes 170 MB, so these tests have their own virtualenv. It has [clean] without fastText, which may have no
+# wheel.
 test-corpus: $(VENV_CORPUS)/.installed-corpus  ## Run the tests of archives, with datatrove and Parquet
 	@'$(VENV_CORPUS)/bin/python' -m $(PYTEST) tests/corpus $(ARGS)
 
@@ -125,7 +126,7 @@ $(VENV_TEST)/.installed-dev: pyproject.toml setup.cfg constraints.txt
 	$(call install,$(VENV_TEST),dev,-c constraints.txt)
 
 $(VENV_CORPUS)/.installed-corpus: pyproject.toml setup.cfg constraints.txt
-	$(call install,$(VENV_CORPUS),cpu$(comma)corpus,-c constraints.txt pytest hypothesis 'coverage[toml]>=7.10')
+	$(call install,$(VENV_CORPUS),cpu$(comma)corpus,-c constraints.txt spacy fasteners pyahocorasick pytest hypothesis 'coverage[toml]>=7.10')
 
 $(VENV_DOCS)/.installed-docs: pyproject.toml setup.cfg constraints.txt
 	$(call install,$(VENV_DOCS),docs,-c constraints.txt)

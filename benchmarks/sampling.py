@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 from ablation import DATA, Lab
+from py3langid import classify
 from report import heading, publish, table
+from scipy.sparse import csr_matrix
 from tqdm import tqdm
 
 from scrapy_dripper import Document, Extractor
-from scrapy_dripper.corpus.balance import balanced
-from scrapy_dripper.corpus.language import language_of
-from scrapy_dripper.corpus.layouts import Layout, layout, representatives
+from scrapy_dripper.corpus.sampling import balanced, layout, representatives
 from scrapy_dripper.dataset.bootstrap import paired_interval
 from scrapy_dripper.dataset.neutral import neutral_prf
 from scrapy_dripper.dataset.pages import Sample
@@ -45,7 +45,7 @@ class Known(NamedTuple):
     format: str
     """The page type, empty without main content."""
     language: str
-    layout: Layout
+    layout: csr_matrix
 
 
 def known(samples: Sequence[Sample], path: Path) -> dict[str, Known]:
@@ -61,7 +61,7 @@ def known(samples: Sequence[Sample], path: Path) -> dict[str, Known]:
             text = extraction.text or ""
             tree = parse(decode_html(bytes(document.html), None))
             kind = (extraction.page_type or "") if text else ""
-            found[sample.id] = Known(sample.host, kind, language_of(text), layout(tree))
+            found[sample.id] = Known(sample.host, kind, str(classify(text[:10_000])[0]), layout(tree))
     path.write_bytes(pickle.dumps(found))
     return found
 

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import argparse
 import glob
-import json
 import os
-import sys
 from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
-from scrapy_dripper.cli import corpus_clean, corpus_executors, corpus_report, corpus_sample, corpus_tokens
+from scrapy_dripper.cli import corpus_clean, corpus_report, corpus_run, corpus_sample, corpus_tokens
 from scrapy_dripper.cli.console import UsageError, say
-from scrapy_dripper.cli.corpus_folder import claim, missing
+from scrapy_dripper.cli.corpus_inputs import WARC
 from scrapy_dripper.cli.options import OPTIONS, add_options, configured, count
 from scrapy_dripper.config import Config
 from scrapy_dripper.replace import replace_file
 
-WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")
 OUTPUTS = ("markdown", "text", "main_html")
 
 EXAMPLES = """\
@@ -32,9 +27,11 @@ examples:
 
 Every WARC file is a task with its own Parquet file, DIR/00000.parquet and so on; with --tasks, a task has several. A
 file appears only when it is complete. After an interruption, repeat the command: finished tasks are not repeated.
-DIR/logs has the log of each task.
+DIR/logs has the log of each task. datatrove runs the tasks. It waits for ever for a process of its own that is killed,
+for example because memory ran out: press Ctrl-C, and repeat the command with fewer --workers.
 
-exit codes: 0 every task was done, 1 a task failed, 2 wrong usage or an output that cannot be written, 130 Ctrl-C
+exit codes: 0 every task was done, 1 a task failed or was submitted, 2 wrong usage or an output that cannot be written,
+130 Ctrl-C
 """
 
 
@@ -59,8 +56,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="N",
         help="number of tasks; default: one for each WARC file, which is also the maximum",
     )
-    extract.add_argument("--workers", type=count, metavar="N", help="tasks at a time; default: one for each core")
-    corpus_executors.add_options(extract)
+    corpus_run.add_options(extract)
     extract.add_argument(
         "--processes",
         type=count,
@@ -91,28 +87,24 @@ def run(arguments: argparse.Namespace) -> int:
     """Extract all archives and return the exit code."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports the client of the hub, which is not used here.
     try:
-        from scrapy_dripper.corpus.ranks import RanksFailedError
         from scrapy_dripper.corpus.reader import FastWarcReader
         from scrapy_dripper.corpus.step import DripperExtractor
-        from scrapy_dripper.corpus.table import Publish, RowWriter, schema
+        from scrapy_dripper.corpus.table import RowWriter, schema
     except ImportError as error:
-        raise missing(error) from None
-    from loguru import logger
-
+        raise corpus_run.missing(error) from None
     from scrapy_dripper.corpus.records import UNREADABLE
 
-    logger.remove()  # Each task has its own log.
     config = _config(arguments)
     files = _files(arguments.inputs)
     tasks = min(arguments.tasks or len(files), len(files))
     columns = [name for name in ("main_html", "content") if getattr(arguments, name)]
     columns += ["page"] if arguments.metadata else []
-    folder = Path(os.path.abspath(arguments.output))  # the ranks of a cluster may have another current folder
+    folder = Path(os.path.abspath(arguments.output))  # the tasks of a cluster may have another current folder
     folder.mkdir(parents=True, exist_ok=True)
     root = Path(os.path.commonpath([file.parent for file in files]))
     names = [file.relative_to(root).as_posix() for file in files]
     options = {"text": arguments.text, "on_error": arguments.on_error, "columns": columns, "config": _values(config)}
-    claim(folder, {"root": str(root), "files": names, "tasks": tasks, "options": options})
+    corpus_run.claim(folder, {"root": str(root), "files": names, "tasks": tasks, "options": options})
     paths = folder / "logs" / "inputs.txt"
     paths.parent.mkdir(exist_ok=True)
     replace_file(paths, "".join(f"{name}\n" for name in names))
@@ -126,28 +118,16 @@ def run(arguments: argparse.Namespace) -> int:
             processes=arguments.processes,
         ),
         RowWriter(folder, schema(columns)),
-        Publish(folder),
     ]
-    code = 0
-    totals: Counter[str] = Counter()
-    with tqdm(total=tasks, unit="task", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
-
-        def finished(rank: int) -> None:
-            totals.update(_stats(folder / "logs" / "stats" / f"{rank:05d}.json"))
-            bar.set_postfix_str(f"{totals['Dripper/pages']:,} pages")
-            bar.update()
-
-        try:
-            corpus_executors.run(arguments, steps, tasks, folder / "logs", finished)
-        except RanksFailedError as error:
-            say(f"{error}; repeat the command to try them again")
-            code = 1
-    if totals or arguments.executor != "slurm":  # a submitted job may not have begun
-        for line in _summary(totals):
+    code = 0 if corpus_run.run(arguments, [corpus_run.Stage("", tasks, steps)], folder / "logs") else 1
+    totals = corpus_run.totals(folder / "logs")
+    read, extracted = totals.get("FastWARC", Counter()), totals.get("Dripper", Counter())
+    if totals:  # a submitted job may not have begun
+        for line in _summary(read, extracted):
             say(line)
-    lost = {reason.value: totals[f"FastWARC/skipped/{reason}"] for reason in UNREADABLE}
-    if any(lost.values()):
-        say("records that cannot be read: " + _listed({name: count for name, count in lost.items() if count}))
+    lost = {reason.value: read[f"skipped/{reason}"] for reason in UNREADABLE if read[f"skipped/{reason}"]}
+    if lost:
+        say("records that cannot be read: " + _listed(lost))
         code = 1
     return code
 
@@ -183,35 +163,19 @@ def _files(inputs: list[str]) -> list[Path]:
     return list(found)
 
 
-def _stats(file: Path) -> Counter[str]:
-    """Return the counts of the steps of a finished task, as ``STEP/STAT``."""
-    try:
-        steps = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return Counter()
-    found: Counter[str] = Counter()
-    for step in steps:
-        for name, value in step["stats"].items():
-            total = value.get("total") if isinstance(value, dict) else value
-            if isinstance(total, (int, float)):
-                found[step["name"].rpartition(": ")[2] + "/" + name] += int(total)
-    return found
-
-
-def _summary(totals: Counter[str]) -> list[str]:
-    """Return lines that account for all records and pages."""
-    skipped = {
-        name.removeprefix("FastWARC/skipped/"): count for name, count in totals.items() if "FastWARC/skipped/" in name
-    }
-    reasons = {name.removeprefix("Dripper/reason/"): n for name, n in totals.items() if "Dripper/reason/" in name}
+def _summary(read: Counter[str], extracted: Counter[str]) -> list[str]:
+    """Return lines that account for all records and pages, from the counts of the reader and of the step."""
     lines = [
-        f"{totals['Dripper/pages']:,} pages, {totals['Dripper/extracted']:,} with content, "
-        f"{totals['Dripper/empty']:,} without (kept), {totals['Dripper/dropped']:,} without (dropped)"
+        f"{extracted['pages']:,} pages, {extracted['extracted']:,} with content, "
+        f"{extracted['empty']:,} without (kept), {extracted['dropped']:,} without (dropped)"
     ]
-    if reasons:
-        lines.append("not decided by the model: " + _listed(reasons))
-    if skipped:
-        lines.append("records that are not pages: " + _listed(skipped))
+    for title, counts, prefix in (
+        ("not decided by the model", extracted, "reason/"),
+        ("records that are not pages", read, "skipped/"),
+    ):
+        found = {name.removeprefix(prefix): number for name, number in counts.items() if name.startswith(prefix)}
+        if found:
+            lines.append(f"{title}: {_listed(found)}")
     return lines
 
 

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import argparse
-import json
+import hashlib
 import os
+import re
 import shutil
-import sys
 from pathlib import Path
 
-from tqdm import tqdm
-
+from scrapy_dripper.cli import corpus_run
 from scrapy_dripper.cli.console import UsageError, say
-from scrapy_dripper.cli.corpus_folder import claim, extracted, missing
-from scrapy_dripper.cli.options import count
-from scrapy_dripper.replace import replace_file
 
 CLEAN = "clean"
 """Name of the folder for the cleaned documents, inside that of the extraction."""
-STATS = "stats.json"
 
 EXAMPLES = """\
 examples:
   scrapy-dripper corpus clean pages/
-  scrapy-dripper corpus clean pages/ --language en --language de --urls hosts.txt --words words.txt
+  scrapy-dripper corpus clean pages/ --language en --urls hosts.txt --words words.txt
 
-The steps are exact duplicates, language, the quality and repetition rules of Gopher, the lists, and near duplicates
-(MinHash). The remaining documents are in DIR/clean/*.parquet, and the counts of each step in DIR/clean/stats.json.
-After an interruption, repeat the command to resume.
+The steps are datatrove's: exact duplicates, language, the quality and repetition rules of Gopher, lists, and near
+duplicates (MinHash). The remaining documents are in DIR/clean/*.parquet. After an interruption, repeat the command.
 
-exit codes: 0 all done, 1 a task failed, 2 wrong usage or an output that cannot be written, 130 Ctrl-C
+Words are counted by spaCy (pip install spacy; some languages need more, which an error names). --language needs
+fasttext-numpy2-wheel and fasteners, --urls needs pyahocorasick and fasteners. Two steps download a file at their first
+use, and need nothing from the network afterwards: --language (fastText's model, 131 MB) and --safety (the words of C4).
+
+exit codes: 0 all done, 1 a task failed or was submitted, 2 wrong usage or an output that cannot be written, 130 Ctrl-C
 """
 
 
@@ -52,61 +50,47 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="CODE",
         help="keep this language (en, de, zh, ...); can be given more than once; default: keep all",
     )
+    clean.add_argument("--urls", metavar="FILE", help="file of hosts and URLs, one per line; their pages are dropped")
     clean.add_argument(
-        "--urls", metavar="FILE", help="file of hosts and addresses, one per line; their pages are dropped"
+        "--words", metavar="FILE", help="file of regular expressions, one per line; texts that match one are dropped"
     )
-    clean.add_argument(
-        "--words", metavar="FILE", help="file of words and phrases, one per line; texts with one of them are dropped"
-    )
-    clean.add_argument("--workers", type=count, metavar="N", help="tasks at a time; default: one for each core")
+    clean.add_argument("--safety", action="store_true", help="also drop pages by datatrove's lists of URLs and words")
+    corpus_run.add_options(clean)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Clean the corpus and return the exit code."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports the hub's client, which is not used here
     try:
-        import py3langid  # noqa: F401
-
         from scrapy_dripper.corpus import cleaning
-        from scrapy_dripper.corpus.filters import fingerprint
-        from scrapy_dripper.corpus.ranks import RanksFailedError
     except ImportError as error:
-        raise missing(error) from None
-    from loguru import logger
-
-    logger.remove()  # each task has its own log
-    note, files = extracted(Path(arguments.folder))
-    folder = Path(arguments.folder) / CLEAN
-    lists = {name: getattr(arguments, name) for name in ("urls", "words") if getattr(arguments, name)}
+        raise corpus_run.missing(error) from None
+    source = Path(os.path.abspath(arguments.folder))
+    note, folder = corpus_run.extracted(source), source / CLEAN
+    if note["options"]["text"] == "main_html":
+        raise UsageError(f"{source} has Main-HTML as its text: extract with --text markdown or text for this")
+    files = sorted(map(str, source.glob("*.parquet")))
     try:
-        prints = {name: fingerprint(file) for name, file in lists.items()}
-        rules = cleaning.Rules(
-            tuple(sorted(set(arguments.language))), **{name: os.path.abspath(file) for name, file in lists.items()}
-        )
-        stages = cleaning.stages(
-            files, folder, note["options"]["columns"], rules, arguments.workers or os.cpu_count() or 1
-        )
-    except (OSError, ValueError) as error:
+        lists = {name: _lines(getattr(arguments, name)) for name in ("urls", "words")}
+        rules = cleaning.Rules(tuple(sorted(set(arguments.language))), **lists, safety=arguments.safety)
+        found = cleaning.stages(files, folder, note["options"]["columns"], rules)
+    except (ImportError, OSError, ValueError, re.error) as error:
         raise UsageError(str(error)) from None
     folder.mkdir(exist_ok=True)
-    options = {"languages": list(rules.languages), **prints}
-    claim(folder, {"files": [os.path.basename(file) for file in files], "options": options})
-    total = sum(stage.executor.tasks for stage in stages)
-    with tqdm(total=total, unit="task", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
-
-        def finished(name: str) -> None:
-            bar.set_postfix_str(name)
-            bar.update()
-
-        try:
-            cleaning.run(stages, finished)
-        except RanksFailedError as error:
-            say(f"{error}; repeat the command to try them again")
-            return 1
-    steps = cleaning.account(folder)
-    replace_file(folder / STATS, json.dumps([step._asdict() for step in steps], indent=1))
+    stages = [corpus_run.Stage(*stage) for stage in found]
+    prints = {name: hashlib.sha256("\n".join(lines).encode()).hexdigest() for name, lines in lists.items()}
+    options = {"languages": rules.languages, "safety": rules.safety, **prints}
+    corpus_run.claim(folder, {"files": [os.path.basename(file) for file in files], "options": options})
+    if not corpus_run.run(arguments, stages, folder / "logs"):
+        return 1
     shutil.rmtree(folder / "work", ignore_errors=True)
-    for step in steps:
-        reasons = ", ".join(f"{name} {number:,}" for name, number in step.dropped.items())
-        say(f"{step.name}: {step.before:,} in, {step.after:,} out" + (f" ({reasons})" if reasons else ""))
+    for name, counts in corpus_run.filters(folder / "logs").items():
+        reasons = ", ".join(f"{reason} {number:,}" for reason, number in counts.dropped.items())
+        say(f"{name}: {counts.before:,} in, {counts.after:,} out" + (f" ({reasons})" if reasons else ""))
     return 0
+
+
+def _lines(file: str | None) -> tuple[str, ...]:
+    """Return the lines of a list that are neither empty nor comments."""
+    lines = Path(file).read_text(encoding="utf-8-sig").splitlines() if file else []
+    return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))

@@ -1,30 +1,28 @@
-"""``scrapy-dripper corpus report DIR``: write one HTML page about an extraction and its cleaning."""
+"""``scrapy-dripper corpus report DIR``: tables about an extraction and its cleaning."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
-from tqdm import tqdm
+from scrapy_dripper.cli import corpus_run
+from scrapy_dripper.cli.corpus_clean import CLEAN
+from scrapy_dripper.dataset.text_table import aligned
 
-from scrapy_dripper.cli.console import UsageError, say, why
-from scrapy_dripper.cli.corpus_clean import CLEAN, STATS
-from scrapy_dripper.cli.corpus_folder import extracted, missing
-from scrapy_dripper.cli.options import count
-from scrapy_dripper.replace import replace_file
+COUNTED = ("source", "reason", "page_type", "language")
+MEASURED = ("characters", "quality")
+SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 EXAMPLES = """\
 examples:
   scrapy-dripper corpus report pages/
-  scrapy-dripper corpus report pages/ -o report.html --trafilatura 1000
 
-The page has plots of the documents in and out of each step, and of their lengths, languages, page types, quality and
-sources. It is one file without scripts, and holds no texts or URLs of pages.
+The tables have the documents in and out of each step, the records that are not pages, and the sources, reasons, page
+types, languages, lengths and qualities of the documents: of the cleaned ones if DIR has been cleaned.
 
-exit codes: 0 written, 2 wrong usage or an output that cannot be written, 130 Ctrl-C
+exit codes: 0 printed, 2 wrong usage, 130 Ctrl-C
 """
 
 
@@ -32,61 +30,69 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     report = commands.add_parser(
         "report",
-        help="plot the results of an extraction and its cleaning",
-        description="Write an HTML page about what `corpus extract` and `corpus clean` have written.",
+        help="print tables about an extraction and its cleaning",
+        description="Print what is in the documents that `corpus extract` and `corpus clean` have written.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     report.set_defaults(run=run)
     report.add_argument("folder", metavar="DIR", help="the folder that `corpus extract` wrote")
-    report.add_argument("-o", "--output", metavar="FILE", help="the page; default: DIR/report.html")
-    report.add_argument(
-        "--trafilatura",
-        type=count,
-        metavar="N",
-        help="compare the lengths of a sample of N documents with Trafilatura; reads their archives again",
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the report and return the exit code."""
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports the hub's client, which is not used here
+    """Print the report and return the exit code."""
     try:
-        from scrapy_dripper.corpus import figures
+        import pyarrow  # noqa: F401
     except ImportError as error:
-        raise missing(error) from None
-    from scrapy_dripper.cli.corpus_page import Corpus, page
-
+        raise corpus_run.missing(error) from None
     folder = Path(arguments.folder)
-    note, files = extracted(folder, texts=False)
-    try:
-        steps = json.loads((folder / CLEAN / STATS).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        steps = []
-    kept = figures.texts(map(str, sorted((folder / CLEAN).glob("*.parquet")))) if steps else None
-    corpus = Corpus(
-        str(folder), len(files), figures.totals(folder / "logs" / "stats"), figures.texts(files), steps, kept
-    )
-    if arguments.trafilatura:
-        markdown = note["options"]["text"] == "markdown"
-        if note["options"]["text"] == "main_html":
-            raise UsageError(f"{folder} has Main-HTML as its text: its lengths are not those of Trafilatura's texts")
-        with tqdm(total=arguments.trafilatura, unit="page", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
-
-            def compared() -> None:
-                bar.update()
-
-            try:
-                corpus.ratios = figures.ratios(files, arguments.trafilatura, markdown, compared)
-            except OSError as error:
-                raise UsageError(
-                    f"{error.filename}: {why(error)}; --trafilatura reads the archives again, from where they were"
-                ) from None
-    output = Path(arguments.output or folder / "report.html")
-    if arguments.output:
-        output.write_text(page(corpus), encoding="utf-8")
-    else:
-        replace_file(output, page(corpus))
-    say(f"wrote {output}")
+    corpus_run.extracted(folder)
+    totals = corpus_run.totals(folder / "logs")
+    read, pages = totals.get("FastWARC", Counter()), totals.get("Dripper", Counter())
+    skipped = {name: number for name, number in read.items() if name.startswith("skipped/")}
+    steps = [
+        ["records", read["pages"] + sum(skipped.values()), read["pages"]],
+        ["extraction", pages["pages"], pages["extracted"]],
+        *([name, counts.before, counts.after] for name, counts in corpus_run.filters(folder / CLEAN / "logs").items()),
+    ]
+    print(aligned(["step", "in", "out"], [[str(name), f"{before:,}", f"{after:,}"] for name, before, after in steps]))
+    _print_counts("not a page", {name.removeprefix("skipped/"): number for name, number in skipped.items()})
+    clean = sorted((folder / CLEAN).glob("*.parquet"))
+    counted, measured = _columns(clean or sorted(folder.glob("*.parquet")))
+    for name in COUNTED:
+        _print_counts(name, counted[name])
+    head = ["", *(f"{share:.0%}" for share in SHARES)]
+    rows = [[name, *(f"{value:,.6g}" for value in _quantiles(measured[name]))] for name in MEASURED if measured[name]]
+    print("\n" + aligned(head, rows))
     return 0
+
+
+def _columns(files: Iterable[Path]) -> tuple[dict[str, Counter[str]], dict[str, list[float]]]:
+    """Return the number of rows by value of each counted column, and all values of the measured ones."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    counted: dict[str, Counter[str]] = defaultdict(Counter)
+    measured: dict[str, list[float]] = defaultdict(list)
+    for file in files:
+        with pq.ParquetFile(file) as table:
+            named = [name for name in COUNTED if name in table.schema_arrow.names]
+            for batch in table.iter_batches(columns=["text", "quality", *named]):
+                measured["characters"] += [length or 0 for length in pc.utf8_length(batch.column("text")).to_pylist()]
+                measured["quality"] += [value for value in batch.column("quality").to_pylist() if value is not None]
+                for name in named:
+                    counted[name].update(value for value in batch.column(name).to_pylist() if value)
+    return counted, measured
+
+
+def _quantiles(values: list[float]) -> list[float]:
+    ordered = sorted(values)
+    return [ordered[int(share * (len(ordered) - 1))] for share in SHARES]
+
+
+def _print_counts(title: str, counts: dict[str, int]) -> None:
+    if counts:
+        whole = sum(counts.values())
+        rows = [[name, f"{number:,}", f"{number / whole:.1%}"] for name, number in Counter(counts).most_common()]
+        print("\n" + aligned([title, "documents", "share"], rows))

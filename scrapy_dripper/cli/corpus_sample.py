@@ -26,12 +26,12 @@ from scrapy_dripper.page.parse import parse
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
+    from scipy.sparse import csr_matrix
 
-    from scrapy_dripper.corpus.layouts import Layout
-
-WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")
 LIST = "sample.jsonl"
 BATCH = 16
+MOST_IDENTIFIED = 10_000
+"""Maximum number of characters of a text from which its language is identified."""
 EXAMPLES = """\
 examples:
   scrapy-dripper corpus sample 'shards/*.warc.gz' -n 300 -o pages/
@@ -102,11 +102,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(arguments: argparse.Namespace) -> int:
     """Choose the pages, write them, and return the exit code."""
     try:
-        from scrapy_dripper.corpus.balance import balanced
-        from scrapy_dripper.corpus.language import identifier
-        from scrapy_dripper.corpus.layouts import representatives
+        import py3langid  # noqa: F401
 
-        identifier()
+        from scrapy_dripper.corpus.sampling import balanced, representatives
     except ImportError as error:
         raise UsageError(
             f"this command needs more packages ({error}): install them with pip install 'scrapy-dripper[sample]'"
@@ -116,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{arguments.output} is not empty: name a new folder")
     inputs = PageInputs(arguments.inputs, config.max_bytes)
     hosts: list[str] = []
-    layouts: list[Layout] = []
+    layouts: list[csr_matrix] = []
     numbers: list[int] = []
     for number, page in enumerate(_bar(inputs, "layouts")):
         if (found := _layout(page)) is not None:
@@ -151,9 +149,9 @@ def _bar(pages: Iterable[InputPage], what: str, total: int | None = None) -> Ite
     return iter(tqdm(pages, desc=what, unit="page", total=total, disable=None))
 
 
-def _layout(page: InputPage) -> tuple[str, Layout] | None:
+def _layout(page: InputPage) -> tuple[str, csr_matrix] | None:
     """Return the host and the layout of a page, or None if it cannot be parsed."""
-    from scrapy_dripper.corpus.layouts import layout
+    from scrapy_dripper.corpus.sampling import layout
 
     document = page.document
     html = document.html if isinstance(document.html, str) else decode_html(bytes(document.html), document.charset)
@@ -179,7 +177,7 @@ def _described(
     """Extract the candidates, and yield them with their languages and page types. The page type is empty if there is no
     main content.
     """
-    from scrapy_dripper.corpus.language import language_of
+    from py3langid import classify
 
     with closing(Extractor(config)) as extractor:
         bar = tqdm(inputs.only(sizes), desc="candidates", unit="page", total=len(sizes), disable=None)
@@ -188,7 +186,8 @@ def _described(
             found = extractor.extract([page.document for _, page in batch])
             for (number, _), one in zip(batch, found, strict=True):
                 kind = (one.page_type or "other") if one.text and one.text.strip() else ""
-                yield _Candidate(number, sizes[number], hosts[number], language_of(one.text or ""), kind)
+                language = str(classify((one.text or "")[:MOST_IDENTIFIED])[0])
+                yield _Candidate(number, sizes[number], hosts[number], language, kind)
 
 
 def _write(folder: Path, inputs: PageInputs, sample: Sequence[_Candidate]) -> None:

@@ -1,7 +1,6 @@
-"""Clean a corpus: the steps of AICC (arXiv:2511.16397, section 4.1.3) as stages of datatrove pipelines.
+"""Clean a corpus: the steps of AICC (arXiv:2511.16397, section 4.1.3), as pipelines of datatrove's own blocks.
 
-The steps are exact duplicates, language, quality, lists and near duplicates, in this order. Duplicates are searched
-among all documents, so the ranks of a stage have to wait for all ranks of the previous one.
+The steps are exact duplicates, language, quality, lists and near duplicates, in this order.
 """
 
 from __future__ import annotations
@@ -9,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from datatrove.data import Document
+from datatrove.io import cached_asset_path_or_download
 from datatrove.pipeline.dedup.exact_dedup import (
     ExactDedupConfig,
     ExactDedupFilter,
@@ -25,138 +25,106 @@ from datatrove.pipeline.dedup.minhash import (
     MinhashDedupFilter,
     MinhashDedupSignature,
 )
+from datatrove.pipeline.filters import (
+    C4BadWordsFilter,
+    GopherQualityFilter,
+    GopherRepetitionFilter,
+    LanguageFilter,
+    RegexFilter,
+    URLFilter,
+)
+from datatrove.pipeline.readers import ParquetReader
 from datatrove.utils.hashing import HashConfig
+from datatrove.utils.lid import FT176LID
+from tldextract import TLDExtract
 
-from scrapy_dripper.corpus.figures import totals
-from scrapy_dripper.corpus.filters import Language, Quality, Repetition, UrlList, WordList, Words
-from scrapy_dripper.corpus.ranks import RankProcesses
-from scrapy_dripper.corpus.table import Publish, RowReader, RowWriter, schema
+from scrapy_dripper.corpus.table import ROWS_TOGETHER, RowWriter, schema
 
-MOST_FINDERS = 64
-"""Maximum number of ranks that search for exact duplicates. Each of them opens a file of every task."""
+FINDERS = 64
+"""Maximum number of tasks that search for exact duplicates. Each of them opens a file of every task."""
 HASH = HashConfig(precision=64, hash_fc="sha1")
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules for documents to keep. ``urls`` and ``words`` are files of entries to drop. By default, keep all."""
+    """The rules for documents to keep. By default, only duplicates and texts of low quality are dropped."""
 
     languages: tuple[str, ...] = ()
-    least_score: float = 0.65
-    urls: str | None = None
-    words: str | None = None
+    urls: tuple[str, ...] = ()
+    """Hosts and URLs to drop."""
+    words: tuple[str, ...] = ()
+    """Regular expressions; a text that matches one of them is dropped."""
+    safety: bool = False
+    """Whether to use datatrove's lists of URLs and words as well."""
 
 
-class Stage(NamedTuple):
-    """A pipeline that runs when all stages before it are complete."""
+def stages(
+    files: Sequence[str], folder: Path, columns: Iterable[str], rules: Rules
+) -> list[tuple[str, int, list[Any]]]:
+    """Return the name, number of tasks and steps of each pipeline that cleans the documents of Parquet files, into a
+    folder with a file for each of them.
 
-    name: str
-    executor: RankProcesses
-
-
-class Step(NamedTuple):
-    """The numbers of documents in and out of a step, and of those that it dropped, by reason."""
-
-    name: str
-    before: int
-    after: int
-    dropped: dict[str, int]
-
-
-class NearPairs(MinhashDedupBuckets):  # type: ignore[misc]
-    """Find near duplicates with any number of ranks. Each rank processes several buckets."""
-
-    def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
-        """Write the pairs of the buckets of this rank."""
-        for bucket in range(rank, self.config.num_buckets, world_size):
-            super().run(data, bucket, self.config.num_buckets)
-
-
-def _text(document: Document) -> str:
-    return str(document.text)
-
-
-def stages(files: Sequence[str], folder: Path, columns: Iterable[str], rules: Rules, workers: int) -> list[Stage]:
-    """Return the stages that clean the documents of Parquet files, into a folder with a file for each of them.
-
-    ``columns`` are the optional columns that the files have. The folder ``work`` can be removed after the last stage.
+    ``columns`` are the optional columns that the files have. Raise ImportError if a step needs a package that is not
+    installed, OSError if it needs a file that cannot be downloaded, and ValueError for rules without a meaning.
     """
     work, tasks = folder / "work", len(files)
-    columns = [*columns, "language", "language_score"]
-    exact = ExactDedupConfig(_text, hash_config=HASH)
-    near = MinhashConfig(hash_config=HASH)
-    finders = min(tasks, MOST_FINDERS)
-    kept = [str(work / "kept" / f"{rank:05d}.parquet") for rank in range(tasks)]
-    lists = [kind(file) for kind, file in ((UrlList, rules.urls), (WordList, rules.words)) if file]
+    table = schema([*columns, *(("language", "language_score") if rules.languages else ())])
+    exact, near = ExactDedupConfig(_text, hash_config=HASH), MinhashConfig(hash_config=HASH)
+    # Words are counted as in the language of the corpus. The list of stop words is English.
+    language = rules.languages[0] if len(rules.languages) == 1 else "en"
+    stop_words = 2 if rules.languages == ("en",) else None
+    filters: list[Any] = [GopherQualityFilter(language=language, min_stop_words=stop_words)]
+    filters.append(GopherRepetitionFilter(language=language))
+    if rules.languages:
+        filters.insert(0, LanguageFilter(list(rules.languages)))
+        _need(
+            "--language", lambda: cached_asset_path_or_download(FT176LID.MODEL_URL, namespace="lid", subfolder="ft176")
+        )
+    if rules.urls or rules.safety:
+        by_url = URLFilter(extra_domains=rules.urls, extra_urls=rules.urls, use_integrated_lists=rules.safety)
+        by_url.tldextractor = TLDExtract(suffix_list_urls=())  # the list in its package, without a download
+        filters.append(by_url)
+    if rules.safety:
+        filters.append(C4BadWordsFilter(default_language=language, fail_on_missing_language=False))
+        _need("--safety", lambda: filters[-1]._get_badwords(language))
+    if rules.words:
+        filters.append(RegexFilter("(?i)" + "|".join(rules.words)))
 
     def at(name: str) -> str:
         return str(work / name)
 
-    pipelines: list[tuple[str, int, list[Any]]] = [
-        ("hashes", tasks, [RowReader(files), ExactDedupSignature(at("hashes"), exact, finders)]),
+    def read(source: Path) -> ParquetReader:
+        return ParquetReader(str(source), batch_size=ROWS_TOGETHER, recursive=False, glob_pattern="*.parquet")
+
+    finders = min(tasks, FINDERS)
+    source = Path(files[0]).parent
+    return [
+        ("hashes", tasks, [read(source), ExactDedupSignature(at("hashes"), exact, finders)]),
         ("duplicates", finders, [ExactFindDedups(at("hashes"), at("duplicates"), exact)]),
         (
             "filters",
             tasks,
             [
-                RowReader(files),
+                read(source),
                 ExactDedupFilter(at("duplicates"), exact),
-                Language(rules.languages, rules.least_score),
-                Quality(),
-                Repetition(),
-                *lists,
-                RowWriter(work / "kept", schema(columns)),
-                Publish(work / "kept"),
-                MinhashDedupSignature(at("signatures"), near, Words()),
+                *filters,
+                RowWriter(work / "kept", table),
+                MinhashDedupSignature(at("signatures"), near, language),
             ],
         ),
-        ("pairs", min(tasks, near.num_buckets), [NearPairs(at("signatures"), at("pairs"), config=near)]),
+        ("pairs", near.num_buckets, [MinhashDedupBuckets(at("signatures"), at("pairs"), config=near)]),
         ("clusters", 1, [MinhashDedupCluster(at("pairs"), at("clusters"), near)]),
-        (
-            "write",
-            tasks,
-            [
-                RowReader(kept),
-                MinhashDedupFilter(at("clusters")),
-                RowWriter(folder, schema(columns)),
-                Publish(folder),
-            ],
-        ),
-    ]
-    return [
-        Stage(name, RankProcesses(steps, ranks, min(workers, ranks), str(folder / "logs" / name)))
-        for name, ranks, steps in pipelines
+        ("write", tasks, [read(work / "kept"), MinhashDedupFilter(at("clusters")), RowWriter(folder, table)]),
     ]
 
 
-def run(found: Sequence[Stage], finished: Callable[[str], None]) -> None:
-    """Run the stages, and call ``finished`` with the name of its stage for each rank that is complete.
-
-    Raise :exc:`~scrapy_dripper.corpus.ranks.RanksFailedError` if ranks of a stage fail. The next run resumes with them.
-    """
-    for name, executor in found:
-        executor.run(lambda _, name=name: finished(name))  # type: ignore[misc]
-
-
-def account(folder: Path) -> list[Step]:
-    """Return the numbers of each step, from the stats of all ranks."""
-    filters = totals(folder / "logs" / "filters" / "stats")
-    last = totals(folder / "logs" / "write" / "stats")
-    rows, empty = filters["rows"]["rows"], filters["rows"]["empty"]
-    steps = [Step("text", rows, rows - empty, {"empty": empty} if empty else {})]
-    for name, counted in [*filters.items(), *last.items()]:
-        if name in _NAMES:
-            dropped = {
-                reason.removeprefix("dropped_"): count
-                for reason, count in sorted(counted.items())
-                if reason.startswith("dropped_")
-            }
-            steps.append(Step(_NAMES[name], counted["total"], counted["forwarded"], dropped))
-    return steps
+def _need(option: str, download: Callable[[], Any]) -> None:
+    """Download a file before any task needs it, unless it is there. Raise OSError, naming the option, if that fails."""
+    try:
+        download()
+    except Exception as error:  # of any file system of fsspec
+        raise OSError(f"{option} needs a file that datatrove cannot download to its cache: {error}") from error
 
 
-_NAMES = {
-    ExactDedupFilter.name: "exact duplicates",
-    **{kind.name: kind.name for kind in (Language, Quality, Repetition, UrlList, WordList)},
-    MinhashDedupFilter.name: "near duplicates",
-}
+def _text(document: Document) -> str:
+    return str(document.text)
