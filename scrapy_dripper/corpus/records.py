@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 import logging
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import BinaryIO, cast
+from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
@@ -31,7 +30,6 @@ MOST_ENCODINGS = 5
 
 _head_end = re.compile(rb"\r?\n\r?\n").search
 _header_lines = re.compile(rb"\r?\n(?![ \t])").split
-_length = re.compile(rb"(?i)\ncontent-length:[ \t]{0,99}(\d{1,18})").search
 _status = re.compile(rb"\s{0,8}HTTP/\S{0,8} (\d{1,9})(?!\S)").match
 _encoded = re.compile(rb"(?i)\n(?:transfer|content)-encoding:").search
 _chunk_size = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]{0,1000})?\r?\n").match
@@ -92,7 +90,7 @@ class Recorded:
     """False if the digest in the archive is different."""
     payload_type: str
     """The media type that the crawler has detected; empty if it is not recorded."""
-    extension: tuple[tuple[str, str], ...]
+    extension: Mapping[str, str]
     """The record's header fields that begin with ``Scrapy-``."""
 
     def header(self, name: bytes) -> str:
@@ -111,38 +109,6 @@ class Recorded:
         return http_content_type_encoding(self.header(b"content-type"))
 
 
-def by_record(stream: BinaryIO) -> BinaryIO:
-    """Return an archive, decompressed if it was compressed as a whole and not record by record.
-
-    The offsets of its records are then those after decompression. Raise OSError if it cannot be read.
-    """
-    return cast("BinaryIO", gzip.GzipFile(fileobj=stream)) if _is_one_member(stream) else stream
-
-
-def _is_one_member(stream: BinaryIO) -> bool:
-    """Return True if the first member of a gzip file goes on after its first record."""
-    inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
-    head, size, most = b"", 0, 0
-    try:
-        while not inflate.eof and (piece := stream.read(65_536)):
-            data = inflate.decompress(piece)
-            size += len(data)
-            if not most:
-                head += data
-                end = _head_end(head)
-                if end is None and len(head) > MOST_HEAD:
-                    break
-                length = _length(head[: end.start()]) if end else None
-                most = end.end() + int(length[1]) + len(b"\r\n\r\n") if end and length else 0
-            if most and size > most:
-                return True
-        return False
-    except zlib.error:  # not compressed, or damaged
-        return False
-    finally:
-        stream.seek(0)
-
-
 def _iterator(stream: BinaryIO) -> Iterator[WarcRecord]:
     try:
         return iter(ArchiveIterator(stream, record_types=_RECORDS, parse_http=False, max_header_len=MOST_HEAD))
@@ -158,8 +124,6 @@ def responses(
     ``limit`` is the size limit of a record in bytes. ``skip`` is called with the reason for each skipped record. A
     damaged archive is read up to the damage. Raise OSError if the stream cannot be read.
     """
-    if stream.seekable() and stream.tell() == 0:
-        stream = by_record(stream)
     records = _iterator(stream)
     while True:
         try:
@@ -253,9 +217,7 @@ def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip:
         digest="sha1:" + base64.b32encode(sha1).decode(),
         is_intact=is_intact,
         payload_type=(record.headers.get("WARC-Identified-Payload-Type") or "").strip().lower(),
-        extension=tuple(
-            (str(key), str(value)) for key, value in record.headers.items() if key.lower().startswith("scrapy-")
-        ),
+        extension={key: value for key, value in record.headers.items() if key.startswith("Scrapy-")},
     )
 
 
