@@ -180,7 +180,7 @@ def _response(one: Recorded) -> Response:
     for name, value in one.headers:
         headers.appendlist(name, value)
     if FINGERPRINT not in one.extension:  # other tools may store a body decompressed, and keep its header
-        data = inflated(body, one.header(b"content-encoding"), MOST_BYTES)
+        data = inflated(body, one.encodings, MOST_BYTES)
         if isinstance(data, bytes):  # if not, Scrapy may know this compression
             headers.pop("Content-Encoding", None)
             body = data
