@@ -10,7 +10,6 @@ import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from http import HTTPStatus
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
@@ -126,15 +125,11 @@ def response_record(response: Response, fields: Mapping[str, str]) -> bytes:
 
 def _head(response: Response) -> bytes:
     """Return the status line and the header as received, except that the downloader has joined the chunks."""
-    phrase = HTTPStatus(response.status).phrase if response.status in _statuses else ""
-    lines = [f"HTTP/1.1 {response.status} {phrase}".encode("ascii")]
+    lines = [b"HTTP/1.1 %d " % response.status]  # the reason phrase may be empty (RFC 9112, 4)
     for name, values in response.headers.items():
         if name.lower() != b"transfer-encoding":
             lines += [(name + b": " + value).replace(b"\r", b" ").replace(b"\n", b" ") for value in values]
     return b"\r\n".join(lines) + b"\r\n\r\n"
-
-
-_statuses = frozenset(HTTPStatus)
 
 
 def _information() -> bytes:

@@ -10,9 +10,11 @@ import os
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import Any
+from weakref import WeakValueDictionary
 
 import scrapy
 from fastwarc.warc import ArchiveIterator
@@ -52,19 +54,20 @@ def archives(settings: BaseSettings) -> list[str]:
 
 def recorded(path: str, crawler: Crawler) -> Iterator[Recorded]:
     """Yield the responses of an archive. Count records that cannot be replayed, and log those that are damaged."""
-
-    def skip(reason: Skip) -> None:
-        assert crawler.stats is not None
-        crawler.stats.inc_value(f"{SKIPPED}{reason}")
-        if reason in UNREADABLE:
-            logger.warning("%s has a record that cannot be replayed: %s", path, reason)
-
+    skip = partial(_skip, crawler, path)
     try:
         with open(path, "rb") as stream:
             yield from responses(stream, MOST_BYTES, skip, path)
     except OSError as error:  # the disk fails, or the file must not be read
         logger.error("%s cannot be read: %s", path, error)
         skip(Skip.BROKEN)
+
+
+def _skip(crawler: Crawler, path: str, reason: Skip) -> None:
+    assert crawler.stats is not None
+    crawler.stats.inc_value(f"{SKIPPED}{reason}")
+    if reason in UNREADABLE:
+        logger.warning("%s has a record that cannot be replayed: %s", path, reason)
 
 
 class ReplayHandler(BaseDownloadHandler):
@@ -85,6 +88,14 @@ class ReplayHandler(BaseDownloadHandler):
         self._places: asyncio.Future[Places] | None = None
         crawler.signals.connect(self._report, signals.spider_closed)
 
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> ReplayHandler:
+        """Return the handler of this crawl, which is the same for all schemes."""
+        handler = _handlers.get(id(crawler))
+        if handler is None:
+            handler = _handlers[id(crawler)] = cls(crawler)
+        return handler
+
     def _report(self) -> None:
         """Say at the end how many records could not be read."""
         assert self.crawler.stats is not None
@@ -97,14 +108,14 @@ class ReplayHandler(BaseDownloadHandler):
     async def download_request(self, request: Request) -> Response:
         """Return the response. Raise :exc:`~scrapy.exceptions.IgnoreRequest` if the archive has none."""
         if META_KEY in request.meta:
-            return _response(request.meta[META_KEY])
+            return self._response(request.meta[META_KEY])
         if self._places is None:
             self._places = asyncio.ensure_future(asyncio.to_thread(self._index))
         places = (await asyncio.shield(self._places)).get(self._fingerprint(request))
         if not places:
             raise IgnoreRequest(f"{request.url} is not in the archive")
         place = places.pop(0) if len(places) > 1 else places[0]
-        return await asyncio.to_thread(_read, *place)
+        return await asyncio.to_thread(self._read, *place)
 
     def _index(self) -> Places:
         places: Places = defaultdict(list)
@@ -115,13 +126,42 @@ class ReplayHandler(BaseDownloadHandler):
                 if copy is not None:
                     with open(copy, "ab") as stream:
                         place = (copy, stream.tell())
-                        stream.write(gzip.compress(response_record(_response(one), {}), 1))
+                        stream.write(gzip.compress(response_record(self._response(one), {}), 1))
                 places[one.extension.get(FINGERPRINT) or self._fingerprint(Request(one.url))].append(place)
         return places
+
+    def _read(self, path: str, offset: int) -> Response:
+        with open(path, "rb") as stream:
+            stream.seek(offset)
+            found = next(responses(stream, MOST_BYTES, lambda _: None, path), None)
+        if found is None:
+            raise IgnoreRequest(f"{path} has no response at byte {offset:,}")
+        return self._response(found)
+
+    def _response(self, one: Recorded) -> Response:
+        """Return a response as the downloader would. Scrapy decompresses those that it has downloaded itself."""
+        values, body = defaultdict(list), one.body
+        for name, value in one.headers:
+            values[name.title()].append(value)
+        headers = Headers(values)  # appending one by one takes quadratic time
+        if FINGERPRINT not in one.extension:  # other tools may store a body decompressed, and keep its header
+            headers.pop("Content-Encoding", None)
+            data = inflated(body, one.encodings, MOST_BYTES)
+            if isinstance(data, bytes):
+                body = data
+            else:
+                _skip(self.crawler, one.url, data)
+        kind = responsetypes.from_args(headers=headers, url=one.url, body=body)
+        encoding = one.extension.get(ENCODING)
+        response = kind(one.url, one.status, headers, body)
+        return response.replace(encoding=encoding) if encoding and isinstance(response, TextResponse) else response
 
     def _fingerprint(self, request: Request) -> str:
         assert self.crawler.request_fingerprinter is not None
         return self.crawler.request_fingerprinter.fingerprint(request).hex()
+
+
+_handlers: WeakValueDictionary[int, ReplayHandler] = WeakValueDictionary()
 
 
 class ReplaySpider(scrapy.Spider):
@@ -163,28 +203,3 @@ def _is_compressed_by_record(path: str) -> bool:
         found = next(ArchiveIterator(again, parse_http=False), None)
         return found is not None and list(found.headers) == list(second.headers)
     return True  # a single record, or none that can be read
-
-
-def _read(path: str, offset: int) -> Response:
-    with open(path, "rb") as stream:
-        stream.seek(offset)
-        found = next(responses(stream, MOST_BYTES, lambda _: None, path), None)
-    if found is None:
-        raise IgnoreRequest(f"{path} has no response at byte {offset:,}")
-    return _response(found)
-
-
-def _response(one: Recorded) -> Response:
-    """Return a response as the downloader would. Scrapy decompresses those that it has downloaded itself."""
-    headers, body = Headers(), one.body
-    for name, value in one.headers:
-        headers.appendlist(name, value)
-    if FINGERPRINT not in one.extension:  # other tools may store a body decompressed, and keep its header
-        data = inflated(body, one.encodings, MOST_BYTES)
-        if isinstance(data, bytes):  # if not, Scrapy may know this compression
-            headers.pop("Content-Encoding", None)
-            body = data
-    kind = responsetypes.from_args(headers=headers, url=one.url, body=body)
-    encoding = one.extension.get(ENCODING)
-    response = kind(one.url, one.status, headers, body)
-    return response.replace(encoding=encoding) if encoding and isinstance(response, TextResponse) else response
