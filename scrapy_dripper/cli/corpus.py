@@ -17,11 +17,11 @@ from tqdm import tqdm
 from scrapy_dripper.cli import corpus_clean, corpus_executors, corpus_report, corpus_sample, corpus_tokens
 from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.cli.corpus_folder import claim, missing
+from scrapy_dripper.cli.inputs import WARC
 from scrapy_dripper.cli.options import OPTIONS, add_options, configured, count
 from scrapy_dripper.config import Config
 from scrapy_dripper.replace import replace_file
 
-WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")
 OUTPUTS = ("markdown", "text", "main_html")
 
 EXAMPLES = """\
