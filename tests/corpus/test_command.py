@@ -224,3 +224,5 @@ def test_records_that_cannot_be_read_end_in_exit_code_1(tmp_path: Path, capsys: 
     said = ", ".join(f"{name} {lost[name]:,}" for name in ("broken_archive", "cut_off", "encoding", "invalid"))
     assert capsys.readouterr().err.splitlines()[-1].endswith(f"records that cannot be read: {said}")
     assert len(table(tmp_path / "2")) == sum(len(animal.bodies) for animal in HOSTILE)
+    assert main(["corpus", "extract", *arguments]) == 1  # nothing is left to do, but nothing was mended
+    assert capsys.readouterr().err.splitlines()[-1].endswith(f"records that cannot be read: {said}")
