@@ -34,7 +34,8 @@ Every WARC file is a task with its own Parquet file, DIR/00000.parquet and so on
 file appears only when it is complete. After an interruption, repeat the command: finished tasks are not repeated.
 DIR/logs has the log of each task.
 
-exit codes: 0 every task was done, 1 a task failed, 2 wrong usage or an output that cannot be written, 130 Ctrl-C
+exit codes: 0 every task was done, 1 a task failed or a record could not be read, 2 wrong usage or an output that cannot
+be written, 130 Ctrl-C
 """
 
 
