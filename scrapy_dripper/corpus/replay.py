@@ -8,7 +8,7 @@ import gzip
 import logging
 import os
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -52,22 +52,22 @@ def archives(settings: BaseSettings) -> list[str]:
     return found
 
 
-def recorded(path: str, crawler: Crawler) -> Iterator[Recorded]:
-    """Yield the responses of an archive. Count records that cannot be replayed, and log those that are damaged."""
-    skip = partial(_skip, crawler, path)
+def recorded(path: str, skip: Callable[[Skip], None]) -> Iterator[Recorded]:
+    """Yield the responses of an archive. A file that cannot be read is like a broken archive."""
     try:
         with open(path, "rb") as stream:
             yield from responses(stream, MOST_BYTES, skip, path)
-    except OSError as error:  # the disk fails, or the file must not be read
+    except OSError as error:
         logger.error("%s cannot be read: %s", path, error)
         skip(Skip.BROKEN)
 
 
-def _skip(crawler: Crawler, path: str, reason: Skip) -> None:
+def _count(crawler: Crawler, name: str, reason: Skip) -> None:
+    """Count a record that cannot be replayed, and log it if it is damaged."""
     assert crawler.stats is not None
     crawler.stats.inc_value(f"{SKIPPED}{reason}")
     if reason in UNREADABLE:
-        logger.warning("%s has a record that cannot be replayed: %s", path, reason)
+        logger.warning("%s has a record that cannot be replayed: %s", name, reason)
 
 
 class ReplayHandler(BaseDownloadHandler):
@@ -119,14 +119,16 @@ class ReplayHandler(BaseDownloadHandler):
 
     def _index(self) -> Places:
         places: Places = defaultdict(list)
+        is_counted = isinstance(self.crawler.spider, ReplaySpider)
         for number, path in enumerate(self._paths):
+            skip = (lambda _: None) if is_counted else partial(_count, self.crawler, path)
             copy = None if _is_compressed_by_record(path) else os.path.join(self._copies.name, f"{number}.warc.gz")
-            for one in recorded(path, self.crawler):
+            for one in recorded(path, skip):
                 place = (path, one.offset)
                 if copy is not None:
                     with open(copy, "ab") as stream:
                         place = (copy, stream.tell())
-                        stream.write(gzip.compress(response_record(self._response(one), {}), 1))
+                        stream.write(gzip.compress(response_record(self._response(one), one.extension), 1))
                 places[one.extension.get(FINGERPRINT) or self._fingerprint(Request(one.url))].append(place)
         return places
 
@@ -150,7 +152,7 @@ class ReplayHandler(BaseDownloadHandler):
             if isinstance(data, bytes):
                 body = data
             else:
-                _skip(self.crawler, one.url, data)
+                _count(self.crawler, one.url, data)
         kind = responsetypes.from_args(headers=headers, url=one.url, body=body)
         encoding = one.extension.get(ENCODING)
         response = kind(one.url, one.status, headers, body)
@@ -185,7 +187,7 @@ class ReplaySpider(scrapy.Spider):
     async def start(self) -> AsyncIterator[Any]:
         """Yield a request for each page, in the order of the archives, when the crawl has none left."""
         for path in archives(self.settings):
-            for one in recorded(path, self.crawler):
+            for one in recorded(path, partial(_count, self.crawler, path)):
                 if 200 <= one.status < 300 and one.content_type in (*HTML, ""):
                     yield Request(one.url, meta={META_KEY: one}, dont_filter=True)
                     await self.crawler.signals.wait_for(signals.scheduler_empty)

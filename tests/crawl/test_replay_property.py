@@ -6,6 +6,7 @@ import gzip
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -71,13 +72,14 @@ def asking(paths: list[tuple[str, str]]) -> type[Spider]:
         handle_httpstatus_all = True
 
         async def start(self) -> Any:
-            for path, method in paths:
+            for number, (path, method) in enumerate(paths):
                 body = b"q=tides" if method == "POST" else b""
-                options = {"callback": self.parse, "errback": self.failed, "dont_filter": True}
+                options = {"callback": self.parse, "errback": self.failed, "dont_filter": True, "priority": -number}
                 yield Request(f"http://site.example/{path}", method=method, body=body, **options)
 
         def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
             yield {
+                "number": -response.request.priority,
                 "url": f"{response.request.method} {response.url}",
                 "status": response.status,
                 "headers": sorted(response.headers.items()),
@@ -86,7 +88,7 @@ def asking(paths: list[tuple[str, str]]) -> type[Spider]:
             }
 
         def failed(self, failure: Any) -> Iterator[Any]:
-            yield {"url": failure.request.url, "error": repr(failure.type)}
+            yield {"number": -failure.request.priority, "error": repr(failure.type)}
 
     return Asking
 
@@ -119,7 +121,8 @@ def test_a_replayed_crawl_gives_the_same_items(
         FakeServer.answers = {}
         again = Crawls(reactor)(asking(paths), {**common, "DRIPPER_REPLAY": path})
 
-    assert again.items == first.items
+    in_order = itemgetter("number")  # an item without a page overtakes one whose page is extracted
+    assert sorted(again.items, key=in_order) == sorted(first.items, key=in_order)
     assert len(first.items) == len(paths)
     assert first.stat("warc/errors") == 0
     assert not [name for name in again.stats if name.startswith("dripper/replay/skipped/")]
