@@ -101,6 +101,7 @@ def asking(paths: list[tuple[str, str]]) -> type[Spider]:
     st.lists(st.tuples(st.sampled_from(["a", "b", "c", "d", "none"]), st.sampled_from(["GET", "POST"])), max_size=9),
     st.sampled_from(["crawl.warc", "crawl.warc.gz"]),
 )
+@example({"a": [(503, [], b"busy"), (200, [], b"<p>one"), (200, [], b"<p>two")]}, [("a", "GET")] * 4, "crawl.warc.gz")
 @example({"a": [(200, [("X-A", b"y")] * 20_000, b"<p>many headers")]}, [("a", "GET")] * 2, "crawl.warc.gz")
 @example({"a": [(200, [("Content-Encoding", b"gzip,") for _ in range(99)], b"<p>")]}, [("a", "GET")], "crawl.warc")
 def test_a_replayed_crawl_gives_the_same_items(
