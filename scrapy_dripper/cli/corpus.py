@@ -12,7 +12,7 @@ from typing import Any
 
 from scrapy_dripper.cli import corpus_clean, corpus_report, corpus_run, corpus_sample, corpus_tokens
 from scrapy_dripper.cli.console import UsageError, say
-from scrapy_dripper.cli.corpus_inputs import WARC
+from scrapy_dripper.cli.inputs import WARC
 from scrapy_dripper.cli.options import OPTIONS, add_options, configured, count
 from scrapy_dripper.config import Config
 from scrapy_dripper.replace import replace_file
@@ -30,8 +30,8 @@ file appears only when it is complete. After an interruption, repeat the command
 DIR/logs has the log of each task. datatrove runs the tasks. It waits for ever for a process of its own that is killed,
 for example because memory ran out: press Ctrl-C, and repeat the command with fewer --workers.
 
-exit codes: 0 every task was done, 1 a task failed or was submitted, 2 wrong usage or an output that cannot be written,
-130 Ctrl-C
+exit codes: 0 every task was done, 1 a task failed or was submitted, or a record could not be read, 2 wrong usage or an
+output that cannot be written, 130 Ctrl-C
 """
 
 

@@ -10,10 +10,8 @@ from http.client import HTTPException
 from pathlib import Path
 
 from scrapy_dripper.cli.console import UsageError, say, why
-from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, read_source
+from scrapy_dripper.cli.inputs import READ_FACTOR, WARC, Source, find_sources, read_source
 from scrapy_dripper.extraction import Document
-
-WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")
 
 
 @dataclass(frozen=True, slots=True)

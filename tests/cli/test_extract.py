@@ -256,7 +256,6 @@ def test_the_output_is_utf_8_in_any_locale(tides: Path) -> None:
     ("inputs", "ids"),
     [
         (["b.html"], ["b"]),
-        (["notes.txt"], ["notes.txt"]),
         (["deep/d.html.gz"], ["d"]),
         (["."], ["a", "b", "c", "d", "a-2"]),
         (["deep/er", "deep"], ["a", "c", "d", "a-2"]),

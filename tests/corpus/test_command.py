@@ -16,6 +16,7 @@ import pytest
 
 from scrapy_dripper.cli import main
 from tests.corpus.shards import document, shards, structured
+from tests.corpus.zoo import HONEST, HOSTILE, LIMIT
 
 pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra [corpus]")
 pytest.importorskip("datatrove", reason="needs the extra [corpus]")
@@ -239,3 +240,25 @@ def test_a_cluster_that_is_not_there(
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main(["corpus", "extract", str(tmp_path / "in"), "-o", str(tmp_path / "out"), *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_records_that_cannot_be_read_end_in_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All pages are in the table, and the last line has the counts. Records of other kinds are no damage."""
+    honest, hostile = tmp_path / "honest", tmp_path / "hostile"
+    for folder, animals in ((honest, HONEST), (hostile, HOSTILE)):
+        folder.mkdir()
+        for number, animal in enumerate(animals):
+            (folder / f"{number:03}.warc").write_bytes(animal.data)
+
+    assert main(["corpus", "extract", str(honest), "-o", str(tmp_path / "1"), "--tasks", "1", *OWN]) == 0
+    assert "cannot be read" not in capsys.readouterr().err
+    assert len(table(tmp_path / "1")) == sum(len(animal.bodies) for animal in HONEST)
+
+    arguments = [str(hostile), "-o", str(tmp_path / "2"), "--tasks", "1", "--max-bytes", str(LIMIT // 10), *OWN]
+    assert main(["corpus", "extract", *arguments]) == 1
+    lost = sum((Counter(animal.skipped) for animal in HOSTILE), Counter())
+    said = ", ".join(f"{name} {lost[name]:,}" for name in ("broken_archive", "cut_off", "encoding", "invalid"))
+    assert capsys.readouterr().err.splitlines()[-1].endswith(f"records that cannot be read: {said}")
+    assert len(table(tmp_path / "2")) == sum(len(animal.bodies) for animal in HOSTILE)
+    assert main(["corpus", "extract", *arguments]) == 1  # nothing is left to do, but nothing was mended
+    assert capsys.readouterr().err.splitlines()[-1].endswith(f"records that cannot be read: {said}")
