@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from hosts import models
 from report import heading, publish, table
-from sites import models
 from tqdm import tqdm
 
 from scrapy_dripper import Document, Extractor

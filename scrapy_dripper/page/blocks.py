@@ -4,8 +4,8 @@ A block is an inline run, a leaf block element, a whole data table or a whole sh
 visible text with a word character is in exactly one block. Navigation, footers and hidden parts are flagged but not
 dropped, because dropping them would cost a perfect model 2 to 17 points.
 
-Other structures are not joined here. That was measured and dropped (docs/internals/experiments.md, "Structures as one
-block, or as one answer"): their blocks get the same label in :mod:`scrapy_dripper.engines.tagger.whole`.
+Other structures are not joined here. That was measured and dropped (docs/internals/results.md, "Measured, and
+left out"): their blocks get the same label in :mod:`scrapy_dripper.engines.tagger.whole`.
 """
 
 from __future__ import annotations
