@@ -63,8 +63,8 @@ test-corpus: $(VENV_CORPUS)/.installed-corpus  ## Run the tests of archives, wit
 
 # The exporters need different releases of transformers.
 test-export: $(VENV_EXPORT)/.installed-export $(VENV_OPTIMUM)/.installed-export-optimum  ## Run the tests of export and training, with torch
-	@'$(VENV_EXPORT)/bin/python' -m $(PYTEST) tests/engines/export tests/training/test_network.py tests/training/qwen3 $(ARGS)
-	@'$(VENV_OPTIMUM)/bin/python' -m $(PYTEST) tests/engines/export $(ARGS)
+	@'$(VENV_EXPORT)/bin/python' -m $(PYTEST) tests/workshop/export tests/workshop/training/test_network.py tests/workshop/training/qwen3 $(ARGS)
+	@'$(VENV_OPTIMUM)/bin/python' -m $(PYTEST) tests/workshop/export $(ARGS)
 
 # Code that needs torch or datatrove is tested in separate virtualenvs. Only lines that no run reaches count as missing.
 coverage: $(VENV_TEST)/.installed-dev  ## Run all tests, including those with torch, and list the lines that none reaches
@@ -91,7 +91,7 @@ fuzz: $(VENV)/.installed-fuzz  ## Try damaged pages for MINUTES; see docs/intern
 	@OMP_NUM_THREADS=1 '$(VENV)/bin/python' -m fuzz --minutes $(MINUTES) $(ARGS)
 
 train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA, SETS and FACTS, with those in EXTRA; see docs/guides/training.md
-	@'$(VENV)/bin/python' -m scrapy_dripper.training '$(DATA)' $(foreach set,$(SETS),--set '$(set)') \
+	@'$(VENV)/bin/python' -m scrapy_dripper.workshop.training '$(DATA)' $(foreach set,$(SETS),--set '$(set)') \
 	  $(foreach set,$(FACTS),--set '$(set):0.3') \
 	  $(foreach set,$(EXTRA),--extra '$(set)') $(ARGS)
 

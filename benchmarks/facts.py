@@ -11,9 +11,9 @@ import argparse
 import json
 from pathlib import Path
 
-from scrapy_dripper.dataset.sets import SetChoice, load_set
-from scrapy_dripper.dataset.text_table import aligned
-from scrapy_dripper.training.measure import fact_rows
+from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
+from scrapy_dripper.workshop.dataset.text_table import aligned
+from scrapy_dripper.workshop.training.measure import fact_rows
 
 
 def main() -> None:

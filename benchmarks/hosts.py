@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.dataset.pages import Sample, related_hosts
-from scrapy_dripper.dataset.sets import PAGES, SetChoice, load_sets
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.page import Page
+from scrapy_dripper.workshop.dataset.pages import Sample, related_hosts
+from scrapy_dripper.workshop.dataset.sets import PAGES, SetChoice, load_sets
 
 SEED = 20261123
 

@@ -22,14 +22,14 @@ from report import heading, publish, table
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.dataset.bootstrap import paired_interval
-from scrapy_dripper.dataset.pages import DataError, Sample
 from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.engines.tagger.model import bundled
-from scrapy_dripper.evaluation.measure import scored
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.sites import Outcome, Templates
+from scrapy_dripper.workshop.dataset.bootstrap import paired_interval
+from scrapy_dripper.workshop.dataset.pages import DataError, Sample
+from scrapy_dripper.workshop.evaluation.measure import scored
 
 SETS = [str(Path(__file__).parents[1] / ".cache" / "sites")]
 OUTPUT = Path(__file__).parent / "results" / "templates.txt"

@@ -26,11 +26,11 @@ import pytest
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.cli import main
 from scrapy_dripper.cli.console import UsageError
-from scrapy_dripper.cli.corpus import _files
-from scrapy_dripper.cli.corpus_inputs import PageInputs
 from scrapy_dripper.cli.options import OPTIONS
 from scrapy_dripper.config import Config
 from scrapy_dripper.corpus.processes import Processes
+from scrapy_dripper.workshop.cli.corpus import _files
+from scrapy_dripper.workshop.cli.corpus_inputs import PageInputs
 
 KEYS = [
     "id",

@@ -17,14 +17,14 @@ import scrapy_dripper.engines
 import scrapy_dripper.extractor
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
-from scrapy_dripper.corpus.cost import Line, Shape, Tokens, savings
 from scrapy_dripper.testing import FakeEngine
+from scrapy_dripper.workshop.corpus.cost import Line, Shape, Tokens, savings
 from tests.corpus.shards import record
 
 pytest.importorskip("sklearn", reason="needs the extra [sample]")
 pytest.importorskip("py3langid", reason="needs the extra [sample]")
 
-from scrapy_dripper.corpus.sampling import OTHER, balanced, clusters, layout, representatives, shares
+from scrapy_dripper.workshop.corpus.sampling import OTHER, balanced, clusters, layout, representatives, shares
 
 counts = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 30), max_size=8)
 WORDS = "The river runs past the old stone bridge, and the market is held there on every second winter morning."
@@ -258,7 +258,7 @@ class TestSample:
     def test_a_missing_extra_is_named(
         self, pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
     ) -> None:
-        monkeypatch.setitem(sys.modules, "scrapy_dripper.corpus.sampling", None)
+        monkeypatch.setitem(sys.modules, "scrapy_dripper.workshop.corpus.sampling", None)
         assert main(["corpus", "sample", str(pages), "-o", str(tmp_path / "out")]) == 2
         assert "pip install 'scrapy-dripper[sample]'" in capsys.readouterr().err
 
