@@ -160,7 +160,13 @@ def test_the_core_imports_nothing_of_an_extra() -> None:
         if not core & {normal(name) for name in distributions.get(module, [module])}
         for file in files
     }
-    apart = ("corpus/", "evaluation/webmainbench/", "training/", "engines/qwen3/export/")
+    apart = (
+        "corpus/",
+        "workshop/corpus/",
+        "workshop/evaluation/webmainbench/",
+        "workshop/training/",
+        "workshop/export/",
+    )
     assert {
         file for file in optional if not file.startswith(tuple(f"scrapy_dripper/{folder}" for folder in apart))
     } <= {

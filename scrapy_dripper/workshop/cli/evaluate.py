@@ -28,8 +28,8 @@ OPTIONS = ("engine", "model", "fallback", "oversize", "max_blocks", "max_bytes")
 IN_SAMPLE = (
     "IN-SAMPLE: the model was trained on {these} ({name}), so our figures show how well it remembers them, not how "
     "good it is on unseen pages. For honest figures, measure on held-out folds: "
-    "'python -m scrapy_dripper.workshop.training DATA --predictions FILE' extracts each page with a model that has not seen its host, and '--predictions FILE' "
-    "scores these texts here."
+    "'python -m scrapy_dripper.workshop.training DATA --predictions FILE' extracts each page with a model that has not "
+    "seen its host, and '--predictions FILE' scores these texts here."
 )
 EXAMPLES = """\
 examples:

@@ -3,7 +3,8 @@
 
 The study does not say how it divides texts into words and sentences. Here, words are those of
 :mod:`scrapy_dripper.workshop.dataset.neutral`, in lower case, and each Han character or kana is a word. (ROUGE is
-usually computed for ASCII words only.) A sentence ends with ``.``, ``!`` or ``?`` before white space, or with a CJK full stop.
+usually computed for ASCII words only.) A sentence ends with ``.``, ``!`` or ``?`` before white space, or with a full stop
+of Chinese or Japanese.
 """
 
 from __future__ import annotations
