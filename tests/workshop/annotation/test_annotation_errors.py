@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_dripper import endpoint as endpoint_module
 from scrapy_dripper.cli import main
+from scrapy_dripper.workshop import endpoint as endpoint_module
 from scrapy_dripper.workshop.annotation.export import ExportError, write_page
 from scrapy_dripper.workshop.annotation.pages import Sheet
 from scrapy_dripper.workshop.annotation.store import record_of, task_of

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_dripper import endpoint as endpoint_module
 from scrapy_dripper.cli import main
+from scrapy_dripper.workshop import endpoint as endpoint_module
 from scrapy_dripper.workshop.endpoint import EndpointError
 from scrapy_dripper.workshop.evaluation.language_model import BudgetError, LanguageModel, ModelOptions
 from tests.fake_endpoint import FakeEndpoint, Reply, Request, chat
