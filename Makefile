@@ -12,6 +12,7 @@ MINUTES ?= 10
 DATA ?= .cache/wcxb-dev
 EXTRA ?= $(wildcard .cache/read-labels)
 SETS ?= $(if $(filter file,$(origin DATA)),$(wildcard .cache/elsewhere .cache/sites))
+FACTS ?= $(if $(filter file,$(origin DATA)),$(wildcard .cache/facts))
 PEERS ?= trafilatura,trafilatura-no-comments,resiliparse
 ARGS ?=
 PYTEST ?= pytest
@@ -47,7 +48,7 @@ crawl-js: $(VENV)/.installed-playwright  ## Crawl a page that JavaScript writes 
 	  || '$(VENV)/bin/python' -m playwright install chromium
 	@'$(VENV)/bin/python' example_project/crawl.py --js $(ARGS)
 
-corpus-demo: $(VENV_CORPUS)/.installed-corpus  ## Archive the example site, extract and clean the archives, write a report
+corpus-demo: $(VENV_CORPUS)/.installed-corpus  ## Archive the example site, extract and clean the archives, print a report
 	@'$(VENV_CORPUS)/bin/python' example_project/corpus.py $(ARGS)
 
 # Tests of crawls often wait, so four at a time keep two cores busy. They start many processes, which should find
@@ -55,14 +56,15 @@ corpus-demo: $(VENV_CORPUS)/.installed-corpus  ## Archive the example site, extr
 test: $(VENV_TEST)/.installed-dev  ## Run the tests in their own virtualenv; ARGS="-k name" is passed to pytest
 	@PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 '$(VENV_TEST)/bin/python' -m $(PYTEST) $(JOBS) $(ARGS)
 
-# pyarrow takes 170 MB, so these tests have their own virtualenv.
+# pyarrow takes 170 MB, so these tests have their own virtualenv. It has [clean] without fastText, which may have no
+# wheel.
 test-corpus: $(VENV_CORPUS)/.installed-corpus  ## Run the tests of archives, with datatrove and Parquet
 	@'$(VENV_CORPUS)/bin/python' -m $(PYTEST) tests/corpus $(ARGS)
 
 # The exporters need different releases of transformers.
 test-export: $(VENV_EXPORT)/.installed-export $(VENV_OPTIMUM)/.installed-export-optimum  ## Run the tests of export and training, with torch
-	@'$(VENV_EXPORT)/bin/python' -m $(PYTEST) tests/engines/export tests/training/test_network.py tests/training/qwen3 $(ARGS)
-	@'$(VENV_OPTIMUM)/bin/python' -m $(PYTEST) tests/engines/export $(ARGS)
+	@'$(VENV_EXPORT)/bin/python' -m $(PYTEST) tests/workshop/export tests/workshop/training/test_network.py tests/workshop/training/qwen3 $(ARGS)
+	@'$(VENV_OPTIMUM)/bin/python' -m $(PYTEST) tests/workshop/export $(ARGS)
 
 # Code that needs torch or datatrove is tested in separate virtualenvs. Only lines that no run reaches count as missing.
 coverage: $(VENV_TEST)/.installed-dev  ## Run all tests, including those with torch, and list the lines that none reaches
@@ -88,8 +90,9 @@ reference: $(VENV_TEST)/.installed-dev  ## Write the generated parts of docs/ref
 fuzz: $(VENV)/.installed-fuzz  ## Try damaged pages for MINUTES; see docs/internals/fuzzing.md
 	@OMP_NUM_THREADS=1 '$(VENV)/bin/python' -m fuzz --minutes $(MINUTES) $(ARGS)
 
-train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA and SETS, with those in EXTRA; see docs/guides/training.md
-	@'$(VENV)/bin/python' -m scrapy_dripper.training '$(DATA)' $(foreach set,$(SETS),--set '$(set)') \
+train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA, SETS and FACTS, with those in EXTRA; see docs/guides/training.md
+	@'$(VENV)/bin/python' -m scrapy_dripper.workshop.training '$(DATA)' $(foreach set,$(SETS),--set '$(set)') \
+	  $(foreach set,$(FACTS),--set '$(set):0.3') \
 	  $(foreach set,$(EXTRA),--extra '$(set)') $(ARGS)
 
 evaluate: $(VENV)/.installed-evaluate  ## Measure the bundled model on DATA and SETS, beside PEERS; see docs/guides/evaluation.md
@@ -123,7 +126,7 @@ $(VENV_TEST)/.installed-dev: pyproject.toml setup.cfg constraints.txt
 	$(call install,$(VENV_TEST),dev,-c constraints.txt)
 
 $(VENV_CORPUS)/.installed-corpus: pyproject.toml setup.cfg constraints.txt
-	$(call install,$(VENV_CORPUS),cpu$(comma)corpus,-c constraints.txt pytest hypothesis 'coverage[toml]>=7.10')
+	$(call install,$(VENV_CORPUS),cpu$(comma)corpus,-c constraints.txt spacy fasteners pyahocorasick pytest hypothesis 'coverage[toml]>=7.10')
 
 $(VENV_DOCS)/.installed-docs: pyproject.toml setup.cfg constraints.txt
 	$(call install,$(VENV_DOCS),docs,-c constraints.txt)

@@ -28,29 +28,30 @@ from report import heading, publish, table
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.dataset.bootstrap import paired_interval
-from scrapy_dripper.dataset.neutral import neutral_prf
-from scrapy_dripper.dataset.pages import Sample
-from scrapy_dripper.dataset.sets import SetChoice, load_sets
 from scrapy_dripper.engines.stages import Stage, Step, apply
 from scrapy_dripper.engines.tagger import engine
 from scrapy_dripper.engines.tagger.decision import DecisionRule, decide
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import PageError, read
-from scrapy_dripper.training import fit, stack
-from scrapy_dripper.training.augment import KINDS, make_copies
-from scrapy_dripper.training.calibrate import calibrate
-from scrapy_dripper.training.crossvalidate import splits
-from scrapy_dripper.training.prepare import Example, prepare
-from scrapy_dripper.training.stack import Split
+from scrapy_dripper.workshop.dataset.bootstrap import paired_interval
+from scrapy_dripper.workshop.dataset.neutral import neutral_prf
+from scrapy_dripper.workshop.dataset.pages import Sample
+from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
+from scrapy_dripper.workshop.training import fit, stack
+from scrapy_dripper.workshop.training.augment import KINDS, make_copies
+from scrapy_dripper.workshop.training.calibrate import calibrate
+from scrapy_dripper.workshop.training.crossvalidate import splits
+from scrapy_dripper.workshop.training.prepare import Example, prepare
+from scrapy_dripper.workshop.training.stack import Split
 
 DATA = Path(__file__).parents[1] / ".cache"
-NETWORKS = 3
+NETWORKS = 2
 RULES = {
     "holes": "holes between main blocks filled",
     "little": "little pages",
     "structures": "structures whole",
     "alike": "blocks alike",
+    "continued": "runs of paragraphs to their end",
     "headings": "headings with their text",
     "one_article": "one article",
     "notes": "footnotes with their marks",
@@ -186,7 +187,9 @@ def _by_trees(booster: lightgbm.Booster, example: Example) -> npt.NDArray[np.flo
 
 
 def _by_network(network: Any, example: Example) -> npt.NDArray[np.float32]:
-    return fit.predict_network(network, example)
+    from scrapy_dripper.workshop.training.network import predict_network
+
+    return predict_network(network, example)
 
 
 def _load(store: Path) -> None:

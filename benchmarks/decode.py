@@ -3,39 +3,30 @@
     python benchmarks/decode.py                     passes and positions against the quality of the draft
     python benchmarks/decode.py --prove             labels compared with decoding one token at a time
     python benchmarks/decode.py --time FOLDER       CPU time of each way to decode, beside a bare prefill
-    python benchmarks/decode.py --pages FOLDER      passes on real pages, with the tagger's drafts
 
-The first two use the small random models of the tests, the others a prepared model that you name.
+The first two use the small random models of the tests, the last one a prepared model that you name.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from corpus import DEFAULT, sample
-from decode_plot import Line, draw
 from equality import MOST_BLOCKS, Prover, naive
 from report import heading, publish, table
 from tqdm import tqdm
 
-from scrapy_dripper.config import Config
-from scrapy_dripper.engines import load_engine
-from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Grammar, fitting
 from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Task, decode
 from scrapy_dripper.engines.qwen3.passes import open_passes
 from scrapy_dripper.engines.qwen3.prepared import load_prepared
 from scrapy_dripper.engines.qwen3.prompt import Prompt
 from scrapy_dripper.engines.qwen3.session import open_session
-from scrapy_dripper.extraction import Document
-from scrapy_dripper.page import PageError, read
 
 HERE = Path(__file__).parent
 PREPARED = HERE.parent / "tests" / "engines" / "qwen3" / "prepared"
@@ -107,9 +98,8 @@ def measure(bench: Bench, n: int, repeats: int) -> tuple[Cost, Cost, dict[float,
 
 
 def drafts(arguments: argparse.Namespace) -> str:
-    """Return the table of passes and positions, and write the plot."""
+    """Return the table of passes and positions."""
     rows: list[list[str]] = []
-    lines: list[Line] = []
     for answer in ("json", "compact"):
         bench = Bench(arguments.model, answer)
         for n in tqdm(BLOCKS, desc=answer, unit="size"):
@@ -122,10 +112,6 @@ def drafts(arguments: argparse.Namespace) -> str:
                 [answer, str(n), "(c) draft", f"{accuracy:.2f}", f"{cost.passes:.1f}", f"{cost.positions:.0f}"]
                 for accuracy, cost in drafted.items()
             ]
-            if answer == "json":
-                name = f"{n} blocks"
-                lines.append(Line(name, [(x, y.passes, y.positions) for x, y in drafted.items()], chunked.passes))
-    draw(lines, RESULTS / "decode.svg" if arguments.output is None else arguments.output.with_suffix(".svg"))
     head = ["answer", "blocks", "way", "draft right", "passes", "positions beyond the prompt"]
     return f"Random model, prompts of 300 tokens, means of {arguments.repeats} pages\n\n" + table(head, rows)
 
@@ -211,105 +197,14 @@ def timing(arguments: argparse.Namespace) -> str:
     return about + "\n\n" + table(["way", "passes", "positions", "CPU s", "wall s", "ratio"], rows)
 
 
-# ---------------------------------------------------------------------- real pages
-QUALITIES = (1.0, 0.95, 0.9, 0.8, 0.6, 0.0)
-"""Minimum share of correct labels in the draft, for each row of the table."""
-SIZES = {"1 to 15 blocks": range(1, 16), "16 to 30": range(16, 31), "over 30": range(31, 100_000)}
-FEW = 5
-"""Minimum number of prompts for a point of the plot."""
-
-
-def decoded_pages(arguments: argparse.Namespace) -> tuple[int, list[Decoded]]:
-    """Decode real pages, one prompt at a time, with the tagger's drafts, up to a number of prompts."""
-    chosen, _ = sample(arguments.data, arguments.cases, arguments.seed)
-    config = Config(engine="qwen3", model=str(arguments.pages), oversize="window")
-    engine = load_engine(config)
-    assert isinstance(engine, Qwen3Engine)
-    found: list[Decoded] = []
-
-    def alone(tasks: Sequence[Task]) -> list[Decoded]:
-        for task in tasks:
-            found.extend(decode(passes, [task], passes.begin([len(task) + 1], shared=False)))
-            found[-1] = replace(found[-1], positions=found[-1].positions - len(task.prompt))
-            bar.update()
-        return found[len(found) - len(tasks) :]
-
-    passes = engine.decoder.passes
-    engine.decoder.decode = alone  # type: ignore[method-assign, assignment]
-    read_pages = 0
-    with tqdm(total=arguments.limit, unit="prompt") as bar:
-        for one in chosen:
-            if len(found) >= arguments.limit:
-                break
-            with suppress(PageError):
-                engine.label([read(Document(one.path.read_bytes()), config, engine.profile)])
-                read_pages += 1
-    engine.close()
-    if not found:
-        raise SystemExit("no page could be labelled")
-    return read_pages, found
-
-
-def pages(arguments: argparse.Namespace) -> str:
-    """Return the costs of real pages with the tagger's drafts, by the accuracy of the drafts, and write the plot."""
-    number, found = decoded_pages(arguments)
-    rows: list[list[str]] = []
-    points: dict[str, list[tuple[float, float, float]]] = {name: [] for name in SIZES}
-    for least, above in zip(QUALITIES, (2.0, *QUALITIES), strict=False):
-        own = [one for one in found if least <= one.kept / len(one.main) < above]
-        if own:
-            rows.append([f"{least:.2f}" if least in (1.0, 0.0) else f"{least:.2f} or more", *_costs(own)])
-        for name, sizes in SIZES.items():
-            some = [one for one in own if len(one.main) in sizes]
-            if len(some) >= FEW:
-                share = float(np.mean([one.kept / len(one.main) for one in some]))
-                figures = (float(np.mean([getattr(one, what) for one in some])) for what in ("passes", "positions"))
-                points[name].append((max(share, 0.5), *figures))  # type: ignore[arg-type]
-    rows.append(["all", *_costs(found)])
-    lines = [
-        Line(name, own, float(np.mean([len(one.main) for one in found if len(one.main) in SIZES[name]])))
-        for name, own in points.items()
-        if own
-    ]
-    output = arguments.output or RESULTS / "decode-pages.txt"
-    if lines:
-        draw(lines, output.with_suffix(".svg"))
-    prepared = load_prepared(arguments.pages)
-    labels, kept = sum(len(one.main) for one in found), sum(one.kept for one in found)
-    about = (
-        f"{prepared.name}, {prepared.attention}, {prepared.dtype}, context {prepared.context:,}: {len(found)} prompts "
-        f"of {number} pages, with the tagger's drafts.\nThe tagger has learnt from these pages. The model keeps "
-        f"{kept / labels:.3f} of its {labels:,} labels.\nWithout a draft, a prompt takes as many passes as it has "
-        "blocks."
-    )
-    head = ["draft right", "prompts", "blocks", "passes, mean", "most", "positions beyond the prompt"]
-    return about + "\n\n" + table(head, rows)
-
-
-def _costs(found: Sequence[Decoded]) -> list[str]:
-    blocks, passes, positions = (
-        np.array([value(one) for one in found])
-        for value in (lambda one: len(one.main), lambda one: one.passes, lambda one: one.positions)
-    )
-    return [
-        str(len(found)),
-        f"{blocks.mean():.1f}",
-        f"{passes.mean():.2f}",
-        str(passes.max()),
-        f"{positions.mean():,.0f}",
-    ]
-
-
 def main() -> None:
     """Run one benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prove", action="store_true", help="compare labels")
     parser.add_argument("--time", type=Path, metavar="FOLDER", help="measure CPU time with a prepared model")
-    parser.add_argument("--pages", type=Path, metavar="FOLDER", help="decode real pages with a prepared model")
     parser.add_argument("--model", type=Path, default=PREPARED / "gqa", help="prepared model for the first table")
     parser.add_argument("--folders", type=Path, nargs="+", metavar="FOLDER", help="prepared models to prove with")
-    parser.add_argument("--cases", type=int, default=500, help="pages, for --prove and --pages")
-    parser.add_argument("--limit", type=int, default=400, help="prompts, for --pages")
+    parser.add_argument("--cases", type=int, default=500, help="pages, for --prove")
     parser.add_argument(
         "--answers", nargs="+", choices=FORMATS, help="for --prove; default: all that fit the tokenizer"
     )
@@ -318,13 +213,12 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=40, help="blocks of a page, for --time")
     parser.add_argument("--threads", type=int, default=1, help="for --time")
     parser.add_argument("--repeats", type=int, default=5, help="pages of a kind, or rounds of --time")
-    parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of *.html, for --pages")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="where the report goes; by default results/decode*.txt")
     arguments = parser.parse_args()
-    runs = {"prove": arguments.prove, "time": arguments.time, "pages": arguments.pages}
+    runs = {"prove": arguments.prove, "time": arguments.time}
     name = next((name for name, asked in runs.items() if asked), "")
-    run = {"": drafts, "prove": prove, "time": timing, "pages": pages}[name]
+    run = {"": drafts, "prove": prove, "time": timing}[name]
     report = run(arguments)
     path = arguments.output or RESULTS / f"decode{'-' + name if name else ''}.txt"
     publish(f"{heading('decode.py', PACKAGES)}\n\n{report}", path)

@@ -4,10 +4,9 @@
     python benchmarks/gpu.py                 builds the model in .cache/gpu, runs, writes results/gpu.txt
     python benchmarks/gpu.py --prove         labels on the GPU, fp16 and bf16, against those of one token at a time
     python benchmarks/gpu.py --toy [--prove] the same on a CPU with a tiny model: does the script work? Prints only
-    python benchmarks/gpu.py --simulate      what a GPU would take, computed (roofline.py); needs none
 
 Pages have the lengths and the numbers of blocks of the development pages for the published weights. lengths.json has
-their characters (made by --measure), and a token is 3.22 characters. Random weights cost as much as trained ones. Only
+their characters, and a token is 3.22 characters. Random weights cost as much as trained ones. Only
 the accuracy of drafts cannot be measured with them, so a share --wrong of the labels is made wrong on purpose.
 
 Every way to decode is warmed up before any is timed, on all of its shapes, because kernels are chosen and cuDNN's plans
@@ -29,7 +28,6 @@ import numpy as np
 from equality import Proof, Prover, naive
 from random_model import SIZES, write_checkpoint
 from report import heading, publish, table
-from roofline import CHARS_PER_TOKEN, PER_BLOCK, PROMPT, in_windows, simulated
 from tqdm import tqdm
 
 from scrapy_dripper.engines.cuda import free_memory
@@ -41,6 +39,10 @@ from scrapy_dripper.engines.tagger import Tagger
 HERE = Path(__file__).parent
 LENGTHS = HERE / "lengths.json"
 PROVED = 300  # pages
+CHARS_PER_TOKEN = 3.22
+"""Mean over 147 development pages, in the vocabulary of the published weights."""
+PROMPT = 615
+"""Tokens of the published prompt."""
 PACKAGES = ("onnxruntime", "numpy", "tokenizers", "torch", "transformers")
 
 
@@ -79,26 +81,6 @@ def one_by_one(call: Callable[[Task], int]) -> Callable[[Sequence[Task]], int]:
     return lambda tasks: sum(map(call, tasks))
 
 
-def measure_lengths(folder: Path, size: int) -> None:
-    """Write the characters and blocks of a sample of pages, as the published weights read them."""
-    from corpus import sample
-
-    from scrapy_dripper.config import Config
-    from scrapy_dripper.extraction import Document
-    from scrapy_dripper.page import PageError, read
-    from scrapy_dripper.page.simplify import simplify
-
-    chosen, _ = sample(folder, size, 0)
-    found = []
-    for one in tqdm(chosen, unit="page"):
-        try:
-            blocks = simplify(read(Document(one.path.read_bytes()), Config(), "v1.0"), 200)
-        except PageError:
-            continue
-        found.append([sum(map(len, blocks)), len(blocks)])
-    LENGTHS.write_text(json.dumps(sorted(found)) + "\n", encoding="utf-8")
-
-
 class Bench:
     """The engine, and random pages for it."""
 
@@ -113,12 +95,6 @@ class Bench:
             self._task(PROMPT + chars / CHARS_PER_TOKEN * scale, max(1, round(n * scale))) for chars, n in every
         ]
         self.chance.shuffle(self.tasks)  # type: ignore[arg-type]
-        self.divided = [self._windows(task) for task in self.tasks]
-        """For each page, the task of the page or, as by default, those of its windows."""
-
-    def _windows(self, task: Task) -> list[Task]:
-        parts = in_windows(len(task.prompt), PER_BLOCK * len(task.answer))
-        return [task] if len(parts) == 1 else [self._task(size, answer // PER_BLOCK) for size, answer in parts]
 
     def _task(self, tokens: float, n: int) -> Task:
         grammar = self.engine.decoder.grammar
@@ -162,10 +138,6 @@ class Bench:
             passes += answer.passes
         return passes
 
-    def in_windows(self, pages: Sequence[Sequence[Task]]) -> int:
-        """Run the engine on the windows of long pages."""
-        return self.whole([part for parts in pages for part in parts])
-
     def run(self, ways: Sequence[Way]) -> dict[str, Run]:
         """Time ways to decode pages. All are warmed up first, then all of their steps run in random order."""
         steps = [(way, tasks) for way in ways for tasks in way.steps()]
@@ -181,9 +153,8 @@ class Bench:
 
     def draft(self, wrong: float) -> None:
         """Give every page a draft in which a share of the labels is wrong."""
-        for i, parts in enumerate(tqdm(self.divided, desc="labels", unit="page")):
-            task = self.tasks[i] = self._drafted(self.tasks[i], wrong)
-            self.divided[i] = [task] if len(parts) == 1 else [self._drafted(part, wrong) for part in parts]
+        for i, task in enumerate(tqdm(self.tasks, desc="labels", unit="page")):
+            self.tasks[i] = self._drafted(task, wrong)
 
     def _drafted(self, task: Task, wrong: float) -> Task:
         (right,) = decode(self.passes, [task], self.begin(task))
@@ -255,7 +226,7 @@ def build(folder: Path, size: str, device: str, dtype: str | None = None, *, toy
         print(f"writing a random {size} checkpoint to {checkpoint}")
         write_checkpoint(checkpoint, SIZES[size], 0)
     if not (prepared / "manifest.json").is_file():
-        from scrapy_dripper.engines.qwen3.export.build import Request, export
+        from scrapy_dripper.workshop.export.build import Request, export
 
         cuda = 12 if toy else 13
         request = Request(str(checkpoint), prepared, device=device, dtype=dtype, cuda=cuda, validate=not toy)
@@ -277,7 +248,6 @@ def measure(arguments: argparse.Namespace) -> str:
     ways = [
         Way("bare prefill", one_by_one(bench.prefill), tasks),
         Way(engine, bench.whole, tasks, arguments.batch),
-        Way(f"{engine}, windows", bench.in_windows, bench.divided, arguments.batch),
         Way("(c) one page at a time", one_by_one(bench.drafted), tasks),
         Way("bare prefill, few", one_by_one(bench.prefill), few),
         Way("(c) one page at a time, few", one_by_one(bench.drafted), few),
@@ -300,7 +270,7 @@ def measure(arguments: argparse.Namespace) -> str:
     rows = []
     for name, run in runs.items():
         subset = run.pages != len(tasks)
-        read = few if subset else [part for parts in bench.divided for part in parts] if "windows" in name else tasks
+        read = few if subset else tasks
         bare = runs["bare prefill, few" if subset else "bare prefill"]
         rows.append(
             [
@@ -320,9 +290,7 @@ def measure(arguments: argparse.Namespace) -> str:
         f"{size}, {bench.prepared.dtype}, {_device_name(device)}; prompts of {statistics.median(tokens):,.0f} tokens "
         f"in the median, {statistics.mean(tokens):,.0f} on average, {max(tokens):,} at most; "
         f"{statistics.mean(len(task.answer) for task in tasks):.0f} blocks a page, {arguments.wrong:.0%} of the draft "
-        f"wrong; (a), (b) and transformers on {len(few)} pages, with ratios on those; "
-        f"{sum(len(parts) > 1 for parts in bench.divided) / len(tasks):.0%} of the pages in windows, in the row that "
-        "says so"
+        f"wrong; (a), (b) and transformers on {len(few)} pages, with ratios on those"
     )
     memory = "" if used is None else f"\nMemory of the device that the engine took: {used / 2**30:.1f} GiB"
     bare, c, few_c = runs["bare prefill"], runs["(c) one page at a time"], runs["(c) one page at a time, few"]
@@ -368,9 +336,7 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--toy", action="store_true", help="a tiny model on the CPU")
-    parser.add_argument("--simulate", action="store_true", help="compute what a GPU would take; needs none")
     parser.add_argument("--prove", action="store_true", help="compare labels with those of one token at a time")
-    parser.add_argument("--measure", type=Path, metavar="FOLDER", help="write lengths.json from a folder of *.html")
     parser.add_argument("--folder", type=Path, default=HERE.parent / ".cache" / "gpu", help="where models are built")
     parser.add_argument("--pages", type=int, default=240, help="prompts")
     parser.add_argument("--few", type=int, default=12, help="prompts for the slow ways")
@@ -381,14 +347,6 @@ def main() -> None:
     parser.add_argument("--no-transformers", action="store_true", help="leave transformers out")
     parser.add_argument("--output", type=Path, help="where the report goes; by default results/gpu.txt")
     arguments = parser.parse_args()
-    if arguments.measure is not None:
-        measure_lengths(arguments.measure, 240)
-        return
-    if arguments.simulate:
-        publish(
-            f"{heading('gpu.py', ['numpy'])}\n\n{simulated()}", arguments.output or HERE / "results" / "gpu-model.txt"
-        )
-        return
     packages = [name for name in PACKAGES if name != "onnxruntime" or arguments.toy]
     packages += [] if arguments.toy else ["onnxruntime-gpu"]
     found = prove(arguments) if arguments.prove else measure(arguments)

@@ -143,12 +143,13 @@ def slowest(folder: Path, count: int) -> list[Path]:
 
 def limits(folder: Path) -> str:
     """Return the maximum among real pages of everything that is limited, and the share that goes through the worker."""
+    from scrapy_dripper.workers.danger import is_dangerous
+
     from scrapy_dripper.config import Config
     from scrapy_dripper.page.blocks import cut
     from scrapy_dripper.page.charset import decode_html
     from scrapy_dripper.page.limits import count
     from scrapy_dripper.page.parse import parse
-    from scrapy_dripper.workers.danger import is_dangerous
 
     names = ["bytes", "elements", "attributes", "characters of text", "attributes of a tag", "depth", "blocks"]
     most = dict.fromkeys(names, (0, ""))

@@ -20,14 +20,14 @@ from pathlib import Path
 
 from report import table
 
-from scrapy_dripper.dataset.alignment import align
-from scrapy_dripper.dataset.neutral import neutral_prf, page_title
-from scrapy_dripper.dataset.pages import DataError, Sample
-from scrapy_dripper.dataset.sets import SetChoice, load_set
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.workshop.dataset.alignment import align
+from scrapy_dripper.workshop.dataset.neutral import neutral_prf, page_title
+from scrapy_dripper.workshop.dataset.pages import DataError, Sample
+from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
 
 ROOT = Path(__file__).parents[1]
 SEED = 20261123

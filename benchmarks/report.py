@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from scrapy_dripper.evaluation.report.svg import Markup, join, tag
+from scrapy_dripper.workshop.evaluation.report.svg import Markup, join, tag
 
 
 def heading(script: str, packages: Sequence[str]) -> str:

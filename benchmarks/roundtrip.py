@@ -23,7 +23,6 @@ from tqdm import tqdm
 from writers import PEERS, main_content, writers
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.dataset.alignment import Bools, align
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Labels
 from scrapy_dripper.engines.headline import with_headline
@@ -33,6 +32,7 @@ from scrapy_dripper.output.code.language import normalised
 from scrapy_dripper.page import Page, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.page import Flag
+from scrapy_dripper.workshop.dataset.alignment import Bools, align
 
 ROOT = Path(__file__).parents[1]
 OURS = "scrapy-dripper"

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from report import heading, publish_svg, table
 
-from scrapy_dripper.evaluation.report.charts import colour
-from scrapy_dripper.evaluation.report.svg import Markup, label, tag
+from scrapy_dripper.workshop.evaluation.report.charts import colour
+from scrapy_dripper.workshop.evaluation.report.svg import Markup, label, tag
 
 TENTHS = 10
 WARM_UP = 3

@@ -26,20 +26,20 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from hosts import models
 from report import heading, publish, table
-from sites import models
 from tqdm import tqdm
 
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.config import Config
-from scrapy_dripper.dataset.alignment import align
-from scrapy_dripper.dataset.bootstrap import mean_interval
-from scrapy_dripper.dataset.neutral import neutral_prf, page_title
-from scrapy_dripper.dataset.pages import Sample
-from scrapy_dripper.dataset.prf import PRF
-from scrapy_dripper.dataset.sets import SetChoice, load_sets
 from scrapy_dripper.engines.tagger.model import bundled
 from scrapy_dripper.page import PageError, read
+from scrapy_dripper.workshop.dataset.alignment import align
+from scrapy_dripper.workshop.dataset.bootstrap import mean_interval
+from scrapy_dripper.workshop.dataset.neutral import neutral_prf, page_title
+from scrapy_dripper.workshop.dataset.pages import Sample
+from scrapy_dripper.workshop.dataset.prf import PRF
+from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
 
 DATA = Path(__file__).parents[1] / ".cache"
 Vectors = npt.NDArray[np.float32]

@@ -1,6 +1,6 @@
 """Measure which pages templates answer, and how well, compared with the model alone.
 
-The pages of each host are processed one after the other, in a fixed random order as in ``sites.py``, including pages
+The pages of each host are processed one after the other, in a fixed random order including pages
 without ground truth (indexes, archives). The engine labels each page once. With templates, its labels are only used if
 no template answers. So results only differ on pages that a template answers. Sites are divided into two halves by a
 hash of their names: thresholds were chosen on the first, and the second was looked at afterwards.
@@ -12,65 +12,30 @@ import argparse
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from unittest.mock import patch
 
-import numpy as np
+from hosts import SEED, Once, hosts, loaded, models
 from report import heading, publish, table
-from sites import SEED, Once, hosts, loaded, models
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.dataset.bootstrap import paired_interval
-from scrapy_dripper.dataset.pages import DataError, Sample
 from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.engines.tagger.model import bundled
-from scrapy_dripper.evaluation.measure import scored
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.page import Page
-from scrapy_dripper.sites import Outcome, Templates, template, templates
-from scrapy_dripper.sites.layout import Layout, layout
-from scrapy_dripper.sites.places import Bools
+from scrapy_dripper.sites import Outcome, Templates
+from scrapy_dripper.workshop.dataset.bootstrap import paired_interval
+from scrapy_dripper.workshop.dataset.pages import DataError, Sample
+from scrapy_dripper.workshop.evaluation.measure import scored
 
 SETS = [str(Path(__file__).parents[1] / ".cache" / "sites")]
 OUTPUT = Path(__file__).parent / "results" / "templates.txt"
 LEAST = 20
 """Minimum number of pages with ground truth of a site that counts as large."""
 WORSE = 0.05
-
-
-def with_boxes(decide: Callable[[Bools], Bools]) -> Callable[[Page], Layout]:
-    """Return a function that reads the layout of a page, with another answer to which elements are boxes."""
-
-    def changed(page: Page) -> Layout:
-        found = layout(page)
-        return replace(found, boxes=decide(found.boxes))
-
-    return changed
-
-
-CHANGES: Mapping[str, Mapping[str, object]] = {
-    "as built": {},
-    "cosine of .6 instead of .7": {"ALIKE": 0.6},
-    "cosine of .9": {"ALIKE": 0.9},
-    "a place decides after one page": {"LEAST": 1},
-    "a place decides by 95 % instead of 85 %": {"PURE": 0.95},
-    "... by 70 %": {"PURE": 0.7},
-    "80 % of the text decided instead of 95 %": {"COVERED": 0.8},
-    "one check instead of two": {"CHECKS": 1},
-    "three checks": {"CHECKS": 3},
-    "new boxes are as the element around them": {"layout": with_boxes(np.zeros_like)},
-    "nothing new decides": {"layout": with_boxes(np.ones_like)},
-    "headings as in their place": {"_with_headings": lambda *arguments: arguments[1]},
-    "no checks and no audits": {"CHECKS": 0, "FAILED": -1.0, "AUDITED": 0.0},
-    "no gates at all": {"COVERED": 0.0, "LENGTH": 1e9, "CHECKS": 0, "AGREED": -1.0, "FAILED": -1.0, "LEAST": 1},
-}
-"""Other values for names of :mod:`scrapy_dripper.sites.template` and :mod:`scrapy_dripper.sites.templates`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,25 +67,20 @@ class Crawl:
         self._both = Extractor(Config(templates="on", processes=0), self._engine)
         self._known: dict[str, tuple[Labels | EngineError | None, float]] = {}
 
-    def measured(self, pages: Sequence[Sample], changes: Mapping[str, object]) -> Iterator[Row]:
-        """Yield the scores of the pages of a host, in their order, with templates that are changed."""
+    def measured(self, pages: Sequence[Sample]) -> Iterator[Row]:
+        """Yield the scores of the pages of a host, in their order."""
         self._both.templates = Templates()
-        with ExitStack() as stack:
-            for name, value in changes.items():
-                for module in (template, templates):
-                    if hasattr(module, name):
-                        stack.enter_context(patch.object(module, name, value))
-            for number, sample in enumerate(pages):
-                html = sample.path.read_bytes()
-                document = Document(html, sample.url)
-                self._engine.answer, before = self._known.get(sample.id, (None, 0.0))
-                if sample.id not in self._known:
-                    before = self._score(sample, html, self._alone)
-                    self._known[sample.id] = self._engine.answer, before
-                (found,) = self._both.extract([document])
-                if sample.measure and found.template is not None:
-                    after = scored(sample, found.text or "", html).neutral.f1
-                    yield Row(sample.part, sample.host, number, found.template, before, after)
+        for number, sample in enumerate(pages):
+            html = sample.path.read_bytes()
+            document = Document(html, sample.url)
+            self._engine.answer, before = self._known.get(sample.id, (None, 0.0))
+            if sample.id not in self._known:
+                before = self._score(sample, html, self._alone)
+                self._known[sample.id] = self._engine.answer, before
+            (found,) = self._both.extract([document])
+            if sample.measure and found.template is not None:
+                after = scored(sample, found.text or "", html).neutral.f1
+                yield Row(sample.part, sample.host, number, found.template, before, after)
 
     def _score(self, sample: Sample, html: bytes, extractor: Extractor) -> float:
         (found,) = extractor.extract([Document(html, sample.url)])
@@ -166,21 +126,6 @@ def report(rows: Sequence[Row]) -> str:
     return f"{table(head, lines)}\n\nall pages by outcome: {said}"
 
 
-def ablation(rows: Mapping[str, Sequence[Row]]) -> str:
-    """Return a table of changes, on the halves of the sites."""
-    lines = []
-    for change, own in rows.items():
-        cells = []
-        for name in ("first", "second"):
-            some = [row for row in own if half(row.host) == name]
-            deltas = [row.found - row.alone for row in some if row.outcome == Outcome.ANSWERED.value]
-            mean = sum(deltas) / max(1, len(deltas))
-            cells += [f"{len(deltas) / max(1, len(some)):.3f}", f"{mean:+.4f}", f"{min(deltas, default=0.0):+.3f}"]
-        lines.append([change, *cells])
-    head = ["change", "first half: answered", "difference", "worst", "second half: answered", "difference", "worst"]
-    return table(head, lines)
-
-
 def cost(pages: Sequence[Sample], model: Path) -> str:
     """Return the CPU time of pages that a template answers, measured in this process, with and without templates in
     turn.
@@ -208,10 +153,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", metavar="[NAME=]FOLDER", default=SETS, help="annotated pages")
     parser.add_argument("--model", type=Path, default=bundled(), help="folder of a tagger (the bundled one)")
-    parser.add_argument("--folds", type=Path, metavar="FOLDER", help="models of folds, as for sites.py")
+    parser.add_argument(
+        "--folds", type=Path, metavar="FOLDER", help='models of folds (`make train ARGS="--fold-models FOLDER"`)'
+    )
     parser.add_argument("--orders", type=int, default=1, metavar="N", help="random orders of pages (%(default)s)")
     parser.add_argument("--hosts", type=int, default=0, metavar="N", help="the first hosts only, 0 for all")
-    parser.add_argument("--ablation", action="store_true", help=f"measure changes, on sites of {LEAST} pages or more")
     parser.add_argument("--cost", action="store_true", help="measure the CPU time instead")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="the report (%(default)s)")
     options = parser.parse_args()
@@ -226,12 +172,9 @@ def main() -> None:
     if options.cost:
         publish(f"{head}\n\n{cost([page for pages in groups for page in pages], options.model)}", options.output)
         return
-    if options.ablation:
-        groups = [pages for pages in groups if sum(sample.measure for sample in pages) >= LEAST]
-    changes = CHANGES if options.ablation else {"as built": {}}
-    rows: dict[str, list[Row]] = {change: [] for change in changes}
+    rows: list[Row] = []
     crawl, last = None, None
-    bar = tqdm(total=sum(map(len, groups)) * options.orders * len(changes), unit="page", disable=None)
+    bar = tqdm(total=sum(map(len, groups)) * options.orders, unit="page", disable=None)
     for pages in groups:
         if crawl is None or model_of[pages[0].id] != last:
             last = model_of[pages[0].id]
@@ -239,17 +182,15 @@ def main() -> None:
         for order in range(options.orders):
             if order:
                 random.Random(f"{SEED} {order}").shuffle(pages)
-            for change, values in changes.items():
-                rows[change] += crawl.measured(pages, values)
-                bar.update(len(pages))
+            rows += crawl.measured(pages)
+            bar.update(len(pages))
     bar.close()
     note = (
         "answered: share of the pages with ground truth that a template labelled. What is to its right is of these:\n"
         "difference: word F1 with templates less that of the model alone. "
         f"changed: pages whose word F1 rises and falls by more than {WORSE}. worst: the greatest fall."
     )
-    found = ablation(rows) if options.ablation else report(rows["as built"])
-    publish(f"{head}\n\n{note}\n\n{found}", options.output)
+    publish(f"{head}\n\n{note}\n\n{report(rows)}", options.output)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Make archives of the example's website, extract and clean them, and write a report: `make corpus-demo`."""
+"""Make archives of the example's website, extract and clean them, and print a report: `make corpus-demo`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ones. Nothing is downloaded.
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the chain, say where the report is, and return the exit code of the command that failed, if one did."""
+    """Run the chain, and return the exit code of the command that failed, if one did."""
     parser = argparse.ArgumentParser(
         description="Archives in, a clean corpus and a report out.",
         epilog=EPILOG,
@@ -47,12 +47,12 @@ def main(arguments: list[str] | None = None) -> int:
     for line in (
         ["extract", str(archives), "-o", str(corpus)],
         ["clean", str(corpus)],
-        ["report", str(corpus), "--trafilatura", "100"],
+        ["report", str(corpus)],
     ):
         print("$ scrapy-dripper corpus", *line, flush=True)
         if code := command(["corpus", *line]):
             return code
-    print(f"Done in {time.monotonic() - begun:.0f} s. The report: {(corpus / 'report.html').as_uri()}")
+    print(f"Done in {time.monotonic() - begun:.0f} s. The cleaned documents: {corpus / 'clean'}")
     return 0
 
 

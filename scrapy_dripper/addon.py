@@ -5,13 +5,11 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from scrapy.settings import BaseSettings, get_settings_priority
-from scrapy.utils.misc import load_object
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.batcher import most_waiting
 from scrapy_dripper.crawl.log import DripperLogFormatter, say_errors_in_one_sentence
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware, DripperShellMiddleware, has_browser
-from scrapy_dripper.exporters import ParquetItemExporter, check_feeds
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
 
 PAGE_BYTES = 500_000
@@ -23,9 +21,9 @@ PROVIDER = ("scrapy_dripper.providers.DripperProvider", 1101)
 
 
 class Addon:
-    """Install the spider middleware, backpressure, and the components for archives, feeds, scrapy-poet and Playwright.
+    """Install the spider middleware, backpressure, and the components for archives, scrapy-poet and Playwright.
 
-    ``DRIPPER_WARC``, ``DRIPPER_REPLAY`` and Parquet feeds also work with ``DRIPPER_ENABLED = False``.
+    ``DRIPPER_WARC`` and ``DRIPPER_REPLAY`` also work with ``DRIPPER_ENABLED = False``.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
@@ -44,7 +42,6 @@ class Addon:
             settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", DripperShellMiddleware, 30)
         _provide(settings)
         _archive(settings, config)
-        _feed(settings)
         if not config.enabled:
             return
         _suggest(settings, "LOG_FORMATTER", DripperLogFormatter)
@@ -82,14 +79,6 @@ def _archive(settings: BaseSettings, config: Config) -> None:
         archives(settings)
         for scheme in ("http", "https"):
             settings["DOWNLOAD_HANDLERS"][scheme] = ReplayHandler
-
-
-def _feed(settings: BaseSettings) -> None:
-    """Install the exporter for Parquet, unless the user has another one."""
-    exporter = settings.getwithbase("FEED_EXPORTERS").get("parquet", ParquetItemExporter)
-    if exporter is not None and load_object(exporter) is ParquetItemExporter:
-        settings["FEED_EXPORTERS"]["parquet"] = ParquetItemExporter
-        check_feeds(settings)
 
 
 def _provide(settings: BaseSettings) -> None:

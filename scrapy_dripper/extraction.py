@@ -242,7 +242,8 @@ class Extraction:
     page_type_probability: float | None = None
     """Probability of ``page_type``, 0 to 1."""
     quality: float | None = None
-    """Expected word F1 of this extraction, 0 to 1; None if the engine does not predict it, and for fallbacks."""
+    """Expected word F1 of this extraction, 0 to 1; None if it is empty or the engine does not predict it, and for
+    fallbacks."""
     rules: Mapping[str, int] | None = None
     """Number of blocks decided by ``DRIPPER_RULES``, by kind (``whole``, ``keep``, ``drop``); None if no rules apply to
     the page, and for fallbacks."""
@@ -252,6 +253,9 @@ class Extraction:
     """Names of the steps after the model that changed nothing on this page, because they would have removed text of
     which the model was sure: ``little``, ``structures``, ``one_article``, ``notes``,
     ``twins`` or ``hidden``."""
+    missing: tuple[str, ...] = ()
+    """The kinds of facts that the page declares and shows, and of which more than half are not in the text:
+    ``ingredient``, ``step``, ``question``, ``answer`` or ``body``. It is checked whatever labelled the page."""
     repeated: int = 0
     """Number of main blocks that were left out because other pages of the site have them (``DRIPPER_SITE_MEMORY``)."""
     digest: bytes = field(default=b"", repr=False)
@@ -343,6 +347,7 @@ class Extraction:
             "template": self.template,
             "rules": None if self.rules is None else dict(self.rules),
             "overruled": list(self.overruled),
+            "missing": list(self.missing),
             "truncated": self.truncated,
             "content_hash": self.content_hash,
             "simhash": self.simhash,

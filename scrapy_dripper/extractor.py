@@ -24,6 +24,7 @@ from scrapy_dripper.fallback import NOT_A_PAGE, fall_back, fill_shell, metadata
 from scrapy_dripper.fallback_names import NOTHING_MEANT, check_fallback
 from scrapy_dripper.garbage import paused
 from scrapy_dripper.metadata import detected_language
+from scrapy_dripper.metadata.facts import missing
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.output.hidden import hidden_blocks, hidden_nodes
 from scrapy_dripper.page import Page, PageError, read
@@ -203,7 +204,10 @@ class Extractor:
             if made.reason is FallbackReason.LOW_QUALITY and nothing:  # a poor text is better than none
                 return self._from_labels(replace(one, config=replace(config, min_quality=None)), labels, n)
             made = found
-        return revised(made, blocks=n) if n else made
+        if n and isinstance(one.found, Page):
+            lost = () if made.text is None else missing(one.found.facts, one.found.blocks.text, made.text)
+            return revised(made, blocks=n, missing=lost)
+        return made
 
     def _filled(self, document: Document, config: Config, made: Extraction | PageError) -> Extraction | PageError:
         """Return the article in the data of a page that a script would fill. Return other pages as they are.

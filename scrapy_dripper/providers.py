@@ -71,7 +71,7 @@ def _deserialize(cls: type[Extraction], data: SerializedLeafData) -> Extraction:
     values["fallback_reason"] = None if reason is None else FallbackReason(reason)
     values["content"] = None if content is None else from_json(content)
     values["metadata"] = None if about is None else Metadata.from_dict(about)
-    for name in ("labels", "probabilities"):
+    for name in ("labels", "probabilities", "overruled", "missing"):
         values[name] = tuple(values[name])
     return cls(**values)
 

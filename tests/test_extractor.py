@@ -251,6 +251,7 @@ def test_extractions_are_plain_data() -> None:
         "main_blocks": 2,
         "rules": None,
         "overruled": [],
+        "missing": [],
         "strip": "99",
         "template": None,
         "truncated": False,

@@ -145,7 +145,7 @@ def test_what_is_imported_is_required() -> None:
     # Who has NeMo Curator imports the module that is for it; it brings an engine of its own, and torch.
     assert missing.pop("nemo_curator") == {"scrapy_dripper/corpus/adapters/curator.py"}
     # Ray is a choice of who has a cluster of it, with its version.
-    assert missing.pop("ray") == {"scrapy_dripper/cli/corpus_executors.py"}
+    assert missing.pop("ray") == {"scrapy_dripper/workshop/cli/corpus_run.py"}
     assert missing == {}
 
 
@@ -160,7 +160,13 @@ def test_the_core_imports_nothing_of_an_extra() -> None:
         if not core & {normal(name) for name in distributions.get(module, [module])}
         for file in files
     }
-    apart = ("corpus/", "evaluation/webmainbench/", "training/", "engines/qwen3/export/")
+    apart = (
+        "corpus/",
+        "workshop/corpus/",
+        "workshop/evaluation/webmainbench/",
+        "workshop/training/",
+        "workshop/export/",
+    )
     assert {
         file for file in optional if not file.startswith(tuple(f"scrapy_dripper/{folder}" for folder in apart))
     } <= {

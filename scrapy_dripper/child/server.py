@@ -33,7 +33,8 @@ MAX_REQUEST = 1 << 40
 RETRY_SECONDS = 30.0
 """Delay before loading an engine again that could not be loaded."""
 TIRED = 0.5
-"""Share of the memory limit above which a worker is replaced, because libraries do not release all memory."""
+"""Share of its memory, and of the addresses that were left when it was ready, above which a worker is replaced, because
+libraries do not release all memory."""
 SCRIPT = (
     "DRIPPER_FALLBACK or DRIPPER_ENGINE names something in the script that crawls, which worker processes must not run "
     "again: move it to a module of its own"
@@ -97,6 +98,8 @@ class Pages:
         self._again = 0.0
         self._tasks: dict[int, tuple[int, float]] = {}
         self._together = config.timeout
+        self._ready = 0
+        """The size of the address space, in bytes, when the engine was loaded."""
 
     def load(self) -> None:
         """Load the engine. Raise ModelError or ConfigError if that fails."""
@@ -106,6 +109,7 @@ class Pages:
             self._again = time.monotonic() + RETRY_SECONDS
         extractor.watch = self._watch
         self._extractor, self.missing = extractor, None
+        self._ready = _memory("VmSize")
 
     def answer(self, header: dict[str, Any], bodies: list[bytes]) -> None:
         """Extract the documents of a request and send the extractions."""
@@ -125,8 +129,12 @@ class Pages:
             rows.append(row)
             parts += own
         _second_line(0)
-        tired = _memory("VmRSS") > TIRED * self._config.worker_memory * (1 << 20)
-        self._port.say({"say": "done", "extractions": rows, "tired": tired, "peak": _memory("VmHWM")}, parts)
+        self._port.say({"say": "done", "extractions": rows, "tired": self._is_tired(), "peak": _memory("VmHWM")}, parts)
+
+    def _is_tired(self) -> bool:
+        limit = self._config.worker_memory << 20  # of addresses, which a process uses up before its memory
+        grown = _memory("VmSize") - self._ready
+        return _memory("VmRSS") > TIRED * limit or grown > TIRED * max(0, limit - self._ready)
 
     def _extract(self, tasks: Sequence[Task], numbers: Sequence[int]) -> list[Extraction]:
         if self._extractor is None and numbers and time.monotonic() >= self._again:

@@ -49,6 +49,7 @@ EXTRAS = {
     "zyte": ("zyte-common-items",),
     "playwright": ("scrapy-playwright",),
     "corpus": ("datatrove", "fastwarc", "pyarrow"),
+    "clean": ("spacy", "fasteners", "fasttext-numpy2-wheel", "pyahocorasick"),
     "fallbacks": ("jusText", "readability-lxml"),
     "evaluate": ("jieba", "apted", "beautifulsoup4", "rapidfuzz"),
     "sample": ("scikit-learn", "py3langid"),

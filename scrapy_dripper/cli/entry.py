@@ -23,12 +23,12 @@ LEAST, LEAST_PER_CORE = 190 << 20, 40 << 20
 """Bytes that libraries map: OpenBLAS reserves a buffer and a stack for each core, and ends the process without them."""
 COMMANDS = {
     "extract": "scrapy_dripper.cli.extract",
-    "inspect": "scrapy_dripper.cli.inspect",
-    "evaluate": "scrapy_dripper.cli.evaluate",
-    "annotate": "scrapy_dripper.cli.annotate",
-    "learn": "scrapy_dripper.cli.learn",
-    "export": "scrapy_dripper.cli.export",
-    "corpus": "scrapy_dripper.cli.corpus",
+    "inspect": "scrapy_dripper.workshop.cli.inspect",
+    "evaluate": "scrapy_dripper.workshop.cli.evaluate",
+    "annotate": "scrapy_dripper.workshop.cli.annotate",
+    "learn": "scrapy_dripper.workshop.cli.learn",
+    "export": "scrapy_dripper.workshop.cli.export",
+    "corpus": "scrapy_dripper.workshop.cli.corpus",
     "rules": "scrapy_dripper.cli.rules",
     "doctor": "scrapy_dripper.cli.doctor",
 }

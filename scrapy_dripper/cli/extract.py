@@ -73,8 +73,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "inputs",
         nargs="+",
         metavar="INPUT",
-        help="a file, a folder (searched for .html, .htm and .xhtml), a glob, a URL, or - for standard input; "
-        "files may be gzipped",
+        help="a file, a folder (searched for .html, .htm, .xhtml, .mhtml and .mht), a glob, a URL, or - for "
+        "standard input; files may be gzipped",
     )
     extract.add_argument("-f", "--format", choices=list(EXTENSIONS), default="markdown", help="default: markdown")
     extract.add_argument(
@@ -285,7 +285,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise
         finally:
             output.close()
-    if failures.count and len(sources) > 1:
+    if failures.count and max(len(sources), len(arguments.inputs)) > 1:
         say(f"{failures.count} inputs gave no result" if failures.count > 1 else "1 input gave no result")
     return 1 if failures.count else 0
 

@@ -1,4 +1,4 @@
-"""The inputs of commands: files (gzipped or not), folders, globs, URLs and standard input."""
+"""The inputs of commands: files (gzipped or not, HTML or MHTML), folders, globs, URLs and standard input."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from email import message_from_bytes
+from mimetypes import MimeTypes
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,10 +21,14 @@ from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.fetch import PIECE, SECONDS, fetch
 from scrapy_dripper.extraction import Document
 
-PAGE_EXTENSIONS = (".html", ".htm", ".xhtml")
+PAGE_EXTENSIONS = (".html", ".htm", ".xhtml", ".mhtml", ".mht")
+WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")
 # A document larger than this multiple of --max-bytes is not read at all: it may be a gzip bomb or an endless stream.
 READ_FACTOR = 10
 NAME_LENGTH = 120
+
+_host = re.compile(r"(?:www\.|(?=[^/*]+/))[\w-]{1,63}(?:\.[\w-]{1,63}){1,20}(?::\d{1,5})?(?:/|$)").match
+_tag = re.compile(rb"<[A-Za-z!/?]").search
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +55,16 @@ def find_sources(inputs: Iterable[str], fail: Callable[[str, str], None]) -> lis
     for name in inputs:
         found = [name] if name == "-" or is_url(name) else list(_files(name, fail))
         if not found:
-            fail(name, "no page there (.html, .htm, .xhtml, or those with .gz)" if os.path.isdir(name) else "not found")
+            fail(name, _missing(name))
         sources.extend(Source(path, _unique(_id(path), counts)) for path in found)
     return sources
+
+
+def _missing(name: str) -> str:
+    """Return why a name has no page."""
+    if os.path.isdir(name):
+        return f"no page there ({', '.join(PAGE_EXTENSIONS)}, or those with .gz)"
+    return f"not found (did you mean https://{name}?)" if _host(name) else "not found"
 
 
 def _files(name: str, fail: Callable[[str, str], None]) -> Iterator[str]:
@@ -122,7 +135,7 @@ def _unique(name: str, counts: dict[str, int]) -> str:
 
 
 def read_source(source: Source, limit: int, seconds: float = SECONDS) -> Document:
-    """Return the document of an input. Raise OSError, ValueError or HTTPException if it cannot be read.
+    """Return the document of an input. Raise OSError, ValueError or HTTPException if it cannot be read or is no page.
 
     ``limit`` is the maximum number of its bytes, and ``seconds`` the deadline for a URL.
     """
@@ -139,9 +152,52 @@ def read_source(source: Source, limit: int, seconds: float = SECONDS) -> Documen
             data = _read(gzip.GzipFile(fileobj=io.BytesIO(data)), limit + 1)
         except (EOFError, zlib.error) as error:
             raise ValueError(str(error)) from None
+    if data[:99].lstrip().startswith(b"WARC/") or (source.path and source.name.lower().endswith(WARC)):
+        raise ValueError("a WARC archive, which `scrapy-dripper corpus extract` reads")
     if len(data) > limit:
         raise ValueError(f"over {limit:,} bytes, {READ_FACTOR} times --max-bytes")
+    if is_mhtml(data):
+        return from_mhtml(data)
+    kind = _other_kind(source, data)
+    if kind is not None:
+        raise ValueError(f"not HTML but {kind}")
     return Document(data, url=url, charset=charset)
+
+
+def is_mhtml(data: bytes) -> bool:
+    """Return True for a page with its images and styles, as browsers save it."""
+    head = data[:4_096].lower()
+    return b"\nmime-version:" in b"\n" + head and b"multipart/related" in head and not head.lstrip().startswith(b"<")
+
+
+def from_mhtml(data: bytes) -> Document:
+    """Return the page of an MHTML file (RFC 2557). Raise ValueError if it has none."""
+    try:
+        message = message_from_bytes(data)
+        part = next((one for one in message.walk() if one.get_content_type() == "text/html"), None)
+    except RecursionError:
+        part = None
+    if part is None:
+        raise ValueError("an MHTML file without HTML")
+    places = (str(place).strip() for place in (part["Content-Location"], message["Snapshot-Content-Location"]))
+    body = part.get_payload(decode=True)
+    assert isinstance(body, bytes)  # as of every part that is not multipart
+    return Document(body, url=next(filter(is_url, places), ""), charset=part.get_content_charset())
+
+
+def _other_kind(source: Source, data: bytes) -> str | None:
+    """Return the type of a document that is not HTML; None if it may be. Binary files are left to the extraction."""
+    start, name = data[:1_024].lstrip().lower(), source.name.lower().removesuffix(".gz") if source.path else ""
+    if not start or start.startswith(b"%pdf") or b"\0" in start or name.endswith(PAGE_EXTENSIONS):
+        return None
+    if start.startswith((b"{", b"[")):
+        return "JSON"
+    if b"<html" in start or b"<!doctype html" in start:
+        return None
+    kind = MimeTypes().guess_type(name)[0]  # without the types of this machine
+    if kind not in (None, "text/html"):
+        return kind
+    return None if _tag(data) else "text"
 
 
 def _read(file: BinaryIO | gzip.GzipFile, most: int) -> bytes:

@@ -1,36 +1,60 @@
-"""``scrapy dripper URL``: the main content of one page, downloaded with the settings of the project."""
+"""``scrapy dripper URL``: the main content of one page, or the filled items that a callback yields for it."""
 
 from __future__ import annotations
 
+import inspect
+import json
 import logging
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import AsyncIterator
 from dataclasses import asdict
+from textwrap import indent
 from typing import Any, ClassVar
 
-from scrapy import Request, Spider
+from itemadapter import ItemAdapter
+from scrapy import Request, Spider, signals
 from scrapy.commands import ScrapyCommand
-from scrapy.exceptions import UsageError
+from scrapy.exceptions import IgnoreRequest, UsageError
 from scrapy.http import Response
+from scrapy.utils.conf import arglist_to_dict
 from scrapy.utils.datatypes import SequenceExclude
+from scrapy.utils.misc import load_object
+from scrapy.utils.serialize import ScrapyJSONEncoder
 from twisted.python.failure import Failure
 from w3lib.url import is_url
 
-from scrapy_dripper.characters import on_one_line
+from scrapy_dripper.characters import on_one_line, printable
 from scrapy_dripper.cli.console import drop_output, to_json
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.pipelines import DripperPipeline
 
 FORMATS = ("markdown", "html", "text", "json")
 LOUD = ("scrapy.downloadermiddlewares.robotstxt", "scrapy.downloadermiddlewares.retry")
 """Loggers that report a failed download with a traceback, which the command reports in one line."""
+HELP = """\
+Download one page with the settings of the project, and print its main content, or the items of a callback.
+
+examples:
+  scrapy dripper https://example.com/story                           its main content, as Markdown
+  scrapy dripper https://example.com/story -f json                   everything that is known about it
+  scrapy dripper https://example.com/story --spider news             the items that `parse` of the spider yields
+  scrapy dripper https://example.com/story --spider news --callback parse_story -f json
+
+With --spider, the spider crawls this one page, and its items are printed as the add-on has filled them: as readable
+text, or as JSON lines with -f json. Requests that the callback yields are not made, feeds are not written, and item
+pipelines only run with --pipelines.
+
+exit codes: 0 there was something to print, 1 there was not, 2 wrong usage
+"""
 
 
 class Command(ScrapyCommand):
-    """The command. Its exit status is 0 if there was main content to print, 1 otherwise."""
+    """The command. Its exit status is 0 if there was main content, or an item, to print, and 1 otherwise."""
 
     default_settings: ClassVar[dict[str, Any]] = {"LOG_LEVEL": "WARNING"}
+    _has_complained = False
 
     def syntax(self) -> str:
         """Return the arguments, for the help."""
@@ -38,19 +62,43 @@ class Command(ScrapyCommand):
 
     def short_desc(self) -> str:
         """Return the description in ``scrapy -h``."""
-        return "Print the main content of a page (scrapy-dripper)"
+        return "Print the main content of a page, or the items of a callback (scrapy-dripper)"
+
+    def long_desc(self) -> str:
+        """Return the text of the help."""
+        return HELP
 
     def add_options(self, parser: ArgumentParser) -> None:
         """Add the options of the command."""
         super().add_options(parser)
-        parser.add_argument("-f", "--format", choices=FORMATS, default="markdown", help="default: markdown")
+        parser.formatter_class = RawDescriptionHelpFormatter
+        parser.add_argument(
+            "-f", "--format", choices=FORMATS, help="default: markdown; with --spider: text (the default) or json"
+        )
+        parser.add_argument("--spider", metavar="NAME", help="print the items of this spider of the project")
+        parser.add_argument("-c", "--callback", metavar="NAME", help="the callback of the spider; default: parse")
+        parser.add_argument(
+            "-a", dest="spargs", action="append", default=[], metavar="NAME=VALUE", help="an argument of the spider"
+        )
+        parser.add_argument("--pipelines", action="store_true", help="run the item pipelines of the project")
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        """Download the page and print its main content. Raise UsageError without exactly one URL."""
+        """Download the page and print its main content or its items. Raise UsageError for a wrong command line."""
         if len(args) != 1 or not is_url(args[0]):
             raise UsageError
         assert self.crawler_process is not None
         self.exitcode = 1
+        for name in LOUD:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        if opts.spider is not None:
+            self._crawl_items(args[0], opts)
+        elif opts.callback is not None or opts.spargs or opts.pipelines:
+            raise UsageError("--callback, -a and --pipelines need a --spider", print_help=False)
+        else:
+            self._crawl_page(args[0], opts.format or "markdown")
+        self.crawler_process.start()
+
+    def _crawl_page(self, url: str, form: str) -> None:
         command = self
 
         class OnePage(Spider):
@@ -58,18 +106,82 @@ class Command(ScrapyCommand):
 
             async def start(self) -> AsyncIterator[Any]:
                 meta = {"handle_httpstatus_list": SequenceExclude(range(300, 400))}  # Redirects are followed.
-                yield Request(args[0], self.one_page, errback=self.no_page, dont_filter=True, meta=meta)
+                yield Request(url, self.one_page, errback=self.no_page, dont_filter=True, meta=meta)
 
             async def one_page(self, response: Response) -> None:
-                command.show(response, await Dripper.from_crawler(self.crawler).extract(response), opts.format)
+                command.show(response, await Dripper.from_crawler(self.crawler).extract(response), form)
 
             def no_page(self, failure: Failure) -> None:
-                command.complain(args[0], failure.getErrorMessage())
+                command.complain(url, failure.getErrorMessage())
 
-        for name in LOUD:
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+        assert self.crawler_process is not None
         self.crawler_process.crawl(OnePage)
-        self.crawler_process.start()
+
+    def _crawl_items(self, url: str, opts: Namespace) -> None:
+        """Crawl the page with a spider of the project. Raise UsageError if there is no such spider or callback."""
+        if opts.format not in (None, "text", "json"):
+            raise UsageError(f"items are printed as text or json (got {opts.format})", print_help=False)
+        arguments = _arguments(opts.spargs)
+        spider = self._spider(opts.spider)
+        callback = _callback(spider, opts.callback or "parse")
+
+        def no_page(failure: Failure) -> None:
+            self.complain(url, failure.getErrorMessage())
+
+        async def start(self: Spider) -> AsyncIterator[Any]:
+            yield Request(url, getattr(self, callback), errback=no_page, dont_filter=True)
+
+        def only_the_page(request: Request) -> None:
+            # Redirects and retries are copies of the first request, with its errback.
+            if request.errback is not no_page:
+                raise IgnoreRequest
+
+        def scraped(item: Any) -> None:
+            self.exitcode = 0
+            self._print(_to_json(item) if opts.format == "json" else _as_text(item))
+
+        def dropped(exception: BaseException) -> None:
+            self.complain(url, f"an item was dropped: {exception}")
+
+        def closed(spider: Spider) -> None:
+            if self.exitcode and not self._has_complained:
+                self.complain(url, f"{spider.name}.{callback} yielded no item")
+
+        assert self.settings is not None
+        assert self.crawler_process is not None
+        self.settings.set("FEEDS", {}, "cmdline")
+        self.settings.set("JOBDIR", None, "cmdline")
+        if not opts.pipelines:
+            self.settings.set("ITEM_PIPELINES", self._our_pipelines(spider), "cmdline")
+        # A class of the same name and module: only its start is another.
+        one_page = type(spider.__name__, (spider,), {"start": start, "__module__": spider.__module__})
+        crawler = self.crawler_process.create_crawler(one_page)
+        self._receivers = {
+            signals.request_scheduled: only_the_page,
+            signals.item_scraped: scraped,
+            signals.item_dropped: dropped,
+            signals.spider_closed: closed,
+        }  # signals hold their receivers only by weak references
+        for signal, receiver in self._receivers.items():
+            crawler.signals.connect(receiver, signal)
+        self.crawler_process.crawl(crawler, **arguments)
+
+    def _spider(self, name: str) -> type[Spider]:
+        assert self.crawler_process is not None
+        loader = self.crawler_process.spider_loader
+        try:
+            found: type[Spider] = loader.load(name)
+        except KeyError:
+            there = ", ".join(sorted(loader.list())) or "none (run the command in the folder of a project)"
+            raise UsageError(f"no spider {name!r}; the project has {there}", print_help=False) from None
+        return found
+
+    def _our_pipelines(self, spider: type[Spider]) -> dict[Any, Any]:
+        """Return the plugin's own pipeline if the project uses it, because it fills items."""
+        assert self.settings is not None
+        own = (spider.custom_settings or {}).get("ITEM_PIPELINES", {})
+        every = {**self.settings.getdict("ITEM_PIPELINES"), **own}
+        return {path: order for path, order in every.items() if load_object(path) is DripperPipeline}
 
     def show(self, response: Response, extraction: Extraction | None, form: str) -> None:
         """Print an extraction, or why there is none."""
@@ -86,15 +198,66 @@ class Command(ScrapyCommand):
         else:
             texts = {"markdown": extraction.markdown, "html": extraction.main_html, "text": extraction.text}
             text = texts[form] or ""
-        try:
-            print(text, flush=True)
-        except BrokenPipeError:  # `scrapy dripper URL | head`
-            drop_output()
+        self._print(text)
         if extraction.fallback_reason is not None:
             self.complain(response.url, f"{extraction.source}, because of {extraction.fallback_reason}")
         if extraction.main_html and response.status < 400:
             self.exitcode = 0
 
+    def _print(self, text: str) -> None:
+        try:
+            print(text, flush=True)
+        except BrokenPipeError:  # `scrapy dripper URL | head`
+            drop_output()
+
     def complain(self, url: str, problem: str) -> None:
         """Print a problem on standard error."""
+        self._has_complained = True
         print(on_one_line(f"{url}: {problem}"), file=sys.stderr)
+
+
+def _arguments(given: list[str]) -> dict[str, str]:
+    try:
+        return arglist_to_dict(given)
+    except ValueError:
+        raise UsageError("-a expects NAME=VALUE", print_help=False) from None
+
+
+def _callback(spider: type[Spider], name: str) -> str:
+    """Return the name of a callback. Raise UsageError if the spider does not have it."""
+    found = getattr(spider, name, None)
+    if callable(found) and found is not getattr(Spider, name, None):
+        return name
+    methods = inspect.getmembers(spider, inspect.isfunction)
+    there = [
+        method
+        for method, function in methods
+        if "response" in inspect.signature(function).parameters and not hasattr(Spider, method)
+    ]
+    if spider.parse is not Spider.parse:
+        there.append("parse")
+    raise UsageError(
+        f"spider {spider.name!r} has no callback {name!r}; it has {', '.join(sorted(there)) or 'none'}",
+        print_help=False,
+    )
+
+
+class _Encoder(ScrapyJSONEncoder):
+    def default(self, o: Any) -> Any:
+        try:
+            return super().default(o)
+        except TypeError:  # a value that a feed could not hold either
+            return repr(o)
+
+
+def _to_json(item: Any) -> str:
+    return to_json(json.loads(_Encoder().encode(item)))
+
+
+def _as_text(item: Any) -> str:
+    """Return the fields of an item, one per line. A text with several lines follows the name of its field, indented."""
+    lines = []
+    for name, value in ItemAdapter(item).items():
+        text = value if isinstance(value, str) else _to_json(value)
+        lines.append(f"{name}:\n{indent(text, '    ')}" if "\n" in text else f"{name}: {text}")
+    return printable("\n".join(lines) + "\n")

@@ -8,10 +8,10 @@ import hashlib
 import logging
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import BinaryIO, cast
+from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
@@ -20,7 +20,7 @@ from w3lib.encoding import http_content_type_encoding
 logger = logging.getLogger(__name__)
 
 HTML = ("text/html", "application/xhtml+xml")
-_RECORDS = WarcRecordType.response | WarcRecordType.revisit | WarcRecordType.continuation
+_PAGES = (WarcRecordType.response, WarcRecordType.resource)
 _DIGESTS = ("sha1", "sha256", "md5")
 
 MOST_HEAD = 1_000_000
@@ -29,10 +29,12 @@ MOST_HEAD = 1_000_000
 MOST_ENCODINGS = 5
 """Maximum number of compressions of a body, one after the other. Servers use one."""
 
+MOST_MEMBERS = 100
+"""Maximum number of gzip members of a body. The rest is ignored. Servers send one."""
+
 _head_end = re.compile(rb"\r?\n\r?\n").search
 _header_lines = re.compile(rb"\r?\n(?![ \t])").split
-_length = re.compile(rb"(?i)\ncontent-length:[ \t]{0,99}(\d{1,18})").search
-_status = re.compile(rb"\s{0,8}HTTP/\S{0,8} (\d{1,9})(?!\S)").match
+_status = re.compile(rb"(?i)\s{0,8}HTTP/\S{0,8}[ \t]{1,8}(\d{3})(?!\S)").match
 _encoded = re.compile(rb"(?i)\n(?:transfer|content)-encoding:").search
 _chunk_size = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]{0,1000})?\r?\n").match
 
@@ -45,15 +47,16 @@ class Skip(str, Enum):
     CONTINUATION = "continuation"
     """A further segment of a record. The first segment counts as a truncated page."""
     CUT_OFF = "cut_off"
-    """The archive ends within the record: the crawl was killed, or the record declares a length that is too large."""
+    """The archive ends within the record: the crawl was killed, or the record declares a length that is too large. Or
+    the record declares none."""
     BROKEN = "broken_archive"
-    """The archive cannot be read from here on. The rest of it is lost."""
+    """The archive cannot be read from here on, and the rest of it is lost; or it has no records at all."""
     OVERSIZE = "oversize"
     """The record exceeds the size limit, before or after decompression."""
     NOT_HTTP = "not_http"
-    """Not an HTTP response (``dns:``, ``ftp:``)."""
+    """The URL is not one of HTTP (``dns:``, ``ftp:``, ``metadata:``)."""
     INVALID = "invalid"
-    """An HTTP response with an invalid header or URL."""
+    """The header of the record or of the HTTP response is invalid, or the URL is."""
     STATUS = "status"
     """The status is not 2xx: an error, a redirect."""
     NOT_HTML = "not_html"
@@ -92,13 +95,18 @@ class Recorded:
     """False if the digest in the archive is different."""
     payload_type: str
     """The media type that the crawler has detected; empty if it is not recorded."""
-    extension: tuple[tuple[str, str], ...]
+    extension: Mapping[str, str]
     """The record's header fields that begin with ``Scrapy-``."""
 
     def header(self, name: bytes) -> str:
         """Return the last value of an HTTP header, or an empty string."""
         values = [value for key, value in self.headers if key.lower() == name]
         return values[-1].decode("latin-1") if values else ""
+
+    @property
+    def encodings(self) -> str:
+        """The compressions of the body, in the order in which they were applied, separated by commas."""
+        return b",".join(value for key, value in self.headers if key.lower() == b"content-encoding").decode("latin-1")
 
     @property
     def content_type(self) -> str:
@@ -111,72 +119,57 @@ class Recorded:
         return http_content_type_encoding(self.header(b"content-type"))
 
 
-def by_record(stream: BinaryIO) -> BinaryIO:
-    """Return an archive, decompressed if it was compressed as a whole and not record by record.
-
-    The offsets of its records are then those after decompression. Raise OSError if it cannot be read.
-    """
-    return cast("BinaryIO", gzip.GzipFile(fileobj=stream)) if _is_one_member(stream) else stream
-
-
-def _is_one_member(stream: BinaryIO) -> bool:
-    """Return True if the first member of a gzip file goes on after its first record."""
-    inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
-    head, size, most = b"", 0, 0
-    try:
-        while not inflate.eof and (piece := stream.read(65_536)):
-            data = inflate.decompress(piece)
-            size += len(data)
-            if not most:
-                head += data
-                end = _head_end(head)
-                if end is None and len(head) > MOST_HEAD:
-                    break
-                length = _length(head[: end.start()]) if end else None
-                most = end.end() + int(length[1]) + len(b"\r\n\r\n") if end and length else 0
-            if most and size > most:
-                return True
-        return False
-    except zlib.error:  # not compressed, or damaged
-        return False
-    finally:
-        stream.seek(0)
-
-
 def _iterator(stream: BinaryIO) -> Iterator[WarcRecord]:
     try:
-        return iter(ArchiveIterator(stream, record_types=_RECORDS, parse_http=False, max_header_len=MOST_HEAD))
+        return iter(ArchiveIterator(stream, parse_http=False, max_header_len=MOST_HEAD))
     except TypeError:  # older releases of FastWARC read headers of up to 32 kB
-        return iter(ArchiveIterator(stream, record_types=_RECORDS, parse_http=False))
+        return iter(ArchiveIterator(stream, parse_http=False))
 
 
 def responses(
     stream: BinaryIO, limit: int, skip: Callable[[Skip], None], name: str = "the archive"
 ) -> Iterator[Recorded]:
-    """Yield the HTTP responses of an archive, with any status and type.
+    """Yield the HTTP responses of an archive, with any status and type, and the resources that have a URL of HTTP.
 
     ``limit`` is the size limit of a record in bytes. ``skip`` is called with the reason for each skipped record. A
     damaged archive is read up to the damage. Raise OSError if the stream cannot be read.
     """
-    if stream.seekable() and stream.tell() == 0:
-        stream = by_record(stream)
     records = _iterator(stream)
-    while True:
-        try:
-            record = next(records, None)
-            found = None if record is None else _recorded(record, limit)
-        except OSError as error:
-            if error.errno is not None:  # FastWARC's own errors have none, so the disk or the network has failed
-                raise
-            logger.error("%(name)s cannot be read any further: %(error)s", {"name": name, "error": error})
+    last: int | None = None
+    found: Recorded | Skip | None = None
+    try:
+        while (record := next(records, None)) is not None:
+            last = record.stream_pos
+            found = _recorded(record, limit)
+            if isinstance(found, Recorded):
+                yield found
+            elif found is not None:
+                skip(found)
+    except OSError as error:
+        if error.errno is not None:  # FastWARC's own errors have none, so the disk or the network has failed
+            raise
+        logger.error("%(name)s cannot be read any further: %(error)s", {"name": name, "error": error})
+        skip(Skip.BROKEN)
+    else:
+        if last is None:
+            logger.error("%(name)s has no records", {"name": name})
             skip(Skip.BROKEN)
-            return
-        if found is None:
-            return
-        if isinstance(found, Skip):
-            skip(found)
-        else:
-            yield found
+        elif found is not Skip.CUT_OFF and stream.seekable() and _ends_within_a_member(stream, last):
+            skip(Skip.CUT_OFF)
+
+
+def _ends_within_a_member(stream: BinaryIO, start: int) -> bool:
+    """Return True if a gzip file ends within a member, of which FastWARC may give nothing at all."""
+    stream.seek(start)
+    try:
+        with gzip.GzipFile(fileobj=stream) as members:
+            while members.read(1 << 20):
+                pass
+    except EOFError:
+        return True
+    except (OSError, zlib.error):  # not compressed with gzip
+        return False
+    return False
 
 
 def pages(stream: BinaryIO, limit: int, skip: Callable[[Skip], None], name: str = "the archive") -> Iterator[Recorded]:
@@ -200,7 +193,7 @@ def as_page(recorded: Recorded, limit: int) -> Recorded | Skip:
     if kinds and not any(kind in HTML for kind in kinds):
         return Skip.NOT_HTML
     body = recorded.body
-    found = inflated(body, recorded.header(b"content-encoding"), limit)
+    found = inflated(body, recorded.encodings, limit)
     if isinstance(found, Skip):
         return found
     if not found or found.isspace():
@@ -210,15 +203,12 @@ def as_page(recorded: Recorded, limit: int) -> Recorded | Skip:
     return replace(recorded, body=found)
 
 
-def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip:
-    """Return the response of a record, or the reason why it is skipped."""
-    if record.record_type != WarcRecordType.response:
-        return Skip.REVISIT if record.record_type == WarcRecordType.revisit else Skip.CONTINUATION
+def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip | None:
+    """Return the response of a record, or the reason why it is skipped; None if it is of a kind that has no page."""
     url = (record.headers.get("WARC-Target-URI") or "").strip("<> ")
-    if not url.lower().startswith(("http://", "https://")):
-        return Skip.NOT_HTTP
-    if not _is_usable(url):
-        return Skip.INVALID
+    skip = _of_other_kind(record, url)
+    if record.record_type not in _PAGES or skip:
+        return skip
     if record.content_length > limit:
         # If the declared length of a record is too large, FastWARC reads the following records as part of it. Such a
         # record is reported as cut off, not as oversize.
@@ -226,37 +216,56 @@ def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip:
     block = record.reader.read(record.content_length)
     if len(block) < record.content_length:
         return Skip.CUT_OFF
-    end = _head_end(block)
-    head, body = (block, b"") if end is None else (block[: end.start()], block[end.end() :])
-    status, *lines = _header_lines(head[:MOST_HEAD])
-    code = _status(status)
-    if code is None or len(head) > MOST_HEAD:
-        return Skip.INVALID
+    if record.record_type == WarcRecordType.resource:  # a page without the HTTP response it came in
+        kind = (record.headers.get("Content-Type") or "").encode("latin-1", "replace")
+        status, headers, body = 200, [(b"Content-Type", kind)], block
+    else:
+        end = _head_end(block)
+        head, body = (block, b"") if end is None else (block[: end.start()], block[end.end() :])
+        first, *lines = _header_lines(head[:MOST_HEAD])
+        code = _status(first)
+        if code is None or len(head) > MOST_HEAD:
+            return Skip.INVALID
+        status, headers = int(code[1]), [_header(line) for line in lines if b":" in line]
     truncated = record.headers.get("WARC-Truncated") or None
     if record.headers.get("WARC-Segment-Number") is not None:
         truncated = truncated or "segment"
     sha1 = hashlib.sha1(body, usedforsecurity=False).digest()
     is_intact = _is_intact(record, block, body, sha1)
-    headers = tuple(_header(line) for line in lines if b":" in line)
     if any(name.lower() == b"transfer-encoding" and b"chunked" in value.lower() for name, value in headers):
         body = _unchunked(body)
-        headers = tuple((name, value) for name, value in headers if name.lower() != b"transfer-encoding")
+        headers = [(name, value) for name, value in headers if name.lower() != b"transfer-encoding"]
     return Recorded(
         url=url,
         id=record.headers.get("WARC-Record-ID") or "",
         date=record.headers.get("WARC-Date") or "",
-        status=int(code[1]),
-        headers=headers,
+        status=status,
+        headers=tuple(headers),
         body=body,
         offset=record.stream_pos,
         truncated=truncated,
         digest="sha1:" + base64.b32encode(sha1).decode(),
         is_intact=is_intact,
         payload_type=(record.headers.get("WARC-Identified-Payload-Type") or "").strip().lower(),
-        extension=tuple(
-            (str(key), str(value)) for key, value in record.headers.items() if key.lower().startswith("scrapy-")
-        ),
+        extension={key: value for key, value in record.headers.items() if key.startswith("Scrapy-")},
     )
+
+
+def _of_other_kind(record: WarcRecord, url: str) -> Skip | None:
+    """Return why a record has no response, according to its header; None if it has one, or need not be counted."""
+    if not record.headers.get("Content-Length"):
+        return Skip.CUT_OFF
+    if not record.headers.get("WARC-Type"):
+        return Skip.INVALID
+    if record.record_type == WarcRecordType.revisit:
+        return Skip.REVISIT
+    if record.record_type == WarcRecordType.continuation:
+        return Skip.CONTINUATION
+    if record.record_type not in _PAGES:
+        return None
+    if not url.lower().startswith(("http://", "https://")):
+        return Skip.NOT_HTTP
+    return None if _is_usable(url) else Skip.INVALID
 
 
 def _is_usable(url: str) -> bool:
@@ -317,7 +326,7 @@ def inflated(body: bytes, encodings: str, limit: int) -> bytes | Skip:
             continue
         try:
             data = _once_inflated(body, name, limit)
-        except OSError:
+        except (OSError, zlib.error):
             if body.lstrip()[:1] == b"<":
                 continue
             return Skip.ENCODING
@@ -328,16 +337,26 @@ def inflated(body: bytes, encodings: str, limit: int) -> bytes | Skip:
 
 
 def _once_inflated(body: bytes, name: str, limit: int) -> bytes:
-    """Decompress a body, up to one byte more than the limit. Raise OSError if it is not compressed this way."""
-    if name == "deflate" and body[:1] != b"\x78":  # raw deflate, which some servers send against the standard
-        try:
-            return zlib.decompressobj(-zlib.MAX_WBITS).decompress(body, limit + 1)
-        except zlib.error as error:
-            raise OSError(str(error)) from None
+    """Decompress a body, up to one byte more than the limit. Raise OSError or zlib.error if that fails.
+
+    As in browsers, an end that is missing and bytes after the end are no errors with gzip and deflate.
+    """
+    if name in ("gzip", "deflate"):
+        data = b""
+        for _ in range(MOST_MEMBERS):
+            # Some servers send raw deflate, against the standard.
+            inflate = zlib.decompressobj(47 if body[:1] in (b"\x1f", b"\x78") else -zlib.MAX_WBITS)
+            data += inflate.decompress(body, limit + 1 - len(data))
+            body = inflate.unused_data
+            if len(data) > limit or body[:2] != b"\x1f\x8b":
+                break
+        if not data and not inflate.eof:
+            raise zlib.error("damaged")
+        return data
     record = WarcRecord()
     record.init_headers()
     record.is_http = True
     record.set_bytes_content(b"HTTP/1.1 200 OK\r\nContent-Encoding: " + name.encode("latin-1") + b"\r\n\r\n" + body)
     record.parse_http(auto_decode="content")
-    data: bytes = record.reader.read(limit + 1)
-    return data
+    found: bytes = record.reader.read(limit + 1)
+    return found

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import glob
+import gzip
 import logging
-from collections.abc import AsyncIterator, Iterator
+import os
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from tempfile import TemporaryDirectory
 from typing import Any
+from weakref import WeakValueDictionary
 
 import scrapy
+from fastwarc.warc import ArchiveIterator
 from scrapy import Request, signals
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.crawler import Crawler
@@ -18,8 +27,8 @@ from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.corpus.archive import ENCODING, FINGERPRINT, check_reactor
-from scrapy_dripper.corpus.records import HTML, UNREADABLE, Recorded, Skip, by_record, inflated, responses
+from scrapy_dripper.corpus.archive import ENCODING, FINGERPRINT, check_reactor, response_record
+from scrapy_dripper.corpus.records import HTML, UNREADABLE, Recorded, Skip, inflated, responses
 
 logger = logging.getLogger(__name__)
 
@@ -28,28 +37,37 @@ MOST_BYTES = 1 << 30
 SKIPPED = "dripper/replay/skipped/"
 """Prefix of the stats of records that are not replayed, by reason."""
 META_KEY = "dripper_record"
-"""Key of a request's meta with the file and the offset of the record that answers it."""
+"""Key of a request's meta with the record that answers it."""
+
+Places = dict[str, list[tuple[str, int]]]
+"""The files and offsets of the responses to a request, by its fingerprint."""
 
 
 def archives(settings: BaseSettings) -> list[str]:
     """Return the files of ``DRIPPER_REPLAY``. Raise :exc:`~scrapy_dripper.config.ConfigError` if there are none."""
     pattern = Config.from_settings(settings).replay
-    found = sorted(glob.glob(pattern, recursive=True)) if pattern else []
+    found = [path for path in sorted(glob.glob(pattern, recursive=True)) if os.path.isfile(path)] if pattern else []
     if not found:
         raise ConfigError(f"DRIPPER_REPLAY must be the path of an existing WARC file, or a glob (got {pattern!r})")
     return found
 
 
-def recorded(path: str, crawler: Crawler) -> Iterator[Recorded]:
-    """Yield the responses of an archive. Log and count records that cannot be replayed."""
+def recorded(path: str, skip: Callable[[Skip], None]) -> Iterator[Recorded]:
+    """Yield the responses of an archive. A file that cannot be read is like a broken archive."""
+    try:
+        with open(path, "rb") as stream:
+            yield from responses(stream, MOST_BYTES, skip, path)
+    except OSError as error:
+        logger.error("%s cannot be read: %s", path, error)
+        skip(Skip.BROKEN)
 
-    def skip(reason: Skip) -> None:
-        logger.warning("%(path)s has a record that cannot be replayed: %(reason)s", {"path": path, "reason": reason})
-        assert crawler.stats is not None
-        crawler.stats.inc_value(f"{SKIPPED}{reason}")
 
-    with open(path, "rb") as stream:
-        yield from responses(stream, MOST_BYTES, skip, path)
+def _count(crawler: Crawler, name: str, reason: Skip) -> None:
+    """Count a record that cannot be replayed, and log it if it is damaged."""
+    assert crawler.stats is not None
+    crawler.stats.inc_value(f"{SKIPPED}{reason}")
+    if reason in UNREADABLE:
+        logger.warning("%s has a record that cannot be replayed: %s", name, reason)
 
 
 class ReplayHandler(BaseDownloadHandler):
@@ -66,8 +84,17 @@ class ReplayHandler(BaseDownloadHandler):
         super().__init__(crawler)
         check_reactor(crawler, "DRIPPER_REPLAY")
         self._paths = archives(crawler.settings)
-        self._places: dict[str, list[tuple[str, int]]] | None = None
+        self._copies = TemporaryDirectory(prefix="scrapy-dripper-replay-")
+        self._places: asyncio.Future[Places] | None = None
         crawler.signals.connect(self._report, signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> ReplayHandler:
+        """Return the handler of this crawl, which is the same for all schemes."""
+        handler = _handlers.get(id(crawler))
+        if handler is None:
+            handler = _handlers[id(crawler)] = cls(crawler)
+        return handler
 
     def _report(self) -> None:
         """Say at the end how many records could not be read."""
@@ -80,42 +107,63 @@ class ReplayHandler(BaseDownloadHandler):
 
     async def download_request(self, request: Request) -> Response:
         """Return the response. Raise :exc:`~scrapy.exceptions.IgnoreRequest` if the archive has none."""
-        return await asyncio.to_thread(self._find, request)
-
-    def _find(self, request: Request) -> Response:
-        place = request.meta.get(META_KEY) or self._next_place(request)
-        if place is None:
+        if META_KEY in request.meta:
+            return self._response(request.meta[META_KEY])
+        if self._places is None:
+            self._places = asyncio.ensure_future(asyncio.to_thread(self._index))
+        places = (await asyncio.shield(self._places)).get(self._fingerprint(request))
+        if not places:
             raise IgnoreRequest(f"{request.url} is not in the archive")
-        path, offset = place
-        skipped: list[Skip] = []
-        with open(path, "rb") as file:
-            stream = by_record(file)
+        place = places.pop(0) if len(places) > 1 else places[0]
+        return await asyncio.to_thread(self._read, *place)
+
+    def _index(self) -> Places:
+        places: Places = defaultdict(list)
+        is_counted = isinstance(self.crawler.spider, ReplaySpider)
+        for number, path in enumerate(self._paths):
+            skip = (lambda _: None) if is_counted else partial(_count, self.crawler, path)
+            copy = None if _is_compressed_by_record(path) else os.path.join(self._copies.name, f"{number}.warc.gz")
+            for one in recorded(path, skip):
+                place = (path, one.offset)
+                if copy is not None:
+                    with open(copy, "ab") as stream:
+                        place = (copy, stream.tell())
+                        stream.write(gzip.compress(response_record(self._response(one), one.extension), 1))
+                places[one.extension.get(FINGERPRINT) or self._fingerprint(Request(one.url))].append(place)
+        return places
+
+    def _read(self, path: str, offset: int) -> Response:
+        with open(path, "rb") as stream:
             stream.seek(offset)
-            found = next(responses(stream, MOST_BYTES, skipped.append, path), None)
+            found = next(responses(stream, MOST_BYTES, lambda _: None, path), None)
         if found is None:
             raise IgnoreRequest(f"{path} has no response at byte {offset:,}")
-        return _response(found)
+        return self._response(found)
 
-    def _next_place(self, request: Request) -> tuple[str, int] | None:
-        if self._places is None:
-            self._places = self._index()
-        places = self._places.get(self._fingerprint(request), [])
-        if len(places) > 1:
-            return places.pop(0)
-        return places[0] if places else None
-
-    def _index(self) -> dict[str, list[tuple[str, int]]]:
-        """Return the places of all responses by the fingerprint of their request."""
-        places: dict[str, list[tuple[str, int]]] = {}
-        for path in self._paths:
-            for one in recorded(path, self.crawler):
-                fingerprint = _field(one, FINGERPRINT) or self._fingerprint(Request(one.url))
-                places.setdefault(fingerprint, []).append((path, one.offset))
-        return places
+    def _response(self, one: Recorded) -> Response:
+        """Return a response as the downloader would. Scrapy decompresses those that it has downloaded itself."""
+        values, body = defaultdict(list), one.body
+        for name, value in one.headers:
+            values[name.title()].append(value)
+        headers = Headers(values)  # appending one by one takes quadratic time
+        if FINGERPRINT not in one.extension:  # other tools may store a body decompressed, and keep its header
+            headers.pop("Content-Encoding", None)
+            data = inflated(body, one.encodings, MOST_BYTES)
+            if isinstance(data, bytes):
+                body = data
+            else:
+                _count(self.crawler, one.url, data)
+        kind = responsetypes.from_args(headers=headers, url=one.url, body=body)
+        encoding = one.extension.get(ENCODING)
+        response = kind(one.url, one.status, headers, body)
+        return response.replace(encoding=encoding) if encoding and isinstance(response, TextResponse) else response
 
     def _fingerprint(self, request: Request) -> str:
         assert self.crawler.request_fingerprinter is not None
         return self.crawler.request_fingerprinter.fingerprint(request).hex()
+
+
+_handlers: WeakValueDictionary[int, ReplayHandler] = WeakValueDictionary()
 
 
 class ReplaySpider(scrapy.Spider):
@@ -137,32 +185,23 @@ class ReplaySpider(scrapy.Spider):
     }
 
     async def start(self) -> AsyncIterator[Any]:
-        """Yield a request for each page, in the order of the archives."""
+        """Yield a request for each page, in the order of the archives, when the crawl has none left."""
         for path in archives(self.settings):
-            for one in recorded(path, self.crawler):
+            for one in recorded(path, partial(_count, self.crawler, path)):
                 if 200 <= one.status < 300 and one.content_type in (*HTML, ""):
-                    place = (path, one.offset)
-                    yield Request(one.url, meta={META_KEY: place}, dont_filter=True)
+                    yield Request(one.url, meta={META_KEY: one}, dont_filter=True)
+                    await self.crawler.signals.wait_for(signals.scheduler_empty)
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:  # noqa: ARG002
         """Yield the item of a page."""
         yield {"url": response.url}
 
 
-def _field(one: Recorded, name: str) -> str | None:
-    return next((value for key, value in one.extension if key.lower() == name.lower()), None)
-
-
-def _response(one: Recorded) -> Response:
-    """Return a response as the downloader would."""
-    body = inflated(one.body, one.header(b"content-encoding"), MOST_BYTES)
-    is_plain = isinstance(body, bytes)  # whether or not it was compressed
-    headers = Headers()
-    for name, value in one.headers:
-        if not (is_plain and name.lower() == b"content-encoding"):
-            headers.appendlist(name, value)
-    body = body if isinstance(body, bytes) else one.body  # Scrapy knows more compressions
-    kind = responsetypes.from_args(headers=headers, url=one.url, body=body)
-    encoding = _field(one, ENCODING)
-    response = kind(one.url, one.status, headers, body)
-    return response.replace(encoding=encoding) if encoding and isinstance(response, TextResponse) else response
+def _is_compressed_by_record(path: str) -> bool:
+    """Return False if an archive is compressed as a whole, so that its records cannot be read by their offsets."""
+    with suppress(OSError, ValueError), open(path, "rb") as stream, open(path, "rb") as again:
+        _, second = islice(ArchiveIterator(stream, parse_http=False), 2)
+        again.seek(second.stream_pos)
+        found = next(ArchiveIterator(again, parse_http=False), None)
+        return found is not None and list(found.headers) == list(second.headers)
+    return True  # a single record, or none that can be read

@@ -54,6 +54,8 @@ STATS = {
     "rules/{kind}": "blocks that rules applied to, by kind of rule: `whole`, `keep`, `drop`",
     "overruled/{step}": "pages on which a step after the model (`structures`, `one_article`, `twins`, `hidden`, ...) "
     "changed nothing, because it would have removed text of which the model was sure",
+    "missing/{kind}": "pages that declare and show facts (`ingredient`, `step`, `question`, `answer`, `body`) "
+    "whose text has lost more than half of them",
     "site_memory/pages": "pages that `DRIPPER_SITE_MEMORY` has learnt from",
     "site_memory/copies": "pages that it did not learn from, because it had seen them at this or another URL",
     "site_memory/changed": "pages from which main blocks were removed because other pages of the site repeat them",
@@ -81,7 +83,6 @@ STATS = {
     "meta_errors": 'options in `meta["dripper"]` that were ignored because they were invalid',
     "warc/records": "responses written to `DRIPPER_WARC`",
     "warc/errors": "responses that could not be written to `DRIPPER_WARC`",
-    "parquet/left_out": "values that do not fit into the schema of a Parquet feed",
     "bugs": "exceptions in the plugin itself; the item is kept but has no content; please report them",
 }
 """The meaning of each stat. The reference page of the stats is generated from it."""
@@ -163,9 +164,9 @@ class CrawlStats:
             self._count("rules/pages" if extraction.rules else "rules/missed")
             for kind, blocks in extraction.rules.items():
                 self._count(f"rules/{kind}", blocks)
-        work = {f"{extraction.source}/{name}": value for name, value in extraction.work.items()}
-        for name, value in {**work, **{f"overruled/{step}": 1 for step in extraction.overruled}}.items():
-            self._count(name, value)
+        for name, value in extraction.work.items():
+            self._count(f"{extraction.source}/{name}", value)
+        self._names(extraction)
         if self._cascade is not None and extraction.labels and extraction.source != TEMPLATE:
             self._decided[extraction.source] += 1
             share = self._decided[CASCADE] / self._decided.total()
@@ -178,6 +179,12 @@ class CrawlStats:
             self._warn("engine_lost", LOST, extraction.error, level=logging.ERROR)
         if extraction.fallback_reason is FallbackReason.JS_SHELL and extraction.is_empty:
             self._warn("js_shell", "%s is empty until a script fills it: %s", extraction.url, RENDER)
+
+    def _names(self, extraction: Extraction) -> None:
+        for step in extraction.overruled:
+            self._count(f"overruled/{step}")
+        for kind in extraction.missing:
+            self._count(f"missing/{kind}")
 
     def remembered(self, *, learnt: bool, hosts: int, blocks: int) -> None:
         """Count a page that the site memory has processed, and the blocks that it removed from the page."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from scrapy_dripper.dataset.alignment import tokens
+from scrapy_dripper.metadata.facts import tokens
 
 GRAM = 4
 """Number of consecutive words by which a block and a text are compared. A shorter block must be a line of the text."""

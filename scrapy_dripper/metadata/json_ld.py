@@ -105,7 +105,7 @@ def read_json_ld(scripts: Iterable[HtmlElement]) -> Linked:
     breadcrumbs: Node = {}
     site: Node = {}
     by_id: dict[str, Node] = {}
-    todo: list[tuple[Any, bool]] = [(value, False) for script in scripts for value in _parsed(script.text or "")][::-1]
+    todo: list[tuple[Any, bool]] = [(value, False) for script in scripts for value in parsed(script.text or "")][::-1]
     for _ in range(MOST_VALUES):
         if not todo:
             break
@@ -142,7 +142,7 @@ def _longer(first: Node, second: Node) -> Node:
     return second if len(_listed(second.get("itemListElement"))) > len(_listed(first.get("itemListElement"))) else first
 
 
-def _parsed(text: str) -> list[Any]:
+def parsed(text: str) -> list[Any]:
     """Return the JSON value of a script, or None. There are often comments around the value, and text after it."""
     start = _opening(text)
     at = start.end() if start else 0

@@ -4,8 +4,8 @@ A block is an inline run, a leaf block element, a whole data table or a whole sh
 visible text with a word character is in exactly one block. Navigation, footers and hidden parts are flagged but not
 dropped, because dropping them would cost a perfect model 2 to 17 points.
 
-Other structures are not joined here. That was measured and dropped (docs/internals/experiments.md, "Structures as one
-block, or as one answer"): their blocks get the same label in :mod:`scrapy_dripper.engines.tagger.whole`.
+Other structures are not joined here. That was measured and dropped (docs/internals/results.md, "Measured, and
+left out"): their blocks get the same label in :mod:`scrapy_dripper.engines.tagger.whole`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_dripper.page.head import about, math_settings, title_and_base
+from scrapy_dripper.metadata.facts import declared_facts
+from scrapy_dripper.page.head import about, json_ld_values, math_settings, title_and_base
 from scrapy_dripper.page.nodes import BREAK, Nodes, collapsed, ints, is_silent_content, may_be_hidden
 from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Page, gap_before
 from scrapy_dripper.page.recover import xml_text
@@ -70,6 +71,7 @@ def cut(root: HtmlElement, url: str = "") -> Page:
     if truncated:
         _drop_after(unseen[-1])
     scripts, hints = math_settings(unseen), about(unseen)
+    json_ld = json_ld_values(unseen)
     drawn = _drawn(unseen)
     _drop([element for element in unseen if not (element in drawn or is_silent_content(element))])
     for element in unseen:
@@ -81,7 +83,9 @@ def cut(root: HtmlElement, url: str = "") -> Page:
             child.tail = None
             if child.tag not in ("source", "track"):
                 player.remove(child)
-    return replace(_Cutter(root).page(url, base_url, title, truncated), scripts=scripts, about=hints)
+    page, declaring = _Cutter(root).page(url, base_url, title, truncated)
+    facts = declared_facts(json_ld, chain(unseen, declaring))
+    return replace(page, scripts=scripts, about=hints, facts=facts)
 
 
 def _drawn(elements: list[HtmlElement]) -> set[HtmlElement]:
@@ -174,7 +178,8 @@ class _Cutter:
         self.whole_start = self.whole_end = 0
         self._start_run()
 
-    def page(self, url: str, base_url: str, title: str | None, truncated: bool) -> Page:
+    def page(self, url: str, base_url: str, title: str | None, truncated: bool) -> tuple[Page, list[HtmlElement]]:
+        """Return the page, and its elements with a property of schema.org."""
         self._walk()
         counts = np.frombuffer(self.counts, dtype=np.int32).reshape(-1, 4).T
         blocks = Blocks(self.block_texts, ints(self.block_contexts), ints(self.block_leaves), *counts)
@@ -187,7 +192,8 @@ class _Cutter:
             self_owner=itself,
         )
         truncated = truncated or self.columns.truncated
-        return Page(url=url, base_url=base_url, title=title, tree=tree, blocks=blocks, truncated=truncated)
+        page = Page(url=url, base_url=base_url, title=title, tree=tree, blocks=blocks, truncated=truncated)
+        return page, [self.elements[i] for i in self.columns.declares]
 
     # ------------------------------------------------------------------ shape of the tree
     def _whole(self) -> list[bool]:

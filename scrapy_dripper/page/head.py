@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable
 from html import unescape
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.metadata import base_url
+from scrapy_dripper.metadata.json_ld import parsed
 from scrapy_dripper.page.page import About
 
 if TYPE_CHECKING:
@@ -61,6 +62,16 @@ def _sets_math(text: str) -> bool:
                 if word in text:
                     return True
     return False
+
+
+def json_ld_values(elements: Iterable[HtmlElement]) -> list[Any]:
+    """Return the JSON-LD of the scripts among some elements. Scripts that are not valid JSON are skipped."""
+    return [
+        value
+        for element in elements
+        if element.tag == "script" and "ld+json" in (element.get("type") or "").lower()
+        for value in parsed(element.text or "")
+    ]
 
 
 def about(elements: Iterable[HtmlElement]) -> About:

@@ -60,6 +60,8 @@ class Nodes:
         self.flags = [_TAG_FLAGS.get(tag, 0) for tag in self.tag]
         self.may_hide: list[int] = []
         self.refers: list[int] = []
+        self.declares: list[int] = []
+        """The nodes with a property of schema.org, in microdata or RDFa."""
         self._read_attributes(attributes)
         flags, depth = self.flags, self.depth
         for i, p in enumerate(islice(self.parent, 1, None), start=1):
@@ -79,6 +81,8 @@ class Nodes:
                     ids[i] = value
                 elif key == "href":
                     refers |= value[:1] == "#"
+                elif key == "itemprop" or key == "property":
+                    self.declares.append(i)
                 elif key in _TELLING or key[:5] == "aria-":
                     may_hide |= key in _HIDING
                     refers |= key in REFERENCES

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.extraction import Metadata
+from scrapy_dripper.metadata.facts import Fact
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -197,6 +198,8 @@ class Page:
     wishes: Wishes = Wishes()
     metadata: Metadata | None = None
     """What the page says about itself, if the configuration asks for it."""
+    facts: tuple[Fact, ...] = ()
+    """The facts that the page declares about itself."""
 
     def first_blocks(self, n: int) -> Page:
         """Return the page with only its first n blocks. The rest of the tree stays, with the owner :data:`NOBODY`."""

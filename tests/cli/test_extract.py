@@ -26,11 +26,11 @@ import pytest
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.cli import main
 from scrapy_dripper.cli.console import UsageError
-from scrapy_dripper.cli.corpus import _files
-from scrapy_dripper.cli.corpus_inputs import PageInputs
 from scrapy_dripper.cli.options import OPTIONS
 from scrapy_dripper.config import Config
 from scrapy_dripper.corpus.processes import Processes
+from scrapy_dripper.workshop.cli.corpus import _files
+from scrapy_dripper.workshop.cli.corpus_inputs import PageInputs
 
 KEYS = [
     "id",
@@ -256,7 +256,6 @@ def test_the_output_is_utf_8_in_any_locale(tides: Path) -> None:
     ("inputs", "ids"),
     [
         (["b.html"], ["b"]),
-        (["notes.txt"], ["notes.txt"]),
         (["deep/d.html.gz"], ["d"]),
         (["."], ["a", "b", "c", "d", "a-2"]),
         (["deep/er", "deep"], ["a", "c", "d", "a-2"]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import pytest
 
 from scrapy_dripper.cli import main
 from tests.corpus.shards import document, shards, structured
+from tests.corpus.zoo import HONEST, HOSTILE, LIMIT
 
 pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra [corpus]")
 pytest.importorskip("datatrove", reason="needs the extra [corpus]")
@@ -34,7 +34,9 @@ def _end() -> Iterator[None]:
     """End all processes, whatever the result of a test."""
     yield
     while started:
-        started.pop().kill()
+        process = started.pop()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def command(*arguments: object) -> subprocess.Popen[str]:
@@ -45,6 +47,7 @@ def command(*arguments: object) -> subprocess.Popen[str]:
         env={**os.environ, "PYTHONPATH": path},
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
     started.append(process)
     return process
@@ -69,15 +72,6 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def is_alive(pid: int) -> bool:
-    """Return True if the process exists and is not a zombie."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return status.rpartition(")")[2].split()[0] not in "ZX"
-
-
 def test_two_tasks_and_one_give_the_same_documents(tmp_path: Path) -> None:
     """Every page is extracted once, into files with the same schema."""
     pages = structured(40)
@@ -96,10 +90,8 @@ def test_two_tasks_and_one_give_the_same_documents(tmp_path: Path) -> None:
     assert "content" not in one[0]
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
-@pytest.mark.parametrize("victim", ["rank", "command"])
-def test_what_was_killed_goes_on_where_it_was(tmp_path: Path, victim: str) -> None:
-    """After kill -9 no document is lost or doubled, no finished task runs again, no process stays."""
+def test_what_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    """After kill -9 no document is lost or doubled, and no finished task runs again."""
     begun, flag, done = tmp_path / "begun", tmp_path / "flag", tmp_path / "done"
     pages = structured(12)
     pages[0] = ("https://example.org/first.html", document("first", f"<p>COUNT {done} .</p>"))
@@ -109,81 +101,50 @@ def test_what_was_killed_goes_on_where_it_was(tmp_path: Path, victim: str) -> No
 
     process = command(*arguments)
     until(lambda: begun.exists() and begun.read_text() != "")
-    rank = int(begun.read_text())
     assert [path.name for path in sorted((tmp_path / "out").glob("*.parquet"))] == ["00000.parquet"]
-    os.kill(rank if victim == "rank" else process.pid, signal.SIGKILL)
-    until(lambda: not is_alive(rank))
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(PATIENCE)
     flag.touch()
-    code, said = result(process)
-    if victim == "command":
-        assert code == -signal.SIGKILL
-        code, said = result(command(*arguments))
+    code, said = result(command(*arguments))
 
     assert code == 0, said
     assert Counter(row["url"] for row in table(tmp_path / "out")) == Counter(url for url, _ in pages)
     assert all(row["text"] for row in table(tmp_path / "out"))
     assert done.read_text() == "x"
     assert "12 pages, 12 with content" in said
+    assert not list((tmp_path / "out" / "unfinished").iterdir())
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
-def test_whatever_is_killed_and_whenever_all_pages_are_there(tmp_path: Path) -> None:
-    """The command, a task or one of its workers is killed at any moment, several times."""
-    chance = random.Random()
-    pages = structured(48)
-    shards(tmp_path / "in", pages, 4)
-    arguments = (tmp_path / "in", "-o", tmp_path / "out", "--workers", 2, "--processes", 1)
-    killed = []
-    for _ in range(3):
-        process = command(*arguments)
-        time.sleep(chance.uniform(0.5, 8))
-        victim = chance.choice([process.pid, *descendants(process.pid)])
-        killed.append("command" if victim == process.pid else "task or worker")
-        with suppress(ProcessLookupError):
-            os.kill(victim, signal.SIGKILL)
-        if victim == process.pid:
-            process.communicate(timeout=PATIENCE)
-        else:
-            assert result(process)[0] == 0, killed
-
-    code, said = result(command(*arguments))
-
-    assert code == 0, said
-    rows = table(tmp_path / "out")
-    assert Counter(row["url"] for row in rows) == Counter(url for url, _ in pages), killed
-    assert all(row["text"] and row["source"] == "tagger" for row in rows), killed
-
-
-def descendants(pid: int) -> list[int]:
-    """Return the child processes of a process, and their children."""
-    try:
-        children = [
-            int(one) for file in Path(f"/proc/{pid}/task").glob("*/children") for one in file.read_text().split()
-        ]
-    except OSError:
-        return []
-    return [*children, *(other for one in children for other in descendants(one))]
-
-
-def test_a_task_that_always_dies_is_named_and_the_others_are_done(tmp_path: Path) -> None:
-    """With worker processes the same page loses only itself, and the same folder is resumed."""
+def test_a_page_that_crashes_its_process_loses_only_itself(tmp_path: Path) -> None:
+    """With worker processes, the task goes on."""
     pages = structured(9)
     pages[4] = ("https://example.org/bad.html", document("bad", "<p>SEGFAULT</p>"))
     shards(tmp_path / "in", pages, 3)
-    arguments = (tmp_path / "in", "-o", tmp_path / "out", *OWN)
 
-    code, said = result(command(*arguments))
-    assert code == 1
-    assert "1 of 3 tasks failed, 2 times each: 1;" in said
-    assert len(table(tmp_path / "out")) == 6
+    code, said = result(command(tmp_path / "in", "-o", tmp_path / "out", *OWN, "--processes", 1))
 
-    code, said = result(command(*arguments, "--processes", 1))
     assert code == 0, said
     rows = {str(row["url"]): row for row in table(tmp_path / "out")}
     assert sorted(rows) == sorted(url for url, _ in pages)
     assert [url for url, row in rows.items() if not row["text"]] == ["https://example.org/bad.html"]
     assert rows["https://example.org/bad.html"]["reason"] == "worker_error"
     assert "9 pages, 8 with content, 1 without (kept)" in said
+
+
+def test_a_task_that_fails_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Repeated, the command runs what is not done."""
+    files = shards(tmp_path / "in", structured(4), 2)
+    hidden = tmp_path / "hidden"
+    arguments = ["corpus", "extract", *map(str, files), "-o", str(tmp_path / "out"), "--workers", "1"]
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "unfinished").write_text("a file where a folder should be")
+
+    assert main(arguments) == 1
+    assert "2 of 2 tasks are not done; their logs are in" in capsys.readouterr().err
+
+    (tmp_path / "out" / "unfinished").rename(hidden)
+    assert main(arguments) == 0
+    assert len(table(tmp_path / "out")) == 4
 
 
 def test_other_inputs_do_not_mix_with_what_is_there(
@@ -200,6 +161,104 @@ def test_other_inputs_do_not_mix_with_what_is_there(
     assert main(["corpus", "extract", str(tmp_path / "none"), "-o", out]) == 2
     assert "no WARC file there" in capsys.readouterr().err
 
-    monkeypatch.setitem(sys.modules, "scrapy_dripper.corpus.ranks", None)
+    monkeypatch.setitem(sys.modules, "scrapy_dripper.corpus.table", None)
     assert main(["corpus", "extract", str(first[0]), "-o", out]) == 2
     assert "scrapy-dripper[corpus]" in capsys.readouterr().err
+
+
+SBATCH = f"""#!{sys.executable}
+import os, re, subprocess, sys
+*options, script = sys.argv[1:]
+text = open(script).read()
+open({{log!r}}, "a").write(text)
+values = dict(option.removeprefix("--export=ALL,").split("=", 1) for option in options if "--export" in option)
+most = int((re.search(r"#SBATCH --array=0-(\\d+)", text) or [0, -1])[1])
+for number in range(most + 1 if "launch_pickled" in text else 0):
+    job = {{"SLURM_ARRAY_TASK_ID": str(number), "SLURM_NODELIST": "localhost", **values}}
+    subprocess.run(["bash", script], env={{**os.environ, **job}}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print("Submitted batch job 7")
+"""
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put commands of Slurm on the PATH that run a job at once; return the file that gets all scripts."""
+    log = tmp_path / "scripts"
+    programs = {
+        "sbatch": SBATCH.replace("{log!r}", repr(str(log))).replace("{{", "{").replace("}}", "}"),
+        "srun": '#!/bin/bash\nwhile [[ $1 == -* ]]; do if [[ $1 == -n ]]; then shift; fi; shift; done\nexec "$@"\n',
+        "scontrol": "#!/bin/bash\necho localhost\n",
+    }
+    (tmp_path / "bin").mkdir()
+    for name, text in programs.items():
+        (tmp_path / "bin" / name).write_text(text)
+        (tmp_path / "bin" / name).chmod(0o755)
+    path = os.pathsep.join([str(tmp_path / "bin"), os.path.dirname(sys.executable), os.environ["PATH"]])
+    monkeypatch.setenv("PATH", path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    return log
+
+
+def test_slurm_gets_the_tasks_that_are_not_done(
+    tmp_path: Path, slurm: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Repeated, the command says what is done, and submits nothing again."""
+    pages = structured(6)
+    shards(tmp_path / "in", pages, 2)
+    arguments = ["corpus", "extract", str(tmp_path / "in"), "-o", str(tmp_path / "out"), *OWN, "--executor", "slurm"]
+    options = ["--sbatch", "partition=cpu", "--sbatch", "time=1:00:00", "--sbatch", "account=web", "--memory", "3"]
+
+    assert main(arguments) == 2
+    assert "needs --sbatch partition=NAME" in capsys.readouterr().err
+    assert main([*arguments, *options]) == 1
+    assert "submitted job 7 of Slurm" in capsys.readouterr().err
+    script = slurm.read_text()
+    for line in ("partition=cpu", "time=1:00:00", "account=web", "mem-per-cpu=3G", "array=0-1", "cpus-per-task=1"):
+        assert f"#SBATCH --{line}\n" in script
+
+    assert main([*arguments, *options]) == 0
+    assert "6 pages, 6 with content" in capsys.readouterr().err
+    assert Counter(row["url"] for row in table(tmp_path / "out")) == Counter(url for url, _ in pages)
+    assert slurm.read_text() == script
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--sbatch", "partition=cpu"], "--sbatch is for --executor slurm"),
+        (["--executor", "ray"], "install it with pip install ray"),
+    ],
+)
+def test_a_cluster_that_is_not_there(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    message: str,
+) -> None:
+    shards(tmp_path / "in", structured(1), 1)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert main(["corpus", "extract", str(tmp_path / "in"), "-o", str(tmp_path / "out"), *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_records_that_cannot_be_read_end_in_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All pages are in the table, and the last line has the counts. Records of other kinds are no damage."""
+    honest, hostile = tmp_path / "honest", tmp_path / "hostile"
+    for folder, animals in ((honest, HONEST), (hostile, HOSTILE)):
+        folder.mkdir()
+        for number, animal in enumerate(animals):
+            (folder / f"{number:03}.warc").write_bytes(animal.data)
+
+    assert main(["corpus", "extract", str(honest), "-o", str(tmp_path / "1"), "--tasks", "1", *OWN]) == 0
+    assert "cannot be read" not in capsys.readouterr().err
+    assert len(table(tmp_path / "1")) == sum(len(animal.bodies) for animal in HONEST)
+
+    arguments = [str(hostile), "-o", str(tmp_path / "2"), "--tasks", "1", "--max-bytes", str(LIMIT // 10), *OWN]
+    assert main(["corpus", "extract", *arguments]) == 1
+    lost = sum((Counter(animal.skipped) for animal in HOSTILE), Counter())
+    said = ", ".join(f"{name} {lost[name]:,}" for name in ("broken_archive", "cut_off", "encoding", "invalid"))
+    assert capsys.readouterr().err.splitlines()[-1].endswith(f"records that cannot be read: {said}")
+    assert len(table(tmp_path / "2")) == sum(len(animal.bodies) for animal in HOSTILE)
+    assert main(["corpus", "extract", *arguments]) == 1  # nothing is left to do, but nothing was mended
+    assert capsys.readouterr().err.splitlines()[-1].endswith(f"records that cannot be read: {said}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,13 @@ from scrapy.http import HtmlResponse, Response
 
 from scrapy_dripper.config import Config, ConfigError
 from tests.corpus.shards import record
+from tests.corpus.zoo import HONEST, HOSTILE
 from tests.crawl.crawling import Crawled, Crawls, Reactor, Site, page, spider
 
 pytest.importorskip("scrapy_dripper.corpus.records", reason="needs FastWARC 2", exc_type=ImportError)
 
 from scrapy_dripper.corpus.archive import WarcMiddleware, response_record
-from scrapy_dripper.corpus.records import responses
+from scrapy_dripper.corpus.records import UNREADABLE, responses
 from scrapy_dripper.corpus.replay import ReplaySpider
 
 ENGINE = {"DRIPPER_META_FIELD": "about", "DRIPPER_CONTENT_FIELD": "content", "DRIPPER_ENGINE": "tagger"}
@@ -249,4 +251,57 @@ def test_an_archive_of_another_tool(crawls: Crawls, tmp_path: Path, caplog: Any,
         assert items.keys() >= set(urls[:5])
         assert len({items[url]["markdown"] for url in urls[:5]}) == 1
         assert found.stats["dripper/replay/skipped/invalid"] == 2
-    assert any("records of the archive that cannot be read: invalid 2" in one.getMessage() for one in caplog.records)
+    assert any("cannot be read: encoding 1, invalid 2" in one.getMessage() for one in caplog.records)
+
+
+def test_a_replay_ends_and_says_what_it_could_not_read(
+    crawls: Crawls, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever the archives are, the spider gets each page of them, and the last error is a summary."""
+    bodies: Counter[bytes] = Counter()
+    reasons: Counter[str] = Counter()
+    for number, animal in enumerate([*HONEST, *HOSTILE]):
+        (tmp_path / f"{number:03}.warc").write_bytes(animal.data)
+        bodies.update(animal.bodies)
+        reasons.update(animal.skipped)
+    (tmp_path / "folder.warc").mkdir()
+
+    class Bodies(ReplaySpider):
+        def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+            yield {"body": response.body}
+
+    with caplog.at_level(logging.ERROR, "scrapy_dripper"):
+        crawled = crawls(Bodies, {"DRIPPER_ENABLED": False, "DRIPPER_REPLAY": str(tmp_path / "*.warc")})
+
+    found = Counter(item["body"] for item in crawled.items)
+    assert found >= bodies
+    lost = {str(reason) for reason in UNREADABLE}
+    for reason in ("cut_off", "broken_archive", "not_http", "revisit", "continuation"):
+        assert crawled.stat(f"replay/skipped/{reason}") == reasons[reason]
+    last = caplog.records[-1].getMessage()
+    assert last.startswith("records of the archive that cannot be read: ")
+    assert all(f"{reason} {crawled.stat(f'replay/skipped/{reason}'):,}" in last for reason in lost - {"encoding"})
+
+
+def test_each_damaged_record_is_counted_once(crawls: Crawls, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Even if both schemes are asked for, at the same time, by a spider that has read the archive itself."""
+    html = b"Content-Type: text/html\r\n"
+    urls = [f"http{s}://a.example/{n}" for s in ("", "s") for n in range(4)]
+    path = tmp_path / "other.warc"
+    path.write_bytes(record("http://[", b"x", html) + b"".join(record(url, page(url).encode(), html) for url in urls))
+
+    class Following(ReplaySpider):
+        def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+            yield {"url": response.url}
+            yield from (response.follow(url, self.followed) for url in urls)
+
+        def followed(self, response: Response) -> Iterator[Any]:
+            yield {"followed": response.url}
+
+    for one in (spider(urls), Following):
+        caplog.clear()
+        crawled = crawls(one, {"DRIPPER_ENABLED": False, "DRIPPER_REPLAY": path})
+        assert {url for item in crawled.items for url in item.values()} == set(urls)
+        assert crawled.stat("replay/skipped/invalid") == 1
+        summaries = [record.getMessage() for record in caplog.records if "that cannot be read" in record.getMessage()]
+        assert summaries == ["records of the archive that cannot be read: invalid 1"]

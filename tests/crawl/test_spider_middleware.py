@@ -397,6 +397,7 @@ def test_the_meta_field_has_the_source(crawl: Crawls, site: Site) -> None:
         "main_blocks": 1,
         "rules": None,
         "overruled": [],
+        "missing": [],
         "strip": "090",
         "template": None,
         "truncated": False,

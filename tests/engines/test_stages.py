@@ -175,6 +175,7 @@ def extracted(html: str, *, certain: bool = False) -> Extraction:
         ("with_little", "little"),
         ("with_whole", "structures"),
         ("with_alike", "alike"),
+        ("with_continued", "continued"),
         ("without_holes", "holes"),
         ("with_headings", "headings"),
         ("with_one_article", "one_article"),

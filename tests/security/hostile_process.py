@@ -14,14 +14,14 @@ def main(folder: Path) -> None:
     """Read the pages of ``html/`` below a folder."""
     # On import, Trafilatura's dependencies check for IPv6.
     import scrapy_dripper.fallback.trafilatura_output  # noqa: F401
-    from scrapy_dripper.annotation.listing import listing
-    from scrapy_dripper.annotation.web_task import web_task
     from scrapy_dripper.cli import main as command
     from scrapy_dripper.config import Config
     from scrapy_dripper.extraction import Document
     from scrapy_dripper.extractor import Extractor
     from scrapy_dripper.page import read
     from scrapy_dripper.testing import FakeEngine
+    from scrapy_dripper.workshop.annotation.listing import listing
+    from scrapy_dripper.workshop.annotation.web_task import web_task
     from tests.security.checks import Silent
 
     asked: list[str] = []

@@ -25,28 +25,27 @@ MODULES = {
 """Modules that may only be imported in places for which :data:`ALLOWED` has a reason."""
 
 ALLOWED = {
-    ("training/stack.py", "pickle"): "examples to its own processes, through a folder that nobody else can write to",
+    (
+        "workshop/training/stack.py",
+        "pickle",
+    ): "examples to its own processes, through a folder that nobody else can write to",
     ("cli/fetch.py", "urllib.request"): "URLs that the user names on the command line",
     ("cli/fetch.py", "socket"): "addresses of redirects, checked before a connection is made",
     ("deadline.py", "urllib.request"): "the connections of the two commands above and below, within a deadline",
     ("deadline.py", "socket"): "the connections of the two commands above and below, within a deadline",
-    ("endpoint.py", "urllib.request"): "the endpoint that the user names on the command line",
-    ("engines/qwen3/export/checkpoint.py", "huggingface_hub"): "a model that the user names on the command line",
+    ("workshop/endpoint.py", "urllib.request"): "the endpoint that the user names on the command line",
+    ("workshop/export/checkpoint.py", "huggingface_hub"): "a model that the user names on the command line",
     ("__init__.py", "importlib"): "the module of a public name, out of a constant table",
     ("workers/process.py", "subprocess"): "the worker processes, with arguments and no shell",
-    ("corpus/ranks.py", "subprocess"): "the processes of its ranks, with arguments and no shell",
-    ("corpus/clusters.py", "subprocess"): "squeue, with the number of a job and no shell",
-    ("cli/corpus_executors.py", "subprocess"): "the error of sbatch, which datatrove calls",
-    ("corpus/ranks.py", "dill"): "a pipeline to the processes of its ranks, as datatrove's own executor does",
-    ("corpus/rank.py", "dill"): "the pipeline of the process that started it, from its standard input",
-    ("engines/encoder/export.py", "huggingface_hub"): "a model that the user names on the command line",
+    ("workshop/cli/corpus_run.py", "subprocess"): "the error of sbatch, which datatrove calls",
+    ("workshop/export/encoder.py", "huggingface_hub"): "a model that the user names on the command line",
     ("engines/__init__.py", "pkgutil"): "DRIPPER_ENGINE, a setting",
     ("child/server.py", "importlib"): "the module of an engine, out of a constant tuple",
     ("cli/entry.py", "importlib"): "the module of a command, out of a constant table",
-    ("evaluation/peers.py", "importlib"): "the packages of other extractors, out of a constant table",
+    ("workshop/evaluation/peers.py", "importlib"): "the packages of other extractors, out of a constant table",
     ("fallback_names.py", "pkgutil"): "DRIPPER_FALLBACK, a setting",
-    ("engines/qwen3/export/exporters.py", "subprocess"): "the exporters, with arguments and no shell",
-    ("engines/qwen3/export/recipe.py", "subprocess"): "reads the prompt of a package that the user installed",
+    ("workshop/export/exporters.py", "subprocess"): "the exporters, with arguments and no shell",
+    ("workshop/export/recipe.py", "subprocess"): "reads the prompt of a package that the user installed",
 }
 
 HARMLESS = {"importlib.metadata", "importlib.resources", "importlib.util"}

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_dripper.annotation.listing import listing
-from scrapy_dripper.annotation.web_task import web_task
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import read
+from scrapy_dripper.workshop.annotation.listing import listing
+from scrapy_dripper.workshop.annotation.web_task import web_task
 from tests.security.checks import dangers, elements
 from tests.security.chromium import CHROMIUM, show
 

@@ -1,7 +1,7 @@
 """The features of the model's second stage, which are computed from the first stage's probabilities.
 
 A block is more likely to be main if its neighbours, its container, or similar blocks elsewhere on the page are main.
-These features only hold probabilities, positions and sizes. So the second stage learns how main content is distributed
+Nearly all features hold probabilities, positions and sizes. So the second stage learns how main content is distributed
 over a page, and does not learn again what it looks like.
 """
 
@@ -33,6 +33,8 @@ REACHES = (2, 5, 15, 40)
 """Sizes of the windows before and after a block, in blocks."""
 SURE = (0.3, 0.5, 0.7)
 """Thresholds: the share of a page's words with a higher probability is a feature."""
+EVIDENCE = ("declared", "root_prose", "root_words", "root_facts", "root_named", "root_agree")
+"""The features of a block that this stage sees again: what its page declares, and what a reader view would choose."""
 LEAST = 0.3
 """Minimum weight of a block in words, so that means are defined around blocks without words."""
 
@@ -53,6 +55,7 @@ def context(batch: Features, probabilities: Floats, types: Floats) -> Columns:
     _alike(x, t, p, w)
     _rank(x, t, p, w)
     _whole(x, t, p, w)
+    x.add(EVIDENCE, batch.columns(*EVIDENCE))
     blocks = np.diff(batch.edges)
     for i, name in enumerate(PAGE_TYPES):
         x[f"type:{name}"] = np.repeat(types[:, i], blocks)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
 from scrapy_dripper.engines.stages import Stage, Step, apply, overruled
+from scrapy_dripper.engines.tagger.continued import with_continued
 from scrapy_dripper.engines.tagger.decision import DecisionRule, decide, without_holes
 from scrapy_dripper.engines.tagger.features import Features, features
 from scrapy_dripper.engines.tagger.influence import CORRECTIONS, influences
@@ -57,6 +58,11 @@ def stages(
         ),
         structures_whole(page, p),
         Step("alike", "most blocks of the same shape are main", partial(with_alike, page, p)),
+        Step(
+            "continued",
+            "a run of paragraphs of the same shape continues to its end",
+            partial(with_continued, page, p, size),
+        ),
         Step("headings", "a heading stays with the text below it", partial(with_headings, page, p)),
         *([one_article] if PAGE_TYPES[types.argmax()] == "article" else []),
         Step("notes", "a footnote has the label of its marks", partial(with_notes, page, p)),
@@ -109,7 +115,7 @@ class Tagger:
                 steps[-1].main,
                 page_type=PAGE_TYPES[kind],
                 page_type_probability=float(types[kind]),
-                quality=min(1.0, max(0.0, float(f1))),
+                quality=min(1.0, max(0.0, float(f1))) if steps[-1].main.any() else None,
                 overruled=overruled(steps),
             )
             for (p, _), steps, kind, types, f1 in zip(

@@ -31,9 +31,11 @@ from scrapy_dripper.engines.tagger.columns import (
     pair,
     ratio,
 )
+from scrapy_dripper.engines.tagger.declared import declared
 from scrapy_dripper.engines.tagger.lexicon import KEYWORDS, PAGE_KINDS, SCHEMA_TYPES, WORDS
+from scrapy_dripper.engines.tagger.roots import roots
 from scrapy_dripper.engines.tagger.table import Table, table
-from scrapy_dripper.engines.tagger.words import word_bits, words_in
+from scrapy_dripper.engines.tagger.words import Words, split, word_bits, words_in
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
 
@@ -67,6 +69,10 @@ class Features:
     """The first block of each page, followed by n: shape (pages + 1,)."""
     table: Table
 
+    def columns(self, *names: str) -> Floats:
+        """Return some features, of shape (n, names)."""
+        return self.matrix[:, [self.names.index(name) for name in names]]
+
 
 def schema_hash(*names: Sequence[str]) -> str:
     """Return a hash of the feature names of all stages and of the tables that define the values of the features.
@@ -94,7 +100,8 @@ def features(pages: Sequence[Page]) -> Features:
     c = count([text for page in pages for text in page.blocks.text])
     x = Columns()
     _text(x, t, c)
-    _words(x, c, pages)
+    words = split(c, [page.blocks.text for page in pages])
+    _words(x, words, pages)
     _place(x, t, c)
     _structure(x, t)
     _repetition(x, t, c, pages)
@@ -103,6 +110,7 @@ def features(pages: Sequence[Page]) -> Features:
     edges = np.append(np.unique(t.first), len(t.first))
     _page(x, t, c, edges)
     _about(x, pages)
+    roots(x, t, c, pages, declared(x, t, words, pages))
     return Features(tuple(x), x.matrix(), c.size, edges, t)
 
 
@@ -132,12 +140,12 @@ def _text(x: Columns, t: Table, c: Characters) -> None:
     x["cjk_last"] = (c.last & CJK) != 0
 
 
-def _words(x: Columns, c: Characters, pages: Sequence[Page]) -> None:
+def _words(x: Columns, words: Words, pages: Sequence[Page]) -> None:
     """Add the shares of word groups, and of words shared with the page's title and URL."""
-    words, code = word_bits(c, [page.blocks.text for page in pages], [_named(page) for page in pages])
-    starts = np.concatenate([[0], np.cumsum(words[:-1])])
+    code = word_bits(words, [_named(page) for page in pages])
+    starts = np.concatenate([[0], np.cumsum(words.counts[:-1])])
     hits = np.add.reduceat(bits(code, len(_WORD_FEATURES)), starts, axis=0, dtype=np.int64)
-    x.add(_WORD_FEATURES, ratio(hits, words[:, None]))
+    x.add(_WORD_FEATURES, ratio(hits, words.counts[:, None]))
     x["title_hits"] = np.minimum(hits[:, _WORD_FEATURES.index("title_words")], 10)
 
 

@@ -28,7 +28,7 @@ from scrapy_dripper.page.blocks import CUT
 if TYPE_CHECKING:
     import onnxruntime
 
-FORMAT = 3
+FORMAT = 4
 """Supported version of the folder layout."""
 BLOCKS = "blocks.onnx"
 """The first stage: probabilities from the features of blocks."""
@@ -149,13 +149,7 @@ class Model:
         """
         blocks = list(pairwise(batch.edges.tolist()))
         pages = [(k, k + 1) for k in range(len(blocks))]
-        bounds = [(np.zeros(b - a, dtype=np.int64), np.full(b - a, b - a, dtype=np.int64)) for a, b in blocks]
-        first = np.concatenate(
-            [
-                self._blocks.run(["probabilities"], {"features": batch.matrix[a:b], "first": start, "last": end})[0]
-                for (a, b), (start, end) in zip(blocks, bounds, strict=True)
-            ]
-        )
+        first = _by_page(self._blocks, batch.matrix, blocks)
         types = _by_page(self._pages, page_features(batch, first).matrix, pages)
         return Answer(_by_page(self._context, context(batch, first, types).matrix(), blocks), types)
 

@@ -24,7 +24,7 @@ LEAST = 0.3
 """Minimum weight of a block in words."""
 SURE = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Thresholds: the share of a page's words with a higher probability shows how sure the model is."""
-_WHOLE = ("page_", "about_")
+_WHOLE = ("page_", "about_", "declares:")
 _ONE_THREAD = 4 * 65_536
 """OpenBLAS computes products of at most this size in one thread. For larger ones, its other threads start, and spin for
 milliseconds of CPU time after each product (GEMM_MULTITHREAD_THRESHOLD in OpenBLAS)."""
@@ -80,6 +80,11 @@ def quality_features(
         "taken_share": taken / total,
         "taken_blocks": np.log1p(np.add.reduceat(main.astype(np.float64), starts)),
     }
+    declared = batch.columns("declared")[:, 0] * w
+    own["declared_words"] = np.log1p(np.add.reduceat(declared, starts))
+    own["declared_kept"] = (np.add.reduceat(declared * main, starts) + LEAST) / (
+        np.add.reduceat(declared, starts) + LEAST
+    )
     own |= {f"over_{sure}": np.add.reduceat((p > sure) * w, starts) / total for sure in SURE}
     own |= {f"type:{name}": types[:, i].astype(np.float64) for i, name in enumerate(PAGE_TYPES)}
     of_page, _ = _columns(batch.names)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.engines.stages import Step
-from scrapy_dripper.engines.tagger.class_names import Names
+from scrapy_dripper.engines.tagger.class_names import Names, found_in
 from scrapy_dripper.output.callouts import callout_names, has_callout_class
 from scrapy_dripper.output.code.blocks import has_code_class
 from scrapy_dripper.page.page import Flag, Page
@@ -37,7 +37,7 @@ LEAST = {
     "table": 0.4,
     "definitions": 0.4,
     "details": 0.4,
-    "figure": 0.35,
+    "figure": 0.2,
 }
 """Minimum mean probability of a structure in running text to be main. Kinds that are rarely boilerplate need less."""
 MAY_END_TEXT = frozenset({"code", "list", "links", "table", "call-out", "quotation"})
@@ -60,8 +60,8 @@ LIKELY = 0.3
 HEADS = 0.5
 """Minimum probability for a heading to follow the text below it."""
 
-_UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
-_ELSEWHERE = Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG
+UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
+ELSEWHERE = Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG
 _NO_HEADING = Flag.ASIDE | Flag.LINK | Flag.BUTTON
 _PROSE = Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE
 _KINDS = {
@@ -85,6 +85,7 @@ _is_written = tag_mask(
 _OF_LAYOUTS = frozenset({"list", "table", "definitions", "quotation"})
 """Structures that are also used for layout. They then contain elements that authors do not write."""
 _CELL, _HEADER, _ROW = TAGS["td"], TAGS["th"], TAGS["tr"]
+_code_block = re.compile(r"\scode-?(?:block|listing)(?=\s|$)")
 _boilerplate = re.compile(either(CLOSING), re.I).search
 _sources = re.compile(rf"[\W\d_]*(?:{either(SOURCES)})[\W_]*", re.I).fullmatch
 _teases = re.compile(rf"(?:{either(TEASES)})\b", re.I).match
@@ -121,7 +122,7 @@ def with_whole(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
     labels: Bools = main.copy()
     flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
     chars = np.fromiter(map(len, page.blocks.text), dtype=np.float64, count=len(main))
-    seen = flags & _UNSEEN == 0
+    seen = flags & UNSEEN == 0
     for run in _runs(page, structures(page)):
         between, last = _place(page, main, seen, run)
         for one in run:
@@ -151,7 +152,7 @@ def with_alike(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
     tree, blocks = page.tree, page.blocks
     inner = blocks.context
     flags = tree.flags[inner] | tree.flags[blocks.leaf]
-    follow = ~main & (probabilities >= LIKELY) & (flags & (_UNSEEN | _ELSEWHERE) == 0)
+    follow = ~main & (probabilities >= LIKELY) & (flags & (UNSEEN | ELSEWHERE) == 0)
     if not main.any() or not follow.any():
         return main
     outer = np.maximum(tree.parent[inner], 0)
@@ -167,17 +168,17 @@ def with_alike(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
 def with_headings(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
     """Return the labels with headings added that stand right above a main block of the same parent."""
     flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
-    likely = (flags & Flag.HEADING != 0) & (flags & (_UNSEEN | _ELSEWHERE | _NO_HEADING) == 0) & ~main
+    likely = (flags & Flag.HEADING != 0) & (flags & (UNSEEN | ELSEWHERE | _NO_HEADING) == 0) & ~main
     likely[:-1] &= main[1:] & (probabilities[:-1] >= HEADS)
     likely[-1:] = False
     labels: Bools = main.copy()
     for i in np.flatnonzero(likely).tolist():
-        labels[i] = _parent(page, i) == _parent(page, i + 1)
+        labels[i] = parent_of(page, i) == parent_of(page, i + 1)
     return labels
 
 
 # ---------------------------------------------------------------------- the context of structures
-def _parent(page: Page, block: int) -> int:
+def parent_of(page: Page, block: int) -> int:
     """Return the innermost element that holds more than a block, or -1 if there is none."""
     tree = page.tree
     node = int(page.blocks.context[block])
@@ -251,7 +252,7 @@ class _Finder:
         flags = tree.flags[blocks.context] | tree.flags[blocks.leaf]
         chars = np.fromiter(map(len, blocks.text), dtype=np.float64, count=len(blocks))
         code = flags & Flag.CODE != 0
-        layout = flags & (Flag.HEADING | _ELSEWHERE) != 0
+        layout = flags & (Flag.HEADING | ELSEWHERE) != 0
         self._code, self._layout = _sums(code), _sums(layout)
         self._foreign = _sums(layout | ~(_is_written[tree.tag[blocks.context]] | code))
         self._prose = _sums(flags & _PROSE != 0)
@@ -263,7 +264,10 @@ class _Finder:
         size = tree.block_end - tree.block_start
         nodes = np.flatnonzero((size > 0) & (size <= MOST_BLOCKS))
         chosen = _is_kind[tree.tag[nodes]]
-        named = Names(tree.names, LONGEST_CLASS).with_case(callout_names)
+        names = Names(tree.names, LONGEST_CLASS)
+        named, coded = names.with_case(callout_names), names.matching(_code_block)
+        if coded:
+            chosen |= [tree.names[node] in coded for node in nodes.tolist()]
         if named:
             chosen |= [tree.names[node] in named and has_callout_class(self._class(node)) for node in nodes.tolist()]
         code = np.array(self._code)
@@ -292,9 +296,14 @@ class _Finder:
         return found if found != "table" or self._is_data(node, a, b) else ""
 
     def _is_code(self, node: int, name: str, a: int, b: int) -> bool:
-        """Return True for a code listing, judging by its class. It has code but no paragraphs, lists or headings."""
-        if self._code[b] == self._code[a] or self._prose[b] > self._prose[a]:
+        """Return True for a code listing, judging by its class. It has no paragraphs, lists or headings.
+
+        It also has elements of code, unless its class leaves no doubt.
+        """
+        if self._prose[b] > self._prose[a]:
             return False
+        if self._code[b] == self._code[a]:
+            return found_in(name, _code_block)
         return bool(self._tree.nodes[node].get("data-lang")) or (name != "" and has_code_class(name))
 
     def _kind_of_links(self, a: int) -> str:

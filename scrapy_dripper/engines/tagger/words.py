@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import repeat
+from dataclasses import dataclass
+from itertools import pairwise, repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +25,19 @@ def words_in(text: str) -> list[str]:
     return _tokens(text.lower())
 
 
-def word_bits(c: Characters, texts: Sequence[Sequence[str]], named: Sequence[Mapping[str, int]]) -> tuple[Ints, Ints]:
-    """Return the number of words of each text in lower case, and a bit set for each word.
+@dataclass(frozen=True, slots=True, eq=False)
+class Words:
+    """The words of all blocks of a batch in lower case."""
 
-    A bit set is that of the lexicon and that of the word among those that its page names. ``c`` are the characters of
-    all texts; ``texts`` and ``named`` are by page.
-    """
+    words: list[str]
+    counts: Ints
+    """Number of words of each block."""
+    edges: list[int]
+    """The first word of each page, followed by the number of words."""
+
+
+def split(c: Characters, texts: Sequence[Sequence[str]]) -> Words:
+    """Return the words of texts. ``c`` are the characters of all texts; ``texts`` are by page."""
     lower = c.text.lower()
     if len(lower) == len(c.text):
         counts, words = c.words, _split(lower, c.is_word)
@@ -38,11 +46,16 @@ def word_bits(c: Characters, texts: Sequence[Sequence[str]], named: Sequence[Map
         counts = np.array([len(words) for words in found], dtype=np.int64)
         words = [word for words in found for word in words]
     ends = np.cumsum(counts)[np.cumsum([len(of_page) for of_page in texts]) - 1].tolist()
+    return Words(words, counts, [0, *ends])
+
+
+def word_bits(w: Words, named: Sequence[Mapping[str, int]]) -> Ints:
+    """Return a bit set for each word: that of the lexicon, and that of the word among those that its page names."""
     bits = []
-    for known, a, b in zip(named, [0, *ends[:-1]], ends, strict=True):
+    for known, (a, b) in zip(named, pairwise(w.edges), strict=True):
         get = (WORD_BITS | {word: bit | WORD_BITS.get(word, 0) for word, bit in known.items()}).get
-        bits.append(np.fromiter(map(get, words[a:b], repeat(0)), dtype=np.int64, count=b - a))
-    return counts, np.concatenate(bits)
+        bits.append(np.fromiter(map(get, w.words[a:b], repeat(0)), dtype=np.int64, count=b - a))
+    return np.concatenate(bits)
 
 
 def _split(lower: str, is_word: npt.NDArray[np.bool_]) -> list[str]:

@@ -160,7 +160,7 @@ def test_the_extras_install_what_graphs_need() -> None:
     12."""
     import tomllib
 
-    from scrapy_dripper.engines.qwen3.export.head import _RUNTIMES
+    from scrapy_dripper.workshop.export.head import _RUNTIMES
 
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     newest = max(_RUNTIMES.values(), key=lambda one: [int(part) for part in one.split(".")])

@@ -1,0 +1,138 @@
+"""Store labels as JSON Lines, with one record per page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from scrapy_dripper.workshop.annotation.pages import PROFILE, Sheet
+
+HUMAN = "human"
+_HEX = frozenset("0123456789abcdef")
+
+
+class StoreError(ValueError):
+    """A file does not hold labels. The message names the place and says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The labels of a page, with everything needed to check that they still match it."""
+
+    id: str
+    url: str
+    title: str
+    sha256: str
+    """Hash of the uncompressed document."""
+    profile: str
+    """The profile by which the page was cut."""
+    blocks: int
+    cut: str
+    """SHA-256 of the blocks' texts."""
+    labels: tuple[int, ...]
+    """The ids of the main blocks, in order. Ids start at 1."""
+    who: str
+    """The name of the model, or ``human``."""
+    prompt: str
+    """Hash of the rules and the prompt."""
+    date: str
+
+    @classmethod
+    def of(cls, value: Any) -> Record:
+        """Return the record for a JSON value. Raise ValueError, saying what was expected, if it is invalid."""
+        types = {field.name: field.type for field in fields(cls)}
+        if not isinstance(value, dict) or set(value) != set(types):
+            raise ValueError(f"an object with the keys {', '.join(types)}")
+        for name, kind in types.items():
+            python = {"str": str, "int": int}.get(str(kind), list)
+            if not isinstance(value[name], python) or isinstance(value[name], bool):
+                raise ValueError(f"{name!r} to be {'a list of ids' if python is list else kind}")
+        labels, n = value["labels"], value["blocks"]
+        if not all(type(i) is int and 1 <= i <= n for i in labels) or labels != sorted(set(labels)):
+            raise ValueError(f"'labels' to be ids from 1 to {n}, in order and each once")
+        if not safe_name(value["id"]):
+            raise ValueError("'id' to be a file name")
+        if len(value["sha256"]) != 64 or not _HEX.issuperset(value["sha256"]):
+            raise ValueError("'sha256' to be 64 hexadecimal digits")
+        return cls(**{**value, "labels": tuple(labels)})
+
+
+def task_of(sheet: Sheet, prompt: str) -> dict[str, Any]:
+    """Return the part of a record that is known before labelling."""
+    names = ("id", "url", "title", "sha256", "blocks", "cut")
+    return {name: getattr(sheet, name) for name in names} | {"profile": PROFILE, "prompt": prompt}
+
+
+def record_of(task: dict[str, Any], labels: list[int], who: str) -> Record:
+    """Return the record of a completed task, with the current time. Raise ValueError if the task is invalid."""
+    date = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return Record.of({**task, "labels": labels, "who": who, "date": date})
+
+
+def safe_name(name: str) -> bool:
+    """Return True if a name is a plain file name without a path."""
+    return bool(name) and name not in (".", "..") and name.isprintable() and not set(name) & set('/\\:*?"<>|')
+
+
+def load(path: Path) -> list[Record]:
+    """Return the records of a file. Raise :exc:`StoreError`, naming the line, for an invalid one; OSError if
+    missing."""
+    data = path.read_bytes()
+    records = []
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            records.append(Record.of(json.loads(line)))
+        except (ValueError, RecursionError) as error:
+            expected = "JSON" if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) else error
+            raise StoreError(f"{path}, line {number}: expected {expected}; correct or delete the line") from None
+    return records
+
+
+class Store:
+    """A file of labels to append to, with each page once."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, or create it. Raise :exc:`StoreError` if it holds something other than labels.
+
+        An incomplete last line, left by a killed run, is removed.
+        """
+        self.path = path
+        if path.exists():
+            _drop_torn_line(path)
+            self.done = {record.sha256 for record in load(path)}
+        else:
+            self.done = set()
+        self._file = path.open("a", encoding="utf-8", errors="replace", newline="\n")
+
+    def add(self, record: Record) -> None:
+        """Append the labels of a page, and flush them to the file."""
+        self._file.write(json.dumps(asdict(record), ensure_ascii=False) + "\n")
+        self._file.flush()
+        self.done.add(record.sha256)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _drop_torn_line(path: Path) -> None:
+    data = path.read_bytes()
+    if not data or data.endswith(b"\n"):
+        return
+    start = data.rfind(b"\n") + 1
+    try:
+        Record.of(json.loads(data[start:]))
+    except ValueError:
+        # Only remove what can be the beginning of a record, in case this is another kind of file.
+        if not data[start:].startswith(b'{"id": "'[: len(data) - start]):
+            return
+        with path.open("r+b") as file:
+            file.truncate(start)
+    else:
+        with path.open("ab") as file:
+            file.write(b"\n")

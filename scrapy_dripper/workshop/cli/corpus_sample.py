@@ -1,0 +1,244 @@
+"""``scrapy-dripper corpus sample INPUT... -o DIR``: choose pages for annotation that differ from one another."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tqdm import tqdm
+
+from scrapy_dripper.cli.console import UsageError, say, to_json
+from scrapy_dripper.cli.options import add_options, configured, count
+from scrapy_dripper.config import Config
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.page import PageError
+from scrapy_dripper.page.charset import decode_html
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.workshop.cli.corpus_inputs import InputPage, PageInputs
+from scrapy_dripper.workshop.dataset.pages import host_of
+from scrapy_dripper.workshop.dataset.text_table import aligned
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+    from scipy.sparse import csr_matrix
+
+LIST = "sample.jsonl"
+BATCH = 16
+MOST_IDENTIFIED = 10_000
+"""Maximum number of characters of a text from which its language is identified."""
+EXAMPLES = """\
+examples:
+  scrapy-dripper corpus sample 'shards/*.warc.gz' -n 300 -o pages/
+  scrapy-dripper corpus sample html/ -n 300 -o pages/ --languages en=47.5,zh=47.5,other=5
+  scrapy-dripper annotate pages/ --write-tasks tasks/                   then have them labelled
+
+The pages of each host are clustered by their layout, and one page of each cluster is a candidate. Candidates without
+main content are left out. The languages in the sample have the shares of --languages or, by default, those that they
+have among the candidates. Within a language, all page types get the same number of pages, as long as there are enough.
+The inputs are read three times.
+
+The pages are written to DIR, with a line about each in DIR/sample.jsonl.
+
+exit codes: 0 written, 2 wrong usage or an output that cannot
+be written, 130 Ctrl-C
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """What is known about a candidate."""
+
+    number: int
+    """Its position among the pages of the inputs."""
+    cluster: int
+    """Number of pages in its cluster."""
+    host: str
+    language: str
+    page_type: str
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    sample = commands.add_parser(
+        "sample",
+        help="choose pages for annotation, by layout, language and page type",
+        description="Choose pages of different layouts, balanced by language and page type.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    sample.set_defaults(run=run)
+    sample.add_argument(
+        "inputs", nargs="+", metavar="INPUT", help="a WARC or HTML file, a folder of them, or a glob; no URLs"
+    )
+    sample.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="a new folder for the pages")
+    sample.add_argument("-n", "--pages", type=count, default=300, metavar="N", help="pages to choose (default: 300)")
+    sample.add_argument(
+        "--languages",
+        type=_weights,
+        metavar="LIST",
+        help="shares of languages, such as en=60,de=20,other=20, or 'equal'; default: those of the candidates",
+    )
+    sample.add_argument(
+        "--distance",
+        type=_share,
+        default=0.05,
+        metavar="D",
+        help="cosine distance up to which two layouts are alike, 0 to 1 (default: %(default)s)",
+    )
+    sample.add_argument(
+        "--most-per-host", type=count, default=10_000, metavar="N", help="pages of a host to cluster (default: 10,000)"
+    )
+    sample.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the random choices (default: 0)")
+    add_options(sample, ("engine", "model", "max_blocks", "max_bytes"))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Choose the pages, write them, and return the exit code."""
+    try:
+        import py3langid  # noqa: F401
+
+        from scrapy_dripper.workshop.corpus.sampling import balanced, representatives
+    except ImportError as error:
+        raise UsageError(
+            f"this command needs more packages ({error}): install them with pip install 'scrapy-dripper[sample]'"
+        ) from None
+    config = configured(arguments)
+    if arguments.output.exists() and any(arguments.output.iterdir()):
+        raise UsageError(f"{arguments.output} is not empty: name a new folder")
+    inputs = PageInputs(arguments.inputs, config.max_bytes)
+    hosts: list[str] = []
+    layouts: list[csr_matrix] = []
+    numbers: list[int] = []
+    for number, page in enumerate(_bar(inputs, "layouts")):
+        if (found := _layout(page)) is not None:
+            numbers.append(number)
+            hosts.append(found[0])
+            layouts.append(found[1])
+    alike = representatives(hosts, layouts, arguments.distance, arguments.most_per_host, arguments.seed)
+    sizes = {numbers[one.page]: one.pages for one in alike}
+    host_by_number = dict(zip(numbers, hosts, strict=True))
+    candidates = [one for one in _described(inputs, sizes, host_by_number, config) if one.page_type]
+    languages = [one.language for one in candidates]
+    shares = Counter(languages) if arguments.languages is None else arguments.languages or None
+    chosen = balanced(
+        languages,
+        [one.page_type for one in candidates],
+        [one.host for one in candidates],
+        arguments.pages,
+        shares,
+        arguments.seed,
+    )
+    sample = [candidates[index] for index in chosen]
+    _write(arguments.output, inputs, sample)
+    print(_table(sample))
+    say(
+        f"{len(hosts):,} pages, {len(sizes):,} layouts, {len(candidates):,} candidates with main content, "
+        f"{len(sample):,} chosen: {arguments.output / LIST}"
+    )
+    return 0
+
+
+def _bar(pages: Iterable[InputPage], what: str, total: int | None = None) -> Iterator[InputPage]:
+    return iter(tqdm(pages, desc=what, unit="page", total=total, disable=None))
+
+
+def _layout(page: InputPage) -> tuple[str, csr_matrix] | None:
+    """Return the host and the layout of a page, or None if it cannot be parsed."""
+    from scrapy_dripper.workshop.corpus.sampling import layout
+
+    document = page.document
+    html = document.html if isinstance(document.html, str) else decode_html(bytes(document.html), document.charset)
+    try:
+        root = parse(html)
+    except PageError:
+        return None
+    return host_of(document.url or _canonical(root)) or str(Path(page.name).parent), layout(root)
+
+
+def _canonical(root: HtmlElement) -> str:
+    """Return the URL that a page declares as its own, or an empty string."""
+    for link in root.iter("link"):
+        if link.get("rel", "").lower() == "canonical":
+            return str(link.get("href", ""))
+    found = (meta.get("content", "") for meta in root.iter("meta") if meta.get("property", "").lower() == "og:url")
+    return str(next(found, ""))
+
+
+def _described(
+    inputs: PageInputs, sizes: Mapping[int, int], hosts: Mapping[int, str], config: Config
+) -> Iterator[_Candidate]:
+    """Extract the candidates, and yield them with their languages and page types. The page type is empty if there is no
+    main content.
+    """
+    from py3langid import classify
+
+    with closing(Extractor(config)) as extractor:
+        bar = tqdm(inputs.only(sizes), desc="candidates", unit="page", total=len(sizes), disable=None)
+        pages = iter(bar)
+        while batch := list(islice(pages, BATCH)):
+            found = extractor.extract([page.document for _, page in batch])
+            for (number, _), one in zip(batch, found, strict=True):
+                kind = (one.page_type or "other") if one.text and one.text.strip() else ""
+                language = str(classify((one.text or "")[:MOST_IDENTIFIED])[0])
+                yield _Candidate(number, sizes[number], hosts[number], language, kind)
+
+
+def _write(folder: Path, inputs: PageInputs, sample: Sequence[_Candidate]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    known = {one.number: one for one in sample}
+    with (folder / LIST).open("w", encoding="utf-8", newline="\n") as lines:
+        for at, (number, page) in enumerate(inputs.only(known), 1):
+            name, html = f"{at:05d}", page.document.html
+            if isinstance(html, str):
+                html = html.encode("utf-8", "surrogatepass")
+            (folder / f"{name}.html").write_bytes(bytes(html))
+            one = known[number]
+            line = {
+                "id": name,
+                "url": page.document.url or None,
+                "charset": page.document.charset,
+                "file": page.name,
+                "host": one.host,
+                "language": one.language,
+                "page_type": one.page_type,
+                "alike": one.cluster,
+            }
+            lines.write(to_json(line) + "\n")
+
+
+def _table(sample: Sequence[_Candidate]) -> str:
+    """Return the number of pages by language and page type."""
+    kinds = sorted({one.page_type for one in sample})
+    counts = Counter((one.language, one.page_type) for one in sample)
+    languages = Counter(one.language for one in sample).most_common()
+    body = [[name, *(str(counts[name, kind]) for kind in kinds), str(total)] for name, total in languages]
+    return aligned(["language", *kinds, "pages"], body)
+
+
+def _weights(value: str) -> dict[str, float]:
+    """Return the shares of languages; an empty dict if all languages get the same share."""
+    if value == "equal":
+        return {}
+    try:
+        found = {name.strip(): float(share) for name, _, share in (one.partition("=") for one in value.split(","))}
+        if not all(found) or not all(0 < share < 1e9 for share in found.values()):
+            raise ValueError
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected languages with shares, such as en=60,other=40 (got {value!r})"
+        ) from None
+    return found
+
+
+def _share(value: str) -> float:
+    with suppress(ValueError):
+        if 0 < float(value) <= 1:
+            return float(value)
+    raise argparse.ArgumentTypeError(f"expected a number over 0 and up to 1 (got {value!r})")

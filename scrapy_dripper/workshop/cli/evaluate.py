@@ -1,0 +1,334 @@
+"""``scrapy-dripper evaluate DATA``: measure the extraction on annotated pages, beside other extractors."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy_dripper.cli.console import PROGRAM, UsageError, say, to_json
+from scrapy_dripper.cli.options import add_options, configured, count, key_in
+from scrapy_dripper.workshop.cli import evaluate_webmainbench
+
+if TYPE_CHECKING:
+    from scrapy_dripper.config import Config
+    from scrapy_dripper.workshop.dataset.sets import PageSet
+    from scrapy_dripper.workshop.evaluation.language_model import ModelOptions
+
+DATA = "data_sha256"
+"""Key of a model's manifest that has the hash of each set's folder."""
+OPTIONS = ("engine", "model", "fallback", "oversize", "max_blocks", "max_bytes")
+IN_SAMPLE = (
+    "IN-SAMPLE: the model was trained on {these} ({name}), so our figures show how well it remembers them, not how "
+    "good it is on unseen pages. For honest figures, measure on held-out folds: "
+    "'python -m scrapy_dripper.workshop.training DATA --predictions FILE' extracts each page with a model that has not "
+    "seen its host, and '--predictions FILE' scores these texts here."
+)
+EXAMPLES = """\
+examples:
+  scrapy-dripper evaluate pages/                                      the bundled model
+  scrapy-dripper evaluate pages/ --peers trafilatura,readability      beside other extractors
+  scrapy-dripper evaluate pages/ --predictions held-out.jsonl --report report.html
+  scrapy-dripper evaluate pages/ --cache run.jsonl --jobs 4           can be stopped and resumed
+  scrapy-dripper evaluate WebMainBench_545.jsonl                      with the metrics of its toolkit
+
+exit codes: 0 measured, whatever the figures are, 1 --check found differences, 2 wrong usage, or data in an unknown
+layout (one sentence says what is wrong), 130 Ctrl-C
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "evaluate",
+        help="measure the extraction on annotated pages, beside other extractors",
+        description="Measure the extraction on pages with known main content, beside other extractors.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "data",
+        nargs="+",
+        metavar="DATA",
+        help="[NAME=]FOLDER with html/ID.html and ground-truth/ID.json, or with pages.jsonl; any number of them; "
+        "or one FILE.jsonl of WebMainBench",
+    )
+    parser.add_argument(
+        "--predictions",
+        type=Path,
+        metavar="FILE",
+        help='score these texts as ours, without running a model: JSON Lines with "id" and "text" and, optionally, '
+        '"labels" and "probabilities" of the blocks',
+    )
+    parser.add_argument(
+        "--peers",
+        type=lambda value: list(dict.fromkeys(filter(None, map(str.strip, value.split(","))))),
+        default=[],
+        metavar="NAMES",
+        help="other extractors to measure, separated by commas: trafilatura, trafilatura-no-comments, readability, "
+        "resiliparse, justext, boilerpy3, html2text, r4, r4-paper, title_paragraphs",
+    )
+    parser.add_argument("--rouge", action="store_true", help="also measure ROUGE-5; needs the extra [evaluate]")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="for a WebMainBench file with the toolkit's scores: compute the scores again, and compare them",
+    )
+    parser.add_argument(
+        "--nodes", action="store_true", help="also measure DOM nodes (Alarte and Silva), with inferred labels"
+    )
+    parser.add_argument(
+        "--study",
+        action="store_true",
+        help="also measure ROUGE-1, 2 and L, content-noise ratio, coherence, completeness and CPU time (Yadav); needs "
+        "the extra [evaluate]",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this JSON file")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write a self-contained HTML report to this file")
+    parser.add_argument(
+        "--worst",
+        type=count,
+        default=25,
+        metavar="N",
+        help="number of the worst pages to show in the report (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--cache", type=Path, metavar="FILE", help="store the results of each page in this file, and resume from them"
+    )
+    parser.add_argument(
+        "--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="processes (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--resamples",
+        type=count,
+        default=10_000,
+        metavar="N",
+        help="resamples for each interval (default: %(default)s)",
+    )
+    model = parser.add_argument_group("a language model as a peer")
+    model.add_argument(
+        "--endpoint", metavar="URL", help="ask the OpenAI-compatible API at this URL, such as http://HOST/v1"
+    )
+    model.add_argument("--endpoint-model", metavar="NAME", help="the model to ask for")
+    model.add_argument(
+        "--endpoint-cache",
+        type=Path,
+        metavar="FILE",
+        help="store its answers in this SQLite file; the budgets are for this file, over all runs",
+    )
+    model.add_argument(
+        "--endpoint-requests",
+        type=count,
+        default=1_000,
+        metavar="N",
+        help="maximum number of requests (default: %(default)s)",
+    )
+    model.add_argument(
+        "--endpoint-tokens",
+        type=count,
+        default=5_000_000,
+        metavar="N",
+        help="maximum number of tokens in requests and answers (default: %(default)s)",
+    )
+    model.add_argument(
+        "--endpoint-price",
+        type=_price,
+        default=(0.0, 0.0),
+        metavar="IN,OUT",
+        help="prices of a million tokens of requests, and of a million tokens of answers",
+    )
+    model.add_argument("--api-key-env", metavar="VAR", help="the environment variable that holds the key, if needed")
+    add_options(parser, OPTIONS)
+
+
+def _price(text: str) -> tuple[float, float]:
+    try:
+        asked, answered = map(float, text.split(","))
+    except ValueError:
+        asked = answered = -1.0
+    if not (0 <= asked < 1e6 and 0 <= answered < 1e6):
+        raise argparse.ArgumentTypeError(f"expected two prices of a million tokens, such as 0.15,0.6 (got {text!r})")
+    return asked, answered
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, print the tables, write the requested files, and return the exit code."""
+    from scrapy_dripper.workshop.dataset.pages import DataError
+    from scrapy_dripper.workshop.evaluation.peers import PeerError
+    from scrapy_dripper.workshop.evaluation.run import RunError
+
+    try:
+        return _run(arguments)
+    except (DataError, PeerError, RunError) as error:
+        raise UsageError(str(error)) from None
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
+    from scrapy_dripper.workshop.evaluation.figures import evaluate
+    from scrapy_dripper.workshop.evaluation.language_model import NAME as ENDPOINT
+    from scrapy_dripper.workshop.evaluation.measure import OURS, PAGE, Setup
+    from scrapy_dripper.workshop.evaluation.peers import check_peers
+    from scrapy_dripper.workshop.evaluation.run import Cache, read_stored, run, versions_of
+    from scrapy_dripper.workshop.evaluation.terminal import text
+
+    config = configured(arguments)
+    for path in (arguments.json, arguments.report, arguments.cache):
+        if path is not None and path.is_dir():  # Checked before the work begins.
+            raise UsageError(f"{path} is a folder: name a file in it")
+    if evaluate_webmainbench.is_bench(arguments.data):
+        return evaluate_webmainbench.run(arguments, config)
+    if arguments.check:
+        raise UsageError("--check is for a .jsonl file of WebMainBench, and not for folders of pages")
+    peers = check_peers(arguments.peers)
+    language_model = _language_model(arguments)
+    _check_extra(arguments)
+    try:
+        sets = load_sets(map(SetChoice.parse, arguments.data))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    samples = [sample for one in sets for sample in one.samples]
+    if partial := next((one.name for one in sets if any(sample.facts for sample in one.samples)), None):
+        raise UsageError(f"{partial} holds pages of which only some facts are known: 'make train' measures these")
+    digest = sets[0].sha256 if len(sets) == 1 else sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
+    stored = {}
+    if arguments.predictions:
+        stored = read_stored(arguments.predictions)
+        ours = _stored_texts(arguments.predictions, set(stored), {sample.id for sample in samples})
+    else:
+        ours = _model(config, sets)
+    for note in ours.notes:
+        say(note)
+    setup = Setup(
+        config,
+        model=not arguments.predictions,
+        rouge=arguments.rouge,
+        nodes=arguments.nodes,
+        study=arguments.study,
+        endpoint=language_model,
+    )
+    cache = Cache(arguments.cache, digest, versions_of(setup, peers, ours.version))
+    found = run(
+        samples, stored, setup, cache, [PAGE, OURS, *peers, *([ENDPOINT] if language_model else [])], arguments.jobs
+    )
+    labels = {OURS: ours.label} | {name: f"{name} {number}" for name, number in peers.items()}
+    if language_model:
+        labels[ENDPOINT] = f"{ENDPOINT} {language_model.model}"
+    name = ", ".join(one.name for one in sets)
+    evaluation = evaluate(name, digest, samples, found, labels, ours.notes, arguments.resamples)
+
+    print(text(evaluation))
+    if arguments.json:
+        _write(arguments.json, to_json(evaluation.to_json(), 1) + "\n")
+    if arguments.report:
+        from scrapy_dripper.workshop.evaluation.report import report
+
+        _write(arguments.report, report(evaluation, config, arguments.worst))
+    return 0
+
+
+def _check_extra(arguments: argparse.Namespace) -> None:
+    """Raise UsageError if a measure needs a library that is not installed."""
+    from scrapy_dripper.workshop.evaluation import study
+    from scrapy_dripper.workshop.evaluation.rouge import load_cut
+
+    try:
+        if arguments.rouge:
+            load_cut()
+        if arguments.study:
+            study.check()
+    except ImportError as error:
+        raise UsageError(str(error)) from None
+
+
+def _language_model(arguments: argparse.Namespace) -> ModelOptions | None:
+    """Return the options of a language model, or None if none is named."""
+    from scrapy_dripper.workshop.evaluation.language_model import LanguageModel, ModelOptions
+
+    if arguments.endpoint is None:
+        return None
+    if not arguments.endpoint_model or arguments.endpoint_cache is None:
+        raise UsageError("--endpoint needs --endpoint-model NAME and --endpoint-cache FILE")
+    options = ModelOptions(
+        url=arguments.endpoint,
+        model=arguments.endpoint_model,
+        cache=arguments.endpoint_cache,
+        key=key_in(arguments.api_key_env),
+        requests=arguments.endpoint_requests,
+        tokens=arguments.endpoint_tokens,
+        price=arguments.endpoint_price,
+    )
+    try:
+        LanguageModel(options)
+    except ValueError as error:
+        raise UsageError(f"--endpoint expects {error}") from None
+    except (OSError, sqlite3.Error) as error:
+        raise UsageError(f"--endpoint-cache expects a file for SQLite: {error}") from None
+    return options
+
+
+@dataclass(frozen=True, slots=True)
+class _Ours:
+    label: str
+    version: str
+    """A string that identifies what the results depend on, besides the code and the options."""
+    notes: list[str]
+
+
+def _model(config: Config, sets: Sequence[PageSet]) -> _Ours:
+    """Load the model once, so that a broken model is reported before anything else happens."""
+    from scrapy_dripper.engines import load_engine
+    from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
+    from scrapy_dripper.workshop.dataset.pages import page_hash
+    from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES
+
+    load_engine(config).close()
+    folder = Path(config.model) if config.model else bundled()
+    raw = (folder / MANIFEST).read_bytes()
+    manifest = json.loads(raw)
+    # These fields of the manifest have not been validated.
+    folders, pages = (found if isinstance(found := manifest.get(key), dict) else {} for key in (DATA, TRAINING_PAGES))
+    seen = {digest for one in pages.values() if isinstance(one, list) for digest in one}
+    notes = []
+    for one in sets:
+        names = [name for name, value in folders.items() if value == one.sha256]
+        known = sum(page_hash(sample.path) in seen for sample in one.samples) if seen else 0
+        if known:
+            notes.append(IN_SAMPLE.format(these=f"{known:,} of these {len(one.samples):,} pages", name=one.name))
+        elif names and not seen:
+            notes.append(IN_SAMPLE.format(these="exactly these pages", name=names[0]))
+    if not folders and not pages:
+        notes.append(
+            "The model's manifest does not say what it was trained on. If these pages are among its training data, our "
+            "figures are too good."
+        )
+    which = "" if config.model is None else f" ({folder.name})"
+    return _Ours(f"ours: {config.engine} {version(PROGRAM)}{which}", raw.decode("utf-8"), notes)
+
+
+def _stored_texts(path: Path, stored: set[str], ids: set[str]) -> _Ours:
+    if not stored & ids:
+        raise UsageError(f"no id of {path} is the name of a page: expected ids such as {min(ids)!r}")
+    notes = [
+        f"Ours are the stored texts of {path.name}. Their figures are honest only if the model that made the texts "
+        "had not seen these pages."
+    ]
+    if missing := len(ids - stored):
+        notes.append(f"Pages that have no stored text and count as empty: {missing}.")
+    if unknown := len(stored - ids):
+        notes.append(f"Stored texts that belong to no page and are ignored: {unknown}.")
+    return _Ours(f"ours: {path.name}", sha256(path.read_bytes()).hexdigest(), notes)
+
+
+def _write(path: Path, content: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8", errors="replace", newline="\n")

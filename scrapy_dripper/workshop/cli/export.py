@@ -1,0 +1,144 @@
+"""``scrapy-dripper export``: turn a Qwen3 or encoder checkpoint into a folder for ``DRIPPER_MODEL``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from scrapy_dripper.cli.console import UsageError, say
+
+DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
+
+# Listed here and not imported, because --help has to work without the extra.
+PROFILES = ("native", "v1.0", "v1.1")
+ANSWERS = ("json", "json_space", "json_colon", "mineru_v1", "mineru_v2", "compact")
+
+DESCRIPTION = """\
+Turn a Qwen3 checkpoint into a prepared folder for DRIPPER_ENGINE = 'qwen3', or an encoder that classifies tokens into
+one for DRIPPER_ENGINE = 'encoder'. The checkpoint is a local folder or a name on the Hugging Face hub. The command
+needs the extra [export], or [export-optimum], in a separate virtualenv. Before it exports a Qwen3 model, it prints and
+checks how much disk and memory it needs.
+"""
+EXAMPLES = """\
+examples:
+  scrapy-dripper export owner/model prepared/ --device cuda --no-validate    a model from the hub, for a GPU
+  scrapy-dripper export --check prepared/                                    then, on the other machine, without PyTorch
+  scrapy-dripper export checkpoint/ prepared/ --device cpu --prompt ask.txt  a checkpoint of your own
+
+exit codes: 0 the folder was made, or passed the check, 2 wrong usage, or a failure (one sentence says why), 130 Ctrl-C
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "export",
+        help="turn a Qwen3 or encoder checkpoint into a prepared folder",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("model", nargs="?", metavar="MODEL", help="the checkpoint")
+    parser.add_argument("out", nargs="?", type=Path, metavar="OUT", help="the prepared folder, which must not exist")
+    parser.add_argument("--check", type=Path, metavar="FOLDER", help="check a prepared folder, and do nothing else")
+    parser.add_argument(
+        "--exporter",
+        choices=("genai", "optimum"),
+        default="genai",
+        help="what writes the graph: genai, with GroupQueryAttention, for long prompts; or optimum, to compare, whose "
+        "memory grows with the square of the prompt's length (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--device", choices=("cuda", "cpu"), help="where the graph will run (default: cuda if there is a GPU)"
+    )
+    parser.add_argument(
+        "--cuda",
+        type=int,
+        choices=(12, 13),
+        default=13,
+        help="CUDA version of the machine with the GPU; 12 for drivers before 580, with scrapy-dripper[gpu-cuda12] "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=tuple(DTYPES),
+        help="data type of the weights (default: fp16 for cuda, fp32 for cpu); bf16 for models that overflow fp16",
+    )
+    parser.add_argument(
+        "--profile", choices=PROFILES, help="how pages are cut into blocks (default: v1.0, or v1.1 for encoders)"
+    )
+    parser.add_argument(
+        "--truncate-chars",
+        type=_number,
+        metavar="N",
+        help="number of characters of a text that the model reads; 0 for all",
+    )
+    parser.add_argument(
+        "--prompt", type=Path, metavar="FILE", help="file with the prompt, which has {html} where the blocks go"
+    )
+    parser.add_argument("--answer", choices=ANSWERS, help="how the model answers (default: the export finds out)")
+    parser.add_argument(
+        "--context",
+        type=_count,
+        metavar="N",
+        help="largest number of tokens of prompt and answer (default: at most 32768)",
+    )
+    parser.add_argument(
+        "--no-validate",
+        dest="validate",
+        action="store_false",
+        help="write a graph that cannot run here; run --check on a machine where it can",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Export or check, and return the exit code."""
+    from scrapy_dripper.workshop.export import ExportError, build, encoder
+
+    try:
+        if arguments.check is not None:
+            if arguments.model is not None:
+                raise UsageError("--check takes a prepared folder, and no MODEL or OUT")
+            check = encoder.check if encoder.is_prepared(arguments.check) else build.check
+            check(arguments.check, say, arguments.device or "auto")
+            return 0
+        if arguments.out is None:
+            raise UsageError("expected MODEL and OUT, or --check FOLDER; see 'scrapy-dripper export --help'")
+        request = build.Request(
+            model=arguments.model,
+            out=arguments.out,
+            exporter=arguments.exporter,
+            device=arguments.device,
+            cuda=arguments.cuda,
+            dtype=DTYPES.get(arguments.dtype),
+            profile=arguments.profile,
+            truncate_chars=arguments.truncate_chars,
+            prompt=arguments.prompt,
+            answer=arguments.answer,
+            context=arguments.context,
+            validate=arguments.validate,
+        )
+        if encoder.is_encoder(arguments.model):
+            engine, folder = "encoder", encoder.export(request, say).folder
+        else:
+            engine, folder = "qwen3", build.export(request, say).folder
+    except ExportError as error:
+        raise UsageError(str(error)) from None
+    if not arguments.validate:
+        say(f"not compared yet: on the target machine, run 'scrapy-dripper export --check {folder}'")
+    say(f"wrote {folder}: use it with DRIPPER_ENGINE = '{engine}' and DRIPPER_MODEL = '{folder}'")
+    return 0
+
+
+def _number(value: str) -> int:
+    if value.isdecimal():
+        return int(value)
+    raise argparse.ArgumentTypeError(f"expected a whole number (got {value!r})")
+
+
+def _count(value: str) -> int:
+    if number := _number(value):
+        return number
+    raise argparse.ArgumentTypeError("expected a whole number of at least 1 (got 0)")

@@ -1,0 +1,247 @@
+"""``scrapy-dripper learn CORRECTIONS... -o DIR``: a model that has learnt from corrected pages."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
+
+from scrapy_dripper.cli.console import UsageError, say, why
+from scrapy_dripper.cli.inputs import READ_FACTOR, find_sources, read_source
+from scrapy_dripper.cli.options import count
+
+if TYPE_CHECKING:
+    from scrapy_dripper.workshop.annotation.store import Record
+    from scrapy_dripper.workshop.learning.corrections import Correction
+    from scrapy_dripper.workshop.learning.learn import Gain
+
+FOLDS = 5
+EXAMPLES = """\
+examples:
+  scrapy-dripper inspect page.html --url https://example.com/page      correct the labels, press Export
+  scrapy-dripper learn corrections/ -o my-model
+  scrapy-dripper learn corrections/ --base my-model -o my-model        more sites, or more pages of a site
+  scrapy-dripper extract page.html --url https://example.com/page2 --model my-model
+
+CORRECTIONS is a folder of pages with their corrections beside them: exports of the inspector (*.answer.json), completed
+tasks (*.task.txt) or labels of 'annotate' (*.jsonl). It can also be a folder written by 'annotate --export', or one
+with pages and their true texts, as for 'evaluate'.
+
+A site is a host. Parts of its pages are held out in turn, and measured with weights learnt from the other parts. A site
+is left as it was if it does not gain, even with a standard error added, and is "unsure" if it only gains with that
+error. Results for other sites do not change. The URL of a page names its site; for a file, --url gives it.
+
+exit codes: 0 the model was written and every page was used, 1 a page could not be used (standard error says why), or no
+site has gained and nothing was written, 2 wrong usage, 130 Ctrl-C
+"""
+_NOT_PAGES = (".task.html", ".inspect.html")
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "learn",
+        help="make your own model from corrected pages",
+        description="Make a model that makes fewer mistakes on the sites of corrected pages, and measure the gain on "
+        "held-out pages.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("corrections", nargs="+", type=Path, metavar="CORRECTIONS", help="folders of corrected pages")
+    parser.add_argument(
+        "-o", "--out", type=Path, required=True, metavar="DIR", help="the model folder, for --model and DRIPPER_MODEL"
+    )
+    parser.add_argument("--base", type=Path, metavar="DIR", help="the model to start from (default: the bundled one)")
+    parser.add_argument(
+        "--folds",
+        type=_folds,
+        default=FOLDS,
+        metavar="N",
+        help="number of folds of a site's pages (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--every",
+        action="store_true",
+        help="also learn about sites that do not gain, and about sites with a single page, whose gain is unknown",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Learn, print the gain, write the model, and return the exit code."""
+    from scrapy_dripper.workshop.dataset.pages import DataError
+
+    try:
+        return _Job(arguments).run()
+    except DataError as error:
+        raise UsageError(str(error)) from None
+
+
+class _Job:
+    """One run: its corrections, and the counts of their outcomes."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.failed = 0
+        self.counts: dict[str, int] = {}
+
+    def run(self) -> int:
+        """Run all steps and return the exit code."""
+        from scrapy_dripper.config import Config
+        from scrapy_dripper.engines.tagger import Tagger
+        from scrapy_dripper.engines.tagger.model import Model, bundled
+        from scrapy_dripper.workshop.learning import folder
+        from scrapy_dripper.workshop.learning.learn import learn
+
+        out, base = self.arguments.out, self.arguments.base or bundled()
+        if out.exists() and not out.is_dir():
+            raise UsageError(f"{out} is a file: name a folder for the model")
+        if out.is_dir() and any(out.iterdir()) and not folder.is_ours(out):
+            raise UsageError(f"{out} is not empty, and not a model that 'learn' has written: name another folder")
+        Tagger.load(Config(model=str(base))).close()  # report a base that does not work before anything else happens
+        corrections = self._corrections()
+        if not corrections:
+            raise UsageError("there is no corrected page to learn from")
+        known = folder.trained_on(base)
+        if seen := sum(one.sha256 in known for one in corrections):
+            say(f"the base was trained on {seen} of these pages, so its figures on them are too good")
+        model = Model(base)
+        with self._bar(len(corrections), "learn") as bar:
+            sites, gains = learn(
+                corrections, model, folds=self.arguments.folds, every=self.arguments.every, done=bar.update
+            )
+        self._show(gains)
+        if not sites:
+            say("no site has gained, so nothing was written; correct more pages of a site, or use the model as it is")
+            return 1
+        folder.write(out, base, sites, gains, corrections)
+        say(f"wrote {out}; use it with --model {out}, or with DRIPPER_MODEL = {str(out)!r}")
+        return 1 if self.failed else 0
+
+    def _show(self, gains: list[Gain]) -> None:
+        from scrapy_dripper.workshop.dataset.text_table import aligned
+        from scrapy_dripper.workshop.learning.folder import rows, total
+
+        print("word F1 on held-out pages, before and after learning from the other pages\n")
+        print(aligned(*rows(gains)))
+        if found := total(gains):
+            before, after, change = found
+            print(f"\nall held-out pages: {before:.3f} before, {after:.3f} after; sites left as they were count too")
+            print(f"difference: {change.mean:+.3f} (95 % interval {change.low:+.3f} to {change.high:+.3f})")
+            if any(gain.learnt for gain in gains) and change.low <= 0:
+                what = "no gain on held-out pages" if change.mean <= 0 else "the gain may be due to chance"
+                say(f"{what}: the interval includes 0; correct more pages to be sure")
+
+    # ------------------------------------------------------------------ corrections
+    def _corrections(self) -> list[Correction]:
+        found: dict[str, Correction] = {}
+        for folder in self.arguments.corrections:
+            if not folder.is_dir():
+                raise UsageError(f"{folder} is not a folder: expected one with pages and their corrections")
+            for one in self._of_set(folder) if _is_set(folder) else self._of_answers(folder):
+                if one.sha256 in found:
+                    self._count("the same page again")
+                found.setdefault(one.sha256, one)
+        self._count("pages corrected", len(found))
+        parts = [f"{n} {what}" for what, n in self.counts.items()]
+        say(", ".join([*parts, *([f"{self.failed} cannot be used"] if self.failed else [])]) or "no pages")
+        return list(found.values())
+
+    def _of_set(self, folder: Path) -> Iterator[Correction]:
+        """Yield the corrections of a folder of pages with true texts, which ``annotate --export`` may have written."""
+        from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
+        from scrapy_dripper.workshop.learning.corrections import CorrectionError, of_sample
+
+        samples = load_set(SetChoice(folder)).samples
+        with self._bar(len(samples), "read") as bar:
+            for sample in samples:
+                try:
+                    yield of_sample(sample)
+                except (CorrectionError, OSError) as error:
+                    self._fail(sample.id, why(error))
+                bar.update()
+
+    def _of_answers(self, folder: Path) -> Iterator[Correction]:
+        """Yield the corrections of a folder of pages with answers and labels beside them."""
+        from scrapy_dripper.config import Config
+        from scrapy_dripper.page import PageError
+        from scrapy_dripper.workshop.annotation.pages import sheet
+        from scrapy_dripper.workshop.learning.corrections import CorrectionError, of_record
+
+        records = self._records(folder)
+        left = dict(records)
+        sources = [one for one in find_sources([str(folder)], self._fail) if not one.name.endswith(_NOT_PAGES)]
+        with self._bar(len(sources), "read") as bar:
+            for source in sources:
+                try:
+                    page = sheet(read_source(source, READ_FACTOR * Config().max_bytes), source.name, source.id)
+                    if page.sha256 not in records:
+                        self._count("pages without labels")
+                    elif record := left.pop(page.sha256, None):
+                        yield of_record(record, page)
+                    else:
+                        self._count("the same page again")
+                except PageError as error:
+                    self._fail(source.name, f"{error.reason}: {error}")
+                except (CorrectionError, OSError, ValueError) as error:
+                    self._fail(source.name, why(error))
+                bar.update()
+        for record in left.values():
+            self._fail(record.id, f"its page is not in {folder}, or has changed (SHA-256 {record.sha256[:12]}...)")
+
+    def _records(self, folder: Path) -> dict[str, Record]:
+        """Return the labels in a folder, by the hash of the page."""
+        from scrapy_dripper.workshop.annotation.store import StoreError, load
+        from scrapy_dripper.workshop.annotation.tasks import ANSWER, TASK, TaskError, read_answers
+
+        records: dict[str, Record] = {}
+        stores = sorted(folder.glob("*.jsonl"))
+        tasks = [path for pattern in (TASK, ANSWER) for path in folder.glob(f"*{pattern}".replace("**", "*"))]
+        if not stores and not tasks:
+            raise UsageError(
+                f"{folder} holds no corrections: expected *.answer.json of the inspector, *.task.txt or *.jsonl of "
+                "'annotate' beside the pages, or html/ and ground-truth/, or html/ and pages.jsonl"
+            )
+        try:
+            for path in stores:
+                records |= {record.sha256: record for record in load(path)}
+        except (StoreError, OSError) as error:
+            raise UsageError(str(error)) from None
+        for answer in read_answers(folder) if tasks else ():
+            if isinstance(answer, TaskError):
+                self._fail("", str(answer))
+            elif answer.record is None:
+                self._count("not done yet")
+            else:  # a completed task takes precedence over a file of labels
+                records[answer.record.sha256] = answer.record
+        return records
+
+    # ------------------------------------------------------------------ outcomes
+    def _bar(self, total: int, what: str) -> tqdm[Any]:
+        return tqdm(total=total, desc=what, unit="page", disable=total < 2 or not sys.stderr.isatty(), file=sys.stderr)
+
+    def _count(self, what: str, n: int = 1) -> None:
+        if n:
+            self.counts[what] = self.counts.get(what, 0) + n
+
+    def _fail(self, name: str, reason: str) -> None:
+        self.failed += 1
+        say(f"{name}: {reason}" if name else reason)
+
+
+def _is_set(folder: Path) -> bool:
+    from scrapy_dripper.workshop.dataset.sets import PAGES
+
+    return (folder / "ground-truth").is_dir() or ((folder / PAGES).is_file() and (folder / "html").is_dir())
+
+
+def _folds(value: str) -> int:
+    number = count(value)
+    if number < 2:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 2 (got {value!r})")
+    return number

@@ -1,0 +1,1 @@
+"""Clean a corpus, choose a sample of it, and count its tokens."""

@@ -1,0 +1,95 @@
+"""Run the checkpoint in PyTorch, to compare an exported graph with it, and to find out how the model answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from transformers import DynamicCache, Qwen3Config, Qwen3ForCausalLM
+
+from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
+from scrapy_dripper.engines.qwen3.loop import Floats
+from scrapy_dripper.workshop.export.checkpoint import read_config
+from scrapy_dripper.workshop.export.validate import Check, probes
+
+
+class Reference:
+    """A checkpoint in single precision, on the CPU."""
+
+    def __init__(self, folder: Path) -> None:
+        config = Qwen3Config.from_dict(read_config(folder))
+        self._model = Qwen3ForCausalLM.from_pretrained(
+            folder, config=config, dtype=torch.float32, local_files_only=True
+        )
+        self._model.eval()
+        self._cache: DynamicCache | None = None
+        ends = config.eos_token_id
+        self._ends = set(ends if isinstance(ends, list) else [ends])
+
+    def checks(self, tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> list[Check]:
+        """Return the logits of the labels on a few prompts."""
+        labels = [grammar.main, grammar.other]
+        return [
+            Check(ids.tolist(), rows.tolist(), self._logits(ids, rows)[:, labels].tolist())
+            for ids, rows in probes(tokenizer, template, grammar, context)
+        ]
+
+    def likelihood(self, tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> float:
+        """Return the log-likelihood per block of whole answers with the labels that the model prefers."""
+        total, blocks = 0.0, 0
+        for ids, rows in probes(tokenizer, template, grammar, context):
+            total += self._likelihood(ids, rows, grammar)
+            blocks += len(rows)
+        self._cache = None
+        return total / blocks
+
+    @torch.no_grad()
+    def write(self, prompt: Ids, tokens: int) -> Ids:
+        """Return the tokens that greedy decoding adds to a prompt; fewer than ``tokens`` if the text ends earlier."""
+        self._cache = DynamicCache(config=self._model.config)
+        likely = self._step(torch.from_numpy(prompt), last=True)
+        found: list[int] = []
+        while len(found) < tokens:
+            found.append(int(likely[0].argmax()))
+            if found[-1] in self._ends:
+                break
+            likely = self._step(torch.tensor(found[-1:]))
+        self._cache = None
+        return np.array(found, dtype=np.int64)
+
+    @torch.no_grad()
+    def _likelihood(self, ids: Ids, rows: Ids, grammar: Grammar) -> float:
+        """Return the log-likelihood of an answer, each label replaced by the one that the model prefers."""
+        answer = len(grammar.answer(len(rows)).ids)
+        start = int(rows[-1]) + 1 - (answer - 1)  # of the answer; the last label is not among the ids
+        labels = [grammar.main, grammar.other]
+        self._cache = DynamicCache(config=self._model.config)
+        likely = self._step(torch.from_numpy(ids[:start]), last=True)
+        total = 0.0
+        for row, following in zip(rows, (*rows[1:], None), strict=True):
+            # ``likely`` rates the possible next tokens: the first forced one, or the label itself.
+            forced = torch.from_numpy(ids[start : row + 1])
+            if len(forced):
+                after = self._step(forced)
+                total += float(torch.cat([likely, after[:-1]]).gather(1, forced[:, None]).sum())
+                likely = after[-1:]
+            total += float(likely[0, labels].max())
+            if following is not None:
+                label = grammar.main if likely[0, grammar.main] > likely[0, grammar.other] else grammar.other
+                likely = self._step(torch.tensor([label]))
+                start = int(row) + 2
+        return total
+
+    def _step(self, ids: torch.Tensor, *, last: bool = False) -> torch.Tensor:
+        """Read tokens after those in the cache. Return the log-probabilities [S, V] after each, or after the last."""
+        states = self._model.model(input_ids=ids[None], past_key_values=self._cache, use_cache=True).last_hidden_state
+        found: torch.Tensor = self._model.lm_head(states[0, -1:] if last else states[0]).log_softmax(1)
+        return found
+
+    @torch.no_grad()
+    def _logits(self, ids: Ids, rows: Ids) -> Floats:
+        hidden = self._model.model(input_ids=torch.from_numpy(ids)[None], use_cache=False).last_hidden_state[0]
+        logits: Floats = self._model.lm_head(hidden[torch.from_numpy(rows)]).numpy()
+        return logits

@@ -1,0 +1,155 @@
+"""Compare a graph with the model from which it was exported, within the tolerance of its data type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from scrapy_dripper.engines.prepared import PreparedFolder
+from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
+from scrapy_dripper.engines.qwen3.loop import Chunk, Floats
+from scrapy_dripper.engines.qwen3.passes import open_passes
+from scrapy_dripper.engines.qwen3.prepared import Prepared
+from scrapy_dripper.engines.qwen3.prompt import HTML
+from scrapy_dripper.engines.qwen3.session import open_session
+from scrapy_dripper.workshop.export import ExportError
+
+TOLERANCES = {"float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1}
+"""Maximum difference of a logit, as a share of the largest one."""
+
+_PAGES = (
+    ["<h1>Tides</h1>"],
+    ["<div><a>Home</a></div>", "<h1>Tides</h1>", "<p>The sea rises and falls twice a day.</p>", "<div>Imprint</div>"],
+    [
+        *(f'<li class="menu"><a>{word}</a></li>' for word in ("News", "Sport", "Weather", "Maps", "Shop")),
+        '<h1 class="title">Spring tides</h1>',
+        *(f"<p>{text}</p>" for text in (
+            "Twice a month, near new moon and full moon, the range between high and low water is largest.",
+            "Sun and Moon then pull along one line. 潮汐 are older than any calendar.",
+            "Between them come the neap tides.",
+        )),
+        "<table><tr><td>Brest</td><td>6.1 m</td></tr><tr><td>Cuxhaven</td><td>3.3 m</td></tr></table>",
+        "<div>Read more: 12 places to see a tidal bore</div>",
+        '<div class="footer"><a>Privacy</a></div>',
+    ],
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A prompt with an answer, and the checkpoint's logits."""
+
+    ids: list[int]
+    rows: list[int]
+    """Positions whose next token is a label."""
+    logits: list[list[float]]
+    """Logits of main and other at each row, from PyTorch in single precision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The difference between a graph and its checkpoint."""
+
+    choices: int
+    same: int
+    """Number of choices at which both prefer the same label."""
+    difference: float
+    """Largest difference between two logits."""
+    largest: float
+    """Largest logit."""
+    tolerance: float
+
+    @property
+    def passed(self) -> bool:
+        """True if the difference is within the tolerance, and there is something to compare."""
+        return self.choices > 0 and self.difference <= self.tolerance * max(1.0, self.largest)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.choices} choice logits differ by at most {self.difference:.2g} (of {self.largest:.1f}; allowed: "
+            f"{self.tolerance * max(1.0, self.largest):.2g}), {self.same} of {self.choices} labels are the same"
+        )
+
+
+def probe_pages() -> list[list[str]]:
+    """Return a few pages, each as the simplified HTML of its blocks."""
+    return [[block.replace(">", f' _item_id="{k}">', 1) for k, block in enumerate(page, 1)] for page in _PAGES]
+
+
+def probes(tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> list[tuple[Ids, Ids]]:
+    """Return the ids and rows of a few prompts, each with an answer of alternating labels."""
+    found = []
+    for page in probe_pages():
+        prompt = np.array(tokenizer.encode(template.replace(HTML, "".join(page))).ids, dtype=np.int64)
+        answer = grammar.answer(len(page))
+        ids = answer.ids.copy()
+        ids[answer.places[1::2]] = grammar.other
+        if len(prompt) + len(ids) <= context:
+            found.append((np.concatenate([prompt, ids[:-1]]), len(prompt) + answer.places - 1))
+    if not found:
+        raise ExportError(f"the prompt has no room in the model's context of {context:,} tokens")
+    return found
+
+
+def compare(prepared: Prepared, checks: Sequence[Check], device: str = "auto") -> Comparison:
+    """Run a graph on the prompts of checks, each in one pass, and in two passes with a cache between them.
+
+    Raise :exc:`~scrapy_dripper.engines.base.ModelError` if it does not run at all.
+    """
+    passes = open_passes(open_session(prepared, device, 1), prepared, np.zeros(0, dtype=np.int64))
+    ours: list[Floats] = []
+    theirs: list[Floats] = []
+    for check in checks:
+        ids, rows = np.array(check.ids, dtype=np.int64), np.array(check.rows, dtype=np.int64)
+        for cut in {len(ids), int(rows[0])}:
+            passes.begin([len(ids)], shared=False)
+            for start, end in ((0, cut), (cut, len(ids))):
+                here = rows[(rows >= start) & (rows < end)]
+                if end > start:
+                    ours += passes.forward([Chunk(0, start, ids[start:end], here - start)])
+                    theirs.append(np.array(check.logits, dtype=np.float32)[(rows >= start) & (rows < end)])
+    passes.release()
+    return compared(ours, theirs, prepared.dtype)
+
+
+def compared(ours: Sequence[Floats], theirs: Sequence[Floats], dtype: str) -> Comparison:
+    """Return how far logits [choices, 2] of a graph with a data type are from those of its checkpoint."""
+    a, b = (np.concatenate([np.zeros((0, 2), dtype=np.float32), *logits]) for logits in (ours, theirs))
+    whole = len(a) == len(b) and bool(np.isfinite(a).all())
+    return Comparison(
+        choices=len(b),
+        same=int(((a[:, 0] > a[:, 1]) == (b[:, 0] > b[:, 1])).sum()) if len(a) == len(b) else 0,
+        difference=float(np.abs(a - b).max(initial=0.0)) if whole else float("inf"),
+        largest=float(np.abs(b).max(initial=0.0)),
+        tolerance=TOLERANCES[dtype],
+    )
+
+
+def report(prepared: PreparedFolder, comparison: Comparison, say: Callable[[str], None]) -> None:
+    """Say how far a graph is from its checkpoint. Raise :exc:`ExportError` if that is too far."""
+    say(str(comparison))
+    if not comparison.passed:
+        raise ExportError(f"the graph in {prepared.folder} does not answer as its checkpoint does: export it again")
+
+
+def stored_checks(prepared: PreparedFolder) -> list[Check]:
+    """Return the checks that an export left in a manifest. Raise :exc:`ExportError` if there are none."""
+    try:
+        checks = [Check(**one) for one in prepared.source["checks"]]
+        if checks and all(len(one.rows) == len(one.logits) and one.rows for one in checks):
+            return checks
+    except (KeyError, TypeError):
+        pass
+    raise ExportError(
+        f"the manifest in {prepared.folder} holds no logits to compare with: export the model again with "
+        "'scrapy-dripper export'"
+    )
+
+
+def to_json(checks: Sequence[Check]) -> list[dict[str, Any]]:
+    """Return checks as JSON values for the manifest."""
+    return [asdict(check) for check in checks]

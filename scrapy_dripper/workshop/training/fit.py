@@ -1,0 +1,217 @@
+"""Fit the parts of a tagger on examples.
+
+The first stage is the mean of gradient-boosted trees and small networks. The second stage consists of trees over the
+first stage's probabilities on the whole page. It is fitted on pages that the first stage has not seen, because
+probabilities on seen pages are overconfident (stacked generalisation: Wolpert 1992). Between the two stages, other
+trees predict the page type. The mean of both stages is calibrated by a linear function of the log-odds. From the
+result, further trees predict the expected word F1 of a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import lightgbm
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.engines.tagger.context import context
+from scrapy_dripper.engines.tagger.decision import DecisionRule, decide
+from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES, page_features, quality_features
+from scrapy_dripper.workshop.dataset.neutral import neutral_prf
+from scrapy_dripper.workshop.training.calibrate import Calibration, calibrate
+from scrapy_dripper.workshop.training.known import without_declarations
+from scrapy_dripper.workshop.training.partial import estimated_f1
+from scrapy_dripper.workshop.training.prepare import Example
+
+if TYPE_CHECKING:
+    from scrapy_dripper.workshop.training.network import Network
+
+Floats = npt.NDArray[np.float32]
+
+NETWORK_SHARE = 0.5
+"""Weight of the networks in the first stage. The rest is that of the trees."""
+CONTEXT_SEEDS = 3
+"""Number of boosters in the second stage."""
+CONTEXT_SHARE = 0.85
+"""Weight of the second stage in the answer. The mean of both stages is better than either."""
+
+_COMMON: dict[str, Any] = {
+    "objective": "binary",
+    "feature_fraction": 0.3,
+    "data_sample_strategy": "goss",
+    "top_rate": 0.12,
+    "other_rate": 0.08,
+    "min_data_in_leaf": 60,
+    "lambda_l2": 5.0,
+    "max_bin": 63,
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 1,
+    "verbose": -1,
+}
+TREES: dict[str, Any] = {**_COMMON, "learning_rate": 0.055, "num_leaves": 48, "num_iterations": 300}
+TEACHER: dict[str, Any] = {**TREES, "learning_rate": 0.1, "num_iterations": 100}
+CONTEXT: dict[str, Any] = {**_COMMON, "learning_rate": 0.05, "num_leaves": 24, "num_iterations": 150}
+_PAGES: dict[str, Any] = {
+    "feature_fraction": 0.2,
+    "min_data_in_leaf": 10,
+    "lambda_l2": 5.0,
+    "max_bin": 63,
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 1,
+    "verbose": -1,
+}
+TYPES: dict[str, Any] = {
+    **_PAGES,
+    "objective": "multiclass",
+    "num_class": len(PAGE_TYPES),
+    "learning_rate": 0.08,
+    "num_leaves": 8,
+    "num_iterations": 60,
+}
+QUALITY: dict[str, Any] = {
+    **_PAGES,
+    "objective": "regression",
+    "feature_fraction": 0.4,
+    "learning_rate": 0.05,
+    "num_leaves": 8,
+    "num_iterations": 120,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """A fitted first stage."""
+
+    trees: lightgbm.Booster
+    networks: tuple[Network, ...]
+
+    def __call__(self, example: Example) -> Floats:
+        """Return the probability of each block to be main."""
+        p = np.asarray(self.trees.predict(example.matrix, num_threads=1))
+        if self.networks:
+            from scrapy_dripper.workshop.training.network import predict_network
+
+            q = np.mean([predict_network(network, example) for network in self.networks], axis=0)
+            p = (1 - NETWORK_SHARE) * p + NETWORK_SHARE * q
+        return p.astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """All the parts of a tagger."""
+
+    stage: Stage
+    types: lightgbm.Booster
+    context: tuple[lightgbm.Booster, ...]
+    calibration: Calibration
+    quality: lightgbm.Booster
+
+    def __call__(self, example: Example) -> npt.NDArray[np.float64]:
+        """Return the probability of each block to be main, as the exported model does."""
+        first = self.stage(example)
+        return self.calibration(predict(self.context, example, first, predict_types(self.types, example, first)))
+
+
+def fit_teacher(examples: Sequence[Example], seed: int = 0) -> lightgbm.Booster:
+    """Fit a few trees on the pages with a complete truth, to label the rest of the other pages.
+
+    They do not see declarations, because on most pages that declare facts all of the main content is one.
+    """
+    whole = [replace(e, features=without_declarations(e.features)) for e in examples if not e.partial]
+    return fit_trees(whole, seed, TEACHER)
+
+
+def fit_trees(examples: Sequence[Example], seed: int = 0, parameters: Mapping[str, Any] = TREES) -> lightgbm.Booster:
+    """Fit gradient-boosted trees on examples. The same seed and data give the same trees."""
+    data = lightgbm.Dataset(
+        np.concatenate([e.matrix for e in examples]),
+        np.concatenate([e.main for e in examples]),
+        weight=np.concatenate([e.weight for e in examples]),
+    )
+    return lightgbm.train({**parameters, "seed": seed}, data)
+
+
+def fit_types(examples: Sequence[Example], probabilities: Mapping[str, Floats], seed: int = 0) -> lightgbm.Booster:
+    """Fit the page stage. The probabilities are those of first stages that have not seen the examples.
+
+    Pages of unknown types are left out.
+    """
+    known = [e for e in examples if e.page_type in PAGE_TYPES]
+    data = lightgbm.Dataset(
+        np.concatenate([page_features(e.features, probabilities[e.id]).matrix for e in known]),
+        np.array([PAGE_TYPES.index(e.page_type) for e in known]),
+        weight=np.array([e.share for e in known]),
+    )
+    return lightgbm.train({**TYPES, "seed": seed}, data)
+
+
+def predict_types(booster: lightgbm.Booster, example: Example, probabilities: Floats) -> Floats:
+    """Return the probability of each page type, of shape (1, types)."""
+    found = booster.predict(page_features(example.features, probabilities).matrix, num_threads=1)
+    return np.asarray(found, dtype=np.float32)
+
+
+def fit_quality(
+    examples: Sequence[Example],
+    probabilities: Mapping[str, npt.NDArray[np.float64]],
+    types: Mapping[str, Floats],
+    seed: int = 0,
+) -> lightgbm.Booster:
+    """Fit the quality stage on the word F1 of held-out pages. That of pages with a partial truth is estimated.
+
+    The probabilities are calibrated. Copies are left out, because they are not real pages.
+    """
+    rule, rows, f1 = DecisionRule(), [], []
+    for e in examples:
+        if e.copy:
+            continue
+        p = probabilities[e.id].astype(np.float32)
+        main = decide(p, e.features.size, rule.recall_of(types[e.id][0]), rule.min_words)
+        rows.append(quality_features(e.features, p, types[e.id], main).matrix)
+        if e.partial:
+            f1.append(estimated_f1(e, main))
+            continue
+        text = "\n".join(block for block, chosen in zip(e.texts, main, strict=True) if chosen)
+        f1.append(neutral_prf(text, e.truth, [e.title]).f1)
+    return lightgbm.train({**QUALITY, "seed": seed}, lightgbm.Dataset(np.concatenate(rows), np.array(f1)))
+
+
+def fit_context(
+    examples: Sequence[Example], probabilities: Mapping[str, Floats], types: Mapping[str, Floats], seed: int = 0
+) -> tuple[lightgbm.Booster, ...]:
+    """Fit the second stage. Probabilities and types, by example id, are those of stages that have not seen the
+    example."""
+    data = lightgbm.Dataset(
+        np.concatenate([context(e.features, probabilities[e.id], types[e.id]).matrix() for e in examples]),
+        np.concatenate([e.main for e in examples]),
+        weight=np.concatenate([e.weight for e in examples]),
+        free_raw_data=False,
+        params={"max_bin": CONTEXT["max_bin"]},
+    )
+    seeds = range(seed * CONTEXT_SEEDS, (seed + 1) * CONTEXT_SEEDS)
+    return tuple(lightgbm.train({**CONTEXT, "seed": one}, data) for one in seeds)
+
+
+def predict(
+    boosters: Sequence[lightgbm.Booster], example: Example, probabilities: Floats, types: Floats
+) -> npt.NDArray[np.float64]:
+    """Return the mean of the probabilities of both stages, before calibration."""
+    matrix = context(example.features, probabilities, types).matrix()
+    second = np.mean([b.predict(matrix, num_threads=1) for b in boosters], axis=0)
+    mean: npt.NDArray[np.float64] = CONTEXT_SHARE * second + (1 - CONTEXT_SHARE) * probabilities
+    return mean
+
+
+def fit_calibration(examples: Sequence[Example], probabilities: Mapping[str, npt.NDArray[np.float64]]) -> Calibration:
+    """Fit the calibration on held-out probabilities of both stages, on pages with a complete truth.
+
+    All blocks have the same weight.
+    """
+    whole = [e for e in examples if not e.partial]
+    p = np.concatenate([probabilities[e.id] for e in whole])
+    return calibrate(p, np.concatenate([e.main for e in whole]))

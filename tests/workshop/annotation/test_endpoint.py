@@ -1,0 +1,416 @@
+"""Labels from an endpoint: good and bad answers, failures, secrets, and going on after a stop."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_dripper.cli import main
+from scrapy_dripper.workshop.cli import annotate as command_module
+from scrapy_dripper.workshop.endpoint import ATTEMPTS, Endpoint, in_threads
+from tests.fake_endpoint import FakeEndpoint, Reply, Request, chat, good, labels
+from tests.workshop.annotation.conftest import MAIN, Annotate, html, records
+
+KEY = "sk-very/secret-123"
+
+
+def changed(change: Callable[[dict[str, str]], Any]) -> Callable[[Request], Reply]:
+    """Return an answerer whose labels are right but for what ``change`` does to them."""
+
+    def answer(request: Request) -> Reply:
+        right = labels(request)
+        found = change(right)
+        return chat(found if isinstance(found, str) else json.dumps(found or right))
+
+    return answer
+
+
+def fenced(request: Request) -> Reply:
+    return chat(f"```json\n{json.dumps(labels(request), indent=1)}\n```")
+
+
+missing = changed(lambda right: right.pop("3") and None)
+doubled = changed(lambda right: json.dumps(right)[:-1] + ', "2": "other"}')
+unknown = changed(lambda right: {**right, "7": "main"})
+prose = changed(lambda right: "Here you are: " + json.dumps(right))
+broken = changed(lambda right: json.dumps(right)[:-1])
+maybe = changed(lambda right: {**right, "1": "maybe"})
+
+
+@pytest.mark.parametrize("answer", [good, fenced])
+def test_good_answers_become_records(
+    answer: Any, annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path, capsys: Any
+) -> None:
+    """A page is one request and one line, with all that its labels depend on."""
+    fake.script = [answer]
+    assert annotate(pages, ask=True) == 0
+    found = records(tmp_path)
+    assert [record["title"] for record in found] == ["Moons", "Tides", "Winds"]
+    first = found[0]
+    assert first.keys() == set("id url title sha256 profile blocks cut labels who prompt date".split())
+    assert (first["labels"], first["blocks"], first["who"]) == (MAIN, 6, "reader-1")
+    assert (first["url"], first["profile"]) == ("https://example.com/Moons", "native")
+    assert first["id"] == f"Moons-{first['sha256'][:8]}"
+    assert len(fake.requests) == 3
+    assert "3 labelled" in capsys.readouterr().err
+    request = fake.requests[0]
+    assert request.path == "/v1/chat/completions"
+    assert (request.payload["model"], request.payload["temperature"]) == ("reader-1", 0)
+    assert "Authorization" not in request.headers
+    assert request.head == {"url": "https://example.com/Moons", "title": "Moons", "blocks": 6}
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (missing, "missing: 3)"),
+        (doubled, "more than once: 2)"),
+        (unknown, "unknown: '7')"),
+        (maybe, "neither main nor other: 1 ('maybe'))"),
+        (prose, 'got "Here you are: '),
+        (broken, "expected one JSON object"),
+        (chat(""), "got nothing"),
+        (chat(None), "got nothing"),
+        (chat('{"1":"main"', finish="length"), "cut off at the token limit"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_bad_answers_get_one_more_chance(
+    answer: Any, says: str, annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path, capsys: Any
+) -> None:
+    """The model is told what was wrong; the second answer counts, and a second bad one fails the page alone."""
+    fake.script = [answer, good, answer, answer, good]
+    assert annotate(pages, ask=True) == 1
+    assert [record["title"] for record in records(tmp_path)] == ["Moons", "Winds"]
+    plain, again = fake.requests[0].question, fake.requests[1].question
+    assert again.startswith(plain)
+    assert "could not be used" in again[len(plain) :]
+    error = capsys.readouterr().err
+    assert f"{pages / 'Tides.html'}: " in error
+    assert says.replace('"', "'") in error.replace('"', "'")
+    assert f"2 labelled, 1 failed ({pages / 'Tides.html'})" in error
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        Reply(429, b'{"error": {"message": "slow down"}}', {"Retry-After": "3"}),
+        Reply(500),
+        Reply(503, b"<html>overloaded</html>"),
+        Reply(close=True),
+    ],
+    ids=["429", "500", "503", "broken off"],
+)
+def test_passing_trouble_is_waited_out(
+    trouble: Reply, annotate: Annotate, fake: FakeEndpoint, pages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What may be better later is asked again, each time after a longer wait, or the one that was asked for."""
+    waits: list[float] = []
+    monkeypatch.setattr("scrapy_dripper.workshop.endpoint.time.sleep", waits.append)
+    fake.script = [trouble, trouble, good]
+    assert annotate(pages / "Tides.html", ask=True) == 0
+    assert len(fake.requests) == 3
+    first, second = waits
+    assert first >= (3 if trouble.headers else 1)
+    assert second >= (3 if trouble.headers else 2)
+
+
+def test_lasting_trouble_fails_the_page(
+    annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path, capsys: Any
+) -> None:
+    """A page that gets nothing but 500 is named with what the server said; it stays open for the next run."""
+    fake.script = [*[Reply(500, b'{"error": {"message": "out of\\nmemory"}}')] * ATTEMPTS, good]
+    assert annotate(pages, ask=True) == 1
+    error = capsys.readouterr().err
+    assert f"Moons.html: {fake.server.server_address[0]}" in error
+    assert f"answered HTTP 500: out of memory, {ATTEMPTS} times" in error
+    assert len(records(tmp_path)) == 2
+    assert annotate(pages, ask=True) == 0
+    assert sorted(record["title"] for record in records(tmp_path)) == ["Moons", "Tides", "Winds"]
+
+
+def test_hanging_endpoint_is_left(annotate: Annotate, fake: FakeEndpoint, pages: Path, capsys: Any) -> None:
+    """A request without an answer ends at the timeout, and its page fails."""
+    fake.script = [Reply(hang=True)]
+    assert annotate(pages / "Tides.html", "--timeout", "0.05", ask=True) == 1
+    assert f"did not answer within 0.05 seconds, {ATTEMPTS} times" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("body", [b"<html>Welcome</html>", b"[]", b'{"choices": []}', b'{"choices": [{"text": "x"}]}'])
+def test_other_services_are_told_apart(
+    body: bytes, annotate: Annotate, fake: FakeEndpoint, pages: Path, capsys: Any
+) -> None:
+    """What is no chat completion is said to be none, with its beginning, and is not asked for again."""
+    fake.script = [Reply(body=body)]
+    assert annotate(pages / "Tides.html", ask=True) == 1
+    error = capsys.readouterr().err
+    assert "expected a chat completion" in error
+    assert body.decode()[:10] in error
+    assert len(fake.requests) == 1
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_refused_requests_stop_the_run(
+    status: int, annotate: Annotate, fake: FakeEndpoint, pages: Path, capsys: Any
+) -> None:
+    """A wrong key or model is said once, not once a page."""
+    fake.script = [Reply(status, b'{"error": {"message": "no such model"}}')]
+    assert annotate(pages, ask=True) == 2
+    error = capsys.readouterr().err
+    assert f"HTTP {status}: no such model" in error
+    assert len(fake.requests) == 1
+
+
+def test_dead_endpoint_stops_the_run(
+    annotate: Annotate, fake: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After so many pages in a row the rest is not tried."""
+    monkeypatch.setattr(command_module, "GIVE_UP", 2)
+    for i in range(5):
+        (tmp_path / f"{i}.html").write_text(html(str(i)), encoding="utf-8")
+    fake.script = [Reply(400)]
+    assert annotate(tmp_path, ask=True) == 2
+    assert len(fake.requests) == 2
+
+
+def test_key_comes_from_the_environment_and_stays_secret(
+    annotate: Annotate,
+    fake: FakeEndpoint,
+    pages: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
+) -> None:
+    """The key is in the header of the request; not in files, nor in an error of a server that repeats it."""
+    monkeypatch.setenv("TEST_KEY", f" {KEY}\n")
+    monkeypatch.setenv("OPENAI_API_KEY", "not-for-everyone")
+    repeat = f'{{"error": {{"message": "Incorrect API key: {KEY}"}}}}'.encode()
+    fake.script = [good, Reply(400, repeat), Reply(body=b"x" * 190 + KEY.encode())]
+    assert annotate(pages, "--api-key-env", "TEST_KEY", ask=True) == 1
+    assert {request.headers["Authorization"] for request in fake.requests} == {f"Bearer {KEY}"}
+    output = "".join(capsys.readouterr())
+    assert "Incorrect API key: ***" in output
+    assert KEY[:6] not in output
+    assert KEY not in (tmp_path / "labels.jsonl").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "".join(f"\\\\u{ord(c):04x}" for c in KEY),
+        " ".join(KEY),
+        "".join(f"%{ord(c):02X}" for c in KEY),
+        "".join(f"&#{ord(c)};" for c in KEY),
+        "".join(f"&#x{ord(c):x};" for c in KEY),
+        "".join(f"%25{ord(c):02X}" for c in KEY),
+        "".join(f"&amp;#x{ord(c):x};" for c in KEY),
+        "".join(f"\\\\u{{{ord(c):x}}}" for c in KEY),
+        KEY.encode().hex(" "),
+        b64encode(KEY.encode()).decode(),
+        urlsafe_b64encode(f"Bearer {KEY}".encode()).decode(),
+        "%" + "25" * 20 + "00",
+        f"{KEY[:8]}... and more",
+        KEY.upper(),
+    ],
+)
+def test_key_in_another_form(
+    form: str, annotate: Annotate, fake: FakeEndpoint, pages: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """A message that repeats the key escaped, in pieces or in part is not shown."""
+    monkeypatch.setenv("TEST_KEY", KEY)
+    fake.script = [Reply(400, f"Incorrect API key: {form}".encode())]
+    assert annotate(pages, "--api-key-env", "TEST_KEY", ask=True) == 1
+    output = "".join(capsys.readouterr())
+    assert "HTTP 400: (a message that repeats the key)" in output
+    assert form[:12] not in output
+
+
+def test_key_in_an_answer(
+    annotate: Annotate, fake: FakeEndpoint, pages: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """The message about a bad answer quotes it, but not the key in it. Without the key, all of it is shown."""
+    monkeypatch.setenv("TEST_KEY", KEY)
+    fake.script = [chat(f"You sent {KEY}"), chat(f"You sent {' '.join(KEY)}"), chat("no")]
+    assert annotate(pages / "Tides.html", "--api-key-env", "TEST_KEY", ask=True) == 1
+    assert annotate(pages / "Moons.html", "--api-key-env", "TEST_KEY", ask=True) == 1
+    output = "".join(capsys.readouterr())
+    assert "(a message that repeats the key)" in output
+    assert "one JSON object and nothing else (got 'no')" in output
+    assert KEY not in output
+    assert " ".join(KEY)[:12] not in output
+
+
+def test_a_slow_error_has_the_same_deadline(annotate: Annotate, fake: FakeEndpoint, pages: Path, capsys: Any) -> None:
+    """A server that refuses a request, byte by byte, does not hold the command."""
+    fake.script = [Reply(400, b"x" * 9_000, drip=0.05)]
+    assert annotate(pages / "Tides.html", "--timeout", 0.3, ask=True) == 1
+    assert "answered HTTP 400\n" in capsys.readouterr().err
+
+
+def test_key_in_place_of_a_name_is_not_repeated(
+    annotate: Annotate, fake: FakeEndpoint, pages: Path, capsys: Any
+) -> None:
+    """Who gives the key itself learns what is expected, and sees no key on the screen."""
+    assert annotate(pages, "--api-key-env", KEY, ask=True) == 2
+    error = capsys.readouterr().err
+    assert "name of an environment variable" in error
+    assert KEY not in error
+    assert not fake.requests
+
+
+@pytest.mark.parametrize("status", [301, 302, 307])
+def test_redirects_are_not_followed(
+    status: int, annotate: Annotate, fake: FakeEndpoint, pages: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """The key goes to the host that was named and to no other."""
+    monkeypatch.setenv("TEST_KEY", KEY)
+    fake.script = [Reply(status, headers={"Location": fake.url + "/elsewhere"})]
+    assert annotate(pages / "Tides.html", "--api-key-env", "TEST_KEY", ask=True) == 2
+    assert "/v1/elsewhere: give the URL itself" in capsys.readouterr().err
+    assert len(fake.requests) == 1
+
+
+WRONG = ["", "localhost:8000", "ftp://h/v1", "file:///etc/passwd", "http://", "http://u:p@h/v1", "http://h/a b"]
+
+
+@pytest.mark.parametrize("url", [*WRONG, "http://[", "http://h:x/", "http://h:0/"])
+def test_wrong_urls_are_refused(url: str) -> None:
+    """Only HTTP, and no password in a place that is shown."""
+    with pytest.raises(ValueError, match="a URL such as http://"):
+        Endpoint(url, "m")
+
+
+@pytest.mark.parametrize("url", ["http://h/v1", "http://h/v1/", "http://h/v1/chat/completions"])
+def test_url_may_be_the_base_or_the_whole(url: str) -> None:
+    """As people copy it."""
+    assert Endpoint(url, "m").url == "http://h/v1/chat/completions"
+    assert Endpoint(url + "?api-version=1", "m").url == "http://h/v1/chat/completions?api-version=1"
+
+
+def test_labelled_pages_are_not_asked_again(
+    annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path, capsys: Any
+) -> None:
+    """A second run asks about new pages only; a page is known by its bytes, wherever it lies and however zipped."""
+    assert annotate(pages / "Tides.html", ask=True) == 0
+    (pages / "copy.html.gz").write_bytes(gzip.compress(html("Tides").encode()))
+    (pages / "Moons-2.html").write_text(html("Moons"), encoding="utf-8")
+    assert annotate(pages, ask=True) == 0
+    assert [request.head["title"] for request in fake.requests] == ["Tides", "Moons", "Winds"]
+    assert len(records(tmp_path)) == 3
+    error = capsys.readouterr().err
+    assert "already labelled" in error
+    assert "the same page again" in error
+
+
+def test_killed_run_is_taken_up(annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path) -> None:
+    """Half a line at the end of the file is taken away, and its page labelled anew."""
+    assert annotate(pages, ask=True) == 0
+    path = tmp_path / "labels.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-40])
+    assert annotate(pages, ask=True) == 0
+    assert len(fake.requests) == 4
+    assert [record["title"] for record in records(tmp_path)] == ["Moons", "Tides", "Winds"]
+    path.write_bytes(whole[:-1])  # the record is whole, only its line is not
+    assert annotate(pages, ask=True) == 0
+    assert len(fake.requests) == 4
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("content", ["no labels\n", "no labels", '{"id": 1}\n', '{"id": "x', "[]\n"])
+def test_other_files_are_left_alone(
+    content: str, annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path, capsys: Any
+) -> None:
+    """A file that holds something else is neither added to nor cut."""
+    path = tmp_path / "labels.jsonl"
+    path.write_text(content, encoding="utf-8")
+    code = annotate(pages, ask=True)
+    if content == '{"id": "x':  # what a killed run may have left of its first line
+        assert code == 0
+        return
+    assert code == 2
+    assert "labels.jsonl, line 1: expected" in capsys.readouterr().err
+    assert path.read_text(encoding="utf-8") == content
+    assert not fake.requests
+
+
+def test_bad_inputs_do_not_stop_the_others(annotate: Annotate, pages: Path, tmp_path: Path, capsys: Any) -> None:
+    """Each input without a page to label is named with its reason."""
+    (pages / "empty.html").write_text("", encoding="utf-8")
+    (pages / "pdf.html").write_bytes(b"%PDF-1.7 \n")
+    (pages / "bad.html.gz").write_bytes(gzip.compress(b"<p>text</p>")[:-9])
+    (pages / "long.html").write_text("<p>text</p>" * 20, encoding="utf-8")
+    assert annotate(pages, tmp_path / "none.html", "--max-blocks", 19, ask=True) == 1
+    error = capsys.readouterr().err
+    for name, reason in {
+        "empty": "empty_body",
+        "pdf": "not_html",
+        "bad": "Compressed file ended",
+        "long": "20 blocks, over --max-blocks 19",
+        "none": "not found",
+    }.items():
+        assert any(f"{name}.html" in line and reason in line for line in error.splitlines()), name
+    assert "3 labelled, 5 failed" in error
+    assert len(records(tmp_path)) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["-o", "x.jsonl", "--endpoint", "http://h"], "needs --model"),
+        (["--endpoint", "http://h", "--model", "m"], "name the file of labels"),
+        (["-o", "x.jsonl", "--endpoint", "h", "--model", "m"], "a URL such as"),
+        (["-o", "page.html", "--endpoint", "http://h", "--model", "m"], "is an input as well"),
+        (["-o", "x.jsonl", "--read-answers", "."], "takes no INPUT"),
+        (["-o", "x.jsonl", "--export", "new"], "cannot read x.jsonl"),
+    ],
+)
+def test_wrong_usage_says_what_to_do(
+    arguments: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """The command says what it lacks and leaves nothing behind."""
+    monkeypatch.chdir(tmp_path)
+    Path("page.html").write_text(html(), encoding="utf-8")
+    assert main(["annotate", "page.html", *arguments]) == 2
+    assert says in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_many_pages_at_a_time(fake: FakeEndpoint, pages: Path, tmp_path: Path) -> None:
+    """With --concurrency N, N requests are under way together and every page gets its own labels."""
+    together = threading.Barrier(3)
+
+    def wait(request: Request) -> Reply:
+        together.wait(10)  # three requests at a time, or none goes on
+        return good(request)
+
+    fake.script = [wait]
+    arguments = [str(pages), "-o", str(tmp_path / "labels.jsonl"), "--endpoint", fake.url, "--model", "m"]
+    assert main(["annotate", *arguments, "--concurrency", "3"]) == 0
+    for record in records(tmp_path):
+        assert record["url"].endswith(record["title"])
+        assert record["labels"] == MAIN
+
+
+def test_threads_take_no_more_than_they_work_on() -> None:
+    """Pages are read when a thread is free, and what one item raises is that item's result."""
+    taken: list[int] = []
+
+    def items() -> Any:
+        for i in range(6):
+            taken.append(i)
+            yield i
+
+    results = in_threads(lambda i: 10 // i, items(), 2)
+    item, result = next(results)
+    assert len(taken) == 2
+    rest = dict([(item, result), *results])
+    assert isinstance(rest.pop(0), ZeroDivisionError)
+    assert rest == {1: 10, 2: 5, 3: 3, 4: 2, 5: 2}

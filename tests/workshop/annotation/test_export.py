@@ -1,0 +1,147 @@
+"""Export of labelled pages as training data."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.page import read
+from scrapy_dripper.workshop.dataset.alignment import align
+from scrapy_dripper.workshop.dataset.pages import load_pages
+from scrapy_dripper.workshop.training.prepare import example
+from tests.workshop.annotation.conftest import MAIN, Annotate, html, records
+
+
+@pytest.fixture
+def labelled(annotate: Annotate, pages: Path) -> Path:
+    """A folder of three pages and the file of their labels."""
+    assert annotate(pages, ask=True) == 0
+    return pages
+
+
+def rewrite(tmp_path: Path, **values: Any) -> None:
+    """Change the record of the page Tides."""
+    found = [record | (values if record["title"] == "Tides" else {}) for record in records(tmp_path)]
+    text = "".join(json.dumps(record) + "\n" for record in found)
+    (tmp_path / "labels.jsonl").write_text(text, encoding="utf-8")
+
+
+def test_export_is_what_the_training_reads(annotate: Annotate, labelled: Path, tmp_path: Path) -> None:
+    """Training gets the pages, URLs, labels and confidences as they were given."""
+    out = tmp_path / "more"
+    assert annotate(labelled, "--export", out, "--sure", 0.7) == 0
+    samples = load_pages(out)
+    assert [sample.title for sample in samples] == ["Moons", "Tides", "Winds"]
+    tides = samples[1]
+    assert (tides.host, tides.sure) == ("example.com", 0.7)
+    assert tides.id == records(tmp_path)[1]["id"]
+    assert tides.truth.split("\n")[0] == "Tides"
+    assert tides.path.read_bytes() == (labelled / "Tides.html").read_bytes()
+    page = read(Document(tides.path.read_bytes()), Config())
+    assert (np.flatnonzero(align(page.blocks.text, tides.truth).main) + 1).tolist() == MAIN
+    made = example(tides)
+    assert made is not None
+    assert made.main.tolist() == [i + 1 in MAIN for i in range(6)]
+    truth = json.loads((out / "ground-truth" / f"{tides.id}.json").read_text(encoding="utf-8"))
+    assert (truth["source"], truth["reviewed"], truth["annotation"]["labels"]) == ("reader-1", False, MAIN)
+
+
+def test_people_are_sure(annotate: Annotate, labelled: Path, tmp_path: Path) -> None:
+    """--sure applies to models; a person's labels count in full."""
+    rewrite(tmp_path, who="human", labels=[])
+    assert annotate(labelled, "--export", tmp_path / "more") == 0
+    samples = {sample.title: sample for sample in load_pages(tmp_path / "more")}
+    assert (samples["Tides"].sure, samples["Tides"].truth) == (1.0, "")
+    assert samples["Winds"].sure == 0.5
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8-sig"])
+def test_pages_are_exported_as_utf8(encoding: str, annotate: Annotate, tmp_path: Path) -> None:
+    """Training reads the text that was labelled, also of zipped pages and other encodings."""
+    text = html("Marées", "<p>Le café ouvre à midi, près de la jetée où l'eau est déjà haute.</p>")
+    text = text.replace("<head>", f"<head><meta charset={encoding.removesuffix('-sig')}>")
+    (tmp_path / "page.html.gz").write_bytes(gzip.compress(text.encode(encoding)))
+    assert annotate(tmp_path / "page.html.gz", ask=True) == 0
+    assert annotate(tmp_path / "page.html.gz", "--export", tmp_path / "more") == 0
+    [sample] = load_pages(tmp_path / "more")
+    assert "Le café ouvre à midi" in sample.read_html()
+    made = example(sample)
+    assert made is not None
+    assert made.main.tolist() == [False, True, True, True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"blocks": 7}, "cut into 7 blocks when it was labelled, into 6 now"),
+        ({"cut": "0" * 64}, "its blocks have other texts"),
+        ({"profile": "v1.0"}, "labelled in the profile 'v1.0'"),
+    ],
+)
+def test_labels_of_other_blocks_are_refused(
+    values: dict[str, Any], says: str, annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any
+) -> None:
+    """Labels belong to the blocks that were read; such a page is named and left out, the others are exported."""
+    rewrite(tmp_path, **values)
+    assert annotate(labelled, "--export", tmp_path / "more") == 1
+    error = capsys.readouterr().err
+    assert f"{labelled / 'Tides.html'}: {says}" in error
+    assert [sample.title for sample in load_pages(tmp_path / "more")] == ["Moons", "Winds"]
+
+
+def test_changed_and_missing_pages_are_named(annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any) -> None:
+    """A page that has changed since is refused, and so are labels without their page."""
+    (labelled / "Tides.html").write_text(html("Tides", "<p>Added since</p>"), encoding="utf-8")
+    (labelled / "Winds.html").unlink()
+    (labelled / "New.html").write_text(html("New"), encoding="utf-8")
+    assert annotate(labelled, "--export", tmp_path / "more") == 1
+    error = capsys.readouterr().err
+    assert f"{labelled / 'Tides.html'}: has changed since it was labelled" in error
+    assert "its page is not among the inputs" in error
+    assert "1 exported, 1 without labels, 2 failed" in error
+    assert [sample.title for sample in load_pages(tmp_path / "more")] == ["Moons"]
+
+
+def test_export_takes_a_new_folder(annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any) -> None:
+    """Otherwise pages of an earlier export would be trained on unnoticed."""
+    assert annotate(labelled, "--export", labelled) == 2
+    assert "is not empty" in capsys.readouterr().err
+
+
+def test_page_labelled_twice_is_refused(annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any) -> None:
+    """Joined files may hold two labellings of a page: a person has to choose."""
+    path = tmp_path / "labels.jsonl"
+    path.write_text(path.read_text(encoding="utf-8") * 2, encoding="utf-8")
+    assert annotate(labelled, "--export", tmp_path / "more") == 2
+    assert "is labelled twice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"labels": [2, 2]}, "'labels' to be ids from 1 to 6"),
+        ({"labels": [7]}, "'labels' to be ids from 1 to 6"),
+        ({"labels": [True]}, "'labels' to be ids from 1 to 6"),
+        ({"labels": "2"}, "'labels' to be a list of ids"),
+        ({"id": "../../etc/x"}, "'id' to be a file name"),
+        ({"sha256": "abc"}, "64 hexadecimal digits"),
+        ({"more": 1}, "an object with the keys"),
+    ],
+)
+def test_broken_records_are_refused(
+    values: dict[str, Any], says: str, annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any
+) -> None:
+    """A file that was edited or received is checked before anything is written; ids cannot lead out of the folder."""
+    rewrite(tmp_path, **values)
+    assert annotate(labelled, "--export", tmp_path / "more") == 2
+    error = capsys.readouterr().err
+    assert "labels.jsonl, line 2: expected" in error
+    assert says in error
+    assert not (tmp_path / "more").exists()

@@ -1,0 +1,480 @@
+"""``scrapy-dripper evaluate``: from annotated pages to tables, JSON and a report."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lxml import etree
+
+import scrapy_dripper.engines
+import scrapy_dripper.extractor
+from scrapy_dripper.cli import main
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.base import EngineError, Labels
+from scrapy_dripper.page.page import Page
+from scrapy_dripper.testing import FakeEngine
+from scrapy_dripper.workshop.dataset.pages import data_hash, page_hash
+from scrapy_dripper.workshop.evaluation.measure import Measurer
+
+WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
+HOSTILE = """</title></style><script>alert("x")</script><img src=x onerror='alert(1)'>&amp;"'\x00\x08"""
+
+
+def write_page(folder: Path, name: str, kind: str = "article", title: str = "A title", seed: int = 0) -> str:
+    """Write a page of three main paragraphs and three links, and return its true text."""
+    rng = random.Random(f"{name}{seed}")
+    main_text = [" ".join(rng.choices(WORDS, k=20)) for _ in range(3)]
+    links = "".join(f"<div><a href='/x'>{' '.join(rng.choices(WORDS, k=2))} link</a></div>" for _ in range(3))
+    for part in ("html", "ground-truth"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    body = "".join(f"<p>{text}</p>" for text in main_text)
+    (folder / "html" / f"{name}.html").write_text(f"<html><body>{links}{body}</body></html>", encoding="utf-8")
+    annotation = {
+        "url": f"https://host.example/{name}",
+        "ground_truth": {"main_content": "\n".join(main_text), "title": title, "with": [main_text[0]], "without": []},
+        "_internal": {"page_type": {"primary": kind}},
+    }
+    (folder / "ground-truth" / f"{name}.json").write_text(json.dumps(annotation), encoding="utf-8")
+    return "\n".join(main_text)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Eight pages of two types."""
+    for number in range(8):
+        write_page(tmp_path / "pages", f"p{number}", "forum" if number % 4 == 3 else "article")
+    return tmp_path / "pages"
+
+
+@pytest.fixture
+def held_out(data: Path, tmp_path: Path) -> Path:
+    """Stored texts: the first is half of the right one, the second is empty, the others are right."""
+    lines = []
+    for path in sorted((data / "ground-truth").glob("*.json")):
+        text = json.loads(path.read_text())["ground_truth"]["main_content"]
+        words = text.split()
+        text = {"p0": " ".join(words[: len(words) // 2]), "p1": ""}.get(path.stem, text)
+        lines.append(json.dumps({"id": path.stem, "text": text}))
+    (tmp_path / "held-out.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path / "held-out.jsonl"
+
+
+class Engine(FakeEngine):
+    """Gives long blocks 0.9 and others 0.2; fails on a page that asks for it."""
+
+    def probability(self, text: str) -> float:
+        return 0.9 if len(text.split()) > 5 else 0.2
+
+    def answer(self, page: Page) -> Labels | EngineError:
+        return EngineError("no") if "unlabelled" in page.blocks.text else super().answer(page)
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A model folder whose engine is the fake one."""
+
+    def load(config: Config) -> FakeEngine:
+        return Engine()
+
+    monkeypatch.setattr(scrapy_dripper.engines, "load_engine", load)
+    monkeypatch.setattr(scrapy_dripper.extractor, "load_engine", load)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "manifest.json").write_text(json.dumps({"data_sha256": {"others": "0" * 64}}))
+    return folder
+
+
+def evaluate(*arguments: object) -> int:
+    return main(["evaluate", *map(str, arguments), "--resamples", "50"])
+
+
+def figures(path: Path) -> dict[str, Any]:
+    """Return the JSON without what names the systems."""
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def test_stored_texts_beside_peers(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
+    """Table and JSON have every system, by type and difficulty, and the paired differences."""
+    out = tmp_path / "out" / "figures.json"
+    code = evaluate(data, "--predictions", held_out, "--peers", "html2text,resiliparse", "--jobs", 1, "--json", out)
+    printed, said = capsys.readouterr()
+
+    assert code == 0
+    found = figures(out)
+    ours, theirs, _ = found["systems"]
+    assert [system["name"] for system in found["systems"]] == ["ours", "html2text", "resiliparse"]
+    assert ours["all"]["summary"]["f1"] == pytest.approx((6 + 2 / 3) / 8)
+    assert ours["all"]["summary"]["poor"] == 1 / 8
+    assert ours["by_type"]["forum"]["f1"] == {"mean": 1, "low": 1, "high": 1}
+    assert list(ours["by_type"]) == ["article", "forum"]
+    assert sum(group["summary"]["pages"] for group in ours["by_level"].values()) == 8
+    assert theirs["all"]["summary"]["recall"] == 1
+    whole = next(d for d in found["differences"] if (d["peer"], d["metric"], d["group"]) == ("html2text", "P", "ALL"))
+    mean = ours["all"]["summary"]["precision"] - theirs["all"]["summary"]["precision"]
+    assert whole["delta"]["mean"] == pytest.approx(mean)
+    assert whole["delta"]["low"] <= mean <= whole["delta"]["high"]
+    assert whole["better"] + whole["worse"] + whole["tied"] == 8
+    assert found["blocks"]["by_type"]["forum"]["f1"] == 1
+    assert found["blocks"]["blocks"] is None, "stored texts have no probabilities"
+    assert f"{ours['all']['summary']['f1']:.4f}" in printed
+    assert "html2text" in printed
+    assert "had not seen these" in said
+
+
+def test_labels_and_probabilities_can_be_stored(data: Path, tmp_path: Path) -> None:
+    """Calibration is measured on held-out probabilities; labels of another length are not used."""
+    lines = [{"id": f"p{n}", "text": "", "labels": [0, 0, 0, 1, 1, 0], "probabilities": [0.5] * 6} for n in range(7)]
+    lines.append({"id": "p7", "text": "", "labels": [1], "probabilities": [1.0]})
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+    assert evaluate(data, "--predictions", tmp_path / "in.jsonl", "--jobs", 1, "--json", tmp_path / "out.json") == 0
+
+    blocks = figures(tmp_path / "out.json")["blocks"]
+    assert blocks["pooled"] == {"precision": 1, "recall": 14 / 24, "f1": pytest.approx(28 / 38)}
+    assert blocks["inferred"] == 1
+    assert sum(blocks["blocks"]["weight"]) == 42
+    assert blocks["blocks"]["error"] == pytest.approx(0)
+    assert blocks["words"]["error"] == pytest.approx(180 / 207 - 0.5, abs=0.05)
+
+
+def test_the_model_runs(data: Path, model: Path, tmp_path: Path, capsys: Any) -> None:
+    """Without stored texts the engine labels the pages, and its probabilities are measured."""
+    assert evaluate(data, "--model", model, "--jobs", 1, "--json", tmp_path / "out.json") == 0
+
+    found = figures(tmp_path / "out.json")
+    assert found["systems"][0]["all"]["summary"]["f1"] == 1
+    assert found["blocks"]["pooled"]["f1"] == 1
+    assert found["blocks"]["inferred"] == 0
+    assert found["blocks"]["blocks"]["error"] == pytest.approx((0.1 + 0.2) / 2)
+    assert found["pages"][0]["source"] == "fake"
+    assert found["notes"] == []
+    assert "IN-SAMPLE" not in capsys.readouterr().err
+
+
+def test_a_page_that_the_model_cannot_label_counts(data: Path, model: Path, tmp_path: Path) -> None:
+    """The fallback's text counts as ours, with the reason; the page has no probabilities."""
+    write_page(data, "p9")
+    (data / "html" / "p9.html").write_text("<html><body><p>unlabelled</p></body></html>")
+
+    assert evaluate(data, "--model", model, "--jobs", 1, "--json", tmp_path / "out.json", "--fallback", "empty") == 0
+
+    page = figures(tmp_path / "out.json")["pages"][-1]
+    assert page["f1"]["ours"] == 0
+    assert page["source"] == "fallback:empty, engine_error"
+
+
+def test_pages_that_the_model_was_trained_on_are_no_measure(
+    data: Path, model: Path, tmp_path: Path, capsys: Any
+) -> None:
+    """If the manifest has the hash of the data, the terminal, the JSON and the report say so."""
+    (model / "manifest.json").write_text(json.dumps({"data_sha256": {"my-pages": data_hash(data)}}))
+    paths = tmp_path / "out.json", tmp_path / "report.html"
+
+    assert evaluate(data, "--model", model, "--jobs", 1, "--json", paths[0], "--report", paths[1]) == 0
+
+    for text in (capsys.readouterr().err, *(path.read_text(encoding="utf-8") for path in paths)):
+        assert "IN-SAMPLE: the model was trained on exactly these pages (my-pages)" in text
+        assert "--predictions FILE" in text
+
+
+def test_single_pages_that_the_model_was_trained_on(data: Path, model: Path, tmp_path: Path, capsys: Any) -> None:
+    """If the manifest lists pages, each page is looked up; a set with none of them gets no warning."""
+    pages = [page_hash(data / "html" / f"p{n}.html") for n in range(3)]
+    (model / "manifest.json").write_text(json.dumps({"data_sha256": {}, "training_pages": {"home": pages}}))
+    write_page(tmp_path / "other", "q0")
+
+    assert evaluate(f"mine={data}", tmp_path / "other", "--model", model, "--jobs", 1) == 0
+
+    said = capsys.readouterr().err
+    assert "IN-SAMPLE: the model was trained on 3 of these 8 pages (mine)" in said
+    assert "(other)" not in said
+
+
+def test_several_sets_have_a_row_each(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
+    """Both layouts work; a headline before a stored text is neutral if the truth lacks it."""
+    text = write_page(tmp_path / "listed", "q-0")
+    (tmp_path / "listed/pages.jsonl").write_text(json.dumps({"id": "q-0", "text": text, "title": "Rivers and stones"}))
+    with held_out.open("a") as file:
+        file.write(json.dumps({"id": "q-0", "text": f"Rivers and stones\n{text}"}))
+    out = tmp_path / "out.json"
+
+    assert evaluate(data, f"listed={tmp_path}/listed", "--predictions", held_out, "--jobs", 1, "--json", out) == 0
+
+    rows = {row["name"]: row for row in figures(out)["sets"]["set"]}
+    assert list(rows) == ["pages", "listed", "mean of sets"]
+    assert rows["listed"]["systems"]["ours"]["neutral"]["f1"] == 1
+    assert rows["listed"]["systems"]["ours"]["word_f1"] == pytest.approx(2 * 60 / 123)
+    assert "mean of sets" in capsys.readouterr().out
+
+
+def test_an_interrupted_run_goes_on(
+    data: Path, held_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Measured pages are not measured again, half a line does no harm, and the figures equal those of one run."""
+    calls: list[str] = []
+    measure = Measurer.__call__
+
+    def counted(self: Measurer, task: Any) -> Any:
+        if stop and len(calls) == stop:
+            raise KeyboardInterrupt
+        calls.append(task.sample.id)
+        return measure(self, task)
+
+    monkeypatch.setattr(Measurer, "__call__", counted)
+    arguments = [data, "--predictions", held_out, "--peers", "html2text", "--jobs", 1, "--json"]
+    stop = 0
+    assert evaluate(*arguments, tmp_path / "one.json") == 0
+    calls.clear()
+
+    cache = tmp_path / "deep" / "cache.jsonl"
+    stop = 5
+    assert evaluate(*arguments, tmp_path / "two.json", "--cache", cache) == 130
+    assert not (tmp_path / "two.json").exists()
+    cache.write_bytes(cache.read_bytes()[:-20])  # as if it had been killed while it wrote the last system of p4
+    stop = 0
+    calls.clear()
+    assert evaluate(*arguments, tmp_path / "two.json", "--cache", cache) == 0
+    assert calls == ["p4", "p5", "p6", "p7"]
+    assert (tmp_path / "two.json").read_text() == (tmp_path / "one.json").read_text()
+
+    calls.clear()
+    assert evaluate(*arguments, tmp_path / "two.json", "--cache", cache) == 0
+    assert calls == []
+
+
+def test_the_cache_is_for_the_same_data_and_version(
+    data: Path, held_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New texts are scored again without the peers; new pages renew everything; ROUGE needs the text."""
+    asked: list[tuple[str, ...]] = []
+    measure = Measurer.__call__
+
+    def noted(self: Measurer, task: Any) -> Any:
+        asked.append(task.systems)
+        return measure(self, task)
+
+    monkeypatch.setattr(Measurer, "__call__", noted)
+    cache = ["--peers", "html2text", "--jobs", 1, "--cache", tmp_path / "cache.jsonl"]
+    evaluate(data, "--predictions", held_out, *cache)
+    assert set(asked) == {("page", "ours", "html2text")}
+
+    asked.clear()
+    held_out.write_text(held_out.read_text().replace("river", "stone"))
+    evaluate(data, "--predictions", held_out, *cache)
+    assert set(asked) == {("ours",)}
+
+    if importlib.util.find_spec("jieba") is not None:
+        asked.clear()
+        evaluate(data, "--predictions", held_out, *cache, "--rouge")
+        assert set(asked) == {("ours", "html2text")}
+
+    asked.clear()
+    write_page(data, "p0", seed=1)
+    evaluate(data, "--predictions", held_out, *cache)
+    assert set(asked) == {("page", "ours", "html2text")}
+
+
+def test_processes_give_the_same_figures(data: Path, held_out: Path, tmp_path: Path) -> None:
+    """The order of arrival does not matter."""
+    arguments = [data, "--predictions", held_out, "--peers", "html2text", "--json"]
+
+    assert evaluate(*arguments, tmp_path / "one.json", "--jobs", 1) == 0
+    assert evaluate(*arguments, tmp_path / "two.json", "--jobs", 2) == 0
+
+    assert (tmp_path / "two.json").read_text() == (tmp_path / "one.json").read_text()
+
+
+def test_a_process_that_dies(
+    data: Path, held_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """A peer's native code can end its process: the message says what to try and where the rest is kept."""
+    site = tmp_path / "site"
+    about, code = site / "boilerpy3-9.0.dist-info", site / "boilerpy3"
+    about.mkdir(parents=True)
+    code.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: boilerpy3\nVersion: 9.0\n")
+    (code / "__init__.py").touch()
+    (code / "extractors.py").write_text("import os\nDefaultExtractor = lambda **options: os._exit(9)\n")
+    monkeypatch.syspath_prepend(str(site))
+    cache = tmp_path / "cache.jsonl"
+
+    assert evaluate(data, "--predictions", held_out, "--peers", "boilerpy3", "--jobs", 2, "--cache", cache) != 0
+
+    error = capsys.readouterr().err
+    assert "a process died" in error
+    assert f"try a smaller --jobs or fewer --peers; what was measured is in {cache}" in error
+
+
+def test_measures_of_the_papers_are_taken_if_asked_for(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
+    """DOM nodes and the measures of the study, for all systems; the time of those that run."""
+    pytest.importorskip("rapidfuzz")
+    out, report = tmp_path / "out.json", tmp_path / "report.html"
+    more = ["--peers", "r4,title_paragraphs", "--nodes", "--study", "--jobs", 1, "--json", out, "--report", report]
+    assert evaluate(data, "--predictions", held_out, *more, "--cache", tmp_path / "cache") == 0
+
+    printed = capsys.readouterr().out
+    ours, r4, paragraphs = (system["all"] for system in figures(out)["systems"])
+    assert 0.7 < ours["nodes"]["f1"] < 0.9
+    assert paragraphs["nodes"]["recall"] == paragraphs["study"]["completeness"] == 1
+    assert r4["study"]["clean"] == 1
+    assert ours["seconds"] is None
+    assert 0 < r4["seconds"] < 10
+    for text in (printed, report.read_text(encoding="utf-8")):
+        assert "ROUGE-L" in text
+        assert "DOM nodes" in text
+    assert evaluate(data, "--predictions", held_out, *more, "--cache", tmp_path / "cache") == 0
+    assert capsys.readouterr().out == printed
+
+
+def test_rouge_is_measured_if_asked_for(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
+    """It adds a column to the table, and a paired difference."""
+    pytest.importorskip("jieba")
+    arguments = [data, "--predictions", held_out, "--peers", "html2text", "--rouge", "--json", tmp_path / "out.json"]
+
+    assert evaluate(*arguments, "--jobs", 1) == 0
+
+    found = figures(tmp_path / "out.json")
+    assert 0.75 < found["systems"][0]["all"]["rouge"]["f1"] < 0.95
+    assert "ROUGE-5" in {d["metric"] for d in found["differences"]}
+    assert "ROUGE-5" in capsys.readouterr().out
+
+
+def test_a_peer_that_raises_counts_as_empty(
+    data: Path, held_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its errors are counted, and the run goes on."""
+    from scrapy_dripper.workshop.evaluation import peers
+
+    def broken(module: object, html: bytes) -> str:
+        raise RuntimeError("boom <b>")
+
+    monkeypatch.setitem(peers.PEERS, "html2text", peers.Peer("html2text", "html2text", broken))
+    paths = tmp_path / "out.json", tmp_path / "report.html"
+    arguments = [data, "--predictions", held_out, "--peers", "html2text", "--jobs", 1]
+
+    assert evaluate(*arguments, "--json", paths[0], "--report", paths[1]) == 0
+
+    theirs = figures(paths[0])["systems"][1]
+    assert theirs["errors"] == 8
+    assert theirs["all"]["summary"]["f1"] == 0
+    assert "RuntimeError: boom &lt;b&gt;" in paths[1].read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "expected"),
+    [
+        ('{"id": "p0", "text": "x"}\nnot json\n', [], r"line 2: expected .*\"id\""),
+        ('{"text": "x"}\n', [], "line 1: expected"),
+        ('{"id": "p0"}\n{"id": "p0"}\n', [], "'p0' is there twice"),
+        ('{"id": "other", "text": "x"}\n', [], "no id of .* expected ids such as 'p0'"),
+        (None, [], "cannot read .*No such file"),
+        ('{"id": "p0", "text": "x"}\n', ["--peers", "nobody"], "expected peers from"),
+        ('{"id": "p0", "text": "x", "probabilities": [2]}\n', [], "not between 0 and 1"),
+    ],
+)
+def test_what_cannot_start_is_one_sentence(
+    data: Path, tmp_path: Path, content: str | None, arguments: list[str], expected: str, capsys: Any
+) -> None:
+    """Wrong input ends with exit code 2 and says what was expected."""
+    path = tmp_path / "texts.jsonl"
+    if content is not None:
+        path.write_text(content)
+
+    assert evaluate(data, "--predictions", path, *arguments) == 2
+
+    said = capsys.readouterr().err
+    assert re.search(expected, said)
+    assert said.count("\n") == 1
+
+
+def test_data_that_are_not_there(tmp_path: Path, capsys: Any) -> None:
+    """The error names the folder."""
+    assert evaluate(tmp_path / "nothing", "--predictions", tmp_path / "x") == 2
+    assert "nothing is not there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--json", "--report", "--cache"])
+def test_a_folder_is_no_file(data: Path, held_out: Path, tmp_path: Path, option: str, capsys: Any) -> None:
+    """The error comes before the work."""
+    assert evaluate(data, "--predictions", held_out, option, tmp_path) == 2
+    assert "is a folder: name a file in it" in capsys.readouterr().err
+
+
+def test_pages_without_a_stored_text_count_as_empty(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
+    """They stay in the mean, and their number is stated."""
+    lines = held_out.read_text().splitlines()
+    held_out.write_text("\n".join([*lines[:6], json.dumps({"id": "unknown", "text": "x"})]))
+
+    assert evaluate(data, "--predictions", held_out, "--json", tmp_path / "out.json", "--jobs", 1) == 0
+
+    assert figures(tmp_path / "out.json")["systems"][0]["all"]["summary"]["empty"] == 3
+    said = capsys.readouterr().err
+    assert "no stored text and count as empty: 2" in said
+    assert "are ignored: 1" in said
+
+
+@pytest.fixture
+def report(data: Path, model: Path, tmp_path: Path) -> str:
+    """A report on a page whose title, URL, text and type contain markup."""
+    write_page(data, "worst", kind=HOSTILE, title=HOSTILE)
+    (data / "html" / "worst.html").write_text(
+        "<html><body><p>&lt;script&gt;alert(2)&lt;/script&gt; with words enough to be taken for main</p></body></html>"
+    )
+    path = tmp_path / "out" / "report.html"
+    assert evaluate(data, "--model", model, "--peers", "html2text", "--jobs", 1, "--report", path, "--worst", 3) == 0
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_report_is_well_formed_and_says_what_was_found(report: str) -> None:
+    """It parses as XML, every link resolves, every plot is there, and the worst page comes first."""
+    assert report.startswith("<!DOCTYPE html>\n<html")
+    tree = etree.fromstring(report.split("\n", 1)[1].encode())
+    ids = tree.xpath("//@id")
+    targets = [href[1:] for href in tree.xpath("//a/@href")]
+
+    assert len(ids) == len(set(ids))
+    assert set(targets) <= set(ids)
+    assert {"page-1", "page-2", "page-3"} <= set(targets)
+    assert len(tree.findall(".//svg")) == 7
+    first = tree.find(".//section[@id='page-1']")
+    assert first.findtext("h2").startswith("Page worst")
+    assert {"missed", "wrong", "hit"} & {item.get("class") for item in first.iter("li")} == {"wrong"}
+    second = tree.find(".//section[@id='page-2']")
+    assert [item.get("class") for item in second.findall("ol/li")] == ["other"] * 3 + ["hit"] * 3
+    assert second.find("ol/li[1]/span[@class='p']").text == "0.20"
+
+
+def test_the_report_needs_nothing_from_elsewhere_and_runs_nothing(report: str) -> None:
+    """It has no script, handler, outside link or loaded resource; its policy for browsers forbids them too."""
+    tree = etree.fromstring(report.split("\n", 1)[1].encode())
+    tags = {element.tag for element in tree.iter() if isinstance(element.tag, str)}
+
+    assert not tags & {"script", "img", "link", "iframe", "object", "embed", "base", "form", "image", "use"}
+    for element in tree.iter():
+        for name, value in element.attrib.items():
+            assert not name.startswith("on")
+            assert name not in ("src", "srcset", "action", "data", "poster")
+            assert name != "href" or value.startswith("#")
+            assert "url(" not in value
+    assert "url(" not in report
+    assert "@import" not in report
+    assert "default-src 'none'" in tree.find(".//meta[@http-equiv='Content-Security-Policy']").get("content")
+
+
+def test_hostile_text_is_shown_and_not_obeyed(report: str) -> None:
+    """Title, type and text of a page are shown literally, without characters that a document may not hold."""
+    tree = etree.fromstring(report.split("\n", 1)[1].encode())
+    text = "".join(tree.find("body").itertext())
+
+    assert "<script>" not in report
+    assert "</title></style><script>alert(\"x\")</script><img src=x onerror='alert(1)'>&amp;\"'" in text
+    assert "<script>alert(2)</script> with words" in text
+    assert "\x00" not in report
+    assert "\x08" not in report

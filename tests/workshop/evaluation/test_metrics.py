@@ -1,0 +1,171 @@
+"""Scores of extracted text, their summaries and their intervals."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_dripper.workshop.dataset.bootstrap import mean_interval, paired_interval
+from scrapy_dripper.workshop.dataset.metrics import ScoreRow, format_table, score, snippet_rate, summaries, word_prf
+
+texts = st.lists(st.sampled_from(["a", "A", "b", "c", "d1", "é", "日本", ".", "\n", "_"]), max_size=30).map(" ".join)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "truth", "expected"),
+    [
+        ("", "", (1, 1, 1)),
+        ("...", " \n", (1, 1, 1)),
+        ("word", "", (0, 0, 0)),
+        ("", "word", (0, 0, 0)),
+        ("a b", "c d", (0, 0, 0)),
+        ("The CAT, sat.", "the cat sat", (1, 1, 1)),
+        ("b a", "a b", (1, 1, 1)),
+        ("a a a a", "a a", (0.5, 1, 2 / 3)),
+        ("a b", "a b c d", (1, 0.5, 2 / 3)),
+        ("a b c d", "a b e f", (0.5, 0.5, 0.5)),
+        ("don't", "don t", (1, 1, 1)),
+        ("日本語 です", "日本語です", (0, 0, 0)),
+        ("snake_case", "snake case", (0, 0, 0)),
+    ],
+)
+def test_word_prf(prediction: str, truth: str, expected: tuple[float, float, float]) -> None:
+    """Words are compared as bags: order, case and punctuation do not count, the number of occurrences does."""
+    assert word_prf(prediction, truth) == pytest.approx(expected)
+
+
+@given(texts, texts)
+def test_word_prf_is_bounded_and_symmetric(one: str, other: str) -> None:
+    """Swapping the texts swaps precision and recall, and F1 lies between them."""
+    precision, recall, f1 = word_prf(one, other)
+    assert word_prf(other, one) == pytest.approx((recall, precision, f1))
+    assert all(0 <= value <= 1 for value in (precision, recall, f1))
+    assert min(precision, recall) - 1e-12 <= f1 <= max(precision, recall) + 1e-12
+
+
+@given(texts, st.randoms(use_true_random=False))
+def test_f1_is_one_only_for_the_same_words(text: str, shuffler: random.Random) -> None:
+    """A shuffled text scores 1, and one more word lowers it."""
+    words = text.split()
+    shuffler.shuffle(words)
+    assert word_prf(" ".join(words), text).f1 == 1
+    assert word_prf(f"{text} zzz", text).f1 < 1
+
+
+@pytest.mark.parametrize(
+    ("prediction", "snippets", "expected"),
+    [
+        ("Read More here", ["read more"], 1.0),
+        ("read more here", ["READ MORE", "cart"], 0.5),
+        ("read  more", ["read more"], 0.0),
+        ("", ["x"], 0.0),
+        ("anything", [], None),
+    ],
+)
+def test_snippet_rate(prediction: str, snippets: list[str], expected: float | None) -> None:
+    """Case does not matter, white space does; without snippets there is no rate."""
+    assert snippet_rate(prediction, snippets) == expected
+
+
+@pytest.fixture
+def rows() -> list[ScoreRow]:
+    return [
+        score("1", "product", "a b", "a b c d", ["a b"], ["z", "b"]),
+        score("2", "article", "a", "a"),
+        score("3", "article", "", "a", ["a"], ["z"]),
+        score("4", "portal", "", ""),
+    ]
+
+
+def test_summaries_are_means_over_pages_by_type(rows: list[ScoreRow]) -> None:
+    """All pages come first, then WCXB's types in its order, then others; each number is a plain mean or count."""
+    table = summaries(rows)
+    assert list(table) == ["ALL", "article", "product", "portal"]
+    whole = table["ALL"]
+    assert (whole.pages, whole.empty, whole.wrongly_empty) == (4, 2, 1)
+    assert whole.f1 == pytest.approx((2 / 3 + 1 + 0 + 1) / 4)
+    assert whole.precision == pytest.approx((1 + 1 + 0 + 1) / 4)
+    assert whole.recall == pytest.approx((0.5 + 1 + 0 + 1) / 4)
+    assert whole.poor == 0.25
+    assert table["article"].f1 == 0.5
+    assert table["product"].without_rate == 0.5
+
+
+def test_pages_without_snippets(rows: list[ScoreRow]) -> None:
+    """They count as 1 in WCXB's rates and do not count in the others."""
+    whole = summaries(rows)["ALL"]
+    assert (whole.with_rate, whole.without_rate) == pytest.approx((0.75, 0.625))
+    assert (whole.named_with_rate, whole.named_without_rate) == pytest.approx((0.5, 0.25))
+    assert math.isnan(summaries(rows)["portal"].named_with_rate)
+
+
+def test_summary_of_nothing() -> None:
+    """Without pages there is no mean and no error."""
+    table = summaries([])
+    assert table["ALL"].pages == 0
+    assert math.isnan(table["ALL"].f1)
+
+
+def test_plain_table_is_aligned(rows: list[ScoreRow]) -> None:
+    """All columns but the first end at the same place in every line."""
+    lines = format_table(summaries(rows)).splitlines()
+    assert len(lines) == 5
+    assert len({len(line) for line in lines}) == 1
+    assert lines[1].split()[:3] == ["ALL", "4", "0.6667"]
+    assert lines[1].endswith("2 (1)")
+
+
+def test_markdown_table_has_a_cell_for_each_column(rows: list[ScoreRow]) -> None:
+    """Each line has as many cells as the header, and the second line is the rule."""
+    lines = format_table(summaries(rows), markdown=True).splitlines()
+    assert len(lines) == 6
+    assert {line.count("|") for line in lines} == {lines[0].count("|")}
+    assert re.fullmatch(r"\|---(\|---:)+\|", lines[1])
+    assert lines[2].startswith("| ALL | 4 | 0.6667 | 0.7500 |")
+
+
+def test_interval_holds_the_mean_and_shrinks_with_pages() -> None:
+    """The interval of a known spread is as wide as theory says, within a tenth."""
+    draw = random.Random(3)
+    for count in (100, 1600):
+        values = [draw.gauss(0.5, 1) for _ in range(count)]
+        mean, low, high = mean_interval(values, n=4000)
+        assert low < mean < high
+        assert mean == pytest.approx(sum(values) / count)
+        assert high - low == pytest.approx(2 * 1.96 * statistics.stdev(values) / math.sqrt(count), rel=0.1)
+
+
+def test_interval_is_reproducible() -> None:
+    """Equal seeds give equal intervals, and another seed a slightly different one."""
+    values = [math.sin(i) for i in range(50)]
+    assert mean_interval(values, 500, seed=7) == mean_interval(values, 500, seed=7)
+    assert mean_interval(values, 500, seed=7) != mean_interval(values, 500, seed=8)
+
+
+@pytest.mark.parametrize(
+    ("deltas", "excludes_zero"),
+    [([0.1] * 30, True), ([-0.1] * 30, True), ([0.1, -0.1] * 30, False), ([0.0] * 30, False)],
+)
+def test_paired_interval_tells_a_difference(deltas: list[float], excludes_zero: bool) -> None:
+    """The interval of a real difference does not contain zero."""
+    assert paired_interval(deltas, n=500).excludes_zero is excludes_zero
+
+
+def test_many_pages_fit_in_memory_pieces() -> None:
+    """Drawing the numbers in parts gives as many resamples."""
+    mean, low, high = mean_interval([0.0, 1.0] * 300_000, n=20)
+    assert mean == 0.5
+    assert 0.49 < low <= high < 0.51
+
+
+@pytest.mark.parametrize(("values", "n"), [([], 10), ([1.0], 0), ([[1.0]], 10)])
+def test_interval_needs_numbers(values: list[float], n: int) -> None:
+    """The error says what was expected."""
+    with pytest.raises(ValueError, match="expected numbers"):
+        mean_interval(values, n)

@@ -1,0 +1,79 @@
+"""Other extractors, called with their defaults."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import ModuleType
+
+import pytest
+
+from scrapy_dripper.workshop.evaluation import peers
+from scrapy_dripper.workshop.evaluation.peers import PEERS, Peer, PeerError, check_peers
+
+SENTENCE = "The ferry to the island leaves the harbour at noon, and it comes back when the tide allows it to."
+REST = (
+    "What they call the caf\u00e9 is the bar on board of it, which is open all the way.",
+    "Nobody knows who built the pier, but it was there before the railway came, and it will be there after it.",
+    "The captain has been on this line for thirty years, and he says that he has not seen the same sea twice.",
+)
+PARAGRAPHS = "".join(f"<p>{SENTENCE} {text} {SENTENCE} {text}</p>" for text in REST)
+PAGE = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Ferries</title></head><body>
+<nav><a href="/">Home</a> <a href="/shop">Shop</a></nav>
+<article><h1>Ferries to the island</h1>{PARAGRAPHS}</article>
+<footer><p>Copyright 2026</p><p><a href="/terms">Terms</a></p></footer></body></html>""".encode()
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_peer_returns_the_text_of_a_page(name: str) -> None:
+    """Each adapter fits its library, if that is installed."""
+    if importlib.util.find_spec(PEERS[name].module.split(".")[0]) is None:
+        pytest.skip(f"{name} is not installed")
+
+    text = PEERS[name].load()(PAGE)
+
+    assert SENTENCE in " ".join(text.split())
+    assert "caf\u00e9" in text
+    assert "<p>" not in text
+
+
+def test_readability_gives_html_of_which_the_text_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fake has its interface, since the tests do not install it."""
+
+    class Document:
+        def __init__(self, html: str) -> None:
+            self.html = html
+
+        def summary(self, html_partial: bool) -> str:
+            assert html_partial
+            return self.html[self.html.index("<article") : self.html.index("<footer")]
+
+    module = ModuleType("readability")
+    module.Document = Document  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "readability", module)
+
+    text = PEERS["readability"].load()(PAGE)
+
+    assert SENTENCE in " ".join(text.split())
+    assert "Copyright" not in text
+    assert "<p>" not in text
+
+
+def test_a_missing_peer_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A peer and its package can have different names."""
+    monkeypatch.setitem(peers.PEERS, "readability", Peer("readability-lxml", "no_such_module", lambda m, html: ""))
+    with pytest.raises(PeerError, match="pip install readability-lxml"):
+        check_peers(["html2text", "readability"])
+
+
+def test_an_unknown_peer_names_the_known_ones() -> None:
+    """The user can then correct a misspelt name."""
+    with pytest.raises(PeerError, match=r"trafilatura, readability, .*got 'trafilatra'"):
+        check_peers(["trafilatra"])
+
+
+def test_versions_of_peers() -> None:
+    """Figures need the version that they were measured with."""
+    found = check_peers(["html2text", "trafilatura"])
+    assert list(found) == ["html2text", "trafilatura"]
+    assert all(version[0].isdigit() for version in found.values())

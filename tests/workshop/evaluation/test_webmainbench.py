@@ -1,0 +1,338 @@
+"""WebMainBench: its pages, and the metrics of its toolkit, on cases worked out by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("bs4", reason="needs the extra [evaluate]")
+pytest.importorskip("apted", reason="needs the extra [evaluate]")
+pytest.importorskip("jieba", reason="needs the extra [evaluate]")
+
+from scrapy_dripper.cli import main
+from scrapy_dripper.workshop.evaluation.rouge import load_cut
+from scrapy_dripper.workshop.evaluation.webmainbench.check import check
+from scrapy_dripper.workshop.evaluation.webmainbench.metrics import (
+    TREES,
+    canonical_markdown,
+    fine_scores,
+    read_page,
+    toolkit_teds,
+    without_annotation,
+)
+from scrapy_dripper.workshop.evaluation.webmainbench.parts import code, first_table, formulas, table_text, tables
+from tests.workshop.evaluation.test_evaluate_command import model as fake_model  # a fixture
+
+model = fake_model
+
+PROSE = "river stone winter harbour letter engine garden bridge copper market window candle"
+PAGE = {
+    "track_id": "one",
+    "url": "https://host.example/one",
+    "html": '<html><body><a href="/">Home</a><p cc-select="true" class="x">'
+    f"<marked-text>{PROSE}</marked-text></p></body></html>",
+    "main_html": f"<html><body><p>{PROSE}</p></body></html>",
+    "convert_main_content": f"{PROSE}\n",
+    "groundtruth_content": PROSE,
+    "meta": {"language": "en", "style": "Article", "level": "mid", "table": [], "code": ["inline"], "equation": []},
+}
+TABLE = "<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>"
+MARKDOWN_TABLE = "| a | b |\n|---|---|\n| 1 | 2 |"
+
+
+def write(path: Path, *pages: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(page) + "\n" for page in pages), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ""),
+        ("```py\na = 1\n\nb = 2\n```", "a = 1\n\nb = 2"),
+        ("`a` and ```b```", ""),
+        ("x\n\n    a\n      b\n\ny", "a\n  b"),
+        ("x\n\n\ta\n\tb", "a\nb"),
+        ("x\n\n    a\n\ny", ""),
+        ("x\n    a\n    b", ""),
+        ("x\n\n    - a\n    - b", ""),
+        ("x\n\n    1. a\n    b", ""),
+        ("x\n\n    a $5\n    b", ""),
+        ("x\n\n    two Million\n    b", ""),
+        ("x\n\n    a\n    b\n\n    c\n    d", "a\nb"),
+        ("x\n\n    a\n    b\n\n\n    c\n    d", "a\nb\nc\nd"),
+        ("x\n\n    a\n    b\n\n```\nc\n```", "c\na\nb"),
+    ],
+)
+def test_code(text: str, expected: str) -> None:
+    """Fenced code comes first. Indented blocks need two lines, and must not look like lists or sums of money."""
+    assert code(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ""),
+        ("a $x$ b \\(y\\) c", "x\ny"),
+        ("$$ x $$ and $y$", "x\ny"),
+        ("\\[x\n+1\\]", "x\n+1"),
+        ("`$x$` ```\n$y$\n```", ""),
+        ("\\$5 and \\$6", ""),
+        ("costs $5 or $6", "5 or"),
+        ("$x", ""),
+    ],
+)
+def test_formulas(text: str, expected: str) -> None:
+    """Each kind of mark is searched for in turn. Text after a dollar sign that is not escaped is a formula."""
+    assert formulas(text) == expected
+
+
+INDENTED = re.compile(r"(?:\n\s*\n)((?:(?: {4,}|\t+)[^\n]*(?:\n|$)){2,})(?=\n\s*\n|$)", re.M)
+BETWEEN = [
+    re.compile(rf"(?<!\\){opening}(.*?)(?<!\\){closing}", re.S)
+    for opening, closing in ((r"\$\$", r"\$\$"), (r"\\\[", r"\\\]"), (r"\$", r"\$"), (r"\\\(", r"\\\)"))
+]
+
+
+@given(st.lists(st.sampled_from(["\n", "\n\n", "    ", "\t", " ", "a", "    a\n", "\r"]), max_size=14).map("".join))
+def test_indented_code_is_what_the_expression_finds(text: str) -> None:
+    """The toolkit's regular expression takes quadratic time, so it is not used. Both find the same blocks."""
+    wanted = []
+    for match in INDENTED.finditer(text):
+        lines = [line for line in match[1].split("\n") if line.strip()]
+        if len(lines) > 1:
+            wanted += [line[1:] if line.startswith("\t") else line[4:] for line in lines]
+    assert code(text) == "\n".join(wanted)
+
+
+@given(st.lists(st.sampled_from(["$", "\\", "\\[", "\\]", "\\(", "\\)", "x", "\n", " "]), max_size=14).map("".join))
+def test_formulas_are_what_the_expressions_find(text: str) -> None:
+    found = [match[1].strip() for pattern in BETWEEN for match in pattern.finditer(text)]
+    assert formulas(text) == "\n".join(filter(None, found))
+
+
+def test_tables() -> None:
+    """HTML tables that are not inside another one come first. The second row of a Markdown table must be a rule."""
+    nested = f"<table><tr><td>{TABLE}</td></tr></table>"
+    assert tables(f"x\n\n{MARKDOWN_TABLE}\n\n{nested}\ny") == [nested, MARKDOWN_TABLE]
+    assert tables("a | b\nc | d") == []
+    assert tables("no table") == []
+    assert table_text(first_table([TABLE])) == "a b\n1 2"
+    assert table_text(first_table([MARKDOWN_TABLE])) == "a b\n1 2"
+    assert table_text(first_table([MARKDOWN_TABLE, "x | y\n--- | ---\n3 | 4"])) == "a b\n1 2\nx y\n3 4"
+    assert table_text(first_table([TABLE, MARKDOWN_TABLE, TABLE])) == "a b\n1 2", "only the first table of HTML"
+    assert table_text(first_table([])) == ""
+
+
+def test_edit_similarities() -> None:
+    """1 - distance / length of the longer text (MinerU-HTML, section 3.2.1): kitten and sitting have distance 3."""
+    assert fine_scores("kitten", "sitting") == {
+        "text_edit": pytest.approx(1 - 3 / 7),
+        **dict.fromkeys(("code_edit", "formula_edit", "table_edit", "table_TEDS", TREES)),
+    }
+    scores = fine_scores("```\nkitten\n```\n$x+1$", "```\nsitting\n```\n$x-1$ $y$")
+    assert scores["code_edit"] == pytest.approx(1 - 3 / 7)
+    assert scores["formula_edit"] == pytest.approx(1 - 3 / 5), "x+1 and x-1, a line break, y"
+    assert scores["table_edit"] is None
+    assert fine_scores("", "```\nx\n```")["code_edit"] == 0
+    assert set(fine_scores("", "").values()) == {None}, "what neither has is left out of the mean"
+
+
+def test_tables_are_compared_as_trees_and_as_the_toolkit_does() -> None:
+    """One of four cells differs: of 7 nodes (table, 2 tr, 4 cells), the distance is 1.
+
+    The toolkit compares two strings of brackets by characters, as the one node that it takes them for:
+    ``table:a1b2(tr:a1(...` and so on.
+    """
+    other = TABLE.replace("2", "3")
+    scores = fine_scores(TABLE, other)
+    assert scores["table_edit"] == pytest.approx(1 - 1 / 7), "'a b' and '1 2' on two lines"
+    assert scores[TREES] == pytest.approx(1 - 1 / 7)
+    # table:ab12(tr:ab(th:a,th:b),tr:12(td:1,td:2)) with 3 for 2 in three places, of 39 characters after the colon
+    assert scores["table_TEDS"] == pytest.approx(1 - (3 / 39) / 7)
+
+    lost = fine_scores("no table", TABLE)
+    assert (lost["table_edit"], lost["table_TEDS"], lost[TREES]) == (0, 0, 0)
+    same = fine_scores(MARKDOWN_TABLE, TABLE)
+    assert (same["table_edit"], same[TREES]) == (1, 1), "Markdown and HTML of the same table"
+
+
+def test_all_cells_wrong_is_hardly_noticed_by_the_toolkit() -> None:
+    wrong = TABLE.replace("a", "x").replace("<th>b", "<th>y").replace("1", "8").replace("2", "9")
+    wrong = wrong.replace("txble", "table")
+    scores = fine_scores(wrong, TABLE)
+    assert scores[TREES] == pytest.approx(1 - 4 / 7)
+    assert (scores["table_TEDS"] or 0) > 0.9
+
+
+def test_the_toolkits_teds_is_what_apted_says_of_leaves() -> None:
+    """APTED treats a string as a single node, which it renames, or deletes and inserts."""
+    from apted import APTED, Config
+
+    class Costs(Config):  # type: ignore[misc]
+        cost = 0.0
+
+        def rename(self, node1: str, node2: str) -> float:
+            return self.cost
+
+    for cost, distance in ((0.25, 0.25), (1.0, 1.0), (5.0, 2.0)):
+        costs = Costs()
+        costs.cost = cost
+        assert APTED("table:a(tr)", "table:b(tr)", costs).compute_edit_distance() == distance
+    empty, full = first_table(["<table><tr></tr></table>"]), first_table(["<table><tr><td>abcde</td></tr></table>"])
+    assert toolkit_teds(empty, full) == pytest.approx(1 - 1 / 3), "tags table(tr) and table differ: 1, of 3 nodes"
+
+
+def test_groups_of_rows_lose_their_rows() -> None:
+    """A tbody counts as a node with the cells of its rows below it: table, tbody, 2 cells."""
+    with_body = first_table(["<table><tbody><tr><td>a</td><td>b</td></tr></tbody></table>"])
+    # table:ab(tbody:ab(td:a,td:b)) and table:ab(tbody:ac(td:a,td:c)), 23 characters after the colon
+    other = first_table(["<table><tbody><tr><td>a</td><td>c</td></tr></tbody></table>"])
+    assert toolkit_teds(with_body, other) == pytest.approx(1 - (3 / 23) / 4)
+
+
+def test_a_page_is_read_without_the_annotation() -> None:
+    """The annotators' marks, which include the answer, are removed, and their elements do not separate texts."""
+    page = read_page(json.dumps(PAGE))
+    assert page.html == f'<html><body><a href="/">Home</a><p class="x">{PROSE}</p></body></html>'
+    assert page.groups == ("all", "mid", "English", "code", "not conversational")
+    assert page.converted == canonical_markdown(PAGE["main_html"]) == f"{PROSE}\n"
+    assert without_annotation("<p data-anno-uid='a b' id=c>x<marked-tail>y</marked-tail></p>") == "<p id=c>xy</p>"
+    forum = {**PAGE, "meta": {"style": "Forum_or_Article_with_commentsection", "language": "zh"}}
+    assert read_page(json.dumps(forum)).groups == ("all", "other languages", "conversational")
+
+
+def test_canonical_markdown_has_no_links_and_images() -> None:
+    assert canonical_markdown("<p>a <a href='/x'>b</a> <img src='c' alt='d'> <b>e</b></p>") == "a b **e**\n"
+    assert canonical_markdown(" ") == ""
+
+
+def test_the_model_and_a_peer_on_a_file(tmp_path: Path, model: Path, capsys: Any) -> None:
+    """All prose of the page is extracted, in one process or two. The peer also returns the link."""
+    data = write(tmp_path / "bench.jsonl", PAGE, {**PAGE, "track_id": "two", "groundtruth_content": None})
+    out = tmp_path / "out" / "figures.json"
+    arguments = ["evaluate", str(data), "--model", str(model), "--peers", "html2text", "--jobs", "1"]
+    assert main([*arguments, "--json", str(out)]) == 0
+
+    printed = capsys.readouterr().out
+    found = json.loads(out.read_text())
+    ours, peer = found["systems"]
+    assert found["groups"]["all"] == found["groups"]["code"] == 2
+    assert ours["rouge"]["all"] == 1
+    assert ours["fine"]["text_edit"] == 1
+    assert ours["fine"]["overall"] == pytest.approx(1 / 5), "as in the toolkit, metrics without pages count as 0"
+    assert found["pages"][0]["scores"]["ours"]["overall"] == 1
+    assert found["pages"][1]["scores"]["ours"]["fine"] == {}
+    assert peer["rouge"]["mid"] < 1
+    assert "2 pages of bench.jsonl, 1 with Markdown by annotators" in printed
+    assert "1.0000" in printed
+
+
+def test_stored_texts_in_two_processes(tmp_path: Path, capsys: Any) -> None:
+    """Half of the prose has all of its 5-grams in the truth; a page without a text counts as empty."""
+    half = " ".join(PROSE.split()[:6])
+    data = write(tmp_path / "bench.jsonl", PAGE, {**PAGE, "track_id": "two"})
+    stored = write(tmp_path / "stored.jsonl", {"id": "one", "text": half})
+    out = tmp_path / "figures.json"
+    assert main(["evaluate", str(data), "--predictions", str(stored), "--jobs", "2", "--json", str(out)]) == 0
+
+    pages = {page["id"]: page["scores"]["ours"] for page in json.loads(out.read_text())["pages"]}
+    assert list(pages) == ["one", "two"], "in the order of the file"
+    precision, recall, _ = pages["one"]["rouge"]
+    # 12 words with 11 spaces and a line break are 24 tokens, so 20 5-grams; 6 words are 11 tokens, so 7.
+    assert (precision, recall) == (1, pytest.approx(7 / 20))
+    assert pages["one"]["fine"]["text_edit"] == pytest.approx(len(half) / len(PROSE))
+    assert pages["two"]["rouge"] == [0, 0, 0]
+    assert "count as empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "message"),
+    [
+        (['{"url": "x"}'], [], "expected an object with 'html' (got 'url')"),
+        (['{"html": "<p>x"}'], [], "expected 'main_html', 'convert_main_content' or 'groundtruth_content'"),
+        (['{"html": "<p>x", "main_html": 1}'], [], "expected text as 'main_html' (got int)"),
+        (["[]"], [], "line 1 is no page of WebMainBench"),
+        ([""], [], "has no pages"),
+        ([json.dumps(PAGE)], ["--report", "x.html"], "--report is for folders of pages"),
+        ([json.dumps(PAGE)], ["--peers", "nobody"], "expected peers from"),
+        (['{"html": "x", "main_html": "x"}'], ["--check"], "has nothing to compare"),
+        (["[]"], ["--check"], "expected a page with results (got list)"),
+    ],
+)
+def test_wrong_data(
+    lines: list[str],
+    options: list[str],
+    message: str,
+    tmp_path: Path,
+    model: Path,
+    capsys: Any,
+) -> None:
+    data = tmp_path / "bench.jsonl"
+    data.write_text("\n".join(lines), encoding="utf-8")
+    assert main(["evaluate", str(data), "--model", str(model), "--jobs", "1", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_missing_file_and_a_check_of_folders(tmp_path: Path, capsys: Any) -> None:
+    assert main(["evaluate", str(tmp_path / "none.jsonl")]) == 2
+    assert "does not exist" in capsys.readouterr().err
+    assert main(["evaluate", str(tmp_path), "--check"]) == 2
+    assert "--check is for a .jsonl file" in capsys.readouterr().err
+
+
+def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setitem(sys.modules, "bs4", None)
+    for name in [name for name in sys.modules if name.startswith("scrapy_dripper.workshop.evaluation.webmainbench")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert main(["evaluate", str(write(tmp_path / "bench.jsonl", PAGE))]) == 2
+    assert "pip install scrapy-dripper[evaluate]" in capsys.readouterr().err
+
+
+def test_stored_scores_are_checked(tmp_path: Path, capsys: Any) -> None:
+    """Each score that the toolkit stored beside an extractor's text is computed again, to four digits."""
+    fine = {"text_edit": 1 - 3 / 7, "overall": 1 - 3 / 7}
+    page = {
+        **PAGE,
+        "groundtruth_content": "sitting",
+        "some_content": "kitten",
+        "some_success": True,
+        **{f"some_{name}_score": value for name, value in fine.items()},
+        "failed_content": "",
+        "failed_success": False,
+        "failed_text_edit_score": 0.5,
+    }
+    data = write(tmp_path / "results.jsonl", page)
+    assert main(["evaluate", str(data), "--check"]) == 0
+    assert "1 pages: 2 stored scores compared to 4 digits, and html2text's Markdown of 1 pages; 0 differ" in (
+        capsys.readouterr().out
+    )
+
+    listed = {**page, "some_content_list": [{"type": "text"}]}
+    data = write(
+        tmp_path / "results.jsonl",
+        {**page, "some_text_edit_score": 0.5716, "some_code_edit_score": 0.5, "convert_main_content": "x"},
+        listed,
+    )
+    assert main(["evaluate", str(data), "--check"]) == 1
+    printed = capsys.readouterr().out
+    assert "text_edit of some is 0.571429, stored is 0.571600" in printed
+    assert "code_edit of some does not apply, stored is 0.500000" in printed
+    assert "one: html2text writes another Markdown of main_html" in printed
+    assert "not compared, because they were scored by content lists: some" in printed
+
+
+@pytest.mark.skipif("WEBMAINBENCH_RESULTS" not in os.environ, reason="set it to files with results of the toolkit")
+def test_the_scores_of_the_toolkit() -> None:
+    """With WEBMAINBENCH_RESULTS=FILE (or several, as in PATH): all scores in them are ours, to four digits."""
+    for name in os.environ["WEBMAINBENCH_RESULTS"].split(os.pathsep):
+        found = check(Path(name), load_cut())
+        assert not found.differences, found.text()

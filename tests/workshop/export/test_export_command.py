@@ -1,0 +1,58 @@
+"""The command line of the export, as far as nothing is exported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tokenizers")
+
+from scrapy_dripper.cli import main
+from scrapy_dripper.engines.qwen3.grammar import FORMATS
+from scrapy_dripper.page.profiles import PROFILES
+from scrapy_dripper.workshop.cli import export as export_command
+from scrapy_dripper.workshop.export import exporters
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["export"], "expected MODEL and OUT, or --check FOLDER"),
+        (["export", "model"], "expected MODEL and OUT, or --check FOLDER"),
+        (["export", "model", "out", "--check", "folder"], "--check takes a prepared folder, and no MODEL or OUT"),
+        (["export", "--check", "missing"], "manifest.json is missing"),
+    ],
+)
+def test_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The exit code is 2, and the message says what was expected."""
+    assert main(arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("exporter", "extra"), [("genai", "export"), ("optimum", "export-optimum")])
+def test_a_missing_extra(
+    exporter: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error comes before anything is read or downloaded."""
+    monkeypatch.setattr(exporters, "_is_there", lambda module: False)
+    assert main(["export", "owner/model", str(tmp_path / "out"), "--exporter", exporter]) == 2
+    assert f"run 'pip install scrapy-dripper[{extra}]' in a virtualenv of its own" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_can_be_chosen_is_what_there_is() -> None:
+    """The names are in two places, because --help must work without the packages of the engine."""
+    assert set(export_command.ANSWERS) == set(FORMATS)
+    assert set(export_command.PROFILES) == set(PROFILES)
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"), [("--context", "0"), ("--truncate-chars", "-1"), ("--context", "x"), ("--dtype", "int4")]
+)
+def test_wrong_values(flag: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are rejected when the command line is parsed."""
+    with pytest.raises(SystemExit) as stopped:
+        main(["export", "model", "out", flag, value])
+    assert stopped.value.code == 2
+    assert flag in capsys.readouterr().err

@@ -1,0 +1,76 @@
+"""A site is learnt if its held-out pages allow a gain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from scrapy_dripper.engines.tagger.model import Model, bundled
+from scrapy_dripper.workshop.annotation.tasks import read_answers
+from scrapy_dripper.workshop.learning import learn as module
+from scrapy_dripper.workshop.learning.corrections import Correction, of_record
+from scrapy_dripper.workshop.learning.folder import rows, total
+from scrapy_dripper.workshop.learning.learn import learn
+from tests.workshop.learning.conftest import TOPICS, correct, page_of
+
+
+@pytest.fixture
+def four(tmp_path: Path) -> list[Correction]:
+    """The corrections of four pages of a site."""
+    for topic in TOPICS[:4]:
+        correct(tmp_path, topic)
+    records = [answer.record for answer in read_answers(tmp_path) if not isinstance(answer, Exception)]
+    pages = {page.sha256: page for page in map(page_of, TOPICS[:4])}
+    return [of_record(record, pages[record.sha256]) for record in records if record is not None]
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ((0.6, 0.7, 0.6, 0.7), "learnt"),
+        ((0.5, 0.5, 0.5, 0.5), "left as it was"),
+        ((0.503, 0.503, 0.503, 0.503), "left as it was"),
+        ((0.9, 0.4, 0.4, 0.3), "learnt, unsure"),
+        ((0.4, 0.4, 0.5, 0.5), "left as it was"),
+    ],
+    ids=["gain", "no change", "hardly any", "by chance", "loss"],
+)
+def test_a_site_is_learnt_if_it_may_gain(
+    four: list[Correction], monkeypatch: pytest.MonkeyPatch, after: Sequence[float], said: str
+) -> None:
+    """The limit is one standard error. Sites that are not learnt do not change the total."""
+    answers = iter([[0.5] * 4, *([value] for value in after)])
+    monkeypatch.setattr(module, "_f1", lambda pages, model, learnt: next(answers))
+
+    sites, gains = learn(four, Model(bundled()))
+
+    assert [row[-1] for row in rows(gains)[1]] == [said]
+    assert bool(sites) == said.startswith("learnt")
+    found = total(gains)
+    assert found is not None
+    assert found[:2] == pytest.approx((0.5, sum(after) / 4 if sites else 0.5))
+
+
+def test_no_page_is_measured_by_what_it_taught(four: list[Correction], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each page is held out once. Then all pages are learnt."""
+    taught: list[int] = []
+    real = module.fit
+
+    def fit(lessons: Sequence[object], vocabulary: dict[str, int]) -> object:
+        taught.append(len(lessons))
+        return real(lessons, vocabulary)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "fit", fit)
+    learn(four, Model(bundled()), folds=2)
+    assert taught == [2, 2, 4]
+
+    taught.clear()
+    learn(four, Model(bundled()), folds=5)
+    assert taught == [3, 3, 3, 3, 4]
+
+
+def test_folds_are_two_at_least(four: list[Correction]) -> None:
+    with pytest.raises(ValueError, match=r"folds must be at least 2 \(got 1\)"):
+        learn(four, Model(bundled()), folds=1)
