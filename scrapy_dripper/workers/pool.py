@@ -160,7 +160,8 @@ class Pool:
                 elif task.reason is None:
                     task, died = replace(task, reason=error.reason, error=str(error)), False
                 else:
-                    return nothing(task.document.url, task.reason, f"{task.error}; fallback: {error}")
+                    empty = "none" if task.config.fallback == "none" else "empty"
+                    return nothing(task.document.url, task.reason, f"{task.error}; fallback: {error}", empty)
             try:
                 return self.extract([task], alone=True, starts=starts)[0]
             except WorkerError as lost:

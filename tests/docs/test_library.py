@@ -64,7 +64,7 @@ def test_a_worker_process_finds_the_engine(folder: Path) -> None:
     assert folder
     config = Config(engine=ENGINE, processes=1)
     pool = Pool(config, 1)
-    extractor = Extractor(Config(sandbox="always"), engine=ENGINE)
+    extractor = Extractor(Config(), engine=ENGINE)
     try:
         (crawled,) = pool.extract([Task(Document(PAGE), config)])
         (boxed,) = extractor.extract([PAGE])

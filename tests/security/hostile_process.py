@@ -34,7 +34,7 @@ def main(folder: Path) -> None:
     sys.addaudithook(hook)
     base = json.loads((folder / "base.json").read_text())
     documents = [Document(path.read_bytes(), f"{base}/pages/{path.name}") for path in sorted(folder.glob("html/*"))]
-    everything = {"metadata_field": "m", "content_field": "c", "sandbox": "never"}
+    everything = {"metadata_field": "m", "content_field": "c", "processes": 0}
     everything = {name: value for name, value in everything.items() if name in Config.__dataclass_fields__}
     written: list[str] = []
     for engine, more in (

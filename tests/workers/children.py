@@ -23,7 +23,7 @@ OWN = Config(
 SMALL = Document("<p>one</p><p>two</p>", "http://example.com/")
 SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "
 ARTICLE = f"<article><h2>Tides</h2><p>{SENTENCE * 4}</p><ul><li>first</li><li>second</li></ul></article>"
-DANGEROUS = ARTICLE + "<i></i>" * 45_000
+LARGE = ARTICLE + "<i></i>" * 45_000
 
 FAKE = """
 import json, os, signal, struct, sys, time

@@ -1,4 +1,4 @@
-"""The sandbox of an extractor: which documents it processes, with the same results."""
+"""The worker of an extractor: which documents it processes, with the same results."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy_dripper.workers.sandbox import Sandbox
 
-from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.workers import process
-from tests.workers.children import ARTICLE, DANGEROUS, SECONDS, SENTENCE, SMALL, Make, comes_true, gone
+from scrapy_dripper.workers import one_worker, process
+from tests.workers.children import ARTICLE, LARGE, SECONDS, SENTENCE, SMALL, Make, comes_true, gone
 from tests.workers.engines import AllMain
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
@@ -26,37 +25,45 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes a
 
 def pid_of(extractor: Extractor) -> int | None:
     """Return the process ID of an extractor's worker."""
-    sandbox = extractor._isolation
-    assert isinstance(sandbox, Sandbox)
-    return sandbox.pid
+    pool = extractor._worker.pool
+    return next(iter(pool.pids), None) if pool is not None else None
 
 
-def test_only_dangerous_pages_go_there(extractor: Make) -> None:
+@pytest.fixture
+def every_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the worker read all pages, not only large ones."""
+    monkeypatch.setattr(one_worker, "MOST_TAGS", -1)
+    monkeypatch.setattr(one_worker, "MOST_TAGS_FOR_FALLBACK", -1)
+
+
+def test_only_large_pages_go_there(extractor: Make) -> None:
     """Other pages do not start the worker."""
     one = extractor()
     assert one.extract([SMALL])[0].text == "one\ntwo"
     assert pid_of(one) is None
 
-    (found,) = one.extract([DANGEROUS])
+    (found,) = one.extract([LARGE])
     assert SENTENCE.strip() in (found.text or "")
     assert found.work["pid"] == pid_of(one) != os.getpid()
 
 
+@pytest.mark.usefixtures("every_page")
 def test_it_is_reused(extractor: Make) -> None:
-    one = extractor(sandbox="always")
+    one = extractor()
+    one.extract([SMALL])
     first = pid_of(one)
 
-    found = one.extract([SMALL, "", b"%PDF-1.4", DANGEROUS, b"<p>caf\xe9 au lait", SMALL])
+    found = one.extract([SMALL, "", b"%PDF-1.4", LARGE, b"<p>caf\xe9 au lait", SMALL])
 
     assert [x.fallback_reason for x in found] == [None, "empty_body", "not_html", None, None, None]
     assert found[4].text == "café au lait"
     assert {x.work.get("pid", first) for x in found} == {first} == {pid_of(one)}
 
 
-def test_never_means_never(extractor: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_processes_there_is_none(extractor: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_MAIN", Path("no-such-file"))
     one = extractor(processes=0)
-    assert one.extract([DANGEROUS])[0].fallback_reason is None
+    assert one.extract([LARGE])[0].fallback_reason is None
 
 
 def without_time(extraction: Extraction) -> dict[str, Any]:
@@ -64,14 +71,15 @@ def without_time(extraction: Extraction) -> dict[str, Any]:
     return values | {"milliseconds": 0}
 
 
+@pytest.mark.usefixtures("every_page")
 @pytest.mark.parametrize("fallback", ["trafilatura", "html"])
 @pytest.mark.parametrize("options", [{}, {"content_types": ("paragraph",), "links": "drop", "markdown": "html2text"}])
 def test_a_fallback_gives_the_same_there(extractor: Make, fallback: str, options: dict[str, Any]) -> None:
     """The metadata is also the same."""
     html = f"<html lang=de><title>Tides</title>{ARTICLE}"
     found = []
-    for sandbox in ("never", "always"):
-        one = extractor(sandbox=sandbox, fallback=fallback, max_blocks=1, metadata_field="metadata", **options)
+    for processes in (0, None):
+        one = extractor(processes=processes, fallback=fallback, max_blocks=1, metadata_field="metadata", **options)
         found.append(without_time(one.extract([Document(html, "http://example.com/")])[0]))
 
     assert found[0] == found[1]
@@ -79,8 +87,7 @@ def test_a_fallback_gives_the_same_there(extractor: Make, fallback: str, options
     assert found[0]["metadata"].language == "de"
 
 
-@pytest.mark.parametrize("sandbox", ["auto", "always"])
-def test_a_callable_stays_here(extractor: Make, sandbox: str) -> None:
+def test_a_callable_stays_here(extractor: Make) -> None:
     """It is the user's own code, and need not be importable elsewhere."""
     seen = []
 
@@ -88,14 +95,15 @@ def test_a_callable_stays_here(extractor: Make, sandbox: str) -> None:
         seen.append(os.getpid())
         return "<p>mine"
 
-    one = extractor(sandbox=sandbox, max_blocks=1, fallback=mine, metadata_field="metadata")
-    (found,) = one.extract([f"<title>Tides</title>{DANGEROUS}"])
+    one = extractor(max_blocks=1, fallback=mine, metadata_field="metadata")
+    (found,) = one.extract([f"<title>Tides</title>{LARGE}"])
     assert (found.text, found.source.rpartition(".")[2]) == ("mine", "mine")
     assert found.metadata is not None
     assert found.metadata.title == "Tides"
     assert seen == [os.getpid()]
 
 
+@pytest.mark.usefixtures("every_page")
 @pytest.mark.parametrize("finds", [True, False])
 def test_a_callable_that_is_asked_for_want_of_quality(extractor: Make, finds: bool) -> None:
     """It runs in this process. If it finds nothing, the worker's own answer is kept."""
@@ -103,7 +111,7 @@ def test_a_callable_that_is_asked_for_want_of_quality(extractor: Make, finds: bo
     def mine(html: str, url: str) -> str | None:
         return "<p>mine" if finds else None
 
-    one = extractor(sandbox="always", engine="tests.workers.engines.Doubtful", fallback=mine, min_quality=0.5)
+    one = extractor(engine="tests.workers.engines.Doubtful", fallback=mine, min_quality=0.5)
     (found,) = one.extract([SMALL])
     if finds:
         assert (found.text, found.fallback_reason, found.page_type) == ("mine", FallbackReason.LOW_QUALITY, None)
@@ -112,6 +120,7 @@ def test_a_callable_that_is_asked_for_want_of_quality(extractor: Make, finds: bo
         assert (found.page_type, found.page_type_probability, found.quality) == ("forum", 0.75, 0.4)
 
 
+@pytest.mark.usefixtures("every_page")
 @pytest.mark.parametrize(
     ("options", "error"),
     [
@@ -122,8 +131,8 @@ def test_a_callable_that_is_asked_for_want_of_quality(extractor: Make, finds: bo
 )
 def test_the_limits_hold_there(extractor: Make, options: dict[str, int], error: str) -> None:
     found = []
-    for sandbox in ("never", "always"):
-        one = extractor(sandbox=sandbox, fallback="empty", **options)
+    for processes in (0, None):
+        one = extractor(processes=processes, fallback="empty", **options)
         found.append(one.extract([ARTICLE + "<i></i>" * 500])[0])
 
     assert found[0].error == found[1].error
@@ -131,15 +140,17 @@ def test_the_limits_hold_there(extractor: Make, options: dict[str, int], error: 
     assert found[1].fallback_reason is FallbackReason.OVERSIZE
 
 
+@pytest.mark.usefixtures("every_page")
 def test_the_options_of_a_page_count_there(extractor: Make) -> None:
-    one = extractor(sandbox="always")
+    one = extractor()
     (found,) = one.extract([Document(ARTICLE, config=Config(content_types=("title",)))])
     assert found.text == "Tides"
 
 
+@pytest.mark.usefixtures("every_page")
 def test_a_page_that_is_stuck(extractor: Make) -> None:
     """Its fallback runs in another worker, which the next page also uses."""
-    one = extractor(sandbox="always", timeout=2.0)
+    one = extractor(timeout=2.0)
     bad, good = one.extract([f"{ARTICLE}<p>HANG", SMALL])
     assert (bad.fallback_reason, bad.source) == (FallbackReason.TIMEOUT, "fallback:trafilatura")
     assert SENTENCE.strip() in (bad.text or "")
@@ -147,8 +158,9 @@ def test_a_page_that_is_stuck(extractor: Make) -> None:
     assert good.text == "one\ntwo"
 
 
+@pytest.mark.usefixtures("every_page")
 def test_a_page_that_ends_it(extractor: Make) -> None:
-    one = extractor(sandbox="always", metadata_field="metadata")
+    one = extractor(metadata_field="metadata")
     bad, good = one.extract([f"{ARTICLE}<p>DIE", SMALL])
     assert (bad.fallback_reason, bad.source) == (FallbackReason.WORKER_ERROR, "fallback:trafilatura")
     assert "ended by SIGKILL" in (bad.error or "")
@@ -159,16 +171,18 @@ def test_the_fallback_can_die_too(extractor: Make, fake: Callable[[str], None]) 
     """The extraction is empty and has the reason."""
     one = extractor()
     fake("ready(); asked(); os.kill(os.getpid(), signal.SIGKILL)")
-    (bad,) = one.extract([DANGEROUS])
+    (bad,) = one.extract([LARGE])
 
     assert (bad.source, bad.text) == ("fallback:empty", "")
     assert bad.fallback_reason is FallbackReason.WORKER_ERROR
     assert (bad.error or "").count("SIGKILL") == 2
 
 
+@pytest.mark.usefixtures("every_page")
 def test_killed_from_outside_between_two_pages(extractor: Make) -> None:
     """Neither page is affected."""
-    one = extractor(sandbox="always")
+    one = extractor()
+    one.extract([SMALL])
     pid = pid_of(one)
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
@@ -178,35 +192,18 @@ def test_killed_from_outside_between_two_pages(extractor: Make) -> None:
     assert pid_of(one) not in (None, pid)
 
 
-@pytest.mark.parametrize(
-    ("code", "error"),
-    [("raise ImportError('no such thing')", "ImportError: no such thing"), ("sys.exit(7)", "exit code 7")],
-)
-def test_always_cannot_do_without(code: str, error: str, extractor: Make, fake: Callable[[str], None]) -> None:
-    fake(code)
-    with pytest.raises(ConfigError, match="DRIPPER_SANDBOX is 'always', but no worker process can be started") as told:
-        extractor(sandbox="always")
-    assert error in str(told.value)
-
-
-def test_always_cannot_have_an_engine_that_no_worker_has() -> None:
-    """A worker can only use an engine by its name, and not an object of this process."""
-    with pytest.raises(ConfigError, match="name the engine in DRIPPER_ENGINE"):
-        Extractor(Config(sandbox="always"), AllMain(None))
-
-
 def test_pages_of_an_engine_object_stay_in_this_process(extractor: Make) -> None:
-    """Their fallbacks run in the sandbox if they are dangerous."""
+    """Their fallbacks run in the worker if they are large."""
     one = Extractor(Config(timeout=SECONDS, max_blocks=1), AllMain(None))
     assert one.extract([SMALL])[0].fallback_reason is FallbackReason.OVERSIZE
     assert pid_of(one) is None
-    assert SENTENCE.strip() in (one.extract([DANGEROUS])[0].text or "")
+    assert SENTENCE.strip() in (one.extract([LARGE])[0].text or "")
     assert pid_of(one) is not None
     one.close()
 
 
 @pytest.mark.parametrize("trouble", ["no interpreter", "no file", "no model"])
-def test_auto_continues_without_a_worker(
+def test_it_continues_without_a_worker(
     trouble: str,
     extractor: Make,
     monkeypatch: pytest.MonkeyPatch,
@@ -221,17 +218,18 @@ def test_auto_continues_without_a_worker(
     if trouble != "no model":
         monkeypatch.setattr(sys, "executable", {"no interpreter": "", "no file": "/no/such/python"}[trouble])
     with caplog.at_level(logging.WARNING):
-        found = one.extract([DANGEROUS, DANGEROUS])
+        found = one.extract([LARGE, LARGE])
 
     assert [x.fallback_reason for x in found] == [None] * 2
     assert all(SENTENCE.strip() in (x.text or "") for x in found)
     words = [r.getMessage().partition(" (")[0] for r in caplog.records if r.name.startswith("scrapy_dripper")]
-    assert words == ["The worker process for dangerous pages cannot be started"]
+    assert words == ["The worker process for large pages cannot be started"]
 
 
 def test_an_extractor_that_is_never_closed() -> None:
     """Its worker ends with it."""
-    one = Extractor(Config(sandbox="always", engine="tests.workers.engines.AllMain"))
+    one = Extractor(Config(engine="tests.workers.engines.AllMain"))
+    one.extract([LARGE])
     pid = pid_of(one)
     assert pid is not None
     del one
