@@ -1,4 +1,4 @@
-"""CPU time and peak memory of hostile pages and of the slowest real ones, with and without the sandbox.
+"""CPU time and peak memory of hostile pages and of the slowest real ones, with and without a worker.
 
 Each page is extracted completely, to Main-HTML and Markdown or by a fallback, in its own process.
 """
@@ -21,13 +21,13 @@ from report import heading, publish, table
 
 MEGABYTES = 10_000_000
 MOST_SECONDS = 60
-"""CPU seconds after which a page without the sandbox is given up."""
+"""CPU seconds after which a page without a worker is given up."""
 TIMEOUT = 300.0
 """DRIPPER_TIMEOUT. It is long, because CPU time is measured on a machine that may be busy."""
 NOTE = f"""\
-CPU seconds of a complete extraction, and the increase of peak memory: first without the sandbox, then with
+CPU seconds of a complete extraction, and the increase of peak memory: first without a worker, then with
 DRIPPER_SANDBOX = "auto", in this process and in the worker (including its start of about 0.4 s and its whole memory).
-Without the sandbox, a page is given up after {MOST_SECONDS} CPU seconds. DRIPPER_TIMEOUT is {TIMEOUT:g} s, because the
+Without a worker, a page is given up after {MOST_SECONDS} CPU seconds. DRIPPER_TIMEOUT is {TIMEOUT:g} s, because the
 machine may be busy; the default of 30 s would have ended pages that take longer. End: the fallback reason, if any."""
 
 
@@ -71,14 +71,15 @@ def measure(page: str | bytes, mode: str, options: dict[str, Any]) -> dict[str, 
     from scrapy_dripper import Document, Extractor
     from scrapy_dripper.config import Config
 
-    extractor = Extractor(Config(sandbox=mode, timeout=TIMEOUT, **options))
+    extractor = Extractor(Config(processes=None if mode == "worker" else 0, timeout=TIMEOUT, **options))
     extractor.extract(["<p>a page to warm up with</p>"])
     base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.process_time()
     found = extractor.extract([Document(page, "http://example.com/")])[0]
     crawl = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    child_peak = getattr(extractor._isolation, "peak", 0)  # NoSandbox has none
+    pool = extractor._worker.pool
+    child_peak = pool.peak if pool is not None else 0
     extractor.close()
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
@@ -107,7 +108,7 @@ def measured(what: list[str], mode: str) -> dict[str, Any]:
 
 def row(name: str, what: list[str]) -> list[str]:
     """Return a row of the table."""
-    without, auto = measured(what, "never"), measured(what, "auto")
+    without, auto = measured(what, "here"), measured(what, "worker")
 
     def number(found: dict[str, Any], key: str, form: str) -> str:
         return format(found[key], form) if key in found else "-"
@@ -186,7 +187,7 @@ def main() -> None:
     parser.add_argument(
         "--limits", action="store_true", help="only show the maximum among real pages of everything that is limited"
     )
-    parser.add_argument("--mode", choices=["never", "auto", "always"], help=argparse.SUPPRESS)
+    parser.add_argument("--mode", choices=["here", "worker"], help=argparse.SUPPRESS)
     parser.add_argument("--page", help=argparse.SUPPRESS)
     parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

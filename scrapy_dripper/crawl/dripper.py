@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, Spider, signals
@@ -20,10 +20,12 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.crawl.log import say_errors_in_one_sentence
 from scrapy_dripper.crawl.report import Report
-from scrapy_dripper.crawl.sites import knowledge
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.fallback_names import check_fallback
+
+if TYPE_CHECKING:
+    from scrapy_dripper.crawl.sites import Knowledge
 
 META_KEY = "dripper"
 
@@ -50,7 +52,11 @@ class Dripper:
         self._configs: WeakKeyDictionary[Response, Config] = WeakKeyDictionary()
         self._futures: WeakKeyDictionary[Response, asyncio.Future[Extraction] | None] = WeakKeyDictionary()
         self._batcher: Batcher | None = None
-        self._sites = knowledge(self.config, crawler.settings, self.stats)
+        self._sites: list[Knowledge[Any]] = []
+        if self.config.enabled and "on" in (self.config.site_memory, self.config.templates):
+            from scrapy_dripper.crawl.sites import knowledge  # not needed by other crawls
+
+            self._sites = knowledge(self.config, crawler.settings, self.stats)
         if not self.config.enabled:
             return
         if not is_asyncio_available():

@@ -11,15 +11,23 @@ from itemadapter import ItemAdapter
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.extraction import Extraction, packed_values
-from scrapy_dripper.output.content_json import to_json
-from scrapy_dripper.retrieval import plain_chunks
 
 
 def _content(extraction: Extraction) -> list[dict[str, Any]] | None:
     values = packed_values(extraction)  # converting them to items and back would block the event loop for seconds
     if values is None and extraction.content is not None:
+        from scrapy_dripper.output.content_json import to_json  # not needed by other crawls
+
         values = to_json(extraction.content)
     return values
+
+
+def _chunks(extraction: Extraction) -> list[dict[str, Any]] | None:
+    if extraction.chunks is None:
+        return None
+    from scrapy_dripper.retrieval import plain_chunks  # as above
+
+    return plain_chunks(extraction.chunks)
 
 
 VALUES: dict[str, Callable[[Extraction], Any]] = {
@@ -28,7 +36,7 @@ VALUES: dict[str, Callable[[Extraction], Any]] = {
     "text_field": lambda extraction: extraction.text,
     "title_field": lambda extraction: extraction.title,
     "content_field": _content,
-    "chunks_field": lambda extraction: None if extraction.chunks is None else plain_chunks(extraction.chunks),
+    "chunks_field": _chunks,
     "links_field": lambda extraction: None if extraction.links is None else [asdict(link) for link in extraction.links],
     "metadata_field": lambda extraction: None if extraction.metadata is None else extraction.metadata.as_dict(),
     "meta_field": lambda extraction: dict(extraction.meta()),

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from itemadapter import ItemAdapter
 from scrapy.logformatter import LogFormatter
 
-from scrapy_dripper.config import ConfigError
-from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.config import ConfigError, ModelError
 
 if TYPE_CHECKING:
     from scrapy import Spider

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
@@ -118,11 +118,11 @@ class CrawlTemplates(Knowledge[Templates]):
             self._stats.taught(dropped=dropped, hosts=len(self._known))
 
 
-def knowledge(config: Config, settings: BaseSettings, stats: CrawlStats) -> list[CrawlMemory | CrawlTemplates]:
+def knowledge(config: Config, settings: BaseSettings, stats: CrawlStats) -> list[Knowledge[Any]]:
     """Return the site memory and the templates of a crawl, if they are on."""
-    found: list[CrawlMemory | CrawlTemplates] = []
-    if config.enabled and config.site_memory == "on":
+    found: list[Knowledge[Any]] = []
+    if config.site_memory == "on":
         found.append(CrawlMemory(settings, stats))
-    if config.enabled and config.templates == "on":
+    if config.templates == "on":
         found.append(CrawlTemplates(settings, stats))
     return found

@@ -160,8 +160,7 @@ class Pool:
                 elif task.reason is None:
                     task, died = replace(task, reason=error.reason, error=str(error)), False
                 else:
-                    empty = "none" if task.config.fallback == "none" else "empty"
-                    return nothing(task.document.url, task.reason, f"{task.error}; fallback: {error}", empty)
+                    return nothing(task.document.url, task.reason, f"{task.error}; fallback: {error}")
             try:
                 return self.extract([task], alone=True, starts=starts)[0]
             except WorkerError as lost:

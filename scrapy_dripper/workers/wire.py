@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, PackedContent
 from scrapy_dripper.fallback_names import dotted_path
-from scrapy_dripper.sites import Outcome, parts_of, read_lesson
 
 if TYPE_CHECKING:
     from scrapy_dripper.output.chunks import Chunk
@@ -136,7 +135,7 @@ def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
         "overruled": list(map(str, extraction.overruled)),
         "facts_missing": list(map(str, extraction.missing)),
         "repeated": int(extraction.repeated),
-        "template": None if extraction.template is None else Outcome(extraction.template).value,
+        "template": None if extraction.template is None else str(extraction.template),
         "milliseconds": float(extraction.milliseconds),
         "missing": [text is None for text in texts],
     }
@@ -153,10 +152,7 @@ PARTS = len(_STRINGS) + 8
 def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes]) -> Extraction:
     """Return the extraction of a URL. Raise ValueError, TypeError or KeyError if the data is invalid."""
     *texts, content, metadata, chunks, links, labels, probabilities, digest, lesson = parts
-    if digest:
-        parts_of(digest)
-    if lesson:
-        read_lesson(lesson)
+    _check_sites(digest, lesson, values["template"])
     *absent, no_content, no_metadata, no_chunks, no_links = values["missing"]
     strings: list[str | None] = [
         None if missing else text.decode("utf-8", "surrogatepass") for text, missing in zip(texts, absent, strict=True)
@@ -195,10 +191,23 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
         missing=tuple(map(str, values["facts_missing"])),
         repeated=int(values["repeated"]),
         digest=digest,
-        template=None if values["template"] is None else Outcome(values["template"]).value,
+        template=values["template"],
         lesson=lesson,
         milliseconds=float(values["milliseconds"]),
     )
+
+
+def _check_sites(digest: bytes, lesson: bytes, template: str | None) -> None:
+    """Raise ValueError if what the site memory and the templates get is invalid. Most crawls have neither."""
+    if digest or lesson or template is not None:
+        from scrapy_dripper.sites import Outcome, parts_of, read_lesson
+
+        if digest:
+            parts_of(digest)
+        if lesson:
+            read_lesson(lesson)
+        if template is not None:
+            Outcome(template)
 
 
 def _packed(data: bytes) -> PackedContent:

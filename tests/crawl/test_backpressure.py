@@ -15,7 +15,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
-from scrapy_dripper import Addon, Extractor
+from scrapy_dripper import Addon
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
@@ -76,14 +76,15 @@ def test_a_crawl_that_is_slower_than_the_engine_is_not_held_back(crawl: Crawls, 
     assert result.stat("held_back") == 0
 
 
-def test_there_is_room_for_the_next_batch() -> None:
+def test_there_is_room_for_the_next_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """The current batch and the next one may wait. Further pages wait until one page is done."""
     log = EngineLog(act=lambda engine, _: engine.log.hang())
+    monkeypatch.setattr("scrapy_dripper.extractor.load_engine", lambda config: FakeEngine(log))
     config = Config(batch_size=4, processes=0)
 
     async def fill() -> list[bool]:
         observer = Mock(stopping=lambda: False)
-        batcher = Batcher(config, lambda: Extractor(config, engine=FakeEngine(log)), observer)
+        batcher = Batcher(config, observer)
         rooms = []
         for number in range(8):
             rooms.append(await has_room(batcher))
@@ -204,17 +205,6 @@ def test_without_a_limit_of_requests_nothing_is_held_back() -> None:
     """Responses that are held back would count against no limit, and downloads would continue."""
     with pytest.raises(NotConfigured, match="CONCURRENT_REQUESTS is 0"):
         DripperBackpressureMiddleware.from_crawler(get_crawler(settings_dict={"CONCURRENT_REQUESTS": 0}))
-
-
-def test_a_stuck_engine_does_not_hold_the_crawl_for_ever(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Its pages time out one by one, and each frees capacity."""
-    engine.act = lambda engine, pages: engine.log.hang()
-
-    result = crawl(spider(site.pages(60)), {**FOURS, "DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": 0.4})
-
-    assert sorted(item["url"] for item in result.items) == sorted(site.pages(60))
-    assert result.stat("pages") == 60
-    assert result.stat("held_back") > 0
 
 
 def test_a_bug_in_the_plugin_loses_no_response(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 
 from scrapy_dripper.addon import Addon
 from scrapy_dripper.config import ConfigError
-from scrapy_dripper.fallback.fallback import BUILT_IN
+from scrapy_dripper.fallback_names import NEEDS
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
 from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, eventually, page, spider, truth
 
@@ -289,7 +289,7 @@ def test_a_request_cannot_have_a_fallback_whose_extra_is_missing(
     crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It counts as a mistake. The crawl's fallback and the other options still apply."""
-    monkeypatch.setitem(BUILT_IN, "html", BUILT_IN["html"]._replace(needs=("no_such_library", "needy")))
+    monkeypatch.setitem(NEEDS, "html", ("no_such_library", "needy"))
     result = crawl(spider(site.pages(1), meta={"dripper": {"fallback": "html", "markdown_field": None}}))
 
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
@@ -434,7 +434,7 @@ def test_the_addon_refuses_a_wrong_setting() -> None:
 
 
 def test_two_crawls_in_one_process_are_apart(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Each crawl has its own settings, engine, thread and stats."""
+    """Each crawl has its own settings, engine and stats."""
     one, two = crawl.together(
         (spider(site.pages(9)), {"DRIPPER_MARKDOWN_FIELD": "one"}),
         (spider(site.pages(5)), {"DRIPPER_MARKDOWN_FIELD": "two"}),
@@ -444,7 +444,7 @@ def test_two_crawls_in_one_process_are_apart(crawl: Crawls, site: Site, engine: 
     assert all("one" in item and "two" not in item for item in one.items)
     assert all("two" in item and "one" not in item for item in two.items)
     assert (one.stat("pages"), two.stat("pages")) == (9, 5)
-    assert len(engine.engines) == len(engine.threads) == 2
+    assert len(engine.engines) == 2
 
 
 def test_the_engine_is_closed_with_the_crawl(crawl: Crawls, site: Site, engine: EngineLog) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.extraction import Document
-from scrapy_dripper.extractor import Extractor
 from tests.load.observer import Observer
 
 
@@ -22,7 +21,7 @@ async def crawl(timeout: float) -> None:
         engine="tests.load.slow_engine.Engine", processes=1, timeout=timeout, batch_wait=0.01, fallback="none"
     )
     observer: Any = Observer()
-    batcher = Batcher(config, lambda: Extractor(config), observer)
+    batcher = Batcher(config, observer)
     html = "<html><body><p>A page like any other.</p></body></html>"
     found = await batcher.submit(Document(html, "https://a.example/"))
     print(found.source, found.error)

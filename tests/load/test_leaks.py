@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import os
 import subprocess
 import sys
-import threading
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from scrapy_dripper import Extractor
 from scrapy_dripper.config import Config
-from scrapy_dripper.crawl import threads as module
-from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.fallback import trafilatura_output
 from scrapy_dripper.testing import FakeEngine
 from scrapy_dripper.workers import Pool, Task
-from tests.load.observer import Observer
 
 SENTENCE = "Some words of a sentence about the tide and the moon, as pages have them. "
 PATIENCE = 60
@@ -71,41 +65,6 @@ def test_trafilatura_does_not_remember_long_lines(monkeypatch: pytest.MonkeyPatc
         assert found.source == "fallback:trafilatura"
 
     assert kept(extract, 24) < 75_000  # of 110,000 characters
-
-
-def test_a_thread_is_relieved_before_it_knows_too_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """lxml keeps the tag and attribute names of all pages of a thread. A new thread takes over, and no page is lost."""
-    monkeypatch.setattr(module, "SHIFT", 20_000)
-    threads: list[threading.Thread] = []
-
-    class Noted(FakeEngine):
-        def label(self, pages: Any) -> Any:
-            threads.append(threading.current_thread())
-            return super().label(pages)
-
-    def page(number: int) -> Document:
-        names = "".join(f"<p data-{number}-{i}=x>{SENTENCE}</p>" for i in range(20))
-        return Document(f"<html><body>{names}</body></html>", f"https://site.example/{number}")
-
-    async def crawl() -> list[Any]:
-        config = Config(batch_wait=0.01, processes=0)
-        batcher = Batcher(config, lambda: Extractor(config, engine=Noted()), Observer())  # type: ignore[arg-type]
-        found = []
-        for start in range(0, 160, 8):
-            futures = [batcher.submit(page(number)) for number in range(start, start + 8)]
-            found += await asyncio.wait_for(asyncio.gather(*futures), PATIENCE)
-        batcher.stop()
-        return found
-
-    found = asyncio.run(crawl())
-
-    assert [one.url for one in found] == [f"https://site.example/{number}" for number in range(160)]
-    assert {one.source for one in found} == {"fake"}
-    shifts = list(dict.fromkeys(threads))
-    assert len(shifts) >= 5
-    for thread in shifts:
-        thread.join(PATIENCE)
-        assert not thread.is_alive()
 
 
 def test_nothing_of_a_page_that_went_through_a_worker_stays_in_the_crawl() -> None:

@@ -173,7 +173,7 @@ def test_the_fallback_can_die_too(extractor: Make, fake: Callable[[str], None]) 
     fake("ready(); asked(); os.kill(os.getpid(), signal.SIGKILL)")
     (bad,) = one.extract([LARGE])
 
-    assert (bad.source, bad.text) == ("fallback:empty", "")
+    assert (bad.source, bad.text) == ("fallback:none", None)
     assert bad.fallback_reason is FallbackReason.WORKER_ERROR
     assert (bad.error or "").count("SIGKILL") == 2
 

@@ -290,7 +290,7 @@ def test_an_engine_that_cannot_be_loaded_again(pools: Pools, tmp_path: Path) -> 
     assert comes_true(lambda: gone(pool.pids[0]))
 
     found = pool.extract([task("one"), task("two")])
-    assert [one.fallback_reason for one in found] == [FallbackReason.ENGINE_ERROR] * 2
+    assert [one.fallback_reason for one in found] == [FallbackReason.ENGINE_LOST] * 2
     assert [one.error for one in found] == ["the device has gone"] * 2
     assert all((one.text or "").startswith("fallback of") for one in found)
 
@@ -303,7 +303,7 @@ def test_a_worker_loads_its_engine_again(pools: Pools, tmp_path: Path) -> None:
     pool.start()
     os.kill(pool.pids[0], signal.SIGKILL)
     assert comes_true(lambda: gone(pool.pids[0]))
-    assert pool.extract([task("one", config)])[0].fallback_reason is FallbackReason.ENGINE_ERROR
+    assert pool.extract([task("one", config)])[0].fallback_reason is FallbackReason.ENGINE_LOST
     flag.unlink()
     assert pool.extract([task("one", config)])[0].fallback_reason is None
 

@@ -25,16 +25,16 @@ Found = dict[str, dict[str, Result | Complexity]]
 """Results by system, and then by page."""
 
 _SCORING = (
-    "evaluation/measure.py",
-    "dataset/metrics.py",
-    "dataset/neutral.py",
-    "dataset/prf.py",
-    "evaluation/rouge.py",
-    "evaluation/dom_nodes.py",
-    "evaluation/study.py",
-    "dataset/alignment.py",
+    "workshop/evaluation/measure.py",
+    "workshop/dataset/metrics.py",
+    "workshop/dataset/neutral.py",
+    "workshop/dataset/prf.py",
+    "workshop/evaluation/rouge.py",
+    "workshop/evaluation/dom_nodes.py",
+    "workshop/evaluation/study.py",
+    "workshop/dataset/alignment.py",
 )
-_PEERS = ("evaluation/peers.py", "fallback")
+_PEERS = ("workshop/evaluation/peers.py", "fallback")
 _PAGES = ("page", "extraction.py")
 _OURS = ("engines", "extractor.py", "fallback", "output")
 
@@ -149,7 +149,7 @@ def versions_of(setup: Setup, peers: Mapping[str, str], weights: str) -> dict[st
     others = {name: f"{version} {_code(_SCORING + _PEERS)}" for name, version in peers.items()}
     if setup.endpoint is not None:
         others[ENDPOINT] = _digest(setup.endpoint.version, _code(_SCORING))
-    return {"page": _code(("evaluation/complexity.py", "page")), OURS: ours, **others}
+    return {"page": _code(("workshop/evaluation/complexity.py", "page")), OURS: ours, **others}
 
 
 def _code(paths: Sequence[str]) -> str:
