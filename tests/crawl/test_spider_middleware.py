@@ -205,7 +205,7 @@ def test_a_value_that_cannot_be_made_costs_no_item(
     def bug(*args: Any) -> Any:
         raise AssertionError("a bug")
 
-    monkeypatch.setattr("scrapy_dripper.crawl.fields.to_json", bug)
+    monkeypatch.setattr("scrapy_dripper.output.content_json.to_json", bug)
 
     result = crawl(spider(site.pages(3)), {"DRIPPER_CONTENT_FIELD": "content"})
 
