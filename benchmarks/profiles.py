@@ -1,10 +1,8 @@
-"""Measure how closely the profiles v1.0 and v1.1 match the training data of published weights.
+"""Measure how closely the profile v1.0 matches the training data of published weights.
 
 The report has the share of pages with identical simplified HTML, the rule behind each page that differs, and the CPU
 time of each step. The reference is a file of JSON Lines, optionally compressed with xz: ``id``, ``simplified`` (the
 output of the reference implementation) and ``html`` (the input; without it, the page with that name in the folder).
-That of v1.1 is what ``simplify_html`` in the module ``mineru_html.process.simplify_html`` of mineru-html 1.1.2 returns
-for every fourth page, with selectolax 0.4.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from scrapy_dripper.page import balance
 from scrapy_dripper.page.profiles import PROFILES
 from scrapy_dripper.page.simplify import FOOT, HEAD, simplify
 
-TRUNCATE_CHARS = {"v1.0": 200, "v1.1": 500}
+TRUNCATE_CHARS = 200
 RESULTS = Path(__file__).parent / "results"
 
 _template = re.compile(r"(</?)template(?=[\s>])", re.I)
@@ -42,7 +40,7 @@ def simplified(text: str, seconds: Counter[str] | None = None, profile: str = "v
     parsed = time.process_time()
     page = PROFILES[profile].cut(root, "")
     cut = time.process_time()
-    blocks = simplify(page, TRUNCATE_CHARS[profile])
+    blocks = simplify(page, TRUNCATE_CHARS)
     seconds.update(parse=parsed - start, cut=cut - parsed, simplify=time.process_time() - cut, blocks=len(blocks))
     return HEAD + "".join(blocks) + FOOT
 

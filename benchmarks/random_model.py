@@ -1,12 +1,11 @@
 """Make random models of the Qwen3 architecture, in any size, with their own tokenizers, for tests and benchmarks.
 
     python benchmarks/random_model.py FOLDER [--size tiny|base|qwen3-0.6b] [--seed 0]
-    python benchmarks/random_model.py FOLDER --encoder    a EuroBERT that classifies tokens, tiny
     scrapy-dripper export FOLDER PREPARED [--exporter genai|optimum]
 
-The first two write a checkpoint for transformers, with its recipe. They need torch and transformers, from the extra
+The first writes a checkpoint for transformers, with its recipe. It needs torch and transformers, from the extra
 [export] or, for Qwen3, [export-optimum]. The prepared folders of the tests have the size tiny and seed 1, by both
-exporters, and the encoder has seed 1. Random weights have learnt nothing, but labels still depend on the page and on
+exporters. Random weights have learnt nothing, but labels still depend on the page and on
 the labels before.
 """
 
@@ -119,35 +118,6 @@ def write_checkpoint(folder: Path, size: Size, seed: int) -> None:
     Recipe("native", None, PROMPT, "json").write(folder)
 
 
-def write_encoder(folder: Path, seed: int) -> None:
-    """Write a random encoder that classifies tokens, with the special tokens of the published ones."""
-    import torch
-    from transformers import EuroBertConfig, EuroBertForTokenClassification, PreTrainedTokenizerFast
-
-    folder.mkdir(parents=True, exist_ok=True)
-    begin, end, mask, _ = ENCODER_SPECIAL
-    PreTrainedTokenizerFast(
-        tokenizer_object=train_tokenizer(512, ENCODER_SPECIAL), bos_token=begin, eos_token=end, mask_token=mask
-    ).save_pretrained(folder)
-    torch.manual_seed(seed)
-    config = EuroBertConfig(
-        vocab_size=512,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        max_position_embeddings=1024,
-        num_labels=2,
-        initializer_range=0.2,
-        bos_token_id=0,
-        eos_token_id=1,
-        pad_token_id=1,
-        mask_token_id=2,
-    )
-    EuroBertForTokenClassification(config).eval().save_pretrained(folder)
-
-
 def _balance(model: Any, tokenizer: Tokenizer) -> None:
     """Make the difference between the two labels orthogonal to the common part of the states before labels.
 
@@ -180,11 +150,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--size", choices=SIZES, default="tiny")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--encoder", action="store_true", help="an encoder, in place of a Qwen3 model")
     arguments = parser.parse_args()
-    if arguments.encoder:
-        write_encoder(arguments.folder, arguments.seed)
-        return
     write_checkpoint(arguments.folder, SIZES[arguments.size], arguments.seed)
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any
 
-ENGINES = ("tagger", "qwen3", "encoder")
+ENGINES = ("tagger", "qwen3")
 """The engines that settings name without a path."""
-OUT_OF_PROCESS = ("qwen3", "encoder")
+OUT_OF_PROCESS = ("qwen3",)
 """The engines whose model runs in one process that serves all workers of a crawl."""
 FALLBACKS = ("trafilatura", "html", "r4", "readability", "justext", "title_paragraphs", "empty", "none")
 """The built-in fallbacks."""

@@ -43,7 +43,7 @@ class Config:
     engine: str = _option(
         "tagger",
         checks.engine,
-        "What labels the blocks: 'tagger', 'qwen3', 'encoder' or a dotted path to a callable that takes the "
+        "What labels the blocks: 'tagger', 'qwen3' or a dotted path to a callable that takes the "
         "configuration and returns an engine.",
     )
     model: str | None = _option(
@@ -193,7 +193,7 @@ class Config:
         None,
         checks.optional(checks.whole(0)),
         "Largest number of worker processes that extract pages; by default the number of cores minus one (but both of "
-        "two), or plus one with 'qwen3' or 'encoder'. 0 extracts them in a thread of the crawl, without "
+        "two), or plus one with 'qwen3'. 0 extracts them in a thread of the crawl, without "
         "time limits. Outside of a crawl, there is at most one, for large pages.",
     )
     worker_memory: int = _option(1_024, checks.whole(256), "Memory limit of a worker process, in MiB of address space.")

@@ -64,7 +64,7 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         (
             "engine",
             "gpt",
-            "DRIPPER_ENGINE must be one of 'tagger', 'qwen3', 'encoder' or a dotted path to a callable (got 'gpt')",
+            "DRIPPER_ENGINE must be one of 'tagger', 'qwen3' or a dotted path to a callable (got 'gpt')",
         ),
         ("device", "tpu", "DRIPPER_DEVICE must be one of 'auto', 'cpu', 'cuda' (got 'tpu')"),
         ("batch_size", 0, "DRIPPER_BATCH_SIZE must be a whole number of at least 1 (got 0)"),
@@ -97,7 +97,7 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         (
             "engine",
             "my engine.load",
-            "DRIPPER_ENGINE must be one of 'tagger', 'qwen3', 'encoder' or a dotted path to a callable",
+            "DRIPPER_ENGINE must be one of 'tagger', 'qwen3' or a dotted path to a callable",
         ),
         ("fallback", 3, "DRIPPER_FALLBACK must be one of"),
         ("fallback", dict, "DRIPPER_FALLBACK must be one of"),

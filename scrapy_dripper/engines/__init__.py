@@ -22,10 +22,6 @@ def load_engine(config: Config) -> Engine:
             from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 
             return Qwen3Engine.load(config)
-        case "encoder":
-            from scrapy_dripper.engines.encoder.engine import EncoderEngine
-
-            return EncoderEngine.load(config)
         case _:
             return _custom_engine(config)
 

@@ -20,11 +20,11 @@ from scrapy_dripper.page.profiles import PROFILES
 VERSION = 1
 """Version of a folder's layout that this code reads."""
 MANIFEST, GRAPH, TOKENIZER = files.MANIFEST, "model.onnx", "tokenizer.json"
-FORMATS = {"qwen3": "scrapy-dripper-qwen3", "encoder": "scrapy-dripper-encoder"}
+FORMATS = {"qwen3": "scrapy-dripper-qwen3"}
 """Format of the folders of each engine, as their manifests name it."""
 EXPORT = "export the model again with 'scrapy-dripper export'"
 
-_NAMES = {"qwen3": "Qwen3 model", "encoder": "encoder"}
+_NAMES = {"qwen3": "Qwen3 model"}
 _runtime = re.compile(r"\d{1,3}\.\d{1,3}").fullmatch
 
 

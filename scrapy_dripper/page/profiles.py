@@ -14,9 +14,7 @@ from scrapy_dripper.page.balance import balanced
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import NOBODY, Ints, Page, by_owner
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.page.reparsed import parse_twice
 from scrapy_dripper.page.v1_0 import cut_v1
-from scrapy_dripper.page.v1_1 import cut_v1_1
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -46,7 +44,6 @@ PROFILES: dict[str, Profile] = {
     for profile in (
         Profile("native", parse, cut),
         Profile("v1.0", lambda text, _=None: parse(balanced(text), streamed=False), cut_v1),
-        Profile("v1.1", lambda text, _=None: parse_twice(text), cut_v1_1),
     )
 }
 """The profiles by name, as a model's manifest refers to them."""

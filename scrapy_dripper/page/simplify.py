@@ -10,7 +10,6 @@ from lxml import etree, html
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.recover import xml_text
 from scrapy_dripper.page.v1_0 import V1Page, image_source
-from scrapy_dripper.page.v1_1 import V11Page, written
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -32,10 +31,8 @@ def simplify(page: Page, truncate_chars: int | None = 200) -> list[str]:
     """Return the simplified HTML of each block. Its outermost element has the attribute ``_item_id``, from 1 to n.
 
     Text is cut after ``truncate_chars`` characters, or never if that is None or 0. The limit applies to the text of a
-    block in the profiles ``native`` and ``v1.1``, and to the text directly in an element in the profile ``v1.0``.
+    block in the profile ``native``, and to the text directly in an element in the profile ``v1.0``.
     """
-    if isinstance(page, V11Page):
-        return [written(page, k, truncate_chars, ITEM_ID) for k in range(len(page.blocks))]
     one = _v1 if isinstance(page, V1Page) else _native
     return [one(page, k, truncate_chars) for k in range(len(page.blocks))]  # type: ignore[arg-type]
 

@@ -172,7 +172,7 @@ def test_p05_ctrl_c_once_finishes_what_waits_and_says_how_much(start: Start, sit
         (
             {"DRIPPER_ENGINE": "oracle"},
             "good",
-            "DRIPPER_ENGINE must be one of 'tagger', 'qwen3', 'encoder' or a dotted path to a callable (got 'oracle')",
+            "DRIPPER_ENGINE must be one of 'tagger', 'qwen3' or a dotted path to a callable (got 'oracle')",
         ),
         ({"DRIPPER_MODEL": "/no/such/folder"}, "real", "ModelError: "),
         ({"DRIPPER_MODEL": "/no/such/folder", "DRIPPER_PROCESSES": 1}, "real", "ModelError: "),

@@ -19,7 +19,6 @@ from scrapy_dripper.page.page import NOBODY, Page, Wishes
 from scrapy_dripper.page.profiles import PROFILES, carry, native_copy
 from scrapy_dripper.page.simplify import simplify
 from scrapy_dripper.page.v1_0 import V1Page
-from scrapy_dripper.page.v1_1 import V11Page
 from tests.html_strategies import documents, seen_documents
 
 
@@ -100,35 +99,6 @@ def test_main_html(body: str, main: list[int], expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "main", "expected"),
-    [
-        ("<div>lead<p>in</p>trail</div>", [2], "<div>trail</div>"),
-        ("<p>one<br>two</p>", [0], "<p>one<br></p>"),
-        ("<table><tr><td>a<td><p>b</table>", [1], "<table><tbody><tr><td></td><td><p>b</p></td></tr></tbody></table>"),
-        ("<ul><li>a<li>b<li>c<li>d</ul>", [0], "<ul><li>a</li><li>b</li><li>c</li><li>d</li></ul>"),
-        # The text that the model is not shown belongs to the block around it,
-        ("<p>one<iframe></iframe> two</p><p>b</p>", [0], "<p>one two</p>"),
-        # or, if there is none, to the blocks on both sides.
-        ("<p>a</p>bare<p>b</p>", [0, 1], "<p>a</p>bare<p>b</p>"),
-        ("<p>a</p>bare<p>b</p>", [0], "<p>a</p>"),
-        ("<div>foo<p>a</p>foo</div>", [0], "<div>foo<p></p>foo</div>"),
-        ("<p>a</p><nav>b</nav><p style='display:none'>c</p><p>d</p>", [0, 1], "<p>a</p><p>d</p>"),
-        # What the model sees in a void element is behind it.
-        ("<p>a<wbr>b<embed>c<b>d</b></p>e", [0, 1, 2], "<p>a<wbr></wbr>bc<b>d</b></p>e"),
-        ("<p>a<wbr>b<embed>c<b>d</b></p>e", [1], "<p><wbr></wbr>b</p>"),
-        (
-            "<picture><source srcset='x'><img src=a.png></picture>",
-            [0],
-            '<picture><source srcset="x"></source><img src="a.png"></picture>',
-        ),
-    ],
-)
-def test_main_html_of_v1_1(body: str, main: list[int], expected: str) -> None:
-    """Main blocks stay with their ancestors, as in the profile v1.0."""
-    assert kept(body, *main, profile="v1.1") == expected
-
-
-@pytest.mark.parametrize(
     ("body", "values", "expected"),
     [
         ("<p>a</p><p>b</p>", [0.25, 1], [0.25, 1]),
@@ -203,7 +173,7 @@ def test_native_copy_is_the_native_page() -> None:
     assert (simplify(found), etree.tostring(found.tree.nodes[0])) == before
 
 
-@pytest.mark.parametrize("profile", ["v1.0", "v1.1"])
+@pytest.mark.parametrize("profile", ["v1.0"])
 @given(document=seen_documents(), random=st.randoms(use_true_random=False))
 def test_property_main_html_is_part_of_the_page(profile: str, document: str, random: object) -> None:
     """For any labels, Main-HTML is a subtree with the texts of the main blocks in order, and nothing else."""
@@ -223,7 +193,7 @@ def test_property_main_html_is_part_of_the_page(profile: str, document: str, ran
         assert not _words("".join(made.itertext()))
 
 
-@pytest.mark.parametrize("profile", ["v1.0", "v1.1"])
+@pytest.mark.parametrize("profile", ["v1.0"])
 @given(document=documents())
 def test_property_columns_are_those_of_a_page(profile: str, document: str) -> None:
     """Owners are blocks and gaps of the page, and each block owns all its text."""
@@ -231,7 +201,7 @@ def test_property_columns_are_those_of_a_page(profile: str, document: str) -> No
     found = rules.cut(rules.parse(document), "")
     tree, n = found.tree, len(found.blocks)
 
-    assert isinstance(found, V1Page | V11Page)
+    assert isinstance(found, V1Page)
     for owner in (tree.text_owner, tree.tail_owner, tree.self_owner):
         assert ((owner < n) & (owner >= -2 - n)).all()
     assert (tree.block_start <= tree.block_end).all()
@@ -245,7 +215,7 @@ def test_property_columns_are_those_of_a_page(profile: str, document: str) -> No
         assert not Counter(_words(text)) - Counter(_words(own))
 
 
-@pytest.mark.parametrize("profile", ["v1.0", "v1.1"])
+@pytest.mark.parametrize("profile", ["v1.0"])
 @given(document=documents())
 def test_property_carry_agrees_with_itself(profile: str, document: str) -> None:
     """If all native blocks have the same value, so have all other blocks. On the same page, values do not change."""
@@ -259,15 +229,6 @@ def test_property_carry_agrees_with_itself(profile: str, document: str) -> None:
     values = np.arange(n) % 2
     has_text = np.array([bool(text) for text in found.blocks.text], dtype=np.bool_)
     assert (carry(values, found, found)[has_text] == values[has_text]).all()
-
-
-def test_20_000_blocks_of_v1_1() -> None:
-    """Nothing is lost or slow on a page that is longer than any."""
-    found = v1("<div>" * 300 + "text<p>para <b>graph</b></p>" * 10_000, profile="v1.1")
-    blocks = simplify(found)
-
-    assert len(blocks) == len(found.blocks) == 10_001
-    assert blocks[-1] == '<p _item_id="10001">para <b>graph</b></p>'
 
 
 def test_20_000_blocks() -> None:

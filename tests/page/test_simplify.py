@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,7 +18,6 @@ from scrapy_dripper.page.simplify import simplify
 from tests.html_strategies import documents
 
 CASES = json.loads(Path(__file__).with_name("v1_0_cases.json").read_text(encoding="utf-8"))
-CASES_1_1 = json.loads(Path(__file__).with_name("v1_1_cases.json").read_text(encoding="utf-8"))
 SPACED = re.compile(r"\s")
 
 
@@ -42,23 +40,6 @@ def test_rule_of_the_published_weights(case: dict[str, str | list[str]]) -> None
     document = f"<html><body class='{case.get('body_class', '')}'>{case['body']}</body></html>"
 
     assert simplify(page(document, "v1.0")) == case["simplified"]
-
-
-@pytest.mark.parametrize("case", CASES_1_1, ids=lambda case: case["rule"])
-def test_rule_of_mineru_html_1_1(case: dict[str, Any]) -> None:
-    """Each rule of the profile v1.1, by an example; mineru-html 1.1.2 gives the same of each."""
-    document = f"<html><body>{case['body']}</body></html>"
-
-    assert simplify(page(document, "v1.1"), case.get("chars", 500)) == case["simplified"]
-
-
-def test_a_container_of_many_runs_shows_a_long_class_once() -> None:
-    """Otherwise a page could be written a thousand times as long as it is."""
-    name = "x" * 5_000
-    blocks = simplify(page(f"<body><div class='{name}' id=i>{'a<p>b</p>' * 3}c{'<p>d</p>'}e</div>", "v1.1"))
-
-    assert [block.count(name) for block in blocks] == [1, 0, 0, 0, 0, 0, 0]
-    assert blocks[-1] == '<div id="i" _item_id="7">e</div>'
 
 
 @pytest.mark.parametrize(
@@ -141,7 +122,7 @@ def test_property_every_block_shows_something(profile: str, document: str) -> No
         assert text.strip() or shown.xpath(".//img[@src]") or "<xmp" in block, block
 
 
-@pytest.mark.parametrize("profile", ["v1.0", "v1.1"])
+@pytest.mark.parametrize("profile", ["v1.0"])
 @given(document=documents())
 def test_property_without_truncation_nothing_is_cut(profile: str, document: str) -> None:
     """A limit that no text reaches changes nothing."""

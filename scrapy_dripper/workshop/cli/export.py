@@ -1,4 +1,4 @@
-"""``scrapy-dripper export``: turn a Qwen3 or encoder checkpoint into a folder for ``DRIPPER_MODEL``."""
+"""``scrapy-dripper export``: turn a Qwen3 checkpoint into a folder for ``DRIPPER_MODEL``."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from scrapy_dripper.cli.console import UsageError, say
 DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
 # Listed here and not imported, because --help has to work without the extra.
-PROFILES = ("native", "v1.0", "v1.1")
+PROFILES = ("native", "v1.0")
 ANSWERS = ("json", "json_space", "json_colon", "mineru_v1", "mineru_v2", "compact")
 
 DESCRIPTION = """\
-Turn a Qwen3 checkpoint into a prepared folder for DRIPPER_ENGINE = 'qwen3', or an encoder that classifies tokens into
-one for DRIPPER_ENGINE = 'encoder'. The checkpoint is a local folder or a name on the Hugging Face hub. The command
-needs the extra [export], or [export-optimum], in a separate virtualenv. Before it exports a Qwen3 model, it prints and
-checks how much disk and memory it needs.
+Turn a Qwen3 checkpoint into a prepared folder for DRIPPER_ENGINE = 'qwen3'. The checkpoint is a local folder or a name
+on the Hugging Face hub. The command needs the extra [export], or [export-optimum], in a separate virtualenv. Before it
+exports, it prints and checks how much disk and memory it needs.
 """
 EXAMPLES = """\
 examples:
@@ -33,7 +32,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     parser = commands.add_parser(
         "export",
-        help="turn a Qwen3 or encoder checkpoint into a prepared folder",
+        help="turn a Qwen3 checkpoint into a prepared folder",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -66,9 +65,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         choices=tuple(DTYPES),
         help="data type of the weights (default: fp16 for cuda, fp32 for cpu); bf16 for models that overflow fp16",
     )
-    parser.add_argument(
-        "--profile", choices=PROFILES, help="how pages are cut into blocks (default: v1.0, or v1.1 for encoders)"
-    )
+    parser.add_argument("--profile", choices=PROFILES, help="how pages are cut into blocks (default: v1.0)")
     parser.add_argument(
         "--truncate-chars",
         type=_number,
@@ -95,14 +92,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Export or check, and return the exit code."""
-    from scrapy_dripper.workshop.export import ExportError, build, encoder
+    from scrapy_dripper.workshop.export import ExportError, build
 
     try:
         if arguments.check is not None:
             if arguments.model is not None:
                 raise UsageError("--check takes a prepared folder, and no MODEL or OUT")
-            check = encoder.check if encoder.is_prepared(arguments.check) else build.check
-            check(arguments.check, say, arguments.device or "auto")
+            build.check(arguments.check, say, arguments.device or "auto")
             return 0
         if arguments.out is None:
             raise UsageError("expected MODEL and OUT, or --check FOLDER; see 'scrapy-dripper export --help'")
@@ -120,15 +116,12 @@ def run(arguments: argparse.Namespace) -> int:
             context=arguments.context,
             validate=arguments.validate,
         )
-        if encoder.is_encoder(arguments.model):
-            engine, folder = "encoder", encoder.export(request, say).folder
-        else:
-            engine, folder = "qwen3", build.export(request, say).folder
+        folder = build.export(request, say).folder
     except ExportError as error:
         raise UsageError(str(error)) from None
     if not arguments.validate:
         say(f"not compared yet: on the target machine, run 'scrapy-dripper export --check {folder}'")
-    say(f"wrote {folder}: use it with DRIPPER_ENGINE = '{engine}' and DRIPPER_MODEL = '{folder}'")
+    say(f"wrote {folder}: use it with DRIPPER_ENGINE = 'qwen3' and DRIPPER_MODEL = '{folder}'")
     return 0
 
 

@@ -26,7 +26,7 @@ BYTES = {"float16": 2, "bfloat16": 2, "float32": 4}
 _MISSING = {
     "HunYuan": ". MinerU-HTML 1.1 is such a model. What is missing for it here: positions as an input of graphs with "
     "GroupQueryAttention. Export the Qwen3 weights of MinerU-HTML 1.0",
-    "EuroBert": ". It is an encoder: fine-tune or name one that classifies tokens (EuroBertForTokenClassification)",
+    "EuroBert": ". It is an encoder, which writes no answers",
 }
 """What other published models would require, by the beginning of their architecture's name."""
 _GIB = 1 << 30

@@ -22,7 +22,7 @@ from scrapy_dripper.workshop.export import ExportError
 
 RECIPE = "scrapy_dripper.json"
 
-PUBLISHED_TRUNCATE_CHARS = {"v1.0": 200, "v1.1": 500}
+PUBLISHED_TRUNCATE_CHARS = {"v1.0": 200}
 """Where the simplification that published weights were trained on cuts a text, by profile."""
 
 # Importing these packages runs other code, needs more dependencies and configures logging. So only the module of the

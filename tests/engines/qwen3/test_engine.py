@@ -17,7 +17,7 @@ import pytest
 from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines import load_engine, loss
+from scrapy_dripper.engines import health, load_engine
 from scrapy_dripper.engines.base import EngineError, EngineLostError, Labels, ModelError, OversizeError
 from scrapy_dripper.engines.qwen3 import cost
 from scrapy_dripper.engines.qwen3 import decoder as decoder_module
@@ -327,11 +327,11 @@ def test_a_device_that_is_gone(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPa
         assert len(begun) == 2 * 3 + 1
         assert engine.decoder.is_lost
 
-        monkeypatch.setattr(loss.time, "monotonic", lambda: now[0])
-        now[0] = engine.decoder.loss.again + 1
+        monkeypatch.setattr(health.time, "monotonic", lambda: now[0])
+        now[0] = engine.decoder.health.again + 1
         assert isinstance(engine.label(pages)[0], EngineLostError)
     assert isinstance(engine.label(pages)[0], EngineLostError)  # tried a moment ago
-    now[0] = engine.decoder.loss.again + 1
+    now[0] = engine.decoder.health.again + 1
     assert [good(answer).main.tolist() for answer in engine.label(pages)] == [expected] * 6
     assert not engine.decoder.is_lost
 
@@ -357,7 +357,7 @@ def test_a_model_is_never_loaded_twice(engine: Qwen3Engine, monkeypatch: pytest.
         engine.label([page_] * 3)
     monkeypatch.setattr(decoder, "_open", opened)
     for _ in range(2):
-        decoder.loss.again = 0.0
+        decoder.health.again = 0.0
         answer = engine.label([page_])[0]
 
     assert tries == [None, None]

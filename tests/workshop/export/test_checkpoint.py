@@ -44,7 +44,7 @@ def write(folder: Path, *missing: str, **changes: Any) -> Path:
     ("architecture", "missing"),
     [
         ("HunYuanDenseV1ForCausalLM", "What is missing for it here: positions as an input"),
-        ("EuroBertForMaskedLM", "It is an encoder: fine-tune or name one that classifies tokens"),
+        ("EuroBertForMaskedLM", "It is an encoder, which writes no answers"),
     ],
 )
 def test_other_published_weights(tmp_path: Path, architecture: str, missing: str) -> None:

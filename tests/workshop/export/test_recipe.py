@@ -35,7 +35,7 @@ def install(folder: Path, package: str, module: str, code: str) -> None:
         ({"truncate_chars": 0}, Recipe("native", None, "own {html}", "json")),
         ({"prompt": "other {html}"}, Recipe("native", 64, "other {html}", "json")),
         ({"profile": "v1.0", "prompt": "{html}", "answer": "json_space"}, Recipe("v1.0", 64, "{html}", "json_space")),
-        ({"profile": "v1.1", "prompt": "{html}", "answer": "compact"}, Recipe("v1.1", 64, "{html}", "compact")),
+        ({"profile": "native", "prompt": "{html}", "answer": "compact"}, Recipe("native", 64, "{html}", "compact")),
     ],
 )
 def test_given_values_override_stored_ones(tmp_path: Path, given: dict[str, Any], expected: Recipe) -> None:

@@ -1,1 +1,0 @@
-"""Label blocks with an encoder, which classifies the token after each block in one pass over a page."""
