@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import subprocess
 import sys
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -334,34 +332,6 @@ def test_a_device_that_is_gone(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPa
     now[0] = engine.decoder.health.again + 1
     assert [good(answer).main.tolist() for answer in engine.label(pages)] == [expected] * 6
     assert not engine.decoder.is_lost
-
-
-def test_a_model_is_never_loaded_twice(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory may be short, so the lost session is freed before another one is opened."""
-    page_ = page(5)
-    expected = good(engine.label([page_])[0]).main.tolist()
-    decoder = engine.decoder
-    lost, load, tries = weakref.ref(decoder.passes._session), decoder._open, []
-
-    def fail(lengths: Sequence[int]) -> None:
-        raise RuntimeError("Failed to allocate memory for requested buffer")
-
-    def opened() -> Any:
-        gc.collect()
-        tries.append(lost())
-        if len(tries) == 1:
-            raise RuntimeError("Failed to allocate memory for requested buffer")
-        return load()
-
-    with passes_that(engine, fail):
-        engine.label([page_] * 3)
-    monkeypatch.setattr(decoder, "_open", opened)
-    for _ in range(2):
-        decoder.health.again = 0.0
-        answer = engine.label([page_])[0]
-
-    assert tries == [None, None]
-    assert good(answer).main.tolist() == expected
 
 
 def test_failing_pages_in_a_row_do_not_count_as_a_loss(engine: Qwen3Engine) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -75,24 +74,6 @@ def test_buffers_are_as_large_as_the_longest_sequence(prepared: Prepared) -> Non
         passes.begin(lengths, shared=False)
         shapes = {tuple(value.shape()) for value in passes._current._values.values()}
         assert shapes == {(1, prepared.kv_heads, tokens, prepared.head_dim)}
-
-
-def test_an_old_session_is_gone_before_the_new_one_is_loaded(either: Prepared) -> None:
-    """There may be no room for both."""
-    passes = opened(either)
-    passes.begin([33], shared=False)
-    (before,) = passes.forward([beginning(0, 33)])
-    old = weakref.ref(passes._session)
-
-    def load() -> Any:
-        assert old() is None
-        return open_session(either, "auto", 1)
-
-    passes.reopen(load)
-
-    passes.begin([33], shared=False)
-    (after,) = passes.forward([beginning(0, 33)])
-    assert after.tolist() == before.tolist()
 
 
 @pytest.mark.parametrize(("name", "kind"), [("tensor(float16)", np.float16), ("tensor(float)", np.float32)])

@@ -100,11 +100,11 @@ def test_a_model_that_dies_is_started_again(workers: Shared, config: Config) -> 
     """A death between two batches affects no page."""
     before = extracted(workers, config)
     assert workers._model is not None
-    (pid,) = workers._model.pids
+    (pid,) = workers._model.pool.pids
     os.kill(pid, signal.SIGKILL)
 
     assert extracted(workers, config) == before
-    assert workers._model.pids != [pid]
+    assert workers._model.pool.pids != [pid]
 
 
 def test_a_model_that_is_missing_stops_the_start() -> None:
