@@ -40,6 +40,8 @@ BELOW = 4
 """Number of blocks below the headline that may hold such a sentence, including dates and authors."""
 TOLD = 20
 """Minimum number of letters that the beginnings of a standfirst and of a description have in common."""
+SUBTITLE = 3
+"""Minimum number of words of a part of the title that a heading below the headline repeats."""
 MOST_TOLD = 1_000
 """Maximum number of characters of a standfirst or description to compare."""
 
@@ -85,22 +87,27 @@ def with_headline(page: Page, probabilities: npt.NDArray[np.float32], main: Bool
 def _lead(page: Page, probabilities: npt.NDArray[np.float32], main: Bools, found: int) -> list[int]:
     """Return the blocks between the headline and the first main block that are a standfirst or sentences of the text.
 
-    A standfirst is what a description in the page's head says. It may be a heading.
+    A standfirst is what a description in the page's head says, or a heading that repeats another part of its title.
     """
     below = range(found + 1, min(found + 1 + BELOW, len(main)))
     flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
     texts = page.blocks.text
     name = _letters(texts[found])
     told = [text for text in map(_letters, page.about.descriptions) if text and text != name]
+    subtitles = {"".join(words) for words in _names(page) if len(words) >= SUBTITLE} - {name}
     barred = _NO_LEAD & ~Flag.HEADING
     lead: dict[str, int] = {}  # by text, because themes repeat a standfirst for narrow screens
     for i in takewhile(lambda i: not main[i], below):
         letters = _letters(texts[i])
-        if (told and not flags[i] & barred and len(_words(texts[i])) >= PLAIN and _is_told(letters, told)) or (
-            probabilities[i] >= LEAD
-            and not flags[i] & _NO_LEAD
-            and _ends_sentence(texts[i].rstrip()[-2:])
-            and len(_words(texts[i])) >= BODY_WORDS
+        if (
+            (flags[i] & barred == 0 and flags[i] & Flag.HEADING and letters in subtitles)
+            or (told and not flags[i] & barred and len(_words(texts[i])) >= PLAIN and _is_told(letters, told))
+            or (
+                probabilities[i] >= LEAD
+                and not flags[i] & _NO_LEAD
+                and _ends_sentence(texts[i].rstrip()[-2:])
+                and len(_words(texts[i])) >= BODY_WORDS
+            )
         ):
             lead.setdefault(letters, i)
     return list(lead.values())
@@ -122,11 +129,12 @@ def headline(page: Page, main: Bools) -> int | None:
     """Return the number of the block that is the headline, or None if there is none.
 
     The names of a page are its ``og:title``, the headlines in its JSON-LD, and its ``<title>`` and parts of it. The
-    headline is the nearest heading above the first body text that shares its words with a name. An ``h1`` is preferred.
-    An ``h1`` with exactly the words of a name may also follow the first lines. Without such a heading, the headline is
-    a line above the text that is not a heading but has exactly the words of a name, or the ``h1`` above the text if
-    there is only one. A hidden ``h1`` is only the headline if there is none of these (:func:`_drawn`). The name of the
-    site and other hidden blocks are never the headline.
+    headline is the nearest heading above the first body text that shares its words with a name. An ``h1`` comes before
+    other headings, which may be subtitles, series or versions, unless it only repeats the end of the title. An ``h1``
+    with exactly the words of a name may also follow the first lines. Without such a heading, the headline is a line
+    above the text that is not a heading but has exactly the words of a name, or the ``h1`` above the text if there is
+    only one. A hidden ``h1`` is only the headline if there is none of these (:func:`_drawn`). The name of the site and
+    other hidden blocks are never the headline.
     """
     top, body = _beginning(page, main)
     flags = (page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]).tolist()
@@ -137,7 +145,9 @@ def headline(page: Page, main: Bools) -> int | None:
     names, sites = _names(page), _sites(page)
     sets = [frozenset(name) for name in names]
     tail = _last_part(page, sites)
-    best: tuple[bool, int, int] | None = None
+    parts = _separated(_title(page).lower())
+    ending = _letters(parts[-1]) if len(parts) > 1 else ""  # may be the name of the site, which an h1 may repeat
+    best: tuple[bool, int, bool, int] | None = None
     words_of: dict[int, list[str]] = {}
     firsts: dict[str, int] = {}  # the h1 elements
     fronts: dict[int, bool] = {}
@@ -165,8 +175,9 @@ def headline(page: Page, main: Bools) -> int | None:
         words_of[i] = words
         if h1 and not flags[i] & elsewhere:
             firsts["".join(words)] = i
-        if rank and (best is None or (i <= body, rank, i) > best):
-            best = i <= body, rank, i
+        first = h1 and not flags[i] & elsewhere and "".join(words) != ending
+        if rank and (best is None or (i <= body, rank, first, i) > best):
+            best = i <= body, rank, first, i
     if best is not None:
         chosen = set(words_of[best[-1]])
         # Prefer an h1 that also has other words, such as a chapter number, to the heading of its first section.

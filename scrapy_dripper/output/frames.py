@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from scrapy_dripper.output.inline import Line
 from scrapy_dripper.output.items import Item, ListItem, Runs
+from scrapy_dripper.output.numerals import Numeral
 
 
 @dataclass(slots=True)
@@ -19,6 +20,8 @@ class OpenList:
     """What is added to the number from one entry to the next: -1 for a reversed list."""
     number: int | None = None
     """The number of the next entry, if entries have explicit numbers."""
+    numeral: Numeral | None = None
+    """How entries are numbered, if not in decimal."""
     entries: list[ListItem] = field(default_factory=list)
     """The entries so far."""
     terms: list[Runs] = field(default_factory=list)

@@ -103,8 +103,9 @@ def _note_of_latexml(reader: Reader, element: etree._Element) -> bool:
 
 
 def _anchor(reader: Reader, element: etree._Element) -> Leave:
-    reader.touch()
     href = element.get("href")
+    if not (href and href[0] == "#"):
+        reader.touch()
     if not href:
         return None
     if href[0] == "#":
@@ -121,6 +122,7 @@ def _anchor(reader: Reader, element: etree._Element) -> Leave:
         if label is not None:
             reader.line.run(FootnoteMark(label))
             return skip
+        reader.touch()
         if reader.footnotes.is_mark(element, href):
             return None  # a mark whose footnote is not main content
     elif reader.frame.title and _is_self_link(element):

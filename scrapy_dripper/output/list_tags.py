@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from lxml import etree
 
@@ -12,7 +12,8 @@ from scrapy_dripper.output.block_tags import block, figure, footnotes
 from scrapy_dripper.output.footnotes import without_label
 from scrapy_dripper.output.frames import OpenList
 from scrapy_dripper.output.images import is_figure
-from scrapy_dripper.output.items import List, ListItem, Rule
+from scrapy_dripper.output.items import List, ListItem, Paragraph, Rule, Text
+from scrapy_dripper.output.numerals import Numeral, numeral
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 
 _digits = re.compile(r"\s*(\d{1,9})\s*").fullmatch
@@ -47,8 +48,10 @@ def _opened(element: etree._Element) -> OpenList:
     if element.get("reversed") is not None:
         step = -1
         start = start if written else sum(child.tag == "li" for child in element)
-    numbered = step < 0 or any(child.get("value") for child in element if child.tag == "li")
-    return OpenList("ordered", start, step, start if numbered else None)
+    kind = (element.get("type") or "").strip()
+    letters = cast("Numeral", kind) if kind in ("a", "A", "i", "I") else None
+    numbered = step < 0 or letters or any(child.get("value") for child in element if child.tag == "li")
+    return OpenList("ordered", start, step, start if numbered else None, letters)
 
 
 def _add_list(reader: Reader, ended: OpenList) -> None:
@@ -66,6 +69,11 @@ def _add_list(reader: Reader, ended: OpenList) -> None:
         if ended.kind == "unordered":
             entries = [one for entry in entries for one in _without_empty_level(entry)]
         numbers = ended.numbers
+        if ended.numeral is not None:
+            marks = (numeral(number, ended.numeral) for _, number in sorted(numbers.items()))
+            lettered = tuple(_marked(entry, f"{mark}. ") for entry, mark in zip(entries, marks, strict=True))
+            reader.items.append(List("unordered", lettered))
+            return
         reader.items.append(List(ended.kind, _numbered(entries, numbers), numbers.get(0, ended.start)))
 
 
@@ -78,6 +86,14 @@ def _numbered(entries: list[ListItem], numbers: dict[int, int]) -> tuple[ListIte
         made.append(entry if before is None or number == before + 1 else replace(entry, number=number))
         before = number
     return tuple(made)
+
+
+def _marked(entry: ListItem, mark: str) -> ListItem:
+    """Return an entry whose text begins with its mark, because lists in Markdown only have numbers."""
+    first, *rest = entry.items
+    if type(first) is Paragraph:
+        return replace(entry, items=(Paragraph((Text(mark), *first.runs)), *rest))
+    return replace(entry, items=(Paragraph((Text(mark.rstrip()),)), first, *rest))
 
 
 def _without_empty_level(entry: ListItem) -> tuple[ListItem, ...]:

@@ -14,8 +14,10 @@ from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.code.blocks import has_code_class
 from scrapy_dripper.output.hidden import hidden_nodes
 from scrapy_dripper.output.images import player
+from scrapy_dripper.output.styles import heading_of, numerals_of, tag_of
 from scrapy_dripper.output.urls import script_url, unsafe_source_set, unsafe_url
 from scrapy_dripper.page.page import Flag, Page, Tree, block_behind, by_owner, is_gap
+from scrapy_dripper.page.styles import Styles
 from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS, UNSEEN, Kind, tag_mask
 from scrapy_dripper.page.vocabulary import BESIDE, either
 
@@ -63,12 +65,17 @@ _media = frozenset(TAGS[tag] for tag in MEDIA)
 _players = PLAYERS | {"iframe", "mjx-container"}
 _beside = re.compile(rf"(?:^|[\s_-])(?:{either(BESIDE)})(?=[\s_-]|$)").search
 
+_STYLED = frozenset({"span", "font", "b", "strong"})
+_NONE: Styles = {}
 _FEW_ATTRIBUTES = 8
 """Maximum number of attributes to set one by one. That is faster than all at once, but its time is quadratic."""
 
 _CAPTIONS = 2
 """Maximum number of blocks beside an image, such as captions, if it is to belong to the text around it."""
 _LONGEST_CAPTION = 600
+_FIRST_BLOCKS, _BYLINES, _SMALLEST = 3, 3, 120
+"""Most main blocks above a lead picture, most blocks between it and these, and its least width and height in pixels."""
+_parts = re.compile(r"[/.?&=]+").sub
 
 
 def main_html(page: Page, main: npt.NDArray[np.bool_]) -> str:
@@ -108,7 +115,7 @@ def main_tree(page: Page, main: npt.NDArray[np.bool_], hidden: npt.NDArray[np.bo
     own[dropped] = False
     nodes = _kept_nodes(tree, main, text, tail, own)
     nodes[dropped] = False
-    return _build(tree, nodes, text, tail)
+    return _build(tree, nodes, text, tail, page.styles)
 
 
 def _dropped(tree: Tree, silent: list[int]) -> Iterator[int]:
@@ -143,8 +150,9 @@ def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
 
     The smallest element with blocks around a node decides. All its blocks must be main; or it must hold the main block
     beside the node but not the block on the other side. Or it is between main blocks and only has one or two short
-    blocks without links, such as a caption that is not main. Nodes with a class or id of icons, advertisements and the
-    like are skipped.
+    blocks without links, such as a caption that is not main. Or it is a picture near the beginning, and only a few
+    short blocks, such as a byline and a caption, part it from the headline and the text. Nodes with a class or id of
+    icons, advertisements and the like are skipped.
     """
     tree, blocks = page.tree, page.blocks
     total = _running(main)
@@ -155,7 +163,8 @@ def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
     holders: dict[int, int] = {}  # element without blocks to the smallest element with blocks around it, or -1
     for i in left:
         gap = block_behind(owner[i])
-        if not (main[max(gap - 1, 0) : gap + 1].any() and (tree.tag[i] in _media or tree.nodes[i].tag in _players)):
+        beside, leads = bool(main[max(gap - 1, 0) : gap + 1].any()), _leads(page, main, total, gap)
+        if not ((beside or leads) and (tree.tag[i] in _media or tree.nodes[i].tag in _players)):
             continue
         way = []
         at = i
@@ -168,7 +177,11 @@ def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
             continue
         a, b = start[around], end[around]
         before, behind = a <= gap - 1 < b, a <= gap < b
-        if total[b] - total[a] == b - a or (
+        if leads and not _is_beside(tree.names[around]) and _is_picture(tree.nodes[i]):
+            yield i
+        elif not beside:
+            continue
+        elif total[b] - total[a] == b - a or (
             0 < gap < n and before != behind and bool(main[gap - 1 if before else gap])
         ):
             yield i
@@ -176,6 +189,27 @@ def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
             short = all(len(text) <= _LONGEST_CAPTION for text in blocks.text[a:b])
             if short and not blocks.links[a:b].any() and not _is_beside(tree.names[around]):
                 yield i
+
+
+def _leads(page: Page, main: npt.NDArray[np.bool_], total: list[int], gap: int) -> bool:
+    """Return True for a gap near the beginning of the main content, with main blocks a few short blocks away."""
+    if not 0 < total[min(gap, len(main))] <= _FIRST_BLOCKS:
+        return False
+    first = next((k for k in range(gap - 1, max(-1, gap - 2 - _BYLINES), -1) if main[k]), -1)
+    last = next((k for k in range(gap, min(len(main), gap + 1 + _CAPTIONS)) if main[k]), -1)
+    if first < 0 or last < 0 or page.blocks.links[gap:last].any():
+        return False
+    return all(len(text) <= _LONGEST_CAPTION for text in page.blocks.text[first + 1 : last])
+
+
+def _is_picture(element: etree._Element) -> bool:
+    """Return True for an image that is large enough for a picture, judging by its attributes."""
+    if element.tag != "img" or _beside(" " + _parts(" ", (element.get("src") or "")[:512].lower())):
+        return False
+    sizes = [
+        int(value) for name in ("width", "height") if (value := element.get(name, "")).isdecimal() and len(value) < 6
+    ]
+    return min(sizes, default=_SMALLEST) >= _SMALLEST
 
 
 def _is_beside(names: str) -> bool:
@@ -262,7 +296,11 @@ def _is_drawn(element: etree._Element) -> bool:
 
 
 def _build(
-    tree: Tree, nodes: npt.NDArray[np.bool_], text: npt.NDArray[np.bool_], tail: npt.NDArray[np.bool_]
+    tree: Tree,
+    nodes: npt.NDArray[np.bool_],
+    text: npt.NDArray[np.bool_],
+    tail: npt.NDArray[np.bool_],
+    known: Styles,
 ) -> etree._Element:
     sources = tree.nodes
     made: dict[int, etree._Element] = {}
@@ -286,7 +324,7 @@ def _build(
         if is_kept:
             if pieces[up]:
                 _write(made[up], last.get(up), pieces[up])
-            made[i] = last[up] = _element(source, made.get(up))
+            made[i] = last[up] = _element(source, made.get(up), known)
             pieces[up] = [after] if after and (tail_kept or after.isspace()) else []
             inner = source.text
             pieces[i] = [inner] if inner and (text_kept or inner.isspace() or tag == "script") else []
@@ -335,9 +373,15 @@ def _write(parent: etree._Element, before: etree._Element | None, pieces: list[s
         before.tail = text
 
 
-def _element(source: etree._Element, parent: etree._Element | None) -> etree._Element:
+def _element(source: etree._Element, parent: etree._Element | None, known: Styles = _NONE) -> etree._Element:
     tag = _written.get(source.tag) or _written_tag(str(source.tag))
     attributes: dict[str, str] = {}
+    if tag in _STYLED:
+        tag = tag_of(source, tag, known)
+    elif tag == "p" and source.get("class"):
+        tag = heading_of(source) or tag
+    elif tag == "ol" and (numerals := numerals_of(source)):
+        attributes["type"] = numerals
     for name, value in cast("list[tuple[str, str]]", source.items()):
         if name in _harmless or _keeps(tag, name, value):
             if name == "src" and tag in SILENT:

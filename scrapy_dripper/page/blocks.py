@@ -27,6 +27,7 @@ from scrapy_dripper.page.nodes import BREAK, Nodes, collapsed, ints, is_silent_c
 from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Page, gap_before
 from scrapy_dripper.page.recover import xml_text
 from scrapy_dripper.page.sentence import kinds_in_text
+from scrapy_dripper.page.styles import font_styles
 from scrapy_dripper.page.tags import (
     CELLS,
     LOOSE,
@@ -71,7 +72,7 @@ def cut(root: HtmlElement, url: str = "") -> Page:
     if truncated:
         _drop_after(unseen[-1])
     scripts, hints = math_settings(unseen), about(unseen)
-    json_ld = json_ld_values(unseen)
+    json_ld, styles = json_ld_values(unseen), font_styles(unseen)
     drawn = _drawn(unseen)
     _drop([element for element in unseen if not (element in drawn or is_silent_content(element))])
     for element in unseen:
@@ -85,7 +86,7 @@ def cut(root: HtmlElement, url: str = "") -> Page:
                 player.remove(child)
     page, declaring = _Cutter(root).page(url, base_url, title, truncated)
     facts = declared_facts(json_ld, chain(unseen, declaring))
-    return replace(page, scripts=scripts, about=hints, facts=facts)
+    return replace(page, scripts=scripts, about=hints, facts=facts, styles=styles)
 
 
 def _drawn(elements: list[HtmlElement]) -> set[HtmlElement]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntFlag
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.extraction import Metadata
 from scrapy_dripper.metadata.facts import Fact
+from scrapy_dripper.page.styles import Styles
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -200,6 +201,8 @@ class Page:
     """What the page says about itself, if the configuration asks for it."""
     facts: tuple[Fact, ...] = ()
     """The facts that the page declares about itself."""
+    styles: Styles = field(default_factory=dict)
+    """The fonts of classes in its own style sheets."""
 
     def first_blocks(self, n: int) -> Page:
         """Return the page with only its first n blocks. The rest of the tree stays, with the owner :data:`NOBODY`."""

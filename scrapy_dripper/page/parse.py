@@ -13,6 +13,7 @@ from scrapy_dripper.page.charset import in_utf8
 from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.recover import MAX_DEPTH, RecoveryError, append_text, has_attribute_run, recover
 from scrapy_dripper.page.repair import repair, without_templates
+from scrapy_dripper.page.shadow import with_shadow_trees
 from scrapy_dripper.page.streamed import has_parts, mark, put_in_place
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ def parse(
     """Return the ``<html>`` element of a document, with a ``<body>`` or a ``<frameset>``.
 
     ``data`` is the text in UTF-8, as :func:`~scrapy_dripper.page.charset.decoded` returns it, if the caller has it.
-    With ``flat``, elements deeper than ``depth`` become siblings. With ``streamed``, parts of a React page that were
-    sent late are moved to their places, unless ``flat`` is set. Raise :exc:`PageError` with reason ``empty_body``,
-    ``not_html``, ``parse_error`` or ``truncated_parse``.
+    With ``flat``, elements deeper than ``depth`` become siblings. With ``streamed``, declarative shadow trees are shown
+    in place, and parts of a React page that were sent late are moved to theirs, unless ``flat`` is set. Raise
+    :exc:`PageError` with reason ``empty_body``, ``not_html``, ``parse_error`` or ``truncated_parse``.
     """
     if _content(text) is None:
         raise PageError(FallbackReason.EMPTY_BODY, "the document is empty")
@@ -44,6 +45,8 @@ def parse(
         data = in_utf8(text)
     if b"\0" in data:
         data = data.replace(b"\0", b"")  # as browsers do in text
+    if streamed:
+        data = with_shadow_trees(data)
     streamed = streamed and not flat and has_parts(data)  # moving a deep part would make a flat tree deep again
     if streamed:
         data = mark(data)
