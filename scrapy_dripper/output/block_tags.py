@@ -27,6 +27,8 @@ from scrapy_dripper.output.items import (
     Runs,
     Strong,
     Table,
+    Text,
+    Title,
     Video,
 )
 from scrapy_dripper.output.math.formulas import has_math_class
@@ -38,13 +40,29 @@ from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, Kind
 MAX_TABLES = 20
 """Maximum nesting of tables, including layout tables. Deeper ones are read as plain blocks."""
 
+MOST_ABOVE = 50
+"""Number of items to search for the heading above a list of tabs."""
+
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 
 
 def block(reader: Reader, element: etree._Element) -> Leave:
-    """Enter an element that is a block of its own, and may be a footnote."""
+    """Enter an element that is a block of its own, and may be a footnote, a panel or a list of tabs."""
     reader.flush()
+    if reader.tabs.titles:
+        if element in reader.tabs.lists:
+            return skip
+        title = reader.tabs.titles.get(element)
+        if title is not None:
+            reader.items.append(_title_of_panel(reader, title))
     return _note(reader, reader.footnotes.notes[element]) if _is_note(reader, element) else reader.flush
+
+
+def _title_of_panel(reader: Reader, title: str) -> Title:
+    """Return the title of a tab panel, one level below the heading above all panels."""
+    own = reader.tabs.runs
+    above = (item for item in reversed(reader.items[-MOST_ABOVE:]) if type(item) is Title and item.runs not in own)
+    return Title(min(next((item.level for item in above), 2) + 1, 6), (Text(title),))
 
 
 def _is_note(reader: Reader, element: etree._Element) -> bool:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 _NAMES = {
-    "note": "note info information seealso see-also abstract summary todo example question help faq default primary "
-    "secondary nota notes remark",
+    "note": "note notice info information seealso see-also abstract summary todo example question help faq default "
+    "primary secondary nota notes remark",
     "tip": "tip hint success check done",
     "important": "important",
     "warning": "warning attention",
@@ -32,19 +32,24 @@ _SITES = frozenset({"alert-dismissible", "alert-dismissable", "fade", "alert-ban
 _NEXT = frozenset("default primary info success warning danger".split())
 """Classes that Hexo's NexT theme combines with ``note``."""
 
+_PLAIN = frozenset("note tip hint important warning caution danger attention seealso notice".split())
+"""Classes that make a call-out by themselves."""
+_FEW = 3
+"""Maximum number of classes of a call-out with the class ``note``, such as ``note caution note_caution``."""
+
 _kind = re.compile(
     r"(?:markdown-alert|theme-admonition|callout|starlight-aside-|hint|blockquote-tag|confluence-information-macro|alert"
     r"|admonition)-([a-z]+)"
 ).fullmatch
 _title = re.compile(
     r"(?:^|\s)(?:(?:admonition|markdown-alert|custom-block|hint-container|callout|starlight-aside_|blockquote-tag|alert)"
-    r"-(?:title|header|heading)(?:-container)?|starlight-aside__title|admonitionHeading\w*|title)(?=\s|$)"
+    r"-(?:title|header|heading)(?:-container)?|starlight-aside__title|note__?title|notetitle|note-title|admonitionHeading\w*|title)(?=\s|$)"
 ).search
 
 
 callout_names = re.compile(
     r"\s(?:admonition(?:block)?|markdown-alert|custom-block|hint-container|theme-admonition|callout|starlight-aside|hint"
-    r"|blockquote-tag|confluence-information-macro|alert|note|NOTE|TIP|IMPORTANT|WARNING|CAUTION)(?=\s|$)"
+    r"|blockquote-tag|confluence-information-macro|alert|note|notice|tip|important|warning|caution|danger|attention|seealso|NOTE|TIP|IMPORTANT|WARNING|CAUTION)(?=\s|$)"
 )
 """Matches a name that each class attribute of a call-out has, after white space. It also matches other attributes."""
 
@@ -60,6 +65,8 @@ def alert_of(element: _Element) -> str:
     if element.tag == "details":
         return next((ALERTS[token] for token in name.split() if token in ALERTS), "")
     found = _alert_of(name)
+    if element.tag in ("p", "span") and _PLAIN.issuperset(name.split()):
+        return ""  # the class alone says too little
     return "" if found == "note" and element.tag in ("table", "td", "th", "li", "a", "button", "label") else found
 
 
@@ -73,6 +80,10 @@ def _alert_of(name: str) -> str:
         return ALERTS.get(name.strip().lower(), "") if name.strip().lower() in _NAMES else ""
     if "note" in known and not known.isdisjoint(_NEXT):
         return next(ALERTS[token] for token in tokens if token in _NEXT)
+    if (len(known) <= _FEW and "note" in known) or len(known) == 1:  # DITA's, and those of older generators
+        plain = [ALERTS[token] for token in tokens if token in _PLAIN]
+        if plain:
+            return next((kind for kind in plain if kind != "note"), "note")
     if known.isdisjoint(_FAMILIES):
         return ""
     for token in tokens:

@@ -32,6 +32,8 @@ class OpenList:
     """The explicit numbers of entries."""
     checked: bool | None = None
     """Whether the task of the open entry is done; None if it is not a task."""
+    level: tuple[str, int] | None = None
+    """The name of a list of Google Docs, whose levels are lists of their own, and the level: 0 for the outermost."""
 
 
 class Frame(NamedTuple):

@@ -50,7 +50,8 @@ def inline(reader: Reader, _element: etree._Element) -> Leave:
 
 def _format(form: Format) -> Enter:
     def enter(reader: Reader, _element: etree._Element) -> Leave:
-        reader.touch()
+        if form not in (Sub, Sup):
+            reader.touch()
         return reader.line.close if reader.line.open(form) else None
 
     return enter
@@ -104,35 +105,50 @@ def _note_of_latexml(reader: Reader, element: etree._Element) -> bool:
 
 def _anchor(reader: Reader, element: etree._Element) -> Leave:
     href = element.get("href")
-    if not (href and href[0] == "#"):
-        reader.touch()
-    if not href:
-        return None
-    if href[0] == "#":
-        name = element.get("class")
-        if name and _header_link(name) and not _has_word(element):
-            return skip
-        if reader.frame.notes and reader.footnotes.leads_back(element, href):
-            return skip
-        if reader.frame.title:
-            return None if _has_word(element) and not _is_self_link(element) else skip
-        if href == "#":
-            return None
-        label = reader.footnotes.label(element, href)
-        if label is not None:
-            reader.line.run(FootnoteMark(label))
-            return skip
-        reader.touch()
-        if reader.footnotes.is_mark(element, href):
-            return None  # a mark whose footnote is not main content
-    elif reader.frame.title and _is_self_link(element):
-        return skip
+    if href and href[0] == "#":
+        return _anchor_here(reader, element, href)
+    reader.touch()
+    if not href or (reader.frame.title and _is_self_link(element)):
+        return skip if href else None
     url = reader.resolve(href)
     if reader.frame.title and reader.leads_here(url):
         return None  # the headline of a post, which themes link to the page that it is on
+    return _link(reader, element, url)
+
+
+def _link(reader: Reader, element: etree._Element, url: str) -> Leave:
     if not url or not reader.line.open(Link, url, unbroken(element.get("title") or "")):
         return None
     return reader.line.close
+
+
+def _anchor_here(reader: Reader, element: etree._Element, href: str) -> Leave:
+    """Enter a link to a place on the page: a mark of a footnote, the sign of a heading, or an ordinary link."""
+    name = element.get("class")
+    if name and _header_link(name) and not _has_word(element):
+        return skip
+    if reader.frame.notes and reader.footnotes.leads_back(element, href):
+        return skip
+    if reader.frame.title:
+        reader.touch()
+        return None if _has_word(element) and not _is_self_link(element) else skip
+    label = reader.footnotes.label(element, href) if href != "#" else None
+    if label is not None:
+        reader.line.run(FootnoteMark(label))  # right behind the word
+        return skip
+    reader.touch()
+    if href == "#" or reader.footnotes.is_mark(element, href):  # a mark whose footnote is not main content
+        return None
+    if name and _self_link(name) and _is_unseen(element):
+        return skip
+    return _link(reader, element, reader.resolve(href))
+
+
+def _is_unseen(element: etree._Element) -> bool:
+    """Return True for a sign with a text for screen readers only."""
+    seen = [element.text, *(child.tail for child in element)]
+    others = (child for child in element if not _for_screen_readers(child.get("class") or ""))
+    return not any(text and text.strip() for text in seen) and not any(map(_has_word, others))
 
 
 def _has_word(element: etree._Element) -> bool:

@@ -22,7 +22,8 @@ from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS,
 from scrapy_dripper.page.vocabulary import BESIDE, either
 
 ATTRIBUTES = frozenset(
-    "abbr accent align alt alttext aria-hidden aria-label axis bevelled block border cellpadding cellspacing char "
+    "abbr accent align alt alttext aria-controls aria-hidden aria-label aria-labelledby "
+    "axis bevelled block border cellpadding cellspacing char "
     "charoff checked cite class clear close color colspan columnalign columnlines columns compact content controls "
     "coords data datetime dir disabled display eeimg encoding face fence form headers height href hreflang hspace id "
     "inline ismap itemprop itemscope itemtype kind label lang linebreak linethickness lquote mathvariant media minsize "

@@ -82,7 +82,7 @@ class _Writer:
         self.most = Allowance("Markdown", most)
         """Only checked and never spent, because each part of the document is contained in the parts around it."""
         self.prefix = 0
-        self.in_list = 0
+        self.in_list = self.in_quote = 0
         self.in_definition = False
         self._writers: dict[type, Callable[[Any], str]] = {
             Paragraph: lambda item: self.inline.paragraph(item.runs),
@@ -158,13 +158,15 @@ class _Writer:
         if self.prefix >= MAX_PREFIX:
             return self.blocks(quote.items)
         self.prefix += 2
+        self.in_quote += 1
         saved = self.in_list, self.in_definition
         self.in_list, self.in_definition = 0, False
         inner = self.blocks(quote.items)
         if quote.alert:
-            # GitHub does not support alerts in lists and quotations.
-            inner = self._titled(quote, inner, self.alerts and self.prefix == 2 and not any(saved))
+            # GitHub does not support alerts in quotations; in a list, it shows the marker as text.
+            inner = self._titled(quote, inner, self.alerts and self.in_quote == 1 and not saved[1])
         self.in_list, self.in_definition = saved
+        self.in_quote -= 1
         self.prefix -= 2
         self.most.check(len(inner) + 2 * inner.count("\n"))
         return "\n".join(f"> {line}" if line else ">" for line in inner.split("\n")) if inner else ""

@@ -28,6 +28,7 @@ from scrapy_dripper.output.items import (
     Items,
     LineBreak,
     Link,
+    List,
     Paragraph,
     Run,
     Runs,
@@ -36,6 +37,7 @@ from scrapy_dripper.output.items import (
     Title,
 )
 from scrapy_dripper.output.math.delimiters import Notation
+from scrapy_dripper.output.tabs import tabs_of
 from scrapy_dripper.output.urls import comparable, resolver
 from scrapy_dripper.page.tags import LOOSE
 
@@ -75,11 +77,14 @@ class Reader:
         self.html_left = Allowance("content list", most)
         """Limits the HTML of tables, which is in the list in addition to their rows."""
         self.footnotes = FootnoteMarks(root)
+        self.tabs = tabs_of(root)
         self.guess: Guess | None = None
         self.inline_notes: list[Footnote] = []
         """Footnotes that were written in place of their marks."""
         self.captions: dict[etree._Element, int] = {}
         """Captions that were read with their figures, and the index of the figure's item after each."""
+        self.levels: tuple[List, str] | None = None
+        """The last list of Google Docs, and its name."""
         self.loose = False
         """True after an element that style sheets set apart from its neighbours."""
         self.frame = Frame(self.new_line(), [])

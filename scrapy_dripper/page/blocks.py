@@ -59,6 +59,8 @@ _BLOCK, _BR, _MEDIA = int(Kind.BLOCK), int(Kind.BREAK), int(Kind.MEDIA)
 _LINK, _STRONG, _PRE, _CODE = int(Flag.LINK), int(Flag.STRONG), int(Flag.PREFORMATTED), int(Flag.CODE)
 _MARKED = _LINK | _STRONG
 _word = re.compile(r"\w").search
+BANNER = "banners"
+"""The id of the banner that Google Docs adds to a published document."""
 
 
 def cut(root: HtmlElement, url: str = "") -> Page:
@@ -84,6 +86,8 @@ def cut(root: HtmlElement, url: str = "") -> Page:
             child.tail = None
             if child.tag not in ("source", "track"):
                 player.remove(child)
+    if styles:  # of a word processor: Google Docs adds a banner to what is published
+        _drop([element for element in root.iter("div") if element.get("id") == BANNER])
     page, declaring = _Cutter(root).page(url, base_url, title, truncated)
     facts = declared_facts(json_ld, chain(unseen, declaring))
     return replace(page, scripts=scripts, about=hints, facts=facts, styles=styles)

@@ -252,3 +252,13 @@ def test_hostile_headings() -> None:
     body = "".join(f"<h1>part {i}</h1>" for i in range(5_000))
 
     assert named(f"<title>{title}</title>{body}{BODY}") is not None
+
+
+@pytest.mark.parametrize("below", ["Tales of the hive", "A series of ten parts", "Version 2.1 and later"])
+def test_an_h1_comes_before_a_subtitle(below: str) -> None:
+    """The subtitle is the lead, and so is main, too."""
+    cut = page(f"<title>Warm bees: {below} - Hive</title><h1>Warm bees</h1><h2>{below}</h2>{BODY}")
+    main = np.array([False, False, True])
+
+    assert headline(cut, main) == 0
+    assert with_headline(cut, np.array([0.2, 0.2, 0.9], dtype=np.float32), main, "keep").all()

@@ -103,6 +103,16 @@ def test_columns_do_not_shift_where_a_dropped_row_spans() -> None:
         ("<p>a</p><div><img src=i><p>c</p><p>d</p><p>e</p></div><p>b</p>", [0, 4], False),
         ("<p>a</p><div><img src=i><p><a href=/x>Read this</a></p></div><p>b</p>", [0, 2], False),
         ("<p>a</p><div class=promo><img src=i><p>c</p></div><p>b</p>", [0, 2], False),
+        # the lead picture, with a byline above it
+        (
+            "<h1>a</h1><p>By <a href=/s>Sam</a></p><figure><img src=i><figcaption>c</figcaption></figure><p>b</p>",
+            [0, 3],
+            True,
+        ),
+        ("<h1>a</h1><p>By Sam</p><p>May 3</p><img src=i.jpg alt=Sea><p>b</p>", [0, 3], True),
+        ("<h1>a</h1><p>By Sam</p><img src=/avatar/i.jpg><p>b</p>", [0, 2], False),
+        ("<h1>a</h1><p>By Sam</p><img src=i.jpg width=40 height=40><p>b</p>", [0, 2], False),
+        ("<h1>a</h1><p>By Sam</p><p>x</p><p>y</p><p>z</p><img src=i.jpg><p>b</p>", [0, 5], False),
         ("<p>b</p><article><div class='share icons'><img src=i></div><p>a</p></article>", [1], False),
         ("<p>b</p><article><img class='ad-image' src=i><p>a</p></article>", [1], False),
     ],

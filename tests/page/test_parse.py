@@ -15,6 +15,7 @@ from scrapy_dripper.binary import looks_binary
 from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import recover as recover_module
+from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.recover import MAX_ATTRIBUTES, MAX_DEPTH, has_attribute_run, recover
@@ -377,3 +378,13 @@ def test_a_hidden_paragraph_hides_no_article() -> None:
     assert found.text is not None
     assert "The tide came in at noon" in found.text
     assert "summary" not in found.text
+
+
+def test_declarative_shadow_trees_are_shown() -> None:
+    """Also nested ones, and around other templates, which are not shown."""
+    inner = "<x-text><template shadowrootmode=closed><p>The text.</p></template></x-text>"
+    other = "<template><p>Not this.</p></template>"
+    shown = f'<template shadowrootmode="open"><style>p{{}}</style><div><h1>Title</h1>{inner}{other}</div></template>'
+    page = cut(parse(f"<x-page>{shown}<p>Light.</p></x-page><p>After.</p>"))
+
+    assert page.blocks.text == ["Title", "The text.", "Light.", "After."]

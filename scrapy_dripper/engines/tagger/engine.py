@@ -23,6 +23,7 @@ from scrapy_dripper.engines.tagger.model import Answer, Model, bundled, schema_o
 from scrapy_dripper.engines.tagger.notes import with_notes
 from scrapy_dripper.engines.tagger.one_article import with_one_article
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
+from scrapy_dripper.engines.tagger.panels import with_parts, with_titles
 from scrapy_dripper.engines.tagger.twins import without_twins
 from scrapy_dripper.engines.tagger.whole import structures_whole, with_alike, with_headings
 from scrapy_dripper.page.page import Page
@@ -63,6 +64,8 @@ def stages(
             "a run of paragraphs of the same shape continues to its end",
             partial(with_continued, page, p, size),
         ),
+        Step("parts", "parts of a list that are alike are main together", partial(with_parts, page, p)),
+        Step("titles", "a title that opens a panel is main with its panel", partial(with_titles, page, p)),
         Step("headings", "a heading stays with the text below it", partial(with_headings, page, p)),
         *([one_article] if PAGE_TYPES[types.argmax()] == "article" else []),
         Step("notes", "a footnote has the label of its marks", partial(with_notes, page, p)),

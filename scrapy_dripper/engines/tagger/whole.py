@@ -57,12 +57,12 @@ ALIKE = 4
 LIKELY = 0.3
 """Minimum probability for a block to follow the others of its shape."""
 
-HEADS = 0.5
-"""Minimum probability for a heading to follow the text below it."""
+HEADS, HEADS_ASIDE = 0.5, 0.3
+"""Minimum probability for a heading to follow the text below it, and in an ``<aside>`` whose text is main."""
 
 UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
 ELSEWHERE = Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG
-_NO_HEADING = Flag.ASIDE | Flag.LINK | Flag.BUTTON
+_NO_HEADING = Flag.LINK | Flag.BUTTON
 _PROSE = Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE
 _KINDS = {
     TAGS[tag]: kind
@@ -169,7 +169,9 @@ def with_headings(page: Page, probabilities: npt.NDArray[np.float32], main: Bool
     """Return the labels with headings added that stand right above a main block of the same parent."""
     flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
     likely = (flags & Flag.HEADING != 0) & (flags & (UNSEEN | ELSEWHERE | _NO_HEADING) == 0) & ~main
-    likely[:-1] &= main[1:] & (probabilities[:-1] >= HEADS)
+    aside = flags & Flag.ASIDE != 0
+    least = np.where(aside[:-1] & aside[1:], HEADS_ASIDE, HEADS)
+    likely[:-1] &= main[1:] & (probabilities[:-1] >= least) & (aside[:-1] == aside[1:])
     likely[-1:] = False
     labels: Bools = main.copy()
     for i in np.flatnonzero(likely).tolist():

@@ -1,0 +1,139 @@
+"""Structure that pages of editors and word processors only give by styles, classes and attributes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.output import write
+from scrapy_dripper.output.numerals import numeral
+from scrapy_dripper.output.urls import direct
+from scrapy_dripper.page import read
+
+
+def markdown(body: str, head: str = "") -> str:
+    """Return the Markdown of a page of which every block is main."""
+    page = read(Document(f"<html><head>{head}</head><body>{body}</body></html>", "https://a.example/b"), Config())
+    return write(page, np.ones(len(page.blocks), dtype=np.bool_), Config()).markdown.strip()
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("a <span style='font-weight: bold'>b</span> c", "a **b** c"),
+        ("a <span style='color:red;font-weight:700'>b</span> c", "a **b** c"),
+        ("a <font style='font-style:italic'>b</font> c", "a *b* c"),
+        ("a <span style='font-weight:400'>b</span> c", "a b c"),
+        ("<b style='font-weight:normal'>a b c</b>", "a b c"),  # as Google Docs copies a text
+        ("a <span class=T4>b</span> c", "a **b** c"),
+        ("a <span class=price>b</span> c", "a b c"),  # of the site's design
+    ],
+)
+def test_bold_and_italics_by_style(html: str, expected: str) -> None:
+    sheet = "<style>.T4{font-weight:700}.price{font-weight:700}</style>"
+
+    assert markdown(f"<p>{html}</p>", sheet) == expected
+
+
+def test_a_title_of_a_word_processor_is_a_heading() -> None:
+    sheet = "<style>.c4{font-size:11pt}</style>"
+
+    assert markdown("<p class='c4 title'>Minutes</p><p class='c4 subtitle'>May</p><p>We met.</p>", sheet) == (
+        "# Minutes\n\n## May\n\nWe met."
+    )
+    assert markdown("<p class=MsoTitle>Minutes</p><p class=title>We met.</p>") == "# Minutes\n\nWe met."
+
+
+def test_levels_of_a_list_that_stand_apart() -> None:
+    """Google Docs writes each level of a list by itself."""
+    body = "".join(
+        f"<ul class='lst-kix_x1-{level} start'>{''.join(f'<li>{text}</li>' for text in texts)}</ul>"
+        for level, texts in ((0, ["fruit"]), (1, ["pears", "plums"]), (2, ["red"]), (0, ["bread"]), (1, ["rye"]))
+    )
+
+    assert markdown(body) == "- fruit\n  - pears\n  - plums\n    - red\n- bread\n  - rye"
+    assert markdown("<ul class=lst-kix_a-0><li>a</ul><ul class=lst-kix_b-1><li>b</ul>").startswith("- a\n\n* b")
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<ol type=a><li>x<li>y</ol>", "- a. x\n- b. y"),
+        ("<ol type=A start=3><li>x<li>y</ol>", "- C. x\n- D. y"),
+        ("<ol type=i reversed><li>x<li>y</ol>", "- ii. x\n- i. y"),
+        ("<ol style='list-style-type: upper-roman'><li>x<li value=9>y</ol>", "- I. x\n- IX. y"),
+        ("<ol style='list-style: lower-alpha inside'><li>x</ol>", "- a. x"),
+        ("<ol type=1><li>x<li>y</ol>", "1. x\n2. y"),
+    ],
+)
+def test_letters_and_roman_numerals(html: str, expected: str) -> None:
+    assert markdown(html) == expected
+
+
+def test_numerals_of_browsers() -> None:
+    assert [numeral(n, "a") for n in (1, 26, 27, 703, 0)] == ["a", "z", "aa", "aaa", "0"]
+    assert [numeral(n, "I") for n in (4, 9, 1994, 3999, 4000, -1)] == ["IV", "IX", "MCMXCIV", "MMMCMXCIX", "4000", "-1"]
+
+
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        ("https://www.google.com/url?q=https://b.example/x%3Fy%3D1&sa=D", "https://b.example/x?y=1"),
+        ("https://www.google.co.uk/url?sa=t&url=http://b.example/", "http://b.example/"),
+        ("https://www.google.com/url?q=javascript:alert(1)", "https://www.google.com/url?q=javascript:alert(1)"),
+        ("https://www.google.com/search?q=https://b.example/", "https://www.google.com/search?q=https://b.example/"),
+        ("https://b.example/url?q=https://c.example/", "https://b.example/url?q=https://c.example/"),
+        (f"https://www.google.com/url?{'a=b&' * 99}", f"https://www.google.com/url?{'a=b&' * 99}"),
+    ],
+)
+def test_redirect_addresses(url: str, target: str) -> None:
+    assert direct(url) == target
+
+
+def test_a_mark_of_a_footnote_stands_at_its_word() -> None:
+    text = "<p><span>The price</span><sup><a href=#n id=r>[1]</a></sup><span> rises.</span></p>"
+
+    assert markdown(f"{text}<p><a href=#r id=n>[1]</a> By two.</p>").startswith("The price[^1] rises.")
+
+
+def test_every_panel_begins_with_its_tab() -> None:
+    """By the panel's id or by the tab's. The list of tabs is left out, unless a panel is missing."""
+    tabs = "<ul role=tablist><li><a role=tab href=#p1>Fish</a><li><a role=tab id=t2>Meat</a></ul>"
+    panels = "<div role=tabpanel id=p1>Cod and eel.</div><div role=tabpanel aria-labelledby=t2>Lamb and beef.</div>"
+
+    assert markdown(f"<h2>Menu</h2>{tabs}{panels}") == (
+        "## Menu\n\n### Fish\n\nCod and eel.\n\n### Meat\n\nLamb and beef."
+    )
+    assert "- Meat" in markdown(tabs + panels.replace("<div role=tabpanel aria-labelledby=t2>", "<div>"))
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        (
+            "<div class='note caution note_caution'><span class=note__title>CAUTION:</span> Hot.</div>",
+            "> [!CAUTION]\n> Hot.",
+        ),
+        ("<div class=warning><p>Hot.</p></div>", "> [!WARNING]\n> Hot."),
+        ("<aside class=note>Old.</aside>", "> [!NOTE]\n> Old."),
+        ("<p class=note>Old.</p>", "Old."),
+        ("<ol><li>Wait.<div class=tip>Read.</div></ol>", "1. Wait.\n\n   > [!TIP]\n   > Read."),
+    ],
+)
+def test_call_outs_of_older_generators(html: str, expected: str) -> None:
+    assert markdown(html) == expected
+
+
+def test_the_sign_of_a_heading_may_have_a_text_for_screen_readers() -> None:
+    unseen = "<span aria-hidden=true><svg></svg></span><span class=sr-only>Section b</span>"
+    sign = f"<a class=sl-anchor-link href=#b>{unseen}</a>"
+
+    assert markdown(f"<div><h2 id=b>Bees</h2>{sign}</div><p>They fly.</p>") == "## Bees\n\nThey fly."
+
+
+def test_the_banner_of_a_published_document_is_left_out() -> None:
+    sheet = "<style>.c4{font-size:11pt}</style>"
+
+    assert markdown("<div id=banners><p>Published with it</p></div><p class=c4>We met.</p>", sheet) == "We met."
