@@ -149,7 +149,7 @@ def test_pages_that_have_been_extracted_pass(crawl: Crawls, site: Site, engine: 
         yield {"url": response.url, "markdown": main.markdown}
 
     parse.__annotations__["main"] = MainContent
-    engine.act = lambda engine, pages: engine.log.pause(0.02)
+    engine.act = lambda engine, pages: engine.log.pause(0.1)
     poet = {"ADDONS": {"scrapy_poet.Addon": 300, "scrapy_dripper.Addon": 500}}
 
     result = crawl(spider(site.pages(60), parse), {**FOURS, **poet, "CONCURRENT_REQUESTS": 20})

@@ -102,8 +102,7 @@ def test_an_exception_is_found_also_where_it_is_caught(what: str, kind: str, mon
     if what == "extract":
         monkeypatch.setattr(Extractor, "extract", _raise)
     else:
-        where = "workers.sandbox" if what == "fall_back" else "extractor"
-        monkeypatch.setattr(f"scrapy_dripper.{where}.{what}", _raise)
+        monkeypatch.setattr(f"scrapy_dripper.extractor.{what}", _raise)
     with pytest.raises(BrokenError, match="KeyError") as caught:
         checks.check(case, checks.run(case))
     assert caught.value.kind == kind
