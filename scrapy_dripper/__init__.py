@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from scrapy_dripper.extraction import Document, Extraction, FallbackReason
     from scrapy_dripper.extractor import Extractor
     from scrapy_dripper.page.page import Page
+    from scrapy_dripper.shared import extract
 
 __all__ = [
     "Addon",
@@ -29,6 +30,7 @@ __all__ = [
     "Limits",
     "ModelError",
     "Page",
+    "extract",
 ]
 
 _MODULES = {
@@ -39,6 +41,7 @@ _MODULES = {
     **dict.fromkeys(("Document", "Extraction", "FallbackReason"), "extraction"),
     "Extractor": "extractor",
     "Page": "page.page",
+    "extract": "shared",
 }
 
 

@@ -368,6 +368,15 @@ class Config:
         "HTML file that is written when the crawl ends, with a summary and a table of its pages.",
     )
 
+    def __new__(cls, *_: Any, **values: Any) -> Config:
+        """Raise TypeError for a name that is not an option. It names the option that is meant."""
+        known = [option.name for option in fields(cls)]
+        for name in values:
+            if name not in known:
+                meant = did_you_mean(name, known) or f"; the options are {', '.join(known)}"
+                raise TypeError(f"{name} is not an option of Config{meant}")
+        return object.__new__(cls)
+
     def __post_init__(self) -> None:
         for option in fields(self):
             object.__setattr__(self, option.name, _checked(option, getattr(self, option.name)))

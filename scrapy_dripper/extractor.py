@@ -7,12 +7,13 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.checks import short
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Engine, EngineError, Labels
@@ -55,7 +56,8 @@ class _Read:
 class Extractor:
     """Extract the main content of pages in this process::
 
-        [extraction] = Extractor().extract([html])
+        with Extractor() as extractor:
+            [extraction] = extractor.extract([html])
 
     The constructor loads the engine. It raises :exc:`~scrapy_dripper.engines.base.ModelError` if the engine cannot be
     loaded, and :exc:`~scrapy_dripper.config.ConfigError` if the fallback cannot be imported or a required sandbox
@@ -77,7 +79,10 @@ class Extractor:
         By default, the configuration names the engine. The sandbox's worker process can only load an engine by name or
         dotted path, so pages for an engine object are never sent there.
         """
+        if config is not None and not isinstance(config, Config):
+            raise TypeError(f"Extractor takes a Config, as in Extractor({_as_config(config)}), not {short(config)}")
         self.config = config or Config()
+        self._closed = False
         if isinstance(engine, str):
             self.config, engine = replace(self.config, engine=engine), None
         check_fallback(self.config)
@@ -101,8 +106,16 @@ class Extractor:
     def extract(self, documents: Iterable[Document | str | bytes]) -> list[Extraction]:
         """Return one extraction per document, in order. No document makes this method raise.
 
-        If the model cannot process a document, the configured fallback does, and the extraction says why.
+        If the model cannot process a document, the configured fallback does, and the extraction says why. Raise
+        TypeError if there is no list around a document, and RuntimeError after :meth:`close`.
         """
+        if isinstance(documents, (str, bytes, bytearray, memoryview, Document)):
+            raise TypeError(
+                "Extractor.extract takes a list of pages, as in [page] = extractor.extract([html]); for one page, "
+                f"there is scrapy_dripper.extract(html, url=...) (got {short(documents)})"
+            )
+        if self._closed:
+            raise RuntimeError("the extractor is closed, so it cannot extract: make another Extractor")
         extractions: list[Extraction] = []
         waiting = iter(documents)
         while True:
@@ -252,11 +265,18 @@ class Extractor:
 
     def close(self) -> None:
         """Release the engine's memory and threads, and end the worker process if there is one."""
+        self._closed = True
         try:
             if "engine" in vars(self):
                 self.engine.close()
         finally:
             self._isolation.close()
+
+    def __enter__(self) -> Extractor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _known(self, document: Document) -> bytes | None:
         """Return what the site memory knows about the host of a document, or None without a site memory."""
@@ -376,6 +396,14 @@ class Extractor:
             quality=answer.quality,
             work=answer.work,
         )
+
+
+def _as_config(value: object) -> str:
+    """Return the call that makes a configuration of what is none, if it can be guessed."""
+    names = {option.name for option in fields(Config)}
+    if isinstance(value, dict) and value and all(name in names for name in value):
+        return f"Config({', '.join(f'{name}={short(one)}' for name, one in value.items())})"
+    return 'Config(fallback="empty")'
 
 
 def _reason(made: Extraction | PageError) -> FallbackReason | None:

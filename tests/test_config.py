@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,15 @@ def test_defaults() -> None:
 
     assert (config.engine, config.model, config.fallback) == ("tagger", None, "trafilatura")
     assert (config.html_field, config.markdown_field, config.meta_field) == ("main_html", "markdown", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("fallbak", "; did you mean fallback?"), ("colour", "; the options are enabled, engine, model,")],
+)
+def test_an_unknown_option_is_refused_with_the_one_that_is_meant(name: str, meant: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(f"{name} is not an option of Config{meant}")):
+        Config(**{name: "empty"})
 
 
 @pytest.mark.parametrize(
