@@ -71,7 +71,7 @@ class Config:
         "trafilatura",
         checks.fallback,
         "What extracts a page that the model cannot process: 'trafilatura', 'html' (the whole cleaned page), 'r4' (by "
-        "ratios of elements), 'readability', 'justext', 'title_paragraphs', 'empty', 'none' (the item is not changed) "
+        "ratios of elements), 'readability', 'justext', 'title_paragraphs', 'empty', 'none' (the fields stay empty) "
         "or a dotted path to a callable.",
         per_request=True,
     )
@@ -282,7 +282,7 @@ class Config:
     )
     items: tuple[str, ...] | None = _option(
         None,
-        lambda value: None if value is None else checks.item_names(value),
+        checks.optional(checks.item_names),
         "Item classes, or their names, whose fields are filled, including subclasses ('dict' for dicts). By default "
         "all classes that have such a field, and a dict if it is the only one of its response.",
         per_request=True,
@@ -435,7 +435,7 @@ class Config:
                     f'meta["dripper"]["fallback"] must be one of {", ".join(map(repr, FALLBACKS))} '
                     f"(got {short(value)}); a callable is named in the settings"
                 )
-            if option.name == "rules" and value is not None and value is not self.rules:
+            if option.name == "rules" and not checks.is_none(value) and value is not self.rules:
                 value = read_rules(value, outside=True)
             return _checked(option, value)
         except ConfigError as error:

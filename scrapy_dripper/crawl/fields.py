@@ -42,7 +42,8 @@ class Fields:
     """Fills the fields of items.
 
     A field that already has a value keeps it. An item that already has main content in any form is not filled, so that
-    it does not mix the content of two documents.
+    it does not mix the content of two documents. A dict always has all fields, because feeds take their columns from
+    the first item; those without a value are None.
     """
 
     def __init__(self, stats: CrawlStats) -> None:
@@ -59,6 +60,7 @@ class Fields:
                 return []
             adapter = ItemAdapter(item)
             if any(not _is_empty(adapter.get(field)) for option in CONTENT if (field := getattr(config, option))):
+                self.leave_empty(item, list(VALUES), config)
                 return []
             return [option for option in VALUES if self._is_open(adapter, getattr(config, option))]
         except Exception:
@@ -76,11 +78,19 @@ class Fields:
                 self._stats.bug(f"making the value of {field}")
                 continue
             if value is None:
+                self.leave_empty(item, [option], config)
                 continue
             try:
                 ItemAdapter(item)[field] = value
             except Exception as error:  # KeyError, AttributeError, ValidationError: each item type has its own
                 self._stats.field_error(type(item).__name__, field, f"{type(error).__name__}: {error}")
+
+    def leave_empty(self, item: Any, options: list[str], config: Config) -> None:
+        """Give a dict the fields that it lacks, unless extraction is off for its response."""
+        if config.enabled and isinstance(item, dict):
+            for option in options:
+                if field := getattr(config, option):
+                    item.setdefault(field, None)
 
     def _is_open(self, adapter: ItemAdapter, field: str | None) -> bool:
         if field is None:

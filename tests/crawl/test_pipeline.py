@@ -69,16 +69,21 @@ def test_links_resolve_against_the_items_url(crawl: Crawls) -> None:
     [
         {"url": "https://example.com/"},
         {"html": None},
-        {"html": ""},
         {"html": 5},
-        {"html": b"%PDF-1.4"},
         {"html": page(1), "main_html": "mine", "markdown": "mine"},
     ],
-    ids=["no field", "None", "empty", "number", "pdf", "filled"],
+    ids=["no field", "None", "number", "filled"],
 )
 def test_items_without_anything_to_do_are_left_alone(crawl: Crawls, engine: EngineLog, item: dict[str, Any]) -> None:
     """They are never dropped or changed."""
     assert crawl(items(dict(item)), PIPELINE).items == [item]
+    assert engine.batches == []
+
+
+@pytest.mark.parametrize("html", ["", b"%PDF-1.4"])
+def test_an_item_without_a_page_has_empty_fields(crawl: Crawls, engine: EngineLog, html: str | bytes) -> None:
+    """Feeds take their columns from the first item."""
+    assert crawl(items({"html": html}), PIPELINE).items == [{"html": html, "main_html": None, "markdown": None}]
     assert engine.batches == []
 
 

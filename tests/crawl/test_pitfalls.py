@@ -327,12 +327,12 @@ NOT_HTML = [
 def test_p14_other_files_are_left_alone(
     crawl: Crawls, site: Site, engine: EngineLog, content_type: str, body: bytes
 ) -> None:
-    """Its items are passed on unchanged, and a stat has the reason."""
+    """The fields of its item are empty, and a stat has the reason."""
     site.routes["/file"] = (content_type, body)
 
     result = crawl(spider([site.url("/file")]))
 
-    assert result.items == [{"url": site.url("/file")}]
+    assert result.items == [{"url": site.url("/file"), "main_html": None, "markdown": None}]
     assert result.stat("skipped/not_html") == 1
     assert engine.batches == []
 
@@ -344,7 +344,7 @@ def test_p14_an_empty_page_is_left_alone(crawl: Crawls, site: Site, body: bytes)
 
     result = crawl(spider([site.url("/file")]))
 
-    assert result.items == [{"url": site.url("/file")}]
+    assert result.items == [{"url": site.url("/file"), "main_html": None, "markdown": None}]
     assert result.stat("skipped/empty_body") == 1
 
 
