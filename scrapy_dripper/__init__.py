@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits, ModelError
     from scrapy_dripper.extraction import Document, Extraction, FallbackReason
     from scrapy_dripper.extractor import Extractor
+    from scrapy_dripper.items import PageItem
     from scrapy_dripper.page.page import Page
     from scrapy_dripper.shared import extract
 
@@ -30,6 +31,7 @@ __all__ = [
     "Limits",
     "ModelError",
     "Page",
+    "PageItem",
     "extract",
 ]
 
@@ -41,6 +43,7 @@ _MODULES = {
     **dict.fromkeys(("Document", "Extraction", "FallbackReason"), "extraction"),
     "Extractor": "extractor",
     "Page": "page.page",
+    "PageItem": "items",
     "extract": "shared",
 }
 

@@ -57,15 +57,14 @@ class DripperSpiderMiddleware:
                     for item in self._let_go(undecided, response) if dicts > 1 else ():
                         yield item
                     continue
-                future = self._begin(response) if options or waiting or undecided else None
+                future = self._begin(response, options) if options or waiting or undecided else None
                 if not options or future is None:
                     self._fields.leave_empty(entry, options, config)
                     yield entry
                 else:
                     waiting.append((entry, options))
-                if (
-                    waiting and future is not None and future.done()
-                ):  # the callback may run for much longer, even forever
+                # The callback may run for much longer, even forever.
+                if waiting and future is not None and future.done():
                     for item in await self._filled(response, config, waiting):
                         yield item
         except Exception as raised:  # Items that were yielded before it are not lost.
@@ -89,10 +88,10 @@ class DripperSpiderMiddleware:
             self._dripper.stats.unfilled(len(dicts), response.url)
         return dicts
 
-    def _begin(self, response: Response) -> asyncio.Future[Extraction] | None:
+    def _begin(self, response: Response, options: list[str]) -> asyncio.Future[Extraction] | None:
         """Start extracting the response while the callback still runs. Return None if it is not to be extracted."""
         try:
-            return self._dripper.start(response)
+            return self._dripper.start(response, metadata="metadata_field" in options)
         except Exception:
             self._dripper.stats.bug("starting an extraction")
             return None

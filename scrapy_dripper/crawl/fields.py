@@ -11,6 +11,7 @@ from itemadapter import ItemAdapter
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.extraction import Extraction, packed_values
+from scrapy_dripper.items import PageItem
 from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.retrieval import plain_chunks
 
@@ -37,6 +38,9 @@ VALUES: dict[str, Callable[[Extraction], Any]] = {
 CONTENT = ("html_field", "markdown_field", "text_field", "content_field", "chunks_field", "links_field")
 """Options whose fields hold main content. In an item, they always hold that of the same document."""
 
+OF_PAGE_ITEM = {"title_field": "title", "text_field": "text", "metadata_field": "metadata"}
+"""The fields of a :class:`~scrapy_dripper.items.PageItem` for the options that name none by default."""
+
 
 class Fields:
     """Fills the fields of items.
@@ -59,10 +63,10 @@ class Fields:
                     self._stats.not_named(type(item).__name__)
                 return []
             adapter = ItemAdapter(item)
-            if any(not _is_empty(adapter.get(field)) for option in CONTENT if (field := getattr(config, option))):
+            if any(not _is_empty(adapter.get(field)) for option in CONTENT if (field := _name(item, option, config))):
                 self.leave_empty(item, list(VALUES), config)
                 return []
-            return [option for option in VALUES if self._is_open(adapter, getattr(config, option))]
+            return [option for option in VALUES if self._is_open(adapter, _name(item, option, config))]
         except Exception:
             self._stats.bug("reading an item")
             return []
@@ -71,7 +75,8 @@ class Fields:
         """Fill the fields of the options that :meth:`open` returned. Warn about fields that cannot be set. Never
         raises."""
         for option in options:
-            field: str = getattr(config, option)
+            field = _name(item, option, config)
+            assert field is not None
             try:
                 value = VALUES[option](extraction)
             except Exception:
@@ -100,6 +105,12 @@ class Fields:
             self._stats.field_error(type(item).__name__, field, f"the class has no such field; add {field} to it")
             return False
         return _is_empty(adapter.get(field))
+
+
+def _name(item: Any, option: str, config: Config) -> str | None:
+    """Return the name of the item's field for an option, or None if there is none."""
+    name: str | None = getattr(config, option)
+    return OF_PAGE_ITEM.get(option) if name is None and isinstance(item, PageItem) else name
 
 
 def _is_empty(value: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import scrapy
 
-from scrapy_dripper import Document, Dripper
+from scrapy_dripper import Document, Dripper, PageItem
 from tests.crawl.crawling import Crawls, EngineLog, Site, page, spider
 
 MAIN = "MAIN text of page 1, which is about nothing in particular."
@@ -225,3 +225,41 @@ def test_a_dict_has_all_fields_unless_extraction_is_off(crawl: Crawls, site: Sit
     assert off.items == [{"url": site.url("/page/1")}]
     assert several.items == [{"n": 1}, {"n": 2}]
     assert named.items == [{"n": n, "main_html": None, "markdown": None} for n in (1, 2)]
+
+
+class Recipe(PageItem):
+    minutes = scrapy.Field()
+
+
+def test_a_page_item_is_filled_without_any_setting(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Its page is extracted once. Other items of the response only get the fields of the settings."""
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield Recipe(url=response.url, minutes=5)
+        yield Author("Ann")
+        yield {"n": 1}
+
+    recipe, author, plain = crawl(spider([site.url("/page/1")], parse)).items
+
+    assert dict(recipe, main_html="", metadata=recipe["metadata"]["title"]) == {
+        "url": site.url("/page/1"),
+        "minutes": 5,
+        "title": "Page 1",
+        "markdown": MAIN,
+        "text": MAIN,
+        "main_html": "",
+        "metadata": "Page 1",
+    }
+    assert MAIN in recipe["main_html"]
+    assert author.markdown == MAIN
+    assert set(plain) == {"n", "main_html", "markdown"}
+    assert len(engine.batches) == 1
+
+
+def test_settings_name_the_fields_of_a_page_item(crawl: Crawls, site: Site) -> None:
+    """None leaves Main-HTML out. A field with a value is kept."""
+    parse = parse_with(PageItem(title="mine"))
+
+    (item,) = crawl(spider([site.url("/page/1")], parse), {"DRIPPER_HTML_FIELD": None}).items
+
+    assert (set(item), item["title"]) == ({"title", "markdown", "text", "metadata"}, "mine")
