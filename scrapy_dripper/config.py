@@ -429,28 +429,29 @@ class Config:
 
     def _requested(self, option: Field[Any], value: Any) -> Any:
         """Return the value to which a request sets an option, or an error. Never raises, whatever the value does."""
+        key = f'meta["dripper"]["{option.name}"]'
         try:
             if option.name == "fallback" and value is not None and value not in (*FALLBACKS, self.fallback):
                 return ConfigError(
-                    f'meta["dripper"]["fallback"] must be one of {", ".join(map(repr, FALLBACKS))} '
+                    f"{key} must be one of {', '.join(map(repr, FALLBACKS))} "
                     f"(got {short(value)}); a callable is named in the settings"
                 )
             if option.name == "rules" and not checks.is_none(value) and value is not self.rules:
                 value = read_rules(value, outside=True)
-            return _checked(option, value)
+            return _checked(option, value, key)
         except ConfigError as error:
             return error
         except RuleError as error:
-            return ConfigError(f"DRIPPER_RULES of a request must be {error}")
+            return ConfigError(f"{key} must be {error}")
         except Exception as error:
-            return ConfigError(f"{PREFIX}{option.name.upper()} cannot be {short(value)} ({type(error).__name__})")
+            return ConfigError(f"{key} cannot be {short(value)} ({type(error).__name__})")
 
 
-def _checked(option: Field[Any], value: Any) -> Any:
-    """Return a value as the option's type. Raise :exc:`ConfigError` if it is invalid."""
+def _checked(option: Field[Any], value: Any, name: str | None = None) -> Any:
+    """Return a value as the option's type. Raise :exc:`ConfigError` if it is invalid. ``name`` is what was typed."""
     try:
         return option.metadata["check"](value)
     except ValueError as error:
         of_a_rule = isinstance(error, RuleError) and str(error) != WANTED  # its message says what came
         end = "" if of_a_rule else f" {came(value, error)}"
-        raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error}{end}") from None
+        raise ConfigError(f"{name or PREFIX + option.name.upper()} must be {error}{end}") from None

@@ -387,6 +387,7 @@ class Extractor:
             content=written.content,
             source=answer.source or self.engine.name,
             fallback_reason=FallbackReason.NO_MAIN if nothing else None,
+            error=_limit(page, answer, written.truncated, config),
             labels=tuple(main.tolist()),
             probabilities=tuple(answer.probabilities.tolist()),
             blocks=len(main),
@@ -408,6 +409,15 @@ def _as_config(value: object) -> str:
 
 def _reason(made: Extraction | PageError) -> FallbackReason | None:
     return made.reason if isinstance(made, PageError) else made.fallback_reason
+
+
+def _limit(page: Page, answer: Labels, cut: bool, config: Config) -> str | None:
+    """Return a message about the limit because of which an extraction has only the first part of its page."""
+    if page.truncated or not (answer.truncated or cut):
+        return page.limit
+    if answer.truncated:
+        return "too many tokens for the model, over DRIPPER_MAX_TOKENS"
+    return f"an output over DRIPPER_MAX_OUTPUT = {config.max_output} times the size of the page"
 
 
 def _compared(page: Page, main: npt.NDArray[np.bool_], known: bytes | None) -> tuple[npt.NDArray[np.bool_], bytes]:

@@ -432,3 +432,19 @@ def test_a_closed_extractor_says_so() -> None:
 def test_a_configuration_that_is_none_is_refused_with_the_right_call(given: Any, meant: str) -> None:
     with pytest.raises(TypeError, match=re.escape(meant)):
         Extractor(given)
+
+
+@pytest.mark.parametrize(
+    ("limits", "setting"),
+    [
+        ({"max_bytes": 600}, "DRIPPER_MAX_BYTES"),
+        ({"max_blocks": 10}, "DRIPPER_MAX_BLOCKS"),
+        ({"max_nodes": 20}, "DRIPPER_MAX_NODES"),
+        ({"max_text": 300}, "DRIPPER_MAX_TEXT"),
+    ],
+)
+def test_a_truncated_page_names_its_limit(limits: dict[str, Any], setting: str) -> None:
+    (found,) = Extractor(Config(oversize="truncate", **limits), Engine()).extract(["<p>good paragraph</p>" * 50])
+
+    assert (found.source, found.truncated, found.fallback_reason, found.limit) == ("fake", True, None, setting)
+    assert setting in (found.error or "")

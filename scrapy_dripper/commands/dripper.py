@@ -37,6 +37,8 @@ from scrapy_dripper.pipelines import DripperPipeline
 FORMATS = ("markdown", "html", "text", "json")
 LOUD = ("scrapy.downloadermiddlewares.robotstxt", "scrapy.downloadermiddlewares.retry")
 """Loggers that report a failed download with a traceback, which the command reports in one line."""
+ADVICE = "scrapy_dripper.crawl.undecided"
+"""The logger of advice for a crawl, which is to look at one page with this command."""
 MOST_PAGES = 10_000
 """Default of ``--max-pages``. Some sites have no end, such as those with a calendar."""
 POLITE = {"ROBOTSTXT_OBEY": True, "DOWNLOAD_DELAY": 0.25}
@@ -127,6 +129,7 @@ class Command(ScrapyCommand):
             return
         if any(of_a_site):
             raise UsageError("-o, --max-pages, --allow and --deny need --follow", print_help=False)
+        logging.getLogger(ADVICE).setLevel(logging.CRITICAL)
         if opts.spider is not None:
             self._crawl_items(args[0], opts)
         elif opts.callback is not None or opts.spargs or opts.pipelines:

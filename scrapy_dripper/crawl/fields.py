@@ -66,7 +66,7 @@ class Fields:
             if any(not _is_empty(adapter.get(field)) for option in CONTENT if (field := _name(item, option, config))):
                 self.leave_empty(item, list(VALUES), config)
                 return []
-            return [option for option in VALUES if self._is_open(adapter, _name(item, option, config))]
+            return self._open(adapter, config)
         except Exception:
             self._stats.bug("reading an item")
             return []
@@ -97,14 +97,20 @@ class Fields:
                 if field := getattr(config, option):
                     item.setdefault(field, None)
 
-    def _is_open(self, adapter: ItemAdapter, field: str | None) -> bool:
-        if field is None:
-            return False
+    def _open(self, adapter: ItemAdapter, config: Config) -> list[str]:
         item = adapter.item
-        if not isinstance(item, dict) and field not in adapter.field_names():
-            self._stats.field_error(type(item).__name__, field, f"the class has no such field; add {field} to it")
-            return False
-        return _is_empty(adapter.get(field))
+        names = {option: name for option in VALUES if (name := _name(item, option, config)) is not None}
+        if not isinstance(item, dict):
+            there = set(adapter.field_names())
+            lacks = [name for name in names.values() if name not in there]
+            if names and len(lacks) == len(names):
+                self._stats.without_fields(type(item).__name__, lacks)
+                return []
+            if lacks:
+                self._stats.missing_fields(type(item).__name__, lacks)
+            names = {option: name for option, name in names.items() if name in there}
+        self._stats.matched()
+        return [option for option, name in names.items() if _is_empty(adapter.get(name))]
 
 
 def _name(item: Any, option: str, config: Config) -> str | None:

@@ -263,3 +263,42 @@ def test_settings_name_the_fields_of_a_page_item(crawl: Crawls, site: Site) -> N
     (item,) = crawl(spider([site.url("/page/1")], parse), {"DRIPPER_HTML_FIELD": None}).items
 
     assert (set(item), item["title"]) == ({"title", "markdown", "text", "metadata"}, "mine")
+
+
+class Product(scrapy.Item):
+    price = scrapy.Field()
+
+
+class Half(scrapy.Item):
+    url = scrapy.Field()
+    markdown = scrapy.Field()
+    text = scrapy.Field()
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_one_warning_for_each_class_that_lacks_fields(
+    crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Classes without any of the fields are on purpose beside others that have them."""
+    parse = parse_with(Product(price=5), Article(url="a"), Half(url="b"), Article(url="c"))
+    settings = {"DRIPPER_TEXT_FIELD": "text", "DRIPPER_TITLE_FIELD": "title"}
+
+    result = crawl(spider(site.pages(3), parse), settings)
+
+    assert sorted(message.partition(" and are")[0] for message in warnings(caplog)) == [
+        "Items of class Article have no field main_html, text, title",
+        "Items of class Half have no field main_html, title",
+    ]
+    assert all("DRIPPER_ITEMS" in message for message in warnings(caplog))
+    assert result.stat("field_errors/Article.title") == 6
+
+
+def test_a_warning_if_no_class_has_a_field(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """It comes early in a long crawl, and at the end of a short one."""
+    crawl(spider(site.pages(1), parse_with(Product(price=5))))
+
+    (warning,) = warnings(caplog)
+    assert warning.startswith("No item can be filled: the class Product has none of the fields main_html, markdown.")

@@ -327,8 +327,10 @@ def test_each_kind_of_mistake_in_meta_is_warned_about(
     crawl(type("Start", (spider([]),), {"start": start}))
 
     said = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert any("DRIPPER_LINKS must be" in message and "did you mean drop?" in message for message in said)
-    assert any("DRIPPER_FAVOR must be" in message and "did you mean recall?" in message for message in said)
+    first = site.url("/page/0")
+    (links,) = [message for message in said if message.startswith(f'{first}: meta["dripper"]["links"] must be')]
+    assert "did you mean drop?" in links
+    assert any('meta["dripper"]["favor"] must' in message and "did you mean recall?" in message for message in said)
     assert any("(got 'fallbak'; did you mean fallback?)" in message for message in said)
     assert len(said) == 10
 
