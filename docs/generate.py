@@ -37,7 +37,11 @@ def settings(page: str) -> str:
     for name, option in options.items():
         per_request = "yes" if option.metadata["per_request"] else "no"
         facts = f"*{expected(option)} · default `{default(option)}` · request: {per_request}*"
-        page = re.sub(rf"(?<=^## {name}\n).*$", facts, page, flags=re.M)
+        # All lines to the next empty one: an editor may have wrapped the old facts.
+        before, heading, section = page.partition(f"\n## {name}\n")
+        if not heading:
+            raise ValueError(f"settings.md has no section for {name}")
+        page = before + heading + facts + "\n" + re.sub(r"\A(?:.+\n)*", "", section)
     return page
 
 

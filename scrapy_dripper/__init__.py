@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits, ModelError
     from scrapy_dripper.extraction import Document, Extraction, FallbackReason
     from scrapy_dripper.extractor import Extractor
+    from scrapy_dripper.items import PageItem
     from scrapy_dripper.page.page import Page
+    from scrapy_dripper.shared import extract
 
 __all__ = [
     "Addon",
@@ -29,6 +31,8 @@ __all__ = [
     "Limits",
     "ModelError",
     "Page",
+    "PageItem",
+    "extract",
 ]
 
 _MODULES = {
@@ -39,6 +43,8 @@ _MODULES = {
     **dict.fromkeys(("Document", "Extraction", "FallbackReason"), "extraction"),
     "Extractor": "extractor",
     "Page": "page.page",
+    "PageItem": "items",
+    "extract": "shared",
 }
 
 

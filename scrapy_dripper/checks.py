@@ -199,7 +199,7 @@ def item_names(value: Any) -> tuple[str, ...]:
     """Accept item classes or their names, as a list or as a string with commas."""
     names = value
     if isinstance(value, str) and len(value) <= LONGEST:
-        names = value.split(",") if value else []
+        names = value.split(",")
     if isinstance(names, (list, tuple, set, frozenset)) and len(names) <= LONGEST:
         found = [
             f"{name.__module__}.{name.__qualname__}" if isinstance(name, type) else str(name).strip()
@@ -215,6 +215,11 @@ def _is_name(name: str) -> bool:
     return len(name) <= LONGEST and all(part.isidentifier() or part == "<locals>" for part in name.split("."))
 
 
+def is_none(value: Any) -> bool:
+    """Return True for None and for what stands for it on a command line: ``None``, ``none`` and an empty string."""
+    return value is None or (isinstance(value, str) and value in ("", "None", "none"))
+
+
 def optional(check: Check) -> Check:
-    """Return a check that also accepts None, and an empty string in its place."""
-    return lambda value: None if value is None or (isinstance(value, str) and not value) else check(value)
+    """Return a check that also accepts None, in any of its forms."""
+    return lambda value: None if is_none(value) else check(value)

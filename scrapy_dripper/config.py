@@ -75,7 +75,7 @@ class Config:
         "trafilatura",
         checks.fallback,
         "What extracts a page that the model cannot process: 'trafilatura', 'html' (the whole cleaned page), 'r4' (by "
-        "ratios of elements), 'readability', 'justext', 'title_paragraphs', 'empty', 'none' (the item is not changed) "
+        "ratios of elements), 'readability', 'justext', 'title_paragraphs', 'empty', 'none' (the fields stay empty) "
         "or a dotted path to a callable.",
         per_request=True,
     )
@@ -275,7 +275,7 @@ class Config:
     )
     items: tuple[str, ...] | None = _option(
         None,
-        lambda value: None if value is None else checks.item_names(value),
+        checks.optional(checks.item_names),
         "Item classes, or their names, whose fields are filled, including subclasses ('dict' for dicts). By default "
         "all classes that have such a field, and a dict if it is the only one of its response.",
         per_request=True,
@@ -361,6 +361,15 @@ class Config:
         "HTML file that is written when the crawl ends, with a summary and a table of its pages.",
     )
 
+    def __new__(cls, *_: Any, **values: Any) -> Config:
+        """Raise TypeError for a name that is not an option. It names the option that is meant."""
+        known = [option.name for option in fields(cls)]
+        for name in values:
+            if name not in known:
+                meant = did_you_mean(name, known) or f"; the options are {', '.join(known)}"
+                raise TypeError(f"{name} is not an option of Config{meant}")
+        return object.__new__(cls)
+
     def __post_init__(self) -> None:
         for option in fields(self):
             object.__setattr__(self, option.name, _checked(option, getattr(self, option.name)))
@@ -413,28 +422,29 @@ class Config:
 
     def _requested(self, option: Field[Any], value: Any) -> Any:
         """Return the value to which a request sets an option, or an error. Never raises, whatever the value does."""
+        key = f'meta["dripper"]["{option.name}"]'
         try:
             if option.name == "fallback" and value is not None and value not in (*FALLBACKS, self.fallback):
                 return ConfigError(
-                    f'meta["dripper"]["fallback"] must be one of {", ".join(map(repr, FALLBACKS))} '
+                    f"{key} must be one of {', '.join(map(repr, FALLBACKS))} "
                     f"(got {short(value)}); a callable is named in the settings"
                 )
-            if option.name == "rules" and value is not None and value is not self.rules:
+            if option.name == "rules" and not checks.is_none(value) and value is not self.rules:
                 value = read_rules(value, outside=True)
-            return _checked(option, value)
+            return _checked(option, value, key)
         except ConfigError as error:
             return error
         except RuleError as error:
-            return ConfigError(f"DRIPPER_RULES of a request must be {error}")
+            return ConfigError(f"{key} must be {error}")
         except Exception as error:
-            return ConfigError(f"{PREFIX}{option.name.upper()} cannot be {short(value)} ({type(error).__name__})")
+            return ConfigError(f"{key} cannot be {short(value)} ({type(error).__name__})")
 
 
-def _checked(option: Field[Any], value: Any) -> Any:
-    """Return a value as the option's type. Raise :exc:`ConfigError` if it is invalid."""
+def _checked(option: Field[Any], value: Any, name: str | None = None) -> Any:
+    """Return a value as the option's type. Raise :exc:`ConfigError` if it is invalid. ``name`` is what was typed."""
     try:
         return option.metadata["check"](value)
     except ValueError as error:
         of_a_rule = isinstance(error, RuleError) and str(error) != WANTED  # its message says what came
         end = "" if of_a_rule else f" {came(value, error)}"
-        raise ConfigError(f"{PREFIX}{option.name.upper()} must be {error}{end}") from None
+        raise ConfigError(f"{name or PREFIX + option.name.upper()} must be {error}{end}") from None

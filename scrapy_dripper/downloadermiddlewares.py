@@ -12,6 +12,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl.advice import JAVASCRIPT
 from scrapy_dripper.extraction import FallbackReason
 
 BROWSER = "playwright"
@@ -102,8 +103,8 @@ class DripperShellMiddleware:
         if not has_browser(crawler.settings):
             raise ConfigError(
                 "DRIPPER_RETRY_SHELLS needs the download handler of scrapy-playwright in DOWNLOAD_HANDLERS (got "
-                "none): pip install 'scrapy-dripper[playwright]', and set it for http and https as in the guide to "
-                "JavaScript pages"
+                "none): pip install 'scrapy-dripper[playwright]', and set it for http and https: "
+                f"{JAVASCRIPT}"
             )
         self._dripper = Dripper.from_crawler(crawler)
 

@@ -214,7 +214,7 @@ class Extraction:
     """The name of the engine that labelled the page, ``template``, or ``fallback:NAME``."""
     fallback_reason: FallbackReason | None = None
     error: str | None = None
-    """A human-readable message that explains ``fallback_reason``, if there is one."""
+    """A human-readable message that explains ``fallback_reason``, or why the page is truncated; None without either."""
     labels: tuple[bool, ...] = ()
     """True for each block that is main content."""
     probabilities: tuple[float, ...] = ()
@@ -295,7 +295,8 @@ class Extraction:
     @property
     def limit(self) -> str | None:
         """Name of the setting whose limit the page exceeds, such as ``DRIPPER_MAX_BLOCKS``; None if it exceeds none."""
-        limited = self.fallback_reason in (FallbackReason.OVERSIZE, FallbackReason.TIMEOUT, FallbackReason.LOW_QUALITY)
+        reasons = (FallbackReason.OVERSIZE, FallbackReason.TIMEOUT, FallbackReason.LOW_QUALITY)
+        limited = self.truncated or self.fallback_reason in reasons
         named = _setting(self.error[:LONGEST]) if limited and self.error else None
         return None if named is None else named[0]
 

@@ -7,12 +7,13 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.checks import short
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Engine, EngineError, Labels
@@ -56,7 +57,8 @@ class _Read:
 class Extractor:
     """Extract the main content of pages in this process::
 
-        [extraction] = Extractor().extract([html])
+        with Extractor() as extractor:
+            [extraction] = extractor.extract([html])
 
     Pages that might block this process or exhaust its memory, because they are large or a user's selectors apply to
     them, are extracted in a worker process within ``DRIPPER_TIMEOUT``, unless ``DRIPPER_PROCESSES`` is 0. It is started
@@ -82,7 +84,10 @@ class Extractor:
         By default, the configuration names the engine. A worker process can only load an engine by name or dotted
         path, so pages for an engine object are never sent there.
         """
+        if config is not None and not isinstance(config, Config):
+            raise TypeError(f"Extractor takes a Config, as in Extractor({_as_config(config)}), not {short(config)}")
         self.config = config or Config()
+        self._closed = False
         if isinstance(engine, str):
             self.config, engine = replace(self.config, engine=engine), None
         check_fallback(self.config)
@@ -106,8 +111,16 @@ class Extractor:
     def extract(self, documents: Iterable[Document | str | bytes]) -> list[Extraction]:
         """Return one extraction per document, in order. No document makes this method raise.
 
-        If the model cannot process a document, the configured fallback does, and the extraction says why.
+        If the model cannot process a document, the configured fallback does, and the extraction says why. Raise
+        TypeError if there is no list around a document, and RuntimeError after :meth:`close`.
         """
+        if isinstance(documents, (str, bytes, bytearray, memoryview, Document)):
+            raise TypeError(
+                "Extractor.extract takes a list of pages, as in [page] = extractor.extract([html]); for one page, "
+                f"there is scrapy_dripper.extract(html, url=...) (got {short(documents)})"
+            )
+        if self._closed:
+            raise RuntimeError("the extractor is closed, so it cannot extract: make another Extractor")
         extractions: list[Extraction] = []
         waiting = iter(documents)
         while True:
@@ -258,11 +271,18 @@ class Extractor:
 
     def close(self) -> None:
         """Release the engine's memory and threads, and end the worker process if there is one."""
+        self._closed = True
         try:
             if "engine" in vars(self):
                 self.engine.close()
         finally:
             self._worker.close()
+
+    def __enter__(self) -> Extractor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _known(self, document: Document) -> bytes | None:
         """Return what the site memory knows about the host of a document, or None without a site memory."""
@@ -383,6 +403,7 @@ class Extractor:
             content=written.content,
             source=answer.source or self.engine.name,
             fallback_reason=FallbackReason.NO_MAIN if nothing else None,
+            error=_limit(page, answer, written.truncated, config),
             labels=tuple(main.tolist()),
             probabilities=tuple(answer.probabilities.tolist()),
             blocks=len(main),
@@ -394,8 +415,25 @@ class Extractor:
         )
 
 
+def _as_config(value: object) -> str:
+    """Return the call that makes a configuration of what is none, if it can be guessed."""
+    names = {option.name for option in fields(Config)}
+    if isinstance(value, dict) and value and all(name in names for name in value):
+        return f"Config({', '.join(f'{name}={short(one)}' for name, one in value.items())})"
+    return 'Config(fallback="empty")'
+
+
 def _reason(made: Extraction | PageError) -> FallbackReason | None:
     return made.reason if isinstance(made, PageError) else made.fallback_reason
+
+
+def _limit(page: Page, answer: Labels, cut: bool, config: Config) -> str | None:
+    """Return a message about the limit because of which an extraction has only the first part of its page."""
+    if page.truncated or not (answer.truncated or cut):
+        return page.limit
+    if answer.truncated:
+        return "too many tokens for the model, over DRIPPER_MAX_TOKENS"
+    return f"an output over DRIPPER_MAX_OUTPUT = {config.max_output} times the size of the page"
 
 
 def _compared(page: Page, main: npt.NDArray[np.bool_], known: bytes | None) -> tuple[npt.NDArray[np.bool_], bytes]:

@@ -9,6 +9,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl.feeds import warn_of_feeds
 from scrapy_dripper.crawl.fields import Fields
 from scrapy_dripper.extraction import Document
 
@@ -25,6 +26,7 @@ class DripperPipeline:
         if not self._dripper.config.enabled:
             raise NotConfigured("DRIPPER_ENABLED is False")
         self._fields = Fields(self._dripper.stats)
+        warn_of_feeds(crawler, self._dripper.config)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DripperPipeline:
@@ -55,3 +57,5 @@ class DripperPipeline:
         extraction = await self._dripper.extract_document(Document(html, str(adapter.get("url") or "")))
         if extraction is not None:
             self._fields.fill(item, options, config, extraction)
+        else:
+            self._fields.leave_empty(item, options, config)

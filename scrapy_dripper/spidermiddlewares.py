@@ -13,6 +13,7 @@ from scrapy.http import HtmlResponse, Response
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl.feeds import warn_of_feeds
 from scrapy_dripper.crawl.fields import Fields
 from scrapy_dripper.extraction import Extraction
 
@@ -22,7 +23,8 @@ class DripperSpiderMiddleware:
 
     Requests are passed on at once. Items wait until their response has been extracted. A response is extracted once for
     all of its items, and not at all if no item has a field to fill. If a response yields several dicts, they are only
-    filled if ``DRIPPER_ITEMS`` names dicts, because it is unknown which dict stands for the page. Raise
+    filled if ``DRIPPER_ITEMS`` names dicts, because it is unknown which dict stands for the page. If a response cannot
+    be extracted, the fields of its dict are None, because feeds take their columns from the first item. Raise
     :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False.
     """
 
@@ -31,6 +33,7 @@ class DripperSpiderMiddleware:
         if not self._dripper.config.enabled:
             raise NotConfigured("DRIPPER_ENABLED is False")
         self._fields = Fields(self._dripper.stats)
+        warn_of_feeds(crawler, self._dripper.config)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DripperSpiderMiddleware:
@@ -41,28 +44,32 @@ class DripperSpiderMiddleware:
         """Yield the requests of a callback as they come, and its items with their fields filled."""
         config = self._dripper.config_for(response)
         waiting: list[tuple[Any, list[str]]] = []
-        one_dict = config.items is None and config.enabled and isinstance(response, HtmlResponse)
+        undecided: list[tuple[Any, list[str]]] = []  # a dict, which is filled if no other comes
+        one_dict = config.items is None and config.enabled
         dicts = 0
         error: Exception | None = None
         try:
             async for entry in result:
                 options = self._options(entry, config)
                 if options and one_dict and type(entry) is dict:
-                    waiting.append((entry, options))
+                    undecided.append((entry, options))
                     dicts += 1
-                    for item in self._let_go(waiting, response) if dicts > 1 else ():
+                    for item in self._let_go(undecided, response) if dicts > 1 else ():
                         yield item
                     continue
-                future = self._begin(response) if options or waiting else None
+                future = self._begin(response, options) if options or waiting or undecided else None
                 if not options or future is None:
+                    self._fields.leave_empty(entry, options, config)
                     yield entry
                 else:
                     waiting.append((entry, options))
-                if future is not None and future.done():  # the callback may run for much longer, even forever
+                # The callback may run for much longer, even forever.
+                if waiting and future is not None and future.done():
                     for item in await self._filled(response, config, waiting):
                         yield item
         except Exception as raised:  # Items that were yielded before it are not lost.
             error = raised
+        waiting += undecided
         if waiting:
             for item in await self._filled(response, config, waiting):
                 yield item
@@ -73,17 +80,18 @@ class DripperSpiderMiddleware:
         """Return the options whose fields are to be filled. There are none for a request."""
         return [] if entry is None or isinstance(entry, Request) else self._fields.open(entry, config)
 
-    def _let_go(self, waiting: list[tuple[Any, list[str]]], response: Response) -> list[Any]:
-        """Return the waiting dicts, which are not filled because there are several. Other items keep waiting."""
-        dicts = [item for item, _ in waiting if type(item) is dict]
-        waiting[:] = [(item, options) for item, options in waiting if type(item) is not dict]
-        self._dripper.stats.unfilled(len(dicts), response.url)
+    def _let_go(self, undecided: list[tuple[Any, list[str]]], response: Response) -> list[Any]:
+        """Return the waiting dicts, which are not filled because there are several."""
+        dicts = [item for item, _ in undecided]
+        undecided.clear()
+        if isinstance(response, HtmlResponse):
+            self._dripper.stats.unfilled(len(dicts), response.url)
         return dicts
 
-    def _begin(self, response: Response) -> asyncio.Future[Extraction] | None:
+    def _begin(self, response: Response, options: list[str]) -> asyncio.Future[Extraction] | None:
         """Start extracting the response while the callback still runs. Return None if it is not to be extracted."""
         try:
-            return self._dripper.start(response)
+            return self._dripper.start(response, metadata="metadata_field" in options)
         except Exception:
             self._dripper.stats.bug("starting an extraction")
             return None
@@ -96,8 +104,10 @@ class DripperSpiderMiddleware:
             self._dripper.stats.bug("an extraction")
             extraction = None
         items = [item for item, _ in waiting]
-        if extraction is not None:
-            for item, options in waiting:
+        for item, options in waiting:
+            if extraction is not None:
                 self._fields.fill(item, options, config, extraction)
+            else:
+                self._fields.leave_empty(item, options, config)
         waiting.clear()
         return items

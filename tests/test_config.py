@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from argparse import ArgumentParser
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
+from scrapy_dripper.cli.options import OPTIONS, add_options, configured
 from scrapy_dripper.config import Config, ConfigError
 
 
@@ -22,6 +25,15 @@ def test_defaults() -> None:
 
     assert (config.engine, config.model, config.fallback) == ("tagger", None, "trafilatura")
     assert (config.html_field, config.markdown_field, config.meta_field) == ("main_html", "markdown", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("fallbak", "; did you mean fallback?"), ("colour", "; the options are enabled, engine, model,")],
+)
+def test_an_unknown_option_is_refused_with_the_one_that_is_meant(name: str, meant: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(f"{name} is not an option of Config{meant}")):
+        Config(**{name: "empty"})
 
 
 @pytest.mark.parametrize(
@@ -151,3 +163,34 @@ def test_what_a_request_cannot_override(values: dict[str, Any], message: str) ->
 
 def test_every_option_has_a_line_of_documentation() -> None:
     assert all(option.metadata["doc"].endswith(".") for option in fields(Config))
+
+
+OPTIONAL = [
+    option for option in fields(Config) if option.default is None or option.name.endswith(("_field", "_tokens"))
+]
+
+
+@pytest.mark.parametrize("option", OPTIONAL, ids=lambda option: option.name)
+@pytest.mark.parametrize("none", [None, "None", "none", ""])
+def test_none_is_none_at_every_door(option: Any, none: str | None) -> None:
+    """A command line can only write it as text: -s DRIPPER_HTML_FIELD=None."""
+    settings = Settings({f"DRIPPER_{option.name.upper()}": none})
+    assert getattr(Config.from_settings(settings), option.name) is None
+
+    if option.metadata["per_request"]:
+        assert getattr(Config().override({option.name: none}), option.name) is None
+    if option.name in OPTIONS and none is not None:
+        parser = ArgumentParser()
+        add_options(parser)
+        flag = "--" + option.name.replace("_", "-")
+        assert getattr(configured(parser.parse_args([flag, none])), option.name) is None
+
+
+def test_no_option_that_may_be_none_is_missing_above() -> None:
+    def accepts_none(option: Any) -> bool:
+        try:
+            return option.metadata["check"](None) is None
+        except ValueError:
+            return False
+
+    assert [option.name for option in fields(Config) if accepts_none(option)] == [option.name for option in OPTIONAL]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -401,3 +402,49 @@ def test_labels_as_a_thumbnail(labels: str, strip: str | None) -> None:
     main = tuple(label == "1" for label in labels)
 
     assert Extraction("", None, None, None, None, "tagger", labels=main).strip == strip
+
+
+@pytest.mark.parametrize("given", ["<p>Tea</p>", b"<p>Tea</p>", bytearray(b"<p>Tea</p>"), Document("<p>Tea</p>")])
+def test_a_page_without_a_list_around_it_is_refused(given: Any) -> None:
+    """Each character of a text would be a page."""
+    with pytest.raises(TypeError, match=r"takes a list of pages, as in \[page\] = extractor.extract\(\[html\]\)"):
+        Extractor(Config(), Engine()).extract(given)
+
+
+def test_a_closed_extractor_says_so() -> None:
+    """A fallback would answer in its place. The end of a ``with`` block closes it, and closing twice is harmless."""
+    with Extractor(Config(), Engine()) as extractor:
+        assert extractor.extract(GOOD[:1])[0].source == "fake"
+
+    extractor.close()
+    with pytest.raises(RuntimeError, match="the extractor is closed"):
+        extractor.extract(GOOD[:1])
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"fallback": "empty"}, "Extractor(Config(fallback='empty'))"),
+        ({"fallbak": "empty"}, 'Extractor(Config(fallback="empty"))'),
+        ("empty", 'Extractor(Config(fallback="empty"))'),
+    ],
+)
+def test_a_configuration_that_is_none_is_refused_with_the_right_call(given: Any, meant: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(meant)):
+        Extractor(given)
+
+
+@pytest.mark.parametrize(
+    ("limits", "setting"),
+    [
+        ({"max_bytes": 600}, "DRIPPER_MAX_BYTES"),
+        ({"max_blocks": 10}, "DRIPPER_MAX_BLOCKS"),
+        ({"max_nodes": 20}, "DRIPPER_MAX_NODES"),
+        ({"max_text": 300}, "DRIPPER_MAX_TEXT"),
+    ],
+)
+def test_a_truncated_page_names_its_limit(limits: dict[str, Any], setting: str) -> None:
+    (found,) = Extractor(Config(oversize="truncate", **limits), Engine()).extract(["<p>good paragraph</p>" * 50])
+
+    assert (found.source, found.truncated, found.fallback_reason, found.limit) == ("fake", True, None, setting)
+    assert setting in (found.error or "")

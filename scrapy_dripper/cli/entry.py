@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
+from typing import NoReturn
 
+from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import OUT_OF_MEMORY, PROGRAM, UsageError, drop_output, print_what_can_be, say, why
 from scrapy_dripper.machine import address_space, cores, is_out_of_memory
 
@@ -83,8 +85,18 @@ def _main(argv: Sequence[str] | None) -> int:
         return 2
 
 
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong with an option in one sentence. The usage of a command has dozens of them."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program with the exit code of wrong usage."""
+        if self.prog == PROGRAM and not message.startswith("unrecognized"):
+            super().error(message)  # there is no such command: these are few
+        self.exit(2, on_one_line(f"{self.prog}: {message} (--help shows all options)") + "\n")
+
+
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=PROGRAM, description="Main content of web pages, as clean HTML and Markdown.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {version(PROGRAM)}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import hashlib
 import io
 import logging
 import math
@@ -23,15 +22,13 @@ from tqdm import tqdm
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import UsageError, say, to_json, why
 from scrapy_dripper.cli.fetch import SECONDS
-from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
+from scrapy_dripper.cli.inputs import READ_FACTOR, Source, file_name, find_sources, is_url, read_source
 from scrapy_dripper.cli.options import add_options, configured, count, seconds
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.replace import replace_file
 
 EXTENSIONS = {"markdown": ".md", "html": ".html", "text": ".txt", "json": ".json", "jsonl": ".jsonl"}
-LONGEST_NAME = 255
-"""Longest name of a file, in bytes, that file systems allow."""
 RECORD = (
     *("url", "title", "text", "markdown", "main_html", "source", "fallback_reason", "error", "limit"),
     *("confidence", "blocks", "main_blocks", "strip", "truncated"),
@@ -134,15 +131,6 @@ _OF_THIS_FILE = (errno.EISDIR, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, er
 """Errors that affect only one file, for example because a folder has its name. A full disk affects all files."""
 
 
-def _short(name: str, most: int) -> str:
-    """Return a name of at most ``most`` bytes. A longer name is cut, and gets a hash that makes it unique."""
-    data = os.fsencode(name)
-    if len(data) <= most:
-        return name
-    mark = "-" + hashlib.sha256(data).hexdigest()[:16]
-    return data[: most - len(mark)].decode("utf-8", "ignore") + mark
-
-
 class _Folder:
     """Writes one file per page. A page without a result only gets a file in JSON, where its record says so."""
 
@@ -152,8 +140,7 @@ class _Folder:
         folder.mkdir(parents=True, exist_ok=True)
 
     def _path(self, source: Source) -> Path:
-        extension = EXTENSIONS[self.form]
-        return self.folder / (_short(source.id, LONGEST_NAME - len(extension)) + extension)
+        return self.folder / file_name(source.id, EXTENSIONS[self.form])
 
     def write(self, source: Source, extraction: Extraction) -> None:
         if self.form in ("json", "jsonl"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import hashlib
 import io
 import os
 import re
@@ -26,6 +27,8 @@ WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")
 # A document larger than this multiple of --max-bytes is not read at all: it may be a gzip bomb or an endless stream.
 READ_FACTOR = 10
 NAME_LENGTH = 120
+LONGEST_NAME = 255
+"""Longest name of a file, in bytes, that file systems allow."""
 
 _host = re.compile(r"(?:www\.|(?=[^/*]+/))[\w-]{1,63}(?:\.[\w-]{1,63}){1,20}(?::\d{1,5})?(?:/|$)").match
 _tag = re.compile(rb"<[A-Za-z!/?]").search
@@ -56,7 +59,7 @@ def find_sources(inputs: Iterable[str], fail: Callable[[str, str], None]) -> lis
         found = [name] if name == "-" or is_url(name) else list(_files(name, fail))
         if not found:
             fail(name, _missing(name))
-        sources.extend(Source(path, _unique(_id(path), counts)) for path in found)
+        sources.extend(Source(path, unique(page_id(path), counts)) for path in found)
     return sources
 
 
@@ -115,7 +118,8 @@ def _without_extensions(name: str) -> str:
     return name
 
 
-def _id(name: str) -> str:
+def page_id(name: str) -> str:
+    """Return a short name for a file, a URL or standard input. Different pages may have the same."""
     if name == "-":
         return "stdin"
     if is_url(name):
@@ -124,7 +128,7 @@ def _id(name: str) -> str:
     return on_one_line(_without_extensions(os.path.basename(name)))
 
 
-def _unique(name: str, counts: dict[str, int]) -> str:
+def unique(name: str, counts: dict[str, int]) -> str:
     """Return the name, or the first of name-2, name-3, ... that is not taken, ignoring case."""
     unique = name
     while unique.casefold() in counts:
@@ -132,6 +136,15 @@ def _unique(name: str, counts: dict[str, int]) -> str:
         unique = f"{name}-{counts[name.casefold()]}"
     counts[unique.casefold()] = 1
     return unique
+
+
+def file_name(name: str, extension: str) -> str:
+    """Return the name of a file. A name that is too long is cut, and gets a hash that makes it unique."""
+    data, most = os.fsencode(name), LONGEST_NAME - len(extension)
+    if len(data) <= most:
+        return name + extension
+    mark = "-" + hashlib.sha256(data).hexdigest()[:16]
+    return data[: most - len(mark)].decode("utf-8", "ignore") + mark + extension
 
 
 def read_source(source: Source, limit: int, seconds: float = SECONDS) -> Document:

@@ -15,9 +15,10 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.rules import RuleError
 
 OPTIONS = (
-    *("engine", "model", "threads", "batch_size", "fallback", "favor", "comments", "min_quality", "rules"),
-    *("site_memory", "templates", "oversize", "max_blocks", "max_bytes"),
-    *("title", "absolute_urls", "markdown", "links", "complex_tables", "callouts", "front_matter", "content_types"),
+    *("engine", "model", "cascade", "device", "threads", "batch_size", "fallback", "favor", "comments", "captions"),
+    *("min_quality", "rules", "site_memory", "templates", "oversize", "max_tokens", "window_tokens", "max_blocks"),
+    *("max_bytes", "max_nodes", "max_attributes", "max_depth", "max_text", "max_output", "title", "absolute_urls"),
+    *("markdown", "links", "complex_tables", "callouts", "front_matter", "guess_language", "content_types"),
     *("chunk_size", "chunk_overlap", "chunk_tokenizer"),
 )
 """The options of :class:`~scrapy_dripper.config.Config` that have a flag."""

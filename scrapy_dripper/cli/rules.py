@@ -11,6 +11,7 @@ from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
 from scrapy_dripper.config import Config
+from scrapy_dripper.rules import Rule
 
 EXAMPLES = """\
 examples:
@@ -19,8 +20,8 @@ examples:
 
 No model runs, because rules override its labels. If a rule selects no blocks of a page, its line says "nothing".
 
-exit codes: 0 every rule selected something on every page, 1 a rule selected nothing, a page has no rules, or a page
-cannot be read, 2 wrong usage or a wrong rule (one sentence says which), 130 Ctrl-C
+exit codes: 0 every rule selected something on at least one of its pages, 1 a rule selected nothing on any of them, a
+page has no rules, or a page cannot be read, 2 wrong usage or a wrong rule (one sentence says which), 130 Ctrl-C
 """
 SHOWN = 5
 """Number of blocks shown for each rule."""
@@ -59,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     sources = find_sources(arguments.pages, fail)
     if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
         raise UsageError("--url is for a single file or standard input")
+    selects: dict[Rule, bool] = {}
     for source in sources:
         try:
             lines = list(_lines(source, arguments.url, config))
@@ -69,14 +71,16 @@ def run(arguments: argparse.Namespace) -> int:
             fail(source.name, "no rule is for this page; rules are chosen by URL, which --url gives for a file")
             continue
         print(on_one_line(source.name))
-        for line, takes in lines:
+        for line, rule, takes in lines:
             print(on_one_line(f"  {line}"))
-            failed |= not takes
+            selects[rule] = selects.get(rule, False) or takes
+    for rule in (rule for rule, takes in selects.items() if not takes):
+        fail(f"{rule.kind} {rule.pattern} {rule.selector}", "selects nothing on any of these pages")
     return 1 if failed else 0
 
 
-def _lines(source: Source, url: str | None, config: Config) -> Iterator[tuple[str, bool]]:
-    """Yield a line for each rule of a page, and whether it selects something. Errors of reading the page propagate."""
+def _lines(source: Source, url: str | None, config: Config) -> Iterator[tuple[str, Rule, bool]]:
+    """Yield a line for each rule of a page, the rule, and whether it selects something. Reading errors propagate."""
     from scrapy_dripper.engines.rules import found  # Slow to import, and not needed for --help.
     from scrapy_dripper.page import PageError, read
 
@@ -94,4 +98,4 @@ def _lines(source: Source, url: str | None, config: Config) -> Iterator[tuple[st
             takes = f"{len(one.blocks)} {'block' if len(one.blocks) == 1 else 'blocks'}: {shown}{more}"
         elif one.nodes:
             takes = "nothing: it selects parts of blocks, which are kept or dropped as a whole"
-        yield f"{one.rule.kind:<5}  {one.rule.pattern}  {one.rule.selector}  {takes}", bool(one.blocks)
+        yield f"{one.rule.kind:<5}  {one.rule.pattern}  {one.rule.selector}  {takes}", one.rule, bool(one.blocks)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import json
 import logging
+import re
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import AsyncIterator
 from dataclasses import asdict
+from pathlib import Path
 from textwrap import indent
 from typing import Any, ClassVar
 
@@ -24,8 +26,10 @@ from scrapy.utils.serialize import ScrapyJSONEncoder
 from twisted.python.failure import Failure
 from w3lib.url import is_url
 
+from scrapy_dripper.addon import Addon
 from scrapy_dripper.characters import on_one_line, printable
-from scrapy_dripper.cli.console import drop_output, to_json
+from scrapy_dripper.cli.console import drop_output, to_json, why
+from scrapy_dripper.commands.site import FolderError, SiteFolder, SiteSpider
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.extraction import Extraction
 from scrapy_dripper.pipelines import DripperPipeline
@@ -33,18 +37,31 @@ from scrapy_dripper.pipelines import DripperPipeline
 FORMATS = ("markdown", "html", "text", "json")
 LOUD = ("scrapy.downloadermiddlewares.robotstxt", "scrapy.downloadermiddlewares.retry")
 """Loggers that report a failed download with a traceback, which the command reports in one line."""
+ADVICE = "scrapy_dripper.crawl.advice"
+"""The logger of advice for a crawl, which is to look at one page with this command."""
+MOST_PAGES = 10_000
+"""Default of ``--max-pages``. Some sites have no end, such as those with a calendar."""
+POLITE = {"ROBOTSTXT_OBEY": True, "DOWNLOAD_DELAY": 0.25}
+"""Settings of ``--follow`` that a project does not make itself."""
 HELP = """\
-Download one page with the settings of the project, and print its main content, or the items of a callback.
+Download one page with the settings of the project, and print its main content, or the items of a callback; or write a
+site as a folder of Markdown.
 
 examples:
   scrapy dripper https://example.com/story                           its main content, as Markdown
   scrapy dripper https://example.com/story -f json                   everything that is known about it
   scrapy dripper https://example.com/story --spider news             the items that `parse` of the spider yields
   scrapy dripper https://example.com/story --spider news --callback parse_story -f json
+  scrapy dripper --follow https://example.com/ -o example/           the whole site, as a folder of Markdown
 
 With --spider, the spider crawls this one page, and its items are printed as the add-on has filled them: as readable
 text, or as JSON lines with -f json. Requests that the callback yields are not made, feeds are not written, and item
 pipelines only run with --pipelines.
+
+With --follow, the links and the sitemap of the site are followed, on the same host. robots.txt is obeyed, also its
+delay; otherwise, there are 4 requests a second at most, or those that the project allows. The folder gets one .md file
+per page, with front matter, and index.jsonl, which also has the pages that gave none, with the reason. After Ctrl-C, or
+at --max-pages, the same command goes on.
 
 exit codes: 0 there was something to print, 1 there was not, 2 wrong usage
 """
@@ -80,6 +97,22 @@ class Command(ScrapyCommand):
         parser.add_argument(
             "-a", dest="spargs", action="append", default=[], metavar="NAME=VALUE", help="an argument of the spider"
         )
+        parser.add_argument("--follow", action="store_true", help="write the whole site of the page into a folder")
+        parser.add_argument("-o", "--output", metavar="DIR", help="the folder for --follow")
+        parser.add_argument(
+            "--max-pages",
+            type=int,
+            metavar="N",
+            help=f"end --follow when the folder has this number of pages; default: {MOST_PAGES:,}",
+        )
+        for name, what in (("allow", "only follow URLs"), ("deny", "do not follow URLs")):
+            parser.add_argument(
+                f"--{name}",
+                action="append",
+                default=[],
+                metavar="REGEX",
+                help=f"{what} in which this is found; may be repeated",
+            )
         parser.add_argument("--pipelines", action="store_true", help="run the item pipelines of the project")
 
     def run(self, args: list[str], opts: Namespace) -> None:
@@ -90,6 +123,13 @@ class Command(ScrapyCommand):
         self.exitcode = 1
         for name in LOUD:
             logging.getLogger(name).setLevel(logging.CRITICAL)
+        of_a_site = opts.output, opts.max_pages, opts.allow, opts.deny
+        if opts.follow:
+            self._crawl_site(args[0], opts)
+            return
+        if any(of_a_site):
+            raise UsageError("-o, --max-pages, --allow and --deny need --follow", print_help=False)
+        logging.getLogger(ADVICE).setLevel(logging.CRITICAL)
         if opts.spider is not None:
             self._crawl_items(args[0], opts)
         elif opts.callback is not None or opts.spargs or opts.pipelines:
@@ -116,6 +156,32 @@ class Command(ScrapyCommand):
 
         assert self.crawler_process is not None
         self.crawler_process.crawl(OnePage)
+
+    def _crawl_site(self, url: str, opts: Namespace) -> None:
+        """Write the pages of a site into a folder. Raise UsageError for options that make no sense."""
+        most = _checked(opts)
+        try:
+            folder = SiteFolder(Path(opts.output), url)
+        except FolderError as error:
+            raise UsageError(str(error), print_help=False) from None
+        except OSError as error:
+            raise UsageError(f"cannot write {opts.output}: {why(error)}", print_help=False) from None
+        assert self.settings is not None
+        assert self.crawler_process is not None
+        for name, value in POLITE.items():
+            self.settings.set(name, value, "command")
+        if not self.settings["JOBDIR"]:
+            self.settings.set("JOBDIR", str(folder.job), "cmdline")
+        addons = self.settings.getdict("ADDONS")
+        if Addon not in map(load_object, addons):
+            self.settings.set("ADDONS", {**addons, Addon: 500}, "cmdline")
+        crawler = self.crawler_process.create_crawler(SiteSpider)
+        self.crawler_process.crawl(crawler, url=url, folder=folder, max_pages=most, allow=opts.allow, deny=opts.deny)
+        self.crawler_process.start()
+        reason = crawler.spider.reason if isinstance(crawler.spider, SiteSpider) else None
+        folder.close(reason)
+        print(on_one_line(folder.summary(reason)), file=sys.stderr)
+        self.exitcode = 0 if folder.files else 1
 
     def _crawl_items(self, url: str, opts: Namespace) -> None:
         """Crawl the page with a spider of the project. Raise UsageError if there is no such spider or callback."""
@@ -214,6 +280,27 @@ class Command(ScrapyCommand):
         """Print a problem on standard error."""
         self._has_complained = True
         print(on_one_line(f"{url}: {problem}"), file=sys.stderr)
+
+
+def _checked(opts: Namespace) -> int:
+    """Return the largest number of pages of ``--follow``. Raise UsageError for options that make no sense."""
+    if opts.output is None:
+        raise UsageError("--follow needs a folder for the pages, as in -o pages/", print_help=False)
+    if opts.spider is not None or opts.format not in (None, "markdown"):
+        raise UsageError("--follow has its own spider, and writes Markdown", print_help=False)
+    most: int = MOST_PAGES if opts.max_pages is None else opts.max_pages
+    if most < 1:
+        raise UsageError(f"--max-pages expects a number of at least 1 (got {most})", print_help=False)
+    for pattern in (*opts.allow, *opts.deny):
+        _check_pattern(pattern)
+    return most
+
+
+def _check_pattern(pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"{pattern!r} is not a regular expression: {error}", print_help=False) from None
 
 
 def _arguments(given: list[str]) -> dict[str, str]:

@@ -16,9 +16,11 @@ SHARE = 0.9
 LONGEST = 300
 """Maximum length of an error in the warning, in characters."""
 
+JAVASCRIPT = "https://github.com/scrapy-dripper/scrapy-dripper/blob/main/docs/guides/javascript.md"
+"""The guide to pages that need a browser."""
 _SCRIPTS = (
     "they may be filled by JavaScript, or be bot walls: look at one with 'scrapy dripper URL'; a browser can download "
-    "such pages, see docs/guides/javascript.md"
+    f"such pages: {JAVASCRIPT}"
 )
 _REPORT = "this is a bug in an engine or in scrapy-dripper: please report it with a page"
 ADVICE = {
@@ -29,7 +31,7 @@ ADVICE = {
     FallbackReason.TRUNCATED_PARSE: _REPORT,
     FallbackReason.NO_BLOCKS: _SCRIPTS,
     FallbackReason.NO_MAIN: _SCRIPTS,
-    FallbackReason.JS_SHELL: "scripts fill these pages: let a browser download them, see docs/guides/javascript.md",
+    FallbackReason.JS_SHELL: f"scripts fill these pages: let a browser download them: {JAVASCRIPT}",
     FallbackReason.ENGINE_ERROR: "the engine does not work: 'scrapy-dripper doctor' tests it on a page",
     FallbackReason.ENGINE_LOST: "the engine was lost, for example by a GPU error: the log says when and why",
     FallbackReason.OVERFLOW: "numbers of the model are too large for half precision: export it in bf16 or fp32",

@@ -143,10 +143,10 @@ class Dripper:
             return self.config
         if values is False:
             return self._off
-        config = self._configs[response] = self._overridden(values)
+        config = self._configs[response] = self._overridden(values, response.url)
         return config
 
-    def _overridden(self, values: Any) -> Config:
+    def _overridden(self, values: Any, url: str) -> Config:
         try:
             if isinstance(values, Mapping):
                 config, wrong, problems = self.config.overridden(values)
@@ -157,7 +157,7 @@ class Dripper:
         except Exception as error:  # any access to a custom object can raise, even to its class
             config, wrong, problems = self.config, 1, [f'meta["dripper"] cannot be read ({type(error).__name__})']
         if wrong:
-            self.stats.meta_errors(problems, wrong)
+            self.stats.meta_errors(url, problems, wrong)
         return config
 
     def _with_known_fallback(self, config: Config, wrong: int, problems: list[str]) -> tuple[Config, int, list[str]]:

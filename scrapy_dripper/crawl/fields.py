@@ -11,6 +11,7 @@ from itemadapter import ItemAdapter
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.extraction import Extraction, packed_values
+from scrapy_dripper.items import PageItem
 
 
 def _content(extraction: Extraction) -> list[dict[str, Any]] | None:
@@ -45,12 +46,16 @@ VALUES: dict[str, Callable[[Extraction], Any]] = {
 CONTENT = ("html_field", "markdown_field", "text_field", "content_field", "chunks_field", "links_field")
 """Options whose fields hold main content. In an item, they always hold that of the same document."""
 
+OF_PAGE_ITEM = {"title_field": "title", "text_field": "text", "metadata_field": "metadata"}
+"""The fields of a :class:`~scrapy_dripper.items.PageItem` for the options that name none by default."""
+
 
 class Fields:
     """Fills the fields of items.
 
     A field that already has a value keeps it. An item that already has main content in any form is not filled, so that
-    it does not mix the content of two documents.
+    it does not mix the content of two documents. A dict always has all fields, because feeds take their columns from
+    the first item; those without a value are None.
     """
 
     def __init__(self, stats: CrawlStats) -> None:
@@ -66,9 +71,10 @@ class Fields:
                     self._stats.not_named(type(item).__name__)
                 return []
             adapter = ItemAdapter(item)
-            if any(not _is_empty(adapter.get(field)) for option in CONTENT if (field := getattr(config, option))):
+            if any(not _is_empty(adapter.get(field)) for option in CONTENT if (field := _name(item, option, config))):
+                self.leave_empty(item, list(VALUES), config)
                 return []
-            return [option for option in VALUES if self._is_open(adapter, getattr(config, option))]
+            return self._open(adapter, config)
         except Exception:
             self._stats.bug("reading an item")
             return []
@@ -77,27 +83,48 @@ class Fields:
         """Fill the fields of the options that :meth:`open` returned. Warn about fields that cannot be set. Never
         raises."""
         for option in options:
-            field: str = getattr(config, option)
+            field = _name(item, option, config)
+            assert field is not None
             try:
                 value = VALUES[option](extraction)
             except Exception:
                 self._stats.bug(f"making the value of {field}")
                 continue
             if value is None:
+                self.leave_empty(item, [option], config)
                 continue
             try:
                 ItemAdapter(item)[field] = value
             except Exception as error:  # KeyError, AttributeError, ValidationError: each item type has its own
                 self._stats.field_error(type(item).__name__, field, f"{type(error).__name__}: {error}")
 
-    def _is_open(self, adapter: ItemAdapter, field: str | None) -> bool:
-        if field is None:
-            return False
+    def leave_empty(self, item: Any, options: list[str], config: Config) -> None:
+        """Give a dict the fields that it lacks, unless extraction is off for its response."""
+        if config.enabled and isinstance(item, dict):
+            for option in options:
+                if field := getattr(config, option):
+                    item.setdefault(field, None)
+
+    def _open(self, adapter: ItemAdapter, config: Config) -> list[str]:
         item = adapter.item
-        if not isinstance(item, dict) and field not in adapter.field_names():
-            self._stats.field_error(type(item).__name__, field, f"the class has no such field; add {field} to it")
-            return False
-        return _is_empty(adapter.get(field))
+        names = {option: name for option in VALUES if (name := _name(item, option, config)) is not None}
+        if not isinstance(item, dict):
+            there = set(adapter.field_names())
+            lacks = [name for name in names.values() if name not in there]
+            if names and len(lacks) == len(names):
+                self._stats.without_fields(type(item).__name__, lacks)
+                return []
+            if lacks:
+                self._stats.missing_fields(type(item).__name__, lacks)
+            names = {option: name for option, name in names.items() if name in there}
+        self._stats.matched()
+        return [option for option, name in names.items() if _is_empty(adapter.get(name))]
+
+
+def _name(item: Any, option: str, config: Config) -> str | None:
+    """Return the name of the item's field for an option, or None if there is none."""
+    name: str | None = getattr(config, option)
+    return OF_PAGE_ITEM.get(option) if name is None and isinstance(item, PageItem) else name
 
 
 def _is_empty(value: Any) -> bool:

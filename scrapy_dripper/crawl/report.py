@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Extraction
@@ -18,10 +19,12 @@ class Report:
     """Collects counts and a sample of the pages of a crawl, in bounded memory."""
 
     def __init__(self, config: Config) -> None:
-        """Raise :exc:`~scrapy_dripper.config.ConfigError` if the path of the report is a folder."""
+        """Raise :exc:`~scrapy_dripper.config.ConfigError` if the report cannot be written."""
         self._path = Path(config.report) if config.report is not None else None
         if self._path is not None and self._path.is_dir():
             raise ConfigError(f"DRIPPER_REPORT must be the path of a file (got the folder {str(self._path)!r})")
+        if self._path is not None:
+            _check_folder(self._path.parent)
         self.summary = Summary(config.batch_size)
         self._sample = Sample()
 
@@ -49,3 +52,12 @@ class Report:
 
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, index_file(name, self._sample, self.summary))
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise :exc:`~scrapy_dripper.config.ConfigError` if no file can be written into a folder."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise ConfigError(f"DRIPPER_REPORT: {folder} cannot be written to: {error.strerror or error}") from None

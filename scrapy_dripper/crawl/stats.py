@@ -11,7 +11,7 @@ from weakref import ref
 from scrapy.crawler import Crawler
 
 from scrapy_dripper.checks import short
-from scrapy_dripper.crawl.advice import NoContent
+from scrapy_dripper.crawl.advice import JAVASCRIPT, NoContent
 from scrapy_dripper.crawl.report import Report
 from scrapy_dripper.extraction import Extraction, FallbackReason
 
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 _is_short_name = re.compile(r"[a-z][a-z0-9_-]{0,31}").fullmatch
 
 RENDER = (
-    "let a browser download such pages, for example with scrapy-playwright (guide: JavaScript pages). The stat "
+    f"let a browser download such pages, for example with scrapy-playwright: {JAVASCRIPT}. The stat "
     "dripper/fallback/js_shell counts them"
 )
 LOST = (
@@ -36,7 +36,9 @@ MOST_MISTAKES = 10
 MOST_TYPES = 40
 """Page types that get a stat of their own. A custom engine might return a different one for each page."""
 MOST_FIELDS = 40
-"""Fields that get a stat and a warning of their own if they cannot be filled. Each request can name another one."""
+"""Fields that get a stat of their own if they cannot be filled. Each request can name another one."""
+EARLY = 20
+"""Number of items after which a warning says that no class has a field to fill."""
 OTHER = "other"
 
 STATS = {
@@ -103,6 +105,9 @@ class CrawlStats:
         self._decided: Counter[str] = Counter()
         self._types: set[str] = set()
         self._bad_fields: set[str] = set()
+        self._matches = False
+        self._unmatched: dict[str, Sequence[str]] = {}
+        self._unmatched_items = 0
         self._judged = 0
         self._quality = 0.0
         self._cascade = cascade
@@ -203,6 +208,7 @@ class CrawlStats:
     def close(self) -> None:
         """Log warnings about the whole crawl that were not logged before. Call it at the end of the crawl."""
         self._no_content.close()
+        self._warn_of_unmatched()
 
     def cancelled(self, pages: int) -> None:
         """Count pages that were not extracted because the crawl ended."""
@@ -224,29 +230,73 @@ class CrawlStats:
             short(html),
         )
 
-    def meta_errors(self, messages: Sequence[str], parts: int = 1) -> None:
+    def meta_errors(self, url: str, messages: Sequence[str], parts: int = 1) -> None:
         """Count invalid parts of a request's ``meta["dripper"]``, and warn about each kind of mistake."""
         self._count("meta_errors", parts)
         for message in messages:
             if len(self._mistakes) < MOST_MISTAKES and message not in self._mistakes:
                 self._mistakes.add(message)
-                logger.warning('%s; this part of meta["dripper"] is ignored', message)
+                logger.warning('%s: %s; this part of meta["dripper"] is ignored', url, message)
+
+    def matched(self) -> None:
+        """Record that the class of an item has a field to fill."""
+        self._matches = True
+
+    def without_fields(self, cls: str, fields: Sequence[str]) -> None:
+        """Count an item whose class has none of the fields.
+
+        Such classes may be right, beside others. So there is only a warning if no class has a field to fill.
+        """
+        for field in fields:
+            self._count_field(cls, field)
+        self._unmatched.setdefault(cls, fields)
+        self._unmatched_items += 1
+        if self._unmatched_items == EARLY:
+            self._warn_of_unmatched()
+
+    def _warn_of_unmatched(self) -> None:
+        if self._unmatched and not self._matches:
+            fields = ", ".join(next(iter(self._unmatched.values())))
+            self._warn(
+                "unmatched",
+                "No item can be filled: the %s %s none of the fields %s. Add them, or yield scrapy_dripper.PageItem. "
+                "DRIPPER_ITEMS = [] fills no items and silences this warning.",
+                "classes" if len(self._unmatched) > 1 else "class",
+                ", ".join(list(self._unmatched)[:MOST_MISTAKES]) + (" have" if len(self._unmatched) > 1 else " has"),
+                fields,
+            )
+
+    def missing_fields(self, cls: str, fields: Sequence[str]) -> None:
+        """Count the fields that the class of an item lacks beside others that it has, and warn once per class."""
+        for field in fields:
+            self._count_field(cls, field)
+        self._warn(
+            f"missing {cls}",
+            "Items of class %s have no field %s and are passed on without it. Add it to the class, set the setting "
+            "that names it to None, or let DRIPPER_ITEMS name the classes to fill.",
+            cls,
+            ", ".join(fields),
+        )
 
     def field_error(self, cls: str, field: str, problem: str) -> None:
-        """Count a field that could not be filled, and warn once per class and field."""
+        """Count a field that could not be filled, and warn once per class."""
+        self._count_field(cls, field)
+        self._warn(
+            f"field {cls}",
+            "%s.%s cannot be filled: %s. Items of this class are passed on without it; DRIPPER_ITEMS can name the "
+            "classes to fill.",
+            cls,
+            field,
+            problem,
+        )
+
+    def _count_field(self, cls: str, field: str) -> None:
         name = f"{cls}.{field}"
         if name not in self._bad_fields and len(self._bad_fields) >= MOST_FIELDS:
             self._count(f"field_errors/{OTHER}")
             return
         self._bad_fields.add(name)
         self._count(f"field_errors/{name}")
-        self._warn(
-            f"{cls}.{field}",
-            "%s.%s cannot be filled: %s. Items of this class are passed on without it.",
-            cls,
-            field,
-            problem,
-        )
 
     def not_named(self, cls: str) -> None:
         """Log once that items of a class are not filled because ``DRIPPER_ITEMS`` names other classes."""

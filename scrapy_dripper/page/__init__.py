@@ -25,8 +25,10 @@ __all__ = ["Page", "PageError", "metadata_of", "plant", "read"]
 logger = logging.getLogger(__name__)
 
 
-def plant(document: Document, config: Config, profile: str = "native", flat: bool = False) -> tuple[HtmlElement, bool]:
-    """Return the tree of a document within the limits of the configuration, and True if the limits cut it off.
+def plant(
+    document: Document, config: Config, profile: str = "native", flat: bool = False
+) -> tuple[HtmlElement, str | None]:
+    """Return the tree of a document within the limits of the configuration, and the limit that cut it off, if any.
 
     With ``flat``, deeply nested elements become siblings. Raise :exc:`PageError` if the document cannot be parsed or
     exceeds a limit.
@@ -45,10 +47,10 @@ def read(document: Document, config: Config, profile: str = "native", engine_lim
     """
     size = len(document.html)
     truncate = config.oversize == "truncate"
-    oversize = size > config.max_bytes
-    if oversize and not truncate:
-        raise PageError(FallbackReason.OVERSIZE, f"over DRIPPER_MAX_BYTES = {config.max_bytes:,} bytes")
-    if oversize:
+    limit = f"over DRIPPER_MAX_BYTES = {config.max_bytes:,} bytes" if size > config.max_bytes else None
+    if limit and not truncate:
+        raise PageError(FallbackReason.OVERSIZE, limit)
+    if limit:
         document = replace(document, html=document.html[: config.max_bytes])
     cut = PROFILES[profile].cut
     root, cut_off = plant(document, config, profile, False)
@@ -57,8 +59,11 @@ def read(document: Document, config: Config, profile: str = "native", engine_lim
     if page.tree.depth.max() >= config.max_depth:
         root, cut_off = plant(document, config, profile, True)
         page = cut(root, document.url)
-    if page.truncated and not truncate:
-        raise PageError(FallbackReason.OVERSIZE, f"more than {MAX_NODES:,} elements")
+    limit = limit or cut_off
+    if page.truncated:
+        limit = limit or f"more than {MAX_NODES:,} elements"
+        if not truncate:
+            raise PageError(FallbackReason.OVERSIZE, limit)
     n = len(page.blocks)
     if n == 0 and not _has_formula(page):
         raise PageError(FallbackReason.NO_BLOCKS, "no visible text")
@@ -66,12 +71,14 @@ def read(document: Document, config: Config, profile: str = "native", engine_lim
     if engine_limit is not None and engine_limit < most:
         most, whose = engine_limit, f"the engine's limit of {engine_limit:,}"
     if n > most:
+        limit = limit or f"{n:,} blocks, over {whose}"
         if not truncate:
-            raise PageError(FallbackReason.OVERSIZE, f"{n:,} blocks, over {whose}")
+            raise PageError(FallbackReason.OVERSIZE, limit)
         page = page.first_blocks(most)
     return replace(
         page,
-        truncated=page.truncated or oversize or cut_off,
+        truncated=limit is not None,
+        limit=limit,
         oversize=config.oversize,
         wishes=Wishes.of(config),
         metadata=metadata,

@@ -26,11 +26,11 @@ def count_byte(data: bytes, byte: bytes) -> int:
     return int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == byte[0]))
 
 
-def enforce(root: HtmlElement, source: str, data: bytes, config: Config) -> bool:
+def enforce(root: HtmlElement, source: str, data: bytes, config: Config) -> str | None:
     """Enforce the limits of the configuration on a tree that was parsed from ``source``, which is ``data`` in UTF-8.
 
     If the tree exceeds a limit, raise :exc:`PageError` with reason ``oversize``. With ``oversize="truncate"``, cut the
-    tree off instead and return True.
+    tree off instead and return what it exceeds.
     """
     # Skip the count for short documents: almost every element needs a "<", an attribute at least two characters, and
     # parsing never makes text longer.
@@ -39,7 +39,7 @@ def enforce(root: HtmlElement, source: str, data: bytes, config: Config) -> bool
         and len(source) <= config.max_text
         and (len(data) + _IMPLIED <= config.max_nodes or count_byte(data, b"<") + _IMPLIED <= config.max_nodes)
     ):
-        return False
+        return None
     limits = (
         (config.max_nodes, "elements", "DRIPPER_MAX_NODES"),
         (config.max_attributes, "attributes", "DRIPPER_MAX_ATTRIBUTES"),
@@ -48,12 +48,13 @@ def enforce(root: HtmlElement, source: str, data: bytes, config: Config) -> bool
     counts = count(root)
     over = [i for i, (limit, _, _) in enumerate(limits) if counts[i] > limit]
     if not over:
-        return False
+        return None
+    limit, what, setting = limits[over[0]]
+    problem = f"{counts[over[0]]:,} {what}, over {setting} = {limit:,}"
     if config.oversize != "truncate":
-        limit, what, setting = limits[over[0]]
-        raise PageError(FallbackReason.OVERSIZE, f"{counts[over[0]]:,} {what}, over {setting} = {limit:,}")
+        raise PageError(FallbackReason.OVERSIZE, problem)
     cut_off(root, _fitting(root, *(limit for limit, _, _ in limits)))
-    return True
+    return problem
 
 
 def count(root: HtmlElement) -> tuple[int, int, int]:

@@ -190,6 +190,8 @@ class Page:
     blocks: Blocks
     truncated: bool = False
     """True if this is only the first part of an oversize page."""
+    limit: str | None = None
+    """The limit that an oversize page exceeds, as a message; None if it is not truncated, or not by a setting."""
     scripts: tuple[str, ...] = ()
     """The text or the URL of each script that configures how the page writes formulas."""
     about: About = About()

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,11 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
     if type(value) is Rules:
         return value
     if isinstance(value, (str, PathLike)) and not outside:
-        value = _loaded(Path(value))
+        found = _loaded(Path(value))
+        try:
+            return read_rules(found)
+        except RuleError as error:
+            raise RuleError(f"{error}, in {str(value)[:200]}") from None
     if isinstance(value, Mapping):
         triples: Iterator[Sequence[Any]] = _triples(value)
     elif isinstance(value, (list, tuple)) and all(isinstance(one, (list, tuple)) and len(one) == 3 for one in value):
@@ -110,7 +115,11 @@ def _listed(pattern: Any, kind: Any, selectors: Any) -> Sequence[Any]:
 
 def _rule(pattern: Any, kind: Any, selector: Any, outside: bool) -> Rule:
     if kind not in KINDS:
-        raise RuleError(f"rules of the kinds {', '.join(map(repr, KINDS))}; {_shown(pattern)} has {_shown(kind)}")
+        close = get_close_matches(kind, KINDS, 1) if isinstance(kind, str) and len(kind) < 100 else []
+        meant = f"; did you mean {close[0]}?" if close else ""
+        raise RuleError(
+            f"rules of the kinds {', '.join(map(repr, KINDS))} ({_shown(pattern)} has {_shown(kind)}{meant})"
+        )
     if not isinstance(selector, str):
         raise RuleError(f"rules whose selectors are strings; {kind!r} of {_shown(pattern)} has {_shown(selector)}")
     if outside and is_xpath(selector):

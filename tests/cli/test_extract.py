@@ -856,7 +856,7 @@ def test_help_teaches_by_examples_and_documents_every_option(capsys: pytest.Capt
         main(["extract", "--help"])
 
     out = capsys.readouterr().out
-    words = " ".join(out.split())
+    words = " ".join(out.split()).replace("Main- HTML", "Main-HTML")
     assert caught.value.code == 0
     assert "scrapy-dripper extract page.html" in out
     assert {option.name for option in fields(Config)} >= set(OPTIONS)
@@ -883,6 +883,26 @@ def test_a_command_is_needed(arguments: list[str], capsys: pytest.CaptureFixture
 
     assert caught.value.code == 2
     assert "usage: scrapy-dripper" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["extract", "--formt", "text", "a.html"], "unrecognized arguments: --formt"),
+        (["extract", "-f", "pdf", "a.html"], "invalid choice: 'pdf'"),
+        (["extract"], "the following arguments are required: INPUT"),
+        (["extract", "a.html", "--links", "dropp"], "did you mean drop?"),
+        (["rules", "check", "rules.toml"], "the following arguments are required: PAGE"),
+    ],
+)
+def test_wrong_options_get_one_sentence(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The usage, with dozens of options, would hide it."""
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+
+    assert caught.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says in line
 
 
 def test_a_link_that_leads_to_itself_ends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,6 +57,32 @@ def test_a_rule_that_takes_nothing_is_a_failure(
     assert words in "".join(capsys.readouterr())
 
 
+def test_a_rule_for_some_of_the_pages_is_no_failure(
+    page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Few rules apply to each page of a site. One that applies to none of them is named at the end."""
+    (tmp_path / "other.html").write_text("<p class=ad>An offer</p><p>A text of some words</p>", encoding="utf-8")
+    file = tmp_path / "rules.json"
+    pages = [page, str(tmp_path / "other.html")]
+
+    file.write_text(json.dumps({"*": {"drop": [".newsletter", ".ad"]}}), encoding="utf-8")
+    assert main(["rules", "check", str(file), *pages]) == 0
+    assert capsys.readouterr().out.count("nothing") == 2
+
+    file.write_text(json.dumps({"*": {"drop": [".newsletter", ".gone"]}}), encoding="utf-8")
+    assert main(["rules", "check", str(file), *pages]) == 1
+    assert "drop * .gone: selects nothing on any of these pages" in capsys.readouterr().err
+
+
+def test_a_wrong_kind_of_rule_names_the_right_one_and_the_file(
+    page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["rules", "check", rules(tmp_path, dropp=".ad"), page]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "'example.com' has 'dropp'; did you mean drop?" in line
+    assert str(tmp_path / "rules.json") in line
+
+
 def test_a_page_that_cannot_be_read_is_named(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty.html").write_text("", encoding="utf-8")
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import logging
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 import scrapy
 
-from scrapy_dripper import Document, Dripper
+from scrapy_dripper import Document, Dripper, PageItem
 from tests.crawl.crawling import Crawls, EngineLog, Site, page, spider
 
 MAIN = "MAIN text of page 1, which is about nothing in particular."
@@ -130,7 +132,8 @@ def test_an_item_with_content_of_its_own_gets_none_of_the_response(crawl: Crawls
 
     result = crawl(spider([site.url("/page/1")], parse), {"DRIPPER_META_FIELD": "by", "DRIPPER_TEXT_FIELD": "text"})
 
-    assert result.items == [{"markdown": "MAIN text of an entry."}]
+    empty = dict.fromkeys(("main_html", "text", "by"))
+    assert result.items == [{"markdown": "MAIN text of an entry."} | empty]
 
 
 def test_titles_and_texts_have_fields(crawl: Crawls, site: Site) -> None:
@@ -165,3 +168,137 @@ def test_the_meta_field_says_what_went_wrong(crawl: Crawls, site: Site) -> None:
 
     assert item["by"]["limit"] == "DRIPPER_MAX_BLOCKS"
     assert item["by"]["error"] == "3 blocks, over DRIPPER_MAX_BLOCKS = 1"
+
+
+def feed(crawl: Crawls, site: Site, path: Path, **settings: Any) -> list[dict[str, str]]:
+    """Return the rows of a CSV feed whose first item is that of a file."""
+    site.routes["/file"] = ("application/pdf", b"%PDF-1.4")
+    urls = [site.url("/file"), *site.pages(3)]
+    crawl(spider(urls), {"FEEDS": {str(path): {"format": "csv"}}, "CONCURRENT_REQUESTS": 1} | settings)
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_csv_feed_has_the_content_whatever_comes_first(
+    crawl: Crawls, site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Scrapy takes the columns from the first item. A warning at the start says how to name them."""
+    rows = feed(crawl, site, tmp_path / "pages.csv")
+
+    assert [bool(row["markdown"]) for row in rows] == [False, True, True, True]
+    assert list(rows[0]) == ["url", "main_html", "markdown"]
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert "FEED_EXPORT_FIELDS = ['url', 'main_html', 'markdown']" in warning
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"FEED_EXPORT_FIELDS": ["url", "markdown"]},
+        {"FEEDS": {"pages.csv": {"format": "csv", "fields": {"url": "URL", "markdown": "markdown"}}}},
+        {"FEEDS": {"pages.jsonl": {"format": "jsonlines"}}},
+        {"DRIPPER_HTML_FIELD": "None", "DRIPPER_MARKDOWN_FIELD": "None"},
+    ],
+)
+def test_a_feed_that_loses_nothing_gets_no_warning(
+    crawl: Crawls,
+    site: Site,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    settings: dict[str, Any],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    crawl(spider([site.url("/page/1")]), {"FEEDS": {"pages.csv": {"format": "csv"}}} | settings)
+
+    assert [record for record in caplog.records if record.levelno == logging.WARNING] == []
+
+
+def test_a_dict_has_all_fields_unless_extraction_is_off(crawl: Crawls, site: Site) -> None:
+    """That is the user's wish for the response."""
+    site.routes["/file"] = ("application/pdf", b"%PDF-1.4")
+
+    off = crawl(spider([site.url("/page/1")], meta={"dripper": False}))
+    several = crawl(spider([site.url("/file")], parse_with({"n": 1}, {"n": 2})))
+    named = crawl(spider([site.url("/file")], parse_with({"n": 1}, {"n": 2})), {"DRIPPER_ITEMS": ["dict"]})
+
+    assert off.items == [{"url": site.url("/page/1")}]
+    assert several.items == [{"n": 1}, {"n": 2}]
+    assert named.items == [{"n": n, "main_html": None, "markdown": None} for n in (1, 2)]
+
+
+class Recipe(PageItem):
+    minutes = scrapy.Field()
+
+
+def test_a_page_item_is_filled_without_any_setting(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Its page is extracted once. Other items of the response only get the fields of the settings."""
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield Recipe(url=response.url, minutes=5)
+        yield Author("Ann")
+        yield {"n": 1}
+
+    recipe, author, plain = crawl(spider([site.url("/page/1")], parse)).items
+
+    assert dict(recipe, main_html="", metadata=recipe["metadata"]["title"]) == {
+        "url": site.url("/page/1"),
+        "minutes": 5,
+        "title": "Page 1",
+        "markdown": MAIN,
+        "text": MAIN,
+        "main_html": "",
+        "metadata": "Page 1",
+    }
+    assert MAIN in recipe["main_html"]
+    assert author.markdown == MAIN
+    assert set(plain) == {"n", "main_html", "markdown"}
+    assert len(engine.batches) == 1
+
+
+def test_settings_name_the_fields_of_a_page_item(crawl: Crawls, site: Site) -> None:
+    """None leaves Main-HTML out. A field with a value is kept."""
+    parse = parse_with(PageItem(title="mine"))
+
+    (item,) = crawl(spider([site.url("/page/1")], parse), {"DRIPPER_HTML_FIELD": None}).items
+
+    assert (set(item), item["title"]) == ({"title", "markdown", "text", "metadata"}, "mine")
+
+
+class Product(scrapy.Item):
+    price = scrapy.Field()
+
+
+class Half(scrapy.Item):
+    url = scrapy.Field()
+    markdown = scrapy.Field()
+    text = scrapy.Field()
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_one_warning_for_each_class_that_lacks_fields(
+    crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Classes without any of the fields are on purpose beside others that have them."""
+    parse = parse_with(Product(price=5), Article(url="a"), Half(url="b"), Article(url="c"))
+    settings = {"DRIPPER_TEXT_FIELD": "text", "DRIPPER_TITLE_FIELD": "title"}
+
+    result = crawl(spider(site.pages(3), parse), settings)
+
+    assert sorted(message.partition(" and are")[0] for message in warnings(caplog)) == [
+        "Items of class Article have no field main_html, text, title",
+        "Items of class Half have no field main_html, title",
+    ]
+    assert all("DRIPPER_ITEMS" in message for message in warnings(caplog))
+    assert result.stat("field_errors/Article.title") == 6
+
+
+def test_a_warning_if_no_class_has_a_field(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """It comes early in a long crawl, and at the end of a short one."""
+    crawl(spider(site.pages(1), parse_with(Product(price=5))))
+
+    (warning,) = warnings(caplog)
+    assert warning.startswith("No item can be filled: the class Product has none of the fields main_html, markdown.")

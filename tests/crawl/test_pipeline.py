@@ -69,12 +69,10 @@ def test_links_resolve_against_the_items_url(crawl: Crawls) -> None:
     [
         {"url": "https://example.com/"},
         {"html": None},
-        {"html": ""},
         {"html": 5},
-        {"html": b"%PDF-1.4"},
         {"html": page(1), "main_html": "mine", "markdown": "mine"},
     ],
-    ids=["no field", "None", "empty", "number", "pdf", "filled"],
+    ids=["no field", "None", "number", "filled"],
 )
 def test_items_without_anything_to_do_are_left_alone(crawl: Crawls, engine: EngineLog, item: dict[str, Any]) -> None:
     """They are never dropped or changed."""
@@ -82,13 +80,20 @@ def test_items_without_anything_to_do_are_left_alone(crawl: Crawls, engine: Engi
     assert engine.batches == []
 
 
+@pytest.mark.parametrize("html", ["", b"%PDF-1.4"])
+def test_an_item_without_a_page_has_empty_fields(crawl: Crawls, engine: EngineLog, html: str | bytes) -> None:
+    """Feeds take their columns from the first item."""
+    assert crawl(items({"html": html}), PIPELINE).items == [{"html": html, "main_html": None, "markdown": None}]
+    assert engine.batches == []
+
+
 def test_items_that_cannot_be_filled_survive(crawl: Crawls, caplog: pytest.LogCaptureFixture) -> None:
-    """There is one warning for each field, as in the spider middleware."""
+    """There is one warning for the class, as in the spider middleware."""
     result = crawl(items(*(Frozen(page(n)) for n in range(3))), PIPELINE)
 
     assert [item.markdown for item in result.items] == [None] * 3
     assert result.stat("field_errors/Frozen.markdown") == 3
-    assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 2
+    assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 1
 
 
 class Broken(dict[str, Any]):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import scrapy
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl import report as report_module
@@ -68,9 +69,14 @@ def test_a_crawl_without_pages_tells_nothing(crawl: Crawls, site: Site, caplog: 
 def test_a_report_that_cannot_be_written_is_one_line_in_the_log(
     crawl: Crawls, site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "file").touch()
+    folder = tmp_path / "file"
 
-    result = crawl(spider(site.pages(1)), {"DRIPPER_REPORT": tmp_path / "file" / "report.html"})
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        folder.rmdir()
+        folder.touch()
+        yield {"url": response.url}
+
+    result = crawl(spider(site.pages(1), parse), {"DRIPPER_REPORT": folder / "report.html"})
 
     assert len(result.items) == 1
     assert result.stats["finish_reason"] == "finished"
@@ -78,6 +84,14 @@ def test_a_report_that_cannot_be_written_is_one_line_in_the_log(
     (error,) = errors
     assert error.getMessage().startswith(f"DRIPPER_REPORT: cannot write {tmp_path / 'file' / 'report.html'}: ")
     assert error.exc_info is None
+
+
+def test_a_report_that_could_not_be_written_stops_the_crawl_at_its_start(crawl: Crawls, tmp_path: Path) -> None:
+    """Its end may be days later."""
+    (tmp_path / "file").touch()
+
+    with pytest.raises(ConfigError, match=r"DRIPPER_REPORT: .*file cannot be written to: File exists"):
+        crawl(spider([]), {"DRIPPER_REPORT": tmp_path / "file" / "report.html"})
 
 
 def test_an_older_report_stays_if_the_new_one_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

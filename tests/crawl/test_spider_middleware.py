@@ -119,14 +119,13 @@ def parse_with(item: dict[str, Any]) -> Any:
 def test_a_field_with_a_value_keeps_it(
     crawl: Crawls, site: Site, engine: EngineLog, item: dict[str, Any], expected: set[str]
 ) -> None:
-    """Missing, None and empty fields are filled. A page without such a field is not extracted."""
+    """Missing, None and empty fields are filled, or there at least. A page without such a field is not extracted."""
     (result,) = crawl(spider([site.url("/page/1")], parse_with(item))).items
 
     filled = {name for name in ("main_html", "markdown") if MAIN in str(result.get(name))}
     assert filled == expected
-    assert {name: value for name, value in result.items() if name not in filled} == {
-        name: value for name, value in item.items() if name not in filled
-    }
+    kept = {"main_html": None, "markdown": None} | item
+    assert result == kept | {name: result[name] for name in filled}
     assert bool(engine.batches) == bool(expected)
 
 
@@ -236,7 +235,7 @@ def test_objects_that_are_not_items_are_passed_on(crawl: Crawls, site: Site, eng
         ({"dripper": None}, {"main_html", "markdown"}, "fallback:html"),
         ({"dripper": {}}, {"main_html", "markdown"}, "fallback:html"),
         ({"dripper": False}, set(), None),
-        ({"dripper": {"fallback": "none"}}, set(), "fallback:none"),
+        ({"dripper": {"fallback": "none"}}, {"main_html", "markdown"}, "fallback:none"),
         ({"dripper": {"fallback": "empty"}}, {"main_html", "markdown"}, "fallback:empty"),
         ({"dripper": {"html_field": None, "markdown_field": "body"}}, {"body"}, "fallback:html"),
         # A part that is wrong is left out, the rest counts.
@@ -328,8 +327,10 @@ def test_each_kind_of_mistake_in_meta_is_warned_about(
     crawl(type("Start", (spider([]),), {"start": start}))
 
     said = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert any("DRIPPER_LINKS must be" in message and "did you mean drop?" in message for message in said)
-    assert any("DRIPPER_FAVOR must be" in message and "did you mean recall?" in message for message in said)
+    first = site.url("/page/0")
+    (links,) = [message for message in said if message.startswith(f'{first}: meta["dripper"]["links"] must be')]
+    assert "did you mean drop?" in links
+    assert any('meta["dripper"]["favor"] must' in message and "did you mean recall?" in message for message in said)
     assert any("(got 'fallbak'; did you mean fallback?)" in message for message in said)
     assert len(said) == 10
 

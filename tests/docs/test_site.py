@@ -108,6 +108,18 @@ def test_the_reference_is_that_of_the_code(name: str) -> None:
     assert generate.PAGES[name](page) == page
 
 
+def test_the_facts_of_a_setting_are_generated_whole() -> None:
+    """No part of older facts stays below them, and a setting without a section is noticed."""
+    generate = loaded("generate")
+    page = (generate.REFERENCE / "settings.md").read_text(encoding="utf-8")
+    (facts,) = re.findall(r"^## DRIPPER_FALLBACK\n(.*)\n\n", page, re.M)
+
+    assert re.findall(r"^## (DRIPPER_\w+)\n\*.*\*\n\n", page, re.M) == re.findall(r"^\| \[`(DRIPPER_\w+)", page, re.M)
+    assert generate.settings(page.replace(facts, "*one of these,\nor of those*")) == page
+    with pytest.raises(ValueError, match="no section for DRIPPER_FALLBACK"):
+        generate.settings(page.replace("## DRIPPER_FALLBACK\n", ""))
+
+
 def test_the_picture_is_that_of_its_script() -> None:
     """`python docs/draw.py` would change nothing."""
     assert (ROOT / "docs" / "main-content.svg").read_text(encoding="utf-8") == loaded("draw").picture()

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines import runtime
 from scrapy_dripper.engines.base import Labels, ModelError
+from scrapy_dripper.engines.prepared import read_manifest
+from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.engines.tagger import Tagger, model
 from scrapy_dripper.engines.tagger.decision import DecisionRule, decide, without_holes
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
@@ -79,6 +81,7 @@ def manifest(folder: Path, **changes: Any) -> None:
         (lambda f: (f / "manifest.json").write_text("[]"), "is damaged"),
         (lambda f: manifest(f, decoding={"unknown": 1}), "is damaged"),
         (lambda f: manifest(f, engine="qwen3"), "is for engine 'qwen3'"),
+        (lambda f: manifest(f, format="scrapy-dripper-qwen3"), "for the engine 'qwen3': set DRIPPER_ENGINE to 'qwen3'"),
         (lambda f: manifest(f, format=99), "format 99"),
         (lambda f: manifest(f, feature_schema="0"), "was trained for other features"),
         (lambda f: manifest(f, cut=99), "blocks cut by version 99 of the rules; this version cuts by 1: train"),
@@ -227,3 +230,9 @@ def test_label_answers_every_page() -> None:
     for page, answer in zip(pages, answers, strict=True):
         assert isinstance(answer, Labels)
         assert answer.main.shape == answer.probabilities.shape == (len(page.blocks),)
+
+
+def test_a_tagger_for_another_engine_says_which_engine_it_is_for(folder: Path) -> None:
+    """A missing DRIPPER_ENGINE is the usual mistake, in both directions."""
+    with pytest.raises(ModelError, match="is a model for the engine 'tagger': set DRIPPER_ENGINE to 'tagger'"):
+        read_manifest(Prepared, folder)

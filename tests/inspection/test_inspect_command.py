@@ -208,14 +208,30 @@ def test_it_is_opened_in_the_browser(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert opened == [(tmp_path / "page.inspect.html").as_uri()]
 
 
+def test_several_pages_become_several_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An input that cannot be read is named, and the others are written."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pages").mkdir()
+    for name in ("a.html", "b.html"):
+        (tmp_path / "pages" / name).write_text(PAGE, encoding="utf-8")
+
+    assert main(["inspect", "pages", "gone.html", "-o", "looks/"]) == 1
+
+    said = capsys.readouterr()
+    assert said.out.splitlines() == ["looks/a.inspect.html", "looks/b.inspect.html"]
+    assert said.err.splitlines() == ["scrapy-dripper: gone.html: not found"]
+    assert len(data_of(tmp_path / "looks" / "b.inspect.html")["blocks"]) == 8
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["gone.html"], "gone.html: not found"),
-        (["."], "names 2 pages; inspect takes one"),
+        (["a.html", "b.html", "-o", "out"], "2 pages need a folder, as in -o out/"),
         (["a.html", "-o", "a.html"], "would be overwritten"),
-        (["a.html", "-o", "folder"], "is a folder"),
-        (["https://e.org/", "--url", "https://e.org/"], "--url is for a file"),
+        (["a.html", "b.html", "--url", "https://e.org/"], "--url is for a single file"),
+        (["https://e.org/", "--url", "https://e.org/"], "--url is for a single file"),
         (["a.html", "--model", "nowhere"], "No tagger model in nowhere"),
         (["feed.json"], "feed.json: expected JSON Lines"),
     ],

@@ -252,7 +252,7 @@ def test_a_request_brings_few_rules_and_no_xpath_and_no_file(tmp_path: Path) -> 
 
     long = {"*": {"drop": ["p, " * 200 + "p"] * 2}}
     for rules in ({"*": {"drop": "//p"}}, str(tmp_path / "rules.json"), {"*": {"drop": ["p"] * 21}}, long, 5):
-        with pytest.raises(ConfigError, match=r"DRIPPER_RULES of a request must be "):
+        with pytest.raises(ConfigError, match=r'meta\["dripper"\]\["rules"\] must be '):
             config.override({"rules": rules})
     assert list(config.override({"rules": {"*": {"drop": ".a"}}}).rules or ()) == [Rule("*", "drop", ".a")]
     assert config.override({"rules": None}).rules is None

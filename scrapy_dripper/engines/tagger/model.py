@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.external_data import check_external_data
+from scrapy_dripper.engines.prepared import FORMATS
 from scrapy_dripper.engines.runtime import check_runtime, shared_session
 from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.decision import DecisionRule
@@ -91,6 +92,9 @@ class Manifest:
             )
         try:
             values = files.read_json(folder, MANIFEST, _RESTORE)
+            meant = [name for name, form in FORMATS.items() if form == values["format"]]
+            if meant:
+                raise ModelError(f"{folder} is a model for the engine {meant[0]!r}: set DRIPPER_ENGINE to {meant[0]!r}")
             kind, version = values["engine"], values["format"]
             if version != FORMAT or kind != "tagger":
                 raise ModelError(

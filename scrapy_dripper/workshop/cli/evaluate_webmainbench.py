@@ -70,7 +70,8 @@ def _file(arguments: argparse.Namespace) -> Path:
         raise UsageError(f"expected one {SUFFIX} file, or folders only (got {' '.join(arguments.data)})")
     if not path.is_file():
         raise UsageError(
-            f"{path} does not exist: expected a file of WebMainBench; the guide on evaluation says how to get it"
+            f"{path} does not exist: expected a file of WebMainBench, as in "
+            "https://github.com/scrapy-dripper/scrapy-dripper/blob/main/docs/guides/evaluation.md"
         )
     for name in ("report", "cache"):
         if getattr(arguments, name) is not None:

@@ -1,25 +1,28 @@
-"""``scrapy-dripper inspect INPUT``: one HTML file with the decision about each block of a page, or with the pages of a
-crawl."""
+"""``scrapy-dripper inspect INPUT...``: an HTML file with the decision about each block of a page, or with the pages of
+a crawl."""
 
 from __future__ import annotations
 
 import argparse
 import logging
+import os
 import webbrowser
 import zlib
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.cli.console import UsageError, say, why
-from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
+from scrapy_dripper.cli.inputs import READ_FACTOR, Source, file_name, find_sources, is_url, read_source
 from scrapy_dripper.cli.options import add_options, configured
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.replace import replace_file
 
 if TYPE_CHECKING:
-    from scrapy_dripper.config import Config
     from scrapy_dripper.page import Page
 
 OPTIONS = (
@@ -47,13 +50,14 @@ EXAMPLES = """\
 examples:
   scrapy-dripper inspect page.html --open                   writes page.inspect.html, and opens it in the browser
   scrapy-dripper inspect https://example.com/ -o look.html
+  scrapy-dripper inspect pages/ -o looks/                   one file per page of a folder
   curl -s URL | scrapy-dripper inspect - --url URL
   scrapy-dripper inspect crawl.jsonl --open                 the pages of a crawl, or of extract -f jsonl, as a table
 
 The file needs no network, and nothing from the page can run in it. Click a block to correct its label. Export saves a
 file for 'scrapy-dripper annotate --read-answers'.
 
-exit codes: 0 written, 1 the page could not be read, 2 wrong usage, 130 Ctrl-C
+exit codes: 0 all were written, 1 an input could not be read, 2 wrong usage, 130 Ctrl-C
 """
 
 
@@ -69,64 +73,98 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.set_defaults(run=run)
     parser.add_argument(
-        "input",
+        "inputs",
+        nargs="+",
         metavar="INPUT",
-        help="a page: a file, gzipped or not, a URL, or - for standard input; or a file of items (.jsonl, .jl)",
+        help="a page: a file, gzipped or not, a folder, a glob, a URL, or - for standard input; or a file of items "
+        "(.jsonl, .jl)",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help=f"the file to write (default: ID{EXTENSION} in this folder)"
+        "-o",
+        "--output",
+        metavar="FILE|DIR",
+        help=f"the file to write, or the folder for ID{EXTENSION} of each input (default: this folder)",
     )
-    parser.add_argument("--open", action="store_true", help="open the file in the browser")
+    parser.add_argument("--open", action="store_true", help="open the files in the browser")
     parser.add_argument("--url", help="URL of the page in a file or on standard input")
     add_options(parser, OPTIONS)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the file and return the exit code."""
-    source = _source(arguments)
-    output = arguments.output or Path(source.id + EXTENSION)
-    if output.is_dir():
-        raise UsageError(f"{output} is a folder: name a file in it")
-    if source.path is not None and output.exists() and output.samefile(source.path):
-        raise UsageError(f"{output} is the input and would be overwritten; choose another --output")
-    if source.path is not None and source.name.lower().endswith(NO_LINES):
-        raise UsageError(f"{source.name}: expected JSON Lines, as written by 'extract -f jsonl' and 'crawl -o x.jsonl'")
+    """Write a file for each input and return the exit code."""
+    failed = False
+
+    def fail(name: str, reason: str) -> None:
+        nonlocal failed
+        failed = True
+        say(f"{name}: {reason}")
+
+    sources = find_sources(arguments.inputs, fail)
+    outputs = _outputs(arguments, sources)
     config = configured(arguments)
-    items = source.path if source.name.lower().endswith(ITEMS) else None
-    try:
-        text = _index(items) if items else ""
-        document = Document(b"") if items else read_source(source, READ_FACTOR * config.max_bytes)
-    except (OSError, ValueError, EOFError, HTTPException, zlib.error) as error:
-        say(f"{source.name}: {why(error)}")
-        return 1
-    if not items:
-        text = _page(source, replace(document, url=arguments.url) if arguments.url else document, config)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    if arguments.output is None:  # the name is not the user's, so it must not lead elsewhere
-        replace_file(output, text)
+    with ExitStack() as stack:
+        look: Look | None = None
+        for source, output in zip(sources, outputs, strict=True):
+            try:
+                if source.name.lower().endswith(ITEMS):
+                    text = _index(Path(source.name))
+                else:
+                    document = read_source(source, READ_FACTOR * config.max_bytes)
+                    document = replace(document, url=arguments.url) if arguments.url else document
+                    look = look or _looking(config, stack)
+                    text = look(source, document)
+            except (OSError, ValueError, EOFError, HTTPException, zlib.error) as error:
+                if isinstance(error, ConfigError):
+                    raise
+                fail(source.name, why(error))
+                continue
+            _write(output, text, named=arguments.output is not None)
+            if arguments.open and not webbrowser.open(output.resolve().as_uri()):
+                say(f"no browser could be started; open {output} in one")
+    return 1 if failed else 0
+
+
+def _outputs(arguments: argparse.Namespace, sources: Sequence[Source]) -> list[Path]:
+    """Return the file for each input. Raise UsageError if the options do not fit together."""
+    if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
+        raise UsageError("--url is for a single file or standard input")
+    for source in sources:
+        if source.path is not None and source.name.lower().endswith(NO_LINES):
+            raise UsageError(
+                f"{source.name}: expected JSON Lines, as written by 'extract -f jsonl' and 'crawl -o x.jsonl'"
+            )
+    target = arguments.output
+    if target is None or os.path.isdir(target) or target.endswith(("/", os.sep)):
+        outputs = [Path(target or "") / file_name(source.id, EXTENSION) for source in sources]
+    elif len(sources) > 1:
+        raise UsageError(f"{len(sources)} pages need a folder, as in -o {target}/")
     else:
+        outputs = [Path(target) for _ in sources]
+    for output in outputs:
+        if output.is_dir():
+            raise UsageError(f"{output} is a folder: name a file in it")
+        if output.exists() and any(one.path is not None and output.samefile(one.path) for one in sources):
+            raise UsageError(f"{output} is the input and would be overwritten; choose another --output")
+    return outputs
+
+
+def _write(output: Path, text: str, *, named: bool) -> None:
+    """Write a file and print its name. ``named`` is False if the user has not named it, so that it must not lead
+    elsewhere."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    if named:
         output.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+    else:
+        replace_file(output, text)
     print(output)
-    if arguments.open and not webbrowser.open(output.resolve().as_uri()):
-        say(f"no browser could be started; open {output} in one")
-    return 0
 
 
-def _source(arguments: argparse.Namespace) -> Source:
-    """Return the one input. Raise UsageError if there is none, or more than one."""
-    problems: list[str] = []
-    sources = find_sources([arguments.input], lambda name, reason: problems.append(f"{name}: {reason}"))
-    if problems:
-        raise UsageError(problems[0])
-    if len(sources) != 1:
-        raise UsageError(f"{arguments.input} names {len(sources)} pages; inspect takes one")
-    if arguments.url is not None and is_url(sources[0].name):
-        raise UsageError("--url is for a file or standard input")
-    return sources[0]
+Look = Callable[[Source, Document], str]
+"""Return the inspector of a page."""
 
 
-def _page(source: Source, document: Document, config: Config) -> str:
-    """Return the inspector of a page."""
+def _looking(config: Config, stack: ExitStack) -> Look:
+    """Load the model. The stack releases it."""
     from scrapy_dripper.extractor import Extractor  # Slow to import, and not needed for --help.
     from scrapy_dripper.fallback_names import check_fallback
     from scrapy_dripper.inspection.look import look
@@ -135,11 +173,10 @@ def _page(source: Source, document: Document, config: Config) -> str:
     check_fallback(config)
     # Trafilatura reports on documents that this command reports on itself.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-    extractor = Extractor(config)
-    try:
-        return page_file(look(document, extractor, lambda page: _task(document, source, page), source.name))
-    finally:
-        extractor.close()
+    extractor = stack.enter_context(Extractor(config))
+    return lambda source, document: page_file(
+        look(document, extractor, lambda page: _task(document, source, page), source.name)
+    )
 
 
 def _index(path: Path) -> str:

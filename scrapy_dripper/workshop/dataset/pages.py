@@ -175,10 +175,13 @@ def _checked(folder: str | PathLike[str]) -> Path:
     if not missing and next((root / _TRUTH).glob("*.json"), None) is not None:
         return root
     what = f"has no folder {missing[0]!r}" if missing else f"has no *.json in {_TRUTH!r}"
-    raise DataError(
-        f"{root} {what if root.is_dir() else 'is not there'}: expected {_HTML}/ID.html and {_TRUTH}/ID.json; unpack "
-        f"the archive of the data with: mkdir -p {root.parent} && tar -xf {root.name}.tar.xz -C {root.parent}"
+    layout = (
+        f'expected {_HTML}/ID.html for each page, and {_TRUTH}/ID.json beside it with {{"url": ..., "ground_truth": '
+        '{"main_content": "the text"}}'
     )
+    archive = root.with_name(f"{root.name}.tar.xz")
+    unpack = f"; unpack the data with: tar -xf {archive} -C {root.parent}" if archive.is_file() else ""
+    raise DataError(f"{root} {what if root.is_dir() else 'is not there'}: {layout}{unpack}")
 
 
 def _sample(root: Path, path: Path) -> Sample:

@@ -1,0 +1,333 @@
+"""The spider of ``scrapy dripper --follow URL -o folder/``, which writes a site as a folder of Markdown."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+from protego import Protego
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
+from scrapy.http import HtmlResponse, Response
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spidermiddlewares.httperror import HttpError
+from scrapy.spiders import SitemapSpider
+from scrapy.utils.sitemap import sitemap_urls_from_robots
+from tqdm import tqdm
+from twisted.python.failure import Failure
+
+from scrapy_dripper.characters import on_one_line
+from scrapy_dripper.cli.console import why
+from scrapy_dripper.cli.inputs import file_name, page_id, unique
+from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.replace import replace_file
+
+INDEX = "index.jsonl"
+JOB = ".crawl"
+"""The folder, inside that of the pages, which an interrupted crawl leaves to the command that goes on with it."""
+SAID_EVERY = 30
+"""Seconds between two lines about the progress, where there is no terminal to draw it on."""
+MAX_PAGES = "max_pages"
+"""The reason for the end of a crawl that has as many pages as were asked for."""
+RECORD = ("title", "source", "fallback_reason", "error", "page_type", "quality")
+"""The attributes of an extraction that are in the index."""
+
+
+class FolderError(Exception):
+    """The folder belongs to another crawl. The message says what to do."""
+
+
+class SiteFolder:
+    """The Markdown files of a site, their index, and what is needed to go on with an interrupted crawl."""
+
+    def __init__(self, path: Path, url: str) -> None:
+        """Raise :exc:`FolderError` if the folder holds another site, and OSError if it cannot be written."""
+        self.path, self.job, self._running = path, path / JOB, path / JOB / "running"
+        self.done: set[str] = set()
+        """URLs of the pages that have been extracted."""
+        self.pages = self.files = self.failed = 0
+        self._counts: dict[str, int] = {}
+        begun = self.job / "url"
+        # Scrapy loses requests if it is killed. Such a crawl begins again.
+        self.goes_on = begun.is_file() and not self._running.exists()
+        if self.goes_on and (before := begun.read_text(encoding="utf-8")) != url:
+            raise FolderError(
+                f"{path} holds an unfinished crawl of {before}; choose another folder, or delete {self.job}"
+            )
+        index = path / INDEX
+        for record in _records(index):
+            if urlsplit(str(record.get("url"))).netloc != urlsplit(url).netloc and not self.goes_on:
+                raise FolderError(f"{index} is the index of another site; choose another folder, or delete it")
+            if not self.goes_on:
+                break
+            self._count(record)
+        if not self.goes_on and self.job.exists():
+            shutil.rmtree(self.job)
+        self.job.mkdir(parents=True, exist_ok=True)
+        begun.write_text(url, encoding="utf-8")
+        self._running.touch()
+        self._index = index.open("a" if self.goes_on else "w", encoding="utf-8", errors="replace", newline="\n")
+
+    def _count(self, record: dict[str, Any]) -> None:
+        file = record.get("file")
+        if "source" in record:
+            self.pages += 1
+            self.done.add(str(record["url"]))
+        else:
+            self.failed += 1
+        if file is not None:
+            self.files += 1
+            unique(str(file).removesuffix(".md"), self._counts)
+
+    def write(self, url: str, page: Extraction) -> None:
+        """Write the Markdown of a page, if it has any, and its line in the index."""
+        file = None
+        if page.markdown:
+            file = file_name(unique(page_id(url), self._counts), ".md")
+            replace_file(self.path / file, page.markdown.strip("\n") + "\n")
+        about = page.metadata.as_dict() if page.metadata is not None else None
+        self._add({"url": url, "file": file} | {name: getattr(page, name) for name in RECORD} | {"metadata": about})
+        self.pages += 1
+        self.files += file is not None
+
+    def fail(self, url: str, error: str) -> None:
+        """Write why there is no page at a URL."""
+        self._add({"url": url, "file": None, "error": error})
+        self.failed += 1
+
+    def _add(self, record: dict[str, Any]) -> None:
+        self._index.write(json.dumps(record, ensure_ascii=False) + "\n")
+        self._index.flush()
+
+    def summary(self, reason: str | None) -> str:
+        """Return what is in the folder when a crawl has ended, and how it goes on. ``reason`` is as for close()."""
+        parts = [f"{self.pages:,} {'page' if self.pages == 1 else 'pages'} in {self.path}"]
+        if empty := self.pages - self.files:
+            parts.append(f"{empty:,} of them without main content")
+        if self.failed:
+            parts.append(f"{self.failed:,} not to be had")
+        text = ", ".join(parts) + (f" ({self.path / INDEX} says why)" if len(parts) > 1 else "")
+        if reason == "finished":
+            return text
+        if reason == MAX_PAGES:
+            return f"{text}; --max-pages is reached: the same command with a larger number goes on"
+        return f"{text}; stopped: the same command {'begins again' if reason is None else 'goes on'}"
+
+    def close(self, reason: str | None) -> None:
+        """Close the index when a crawl has ended, with Scrapy's reason, or None if it was killed.
+
+        A crawl that has finished is forgotten, so that the next one begins again.
+        """
+        self._index.close()
+        if reason is not None:
+            self._running.unlink(missing_ok=True)
+        if reason == "finished":
+            shutil.rmtree(self.job, ignore_errors=True)
+
+
+class SiteSpider(SitemapSpider):
+    """Follows the links and the sitemaps of one host."""
+
+    name = "dripper-site"
+    custom_settings = {  # noqa: RUF012
+        "DRIPPER_FRONT_MATTER": True,
+        "ITEM_PIPELINES": {},
+        "FEEDS": {},
+        # Pages near the first one come first.
+        "DEPTH_PRIORITY": 1,
+        "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+        "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    }
+    state: dict[str, Any]
+
+    def __init__(
+        self, url: str, folder: SiteFolder, max_pages: int, allow: Iterable[str] = (), deny: Iterable[str] = ()
+    ) -> None:
+        """``allow`` and ``deny`` are regular expressions for URLs, apart from the first one."""
+        super().__init__()
+        self.url, self.folder, self.max_pages = url, folder, max_pages
+        self.reason: str | None = None
+        """Why the crawl has ended; None before, and if it was killed."""
+        self._links = LinkExtractor(allow=tuple(allow), deny=tuple(deny))
+        self._begun = folder.pages
+        self._taken: set[str] = set(folder.done)
+        self._delay = 0.0
+        self._progress = Progress(folder)
+
+    @property
+    def _hosts(self) -> list[str]:
+        """The host of the first page, and the one that it redirects to."""
+        hosts: list[str] = self.state.setdefault("hosts", [urlsplit(self.url).netloc])
+        return hosts
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Yield the requests for the first page and for the sitemaps."""
+        self._progress.found = self.state.get("found", 0)
+        yield Request(self.url, self.parse, errback=self.no_page, meta={"first": True})
+        # Not only at the first start, because of its delay.
+        yield Request(urljoin(self.url, "/robots.txt"), self.parse_robots, errback=self.no_robots, dont_filter=True)
+
+    def parse_robots(self, response: Response) -> Iterator[Request]:
+        """Follow the sitemaps that robots.txt names, and keep the delay that it asks for."""
+        agent = self.settings["ROBOTSTXT_USER_AGENT"] or self.settings["USER_AGENT"]
+        self._delay = Protego.parse(response.body.decode("utf-8", "replace")).crawl_delay(str(agent)) or 0.0
+        self._keep_delay(response)
+        for url in list(sitemap_urls_from_robots(response.body, base_url=response.url)) or [self._usual_sitemap]:
+            yield Request(url, self.parse_sitemap, errback=self.no_sitemap)
+
+    def no_robots(self, _: Failure) -> Iterator[Request]:
+        """Look for a sitemap at its usual place."""
+        yield Request(self._usual_sitemap, self.parse_sitemap, errback=self.no_sitemap)
+
+    def parse_sitemap(self, response: Response) -> Iterator[Request]:
+        """Follow a sitemap, or a list of them."""
+        if isinstance(response, HtmlResponse):  # many sites answer any path with a page
+            return
+        for request in self._parse_sitemap(response):
+            is_page = request.callback == self.parse
+            callback, errback = (self.parse, self.no_page) if is_page else (self.parse_sitemap, self.no_sitemap)
+            yield request.replace(url=urldefrag(request.url).url, callback=callback, errback=errback)
+
+    def no_sitemap(self, _: Failure) -> None:
+        """Go on without a sitemap that cannot be downloaded."""
+
+    def sitemap_filter(self, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Yield the entries of a sitemap that are to be followed."""
+        is_index = getattr(entries, "type", None) == "sitemapindex"
+        return (entry for entry in entries if entry.get("loc") and (is_index or self._is_wanted(entry["loc"])))
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:
+        """Yield requests for the links of a page, and write the page."""
+        self._keep_delay(response)
+        url = urldefrag(response.url).url
+        if response.meta.get("first"):
+            self.state["hosts"] = list({*self._hosts, urlsplit(url).netloc})
+        if urlsplit(url).netloc not in self._hosts or url in self._taken:  # after a redirect
+            return
+        if not isinstance(response, HtmlResponse):
+            self.folder.fail(url, "not an HTML page")
+            return
+        if self._begun >= self.max_pages:
+            assert response.request is not None
+            yield response.request.replace(dont_filter=True)  # for the command that goes on
+            raise CloseSpider(MAX_PAGES)
+        self._begun += 1
+        self._taken.add(url)
+        for link in self._links.extract_links(response):
+            if urlsplit(link.url).netloc in self._hosts:
+                yield Request(urldefrag(link.url).url, self.parse, errback=self.no_page)
+        page = await Dripper.from_crawler(self.crawler).extract(response)
+        if page is None:
+            self.folder.fail(url, "not an HTML page" if response.body.strip() else "an empty response")
+        else:
+            try:
+                self.folder.write(url, page)
+            except OSError as error:
+                print(on_one_line(f"cannot write {error.filename or self.folder.path}: {why(error)}"), file=sys.stderr)
+                assert response.request is not None
+                yield response.request.replace(dont_filter=True)
+                raise CloseSpider("cannot_write") from None
+        self._progress.show()
+        if self.folder.pages >= self.max_pages:
+            raise CloseSpider(MAX_PAGES)
+
+    def no_page(self, failure: Failure) -> None:
+        """Write why a page cannot be downloaded."""
+        request: Request = failure.request  # type: ignore[attr-defined]
+        error = failure.value
+        reason = f"HTTP {error.response.status}" if isinstance(error, HttpError) else failure.getErrorMessage()
+        self.folder.fail(request.url, reason)
+        if request.meta.get("first"):
+            print(on_one_line(f"{request.url}: {reason}"), file=sys.stderr)
+
+    def _is_wanted(self, url: str) -> bool:
+        return urlsplit(url).netloc in self._hosts and self._links.matches(url)
+
+    @property
+    def _usual_sitemap(self) -> str:
+        return urljoin(self.url, "/sitemap.xml")
+
+    def _keep_delay(self, response: Response) -> None:
+        """Let the downloader wait as long as robots.txt asks for."""
+        assert self.crawler.engine is not None
+        slot = self.crawler.engine.downloader.slots.get(str(response.meta.get("download_slot")))
+        if slot is not None:
+            slot.delay = max(slot.delay, self._delay)
+
+    def scheduled(self, request: Request) -> None:
+        """Count a page that has been found."""
+        if request.callback == self.parse:
+            self._found(1)
+
+    def dropped(self, request: Request) -> None:
+        """Take back the count of a page that had been found before."""
+        if request.callback == self.parse:
+            self._found(-1)
+
+    def _found(self, pages: int) -> None:
+        self.state["found"] = self._progress.found = self._progress.found + pages
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> SiteSpider:
+        """Return the spider of this crawl."""
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.scheduled, signals.request_scheduled)
+        crawler.signals.connect(spider.dropped, signals.request_dropped)
+        return spider
+
+    def closed(self, reason: str) -> None:
+        """Remember why the crawl has ended."""
+        self.reason = reason
+        self._progress.close()
+
+
+class Progress:
+    """Shows how many pages of those found so far are done, and how fast: in one line of the terminal, or now and then
+    in a line of its own if standard error is no terminal."""
+
+    def __init__(self, folder: SiteFolder) -> None:
+        self.found = 0
+        self._folder, self._first = folder, folder.pages
+        self._start = self._said = time.monotonic()
+        self._bar = tqdm(
+            initial=self._first, unit="page", file=sys.stderr, disable=not sys.stderr.isatty(), dynamic_ncols=True
+        )
+
+    def show(self) -> None:
+        """Show the progress."""
+        self._bar.total = self.found
+        self._bar.update(self._folder.pages - self._bar.n)
+        if self._bar.disable and time.monotonic() - self._said >= SAID_EVERY:
+            self._said = time.monotonic()
+            print(f"{self._folder.pages:,} of {self.found:,} pages, {self.rate:.1f} pages/s", file=sys.stderr)
+
+    @property
+    def rate(self) -> float:
+        """Pages a second since the start."""
+        return (self._folder.pages - self._first) / max(0.001, time.monotonic() - self._start)
+
+    def close(self) -> None:
+        """Remove the line of the terminal."""
+        self._bar.close()
+
+
+def _records(index: Path) -> Iterator[dict[str, Any]]:
+    """Yield the records of an index. Lines that are no records are ignored: the last one may be cut."""
+    if not index.is_file():
+        return
+    with index.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(record, dict) and "url" in record:
+                yield record

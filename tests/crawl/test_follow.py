@@ -1,0 +1,281 @@
+"""``scrapy dripper --follow URL -o folder/``: a site as a folder of Markdown."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crawl.crawling import EXTENSIONS, PATIENCE, Site, page
+
+HTML = "text/html; charset=utf-8"
+
+
+@pytest.fixture
+def shop(site: Site) -> Site:
+    """A site with links, a sitemap, pages that fail, and a part that robots.txt forbids."""
+    links = "".join(
+        f'<a href="{href}">link</a>'
+        for href in ("/page/1", "/page/2#part", "/moved", "/gone", "/private/1", "http://127.0.0.2:1/else", "/a.pdf")
+    )
+    site.routes.update(
+        {
+            "/": (HTML, page("home", links).encode()),
+            "/page/2": (HTML, page(2, '<a href="/page/3?lang=de">next</a><a href="/">home</a>').encode()),
+            "/moved": (HTML, b""),
+            "/gone": (HTML, b"gone"),
+            "/empty": (HTML, b"<p hidden>nothing</p>"),
+            "/robots.txt": (
+                "text/plain",
+                f"User-agent: *\nDisallow: /private/\nSitemap: {site.url('/map.xml')}\n".encode(),
+            ),
+            "/map.xml": (
+                "application/xml",
+                "".join(
+                    (
+                        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">',
+                        *(f"<url><loc>{site.url(path)}</loc></url>" for path in ("/page/1", "/island", "/empty")),
+                        "<url><loc>http://127.0.0.2:1/else</loc></url></urlset>",
+                    )
+                ).encode(),
+            ),
+        }
+    )
+    site.status["/gone"] = 404
+    return site
+
+
+def command(*args: str, **settings: object) -> list[str]:
+    """Return the command line, outside of any project. The fallback replaces the engine."""
+    values = {
+        "COMMANDS_MODULE": "scrapy_dripper.commands",
+        "EXTENSIONS_BASE": EXTENSIONS,
+        "DRIPPER_MAX_BLOCKS": "1",
+        "DRIPPER_FALLBACK": "html",
+        **settings,
+    }
+    code = (
+        "import sys; from scrapy.cmdline import execute; from scrapy.settings import Settings; "
+        f"execute(['scrapy', 'dripper', *sys.argv[1:]], Settings({values!r}))"
+    )
+    return [sys.executable, "-c", code, *args]
+
+
+def follow(url: str, folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """Run the command at full speed."""
+    arguments = command("--follow", url, "-o", f"{folder}/", "-s", "DOWNLOAD_DELAY=0", *args)
+    return subprocess.run(arguments, capture_output=True, text=True, encoding="utf-8", timeout=300)
+
+
+def index(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the records of the index by the path of their URL."""
+    lines = (folder / "index.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    assert len({record["url"] for record in records}) == len(records)
+    return {"/" + record["url"].split("/", 3)[3]: record for record in records}
+
+
+def test_a_site_becomes_a_folder_of_markdown(shop: Site, tmp_path: Path) -> None:
+    """All pages of the host are there once, with front matter; robots.txt and the sitemap are obeyed."""
+    done = follow(shop.url("/"), tmp_path / "out")
+
+    assert done.returncode == 0, done.stderr
+    found = index(tmp_path / "out")
+    pages = {"/", "/page/1", "/page/2", "/page/3?lang=de", "/island", "/empty"}
+    failed = {"/gone": "HTTP 404", "/moved": "an empty response", "/private/1": "Forbidden by robots.txt"}
+    assert set(found) == pages | set(failed)
+    assert {path: record["error"] for path, record in found.items() if path in failed} == failed
+    files = {record["file"] for record in found.values()} - {None}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {*files, "index.jsonl"}
+    written = (tmp_path / "out" / found["/page/3?lang=de"]["file"]).read_text(encoding="utf-8")
+    address = shop.url("/page/3?lang=de")
+    assert written.startswith(f'---\ntitle: "Page 3?lang=de"\nurl: "{address}"\n')
+    assert "\n---\n\n" in written
+    assert "MAIN text of page 3?lang=de" in written
+    assert found["/page/1"]["source"] == "fallback:html"
+    assert found["/page/1"]["title"] == "Page 1"
+    assert not any(path.startswith(("/private", "/a.pdf")) for path in shop.seen)
+    assert "6 pages in" in done.stderr
+    assert "1 of them without main content, 3 not to be had" in done.stderr
+
+
+def test_allow_and_deny(shop: Site, tmp_path: Path) -> None:
+    """They are for all pages but the first, from links and from the sitemap."""
+    follow(shop.url("/"), tmp_path, "--allow", "/page/", "--deny", "lang=")
+
+    assert set(index(tmp_path)) == {"/", "/page/1", "/page/2"}
+
+
+def chain(site: Site, last: int) -> None:
+    """Let each page link to the next only. There is no robots.txt and no sitemap."""
+    for number in range(last + 1):
+        link = f'<a href="/{number + 1}">next</a>' if number < last else ""
+        site.routes[f"/{number}"] = (HTML, page(number, link).replace("<a href='/'>Menu</a>", "").encode())
+    for path in ("/robots.txt", "/sitemap.xml"):
+        site.status[path] = 404
+
+
+def test_the_largest_number_of_pages_and_the_command_that_goes_on(site: Site, tmp_path: Path) -> None:
+    """No page is downloaded twice. When the site is whole, the next command begins again."""
+    chain(site, 9)
+
+    first = follow(site.url("/0"), tmp_path, "--max-pages", "4")
+    assert set(index(tmp_path)) == {"/0", "/1", "/2", "/3"}
+    assert "4 pages in" in first.stderr
+    assert "--max-pages is reached: the same command with a larger number goes on" in first.stderr
+    other = follow(site.url("/7"), tmp_path)
+    assert (other.returncode, "holds an unfinished crawl of" in other.stderr) == (2, True)
+
+    second = follow(site.url("/0"), tmp_path)
+    assert set(index(tmp_path)) == {f"/{number}" for number in range(10)}
+    assert second.stderr.splitlines()[-1] == f"10 pages in {tmp_path}"
+    assert site.seen.count("/2") == 1
+    assert sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".md") == ["index.jsonl"]
+
+    third = follow(site.url("/0"), tmp_path)
+    assert third.stderr.splitlines()[-1] == f"10 pages in {tmp_path}"
+    assert site.seen.count("/2") == 2
+    assert len(list(tmp_path.glob("*.md"))) == 10
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for other processes")
+def test_ctrl_c_loses_nothing(site: Site, tmp_path: Path) -> None:
+    """The command can be interrupted at any time, and goes on."""
+    chain(site, 40)
+    interrupted = 0
+    while not interrupted or (tmp_path / ".crawl").exists():
+        args = command("--follow", site.url("/0"), "-o", f"{tmp_path}", "-s", "DOWNLOAD_DELAY=0.02")
+        seen = len(site.seen)
+        process = subprocess.Popen(args, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + PATIENCE
+        while len(site.seen) < seen + 18 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=PATIENCE)
+        interrupted += "the same command goes on" in said
+        assert interrupted < 10
+
+    assert interrupted
+    assert set(index(tmp_path)) == {f"/{number}" for number in range(41)}
+    assert all(site.seen.count(f"/{number}") == 1 for number in range(41))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+def test_a_crawl_that_was_killed_begins_again(site: Site, tmp_path: Path) -> None:
+    """Scrapy loses requests if it is killed. So it does not go on from what it has saved."""
+    chain(site, 15)
+    args = command("--follow", site.url("/0"), "-o", f"{tmp_path}", "-s", "DOWNLOAD_DELAY=0.1")
+    process = subprocess.Popen(args, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + PATIENCE
+    while "/5" not in site.seen and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(PATIENCE)
+
+    done = follow(site.url("/0"), tmp_path)
+
+    assert done.stderr.splitlines()[-1] == f"16 pages in {tmp_path}"
+    assert set(index(tmp_path)) == {f"/{number}" for number in range(16)}
+
+
+def test_the_delay_of_robots_txt_is_kept(site: Site, tmp_path: Path) -> None:
+    """Scrapy itself does not read it."""
+    chain(site, 5)
+    del site.status["/robots.txt"]
+    site.routes["/robots.txt"] = ("text/plain", b"User-agent: *\nCrawl-delay: 0.7\n")
+    began = time.monotonic()
+
+    follow(site.url("/0"), tmp_path, "-s", "RANDOMIZE_DOWNLOAD_DELAY=False")
+
+    assert set(index(tmp_path)) == {f"/{number}" for number in range(6)}
+    assert time.monotonic() - began > 4 * 0.7
+
+
+def test_a_first_page_that_cannot_be_had(site: Site, tmp_path: Path) -> None:
+    """Standard error says why, in one line, and the exit status is 1."""
+    site.status["/gone"] = 404
+    site.routes["/robots.txt"] = ("text/plain", b"User-agent: *\nDisallow: /private/\n")
+
+    gone, forbidden = follow(site.url("/gone"), tmp_path / "a"), follow(site.url("/private/"), tmp_path / "b")
+
+    assert (gone.returncode, forbidden.returncode) == (1, 1)
+    assert f"{site.url('/gone')}: HTTP 404" in gone.stderr
+    assert "robots.txt" in forbidden.stderr
+    assert "Traceback" not in gone.stderr + forbidden.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--follow"], "--follow needs a folder for the pages, as in -o pages/"),
+        (["-o", "x"], "-o, --max-pages, --allow and --deny need --follow"),
+        (["--follow", "-o", "x", "-f", "json"], "--follow has its own spider, and writes Markdown"),
+        (["--follow", "-o", "x", "--max-pages", "0"], "--max-pages expects a number of at least 1 (got 0)"),
+        (["--follow", "-o", "x", "--allow", "["], "'[' is not a regular expression"),
+        (["--follow", "-o", __file__], f"cannot write {__file__}: Not a directory"),
+    ],
+)
+def test_wrong_options_get_one_sentence(args: list[str], message: str, tmp_path: Path) -> None:
+    done = subprocess.run(command("https://example.com/", *args), capture_output=True, text=True, cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert message in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_of_another_site_is_refused(site: Site, tmp_path: Path) -> None:
+    """Its index would be lost."""
+    (tmp_path / "index.jsonl").write_text('{"url": "https://example.org/", "file": "a.md"}\n', encoding="utf-8")
+
+    done = follow(site.url("/"), tmp_path)
+
+    assert done.returncode == 2
+    assert "is the index of another site" in done.stdout + done.stderr
+
+
+def test_a_folder_that_becomes_unwritable(site: Site, tmp_path: Path) -> None:
+    """The crawl stops at the first page that cannot be written, and goes on with that page."""
+    chain(site, 3)
+    name = f"{site.url('/2').removeprefix('http://')}.md".replace(":", "-").replace("/", "-")
+    (tmp_path / name).mkdir()
+
+    stopped = follow(site.url("/0"), tmp_path)
+    (tmp_path / name).rmdir()
+    done = follow(site.url("/0"), tmp_path)
+
+    assert f"cannot write {tmp_path / name}: Is a directory" in stopped.stderr
+    assert "stopped: the same command goes on" in stopped.stderr
+    assert done.stderr.splitlines()[-1] == f"4 pages in {tmp_path}"
+    assert (tmp_path / name).is_file()
+
+
+def test_the_spider_of_the_guide(shop: Site, tmp_path: Path) -> None:
+    """It writes the pages that are linked to, and their index."""
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "site.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n# site_spider\.py\n(.*?)```", guide, re.S)
+    assert len([line for line in code.splitlines() if line]) <= 20
+    code = code.replace("https://quotes.toscrape.com/", shop.url("/")).replace("quotes.toscrape.com", "127.0.0.1")
+    (tmp_path / "site_spider.py").write_text(code, encoding="utf-8")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "scrapy", "runspider", "site_spider.py", "-O", "index.jsonl", "-s", "DOWNLOAD_DELAY=0"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+    assert done.returncode == 0, done.stderr
+    records = map(json.loads, (tmp_path / "index.jsonl").read_text(encoding="utf-8").splitlines())
+    files = {record["url"].removeprefix(shop.url("")): record["file"] for record in records}
+    assert set(files) == {"/", "/page/1", "/page/2", "/page/3?lang=de"}
+    assert (tmp_path / "site" / files["/page/1"]).read_text(encoding="utf-8").startswith('---\ntitle: "Page 1"\n')

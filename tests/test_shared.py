@@ -1,0 +1,89 @@
+"""``scrapy_dripper.extract``: one page in one line, from any thread and any process."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import scrapy_dripper
+from scrapy_dripper import Document, Extraction, Extractor, FallbackReason
+
+
+def page(number: int) -> str:
+    """Return a page with a menu and a text that has its number."""
+    text = f"<p>The tide of day {number} comes in twice, and goes out again in the night.</p>"
+    return f"<title>Day {number}</title><nav><a href=/>Home</a></nav><article><h1>Day {number}</h1>{text * 4}</article>"
+
+
+def markdown(number: int) -> str | None:
+    return scrapy_dripper.extract(page(number), url=f"https://example.org/{number}").markdown
+
+
+def test_one_page_in_one_line() -> None:
+    """What the one line gives is what an extractor gives, with the metadata."""
+    found = scrapy_dripper.extract(page(1), url="https://example.org/1")
+    with Extractor() as extractor:
+        (expected,) = extractor.extract([Document(page(1), "https://example.org/1")])
+
+    assert isinstance(found, Extraction)
+    assert (found.url, found.source, found.markdown) == ("https://example.org/1", "tagger", expected.markdown)
+    assert found.markdown is not None
+    assert found.markdown.startswith("# Day 1\n\nThe tide of day 1")
+    assert found.metadata is not None
+    assert found.metadata.title == "Day 1"
+    assert scrapy_dripper.extract(page(1).encode()).markdown == expected.markdown
+
+
+@pytest.mark.parametrize(("html", "reason"), [("", "empty_body"), (b"\x89PNG\r\n\x1a\n\0\0\0", "not_html")])
+def test_no_page_makes_it_raise(html: str | bytes, reason: str) -> None:
+    assert scrapy_dripper.extract(html).fallback_reason is FallbackReason(reason)
+
+
+@pytest.mark.parametrize("given", [None, ["<p>Tea</p>"], Document("<p>Tea</p>"), 7])
+def test_what_is_no_page_is_refused(given: Any) -> None:
+    with pytest.raises(TypeError, match="extract takes the HTML of one page, as text or bytes"):
+        scrapy_dripper.extract(given)
+
+
+def test_threads_share_it() -> None:
+    """Each gets the answer for its own page."""
+    expected = [markdown(number) for number in range(24)]
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(markdown, range(24))) == expected
+
+
+@contextmanager
+def busy() -> Iterator[None]:
+    """Keep another thread of this process extracting."""
+    ended = threading.Event()
+
+    def extract() -> None:
+        while not ended.is_set():
+            markdown(1)
+
+    thread = threading.Thread(target=extract)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_pools_of_processes_use_it(method: Any) -> None:
+    """Also if they are forked while another thread extracts."""
+    expected = [markdown(number) for number in range(8)]
+
+    with busy(), multiprocessing.get_context(method).Pool(2) as pool:
+        found = pool.map_async(markdown, range(8)).get(120)
+
+    assert found == expected
