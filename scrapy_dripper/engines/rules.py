@@ -57,7 +57,7 @@ def found(page: Page, rules: Rules | None) -> list[Found]:
     if not own:
         return []
     nodes, parents = page.tree.nodes, page.tree.parent.tolist()
-    selected = [(rule, find(rule.selector)(nodes, parents)) for rule in own]
+    selected = [(rule, find(rule.selector)(nodes)) for rule in own]
     return [Found(rule, hits, _blocks(page, hits, all_of_it=rule.kind == "drop")) for rule, hits in selected]
 
 

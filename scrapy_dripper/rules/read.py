@@ -37,8 +37,8 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
     """Return rules in the order in which they are written. Raise :exc:`RuleError` if one of them is wrong.
 
     ``value`` is a dict that maps patterns to the selectors of each kind, the path of a file with such a dict, or rules
-    as triples. With ``outside``, they come from a request. They must then be few and short, and in CSS, which takes
-    linear time.
+    as triples. With ``outside``, they come from a request. They must then be few and short, and in CSS, which can only
+    select elements.
     """
     if type(value) is Rules:
         return value

@@ -208,9 +208,7 @@ def test_a_wrong_rule_is_one_sentence(rules: Any, words: str) -> None:
         Config(rules=rules)
 
 
-@pytest.mark.parametrize(
-    "rules", [5, {"e.org": {"drop": "p::before"}}, {"e.org": {"drop": "a|p"}}, {"e o": {"drop": "p"}}]
-)
+@pytest.mark.parametrize("rules", [5, {"e.org": {"drop": "p::before"}}, {"e o": {"drop": "p"}}])
 def test_a_wrong_rule_says_once_what_came(rules: Any) -> None:
     with pytest.raises(ConfigError) as raised:
         Config(rules=rules)
@@ -246,7 +244,7 @@ def test_rules_of_a_host_that_is_there_twice_are_not_forgotten(tmp_path: Path) -
 
 
 def test_a_request_brings_few_rules_and_no_xpath_and_no_file(tmp_path: Path) -> None:
-    """They may come from outside, so they must take linear time."""
+    """They may come from outside, and XPath can take longer than any CSS."""
     (tmp_path / "rules.json").write_text('{"*": {"drop": "p"}}', encoding="utf-8")
     config = Config(rules={"*": {"drop": "//p"}})
 

@@ -1,12 +1,10 @@
-"""CSS selectors select the same elements as lxml, in time linear in the page."""
+"""What selectors of rules select, and which cannot be used."""
 
 from __future__ import annotations
 
-from inspect import signature
-
 import lxml.html
 import pytest
-from cssselect.parser import Attrib, SelectorSyntaxError
+from cssselect.parser import SelectorSyntaxError
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
@@ -40,9 +38,7 @@ chains = st.builds(
 
 def selected(html: str, selector: str) -> list[int]:
     """Return the numbers of the elements of a document that a selector selects."""
-    nodes = list(lxml.html.document_fromstring(html).iter())
-    parents = [-1 if (up := node.getparent()) is None else nodes.index(up) for node in nodes]
-    return find(selector)(nodes, parents)
+    return find(selector)(list(lxml.html.document_fromstring(html).iter()))
 
 
 @given(elements, st.lists(chains, min_size=1, max_size=2))
@@ -57,15 +53,6 @@ def test_it_selects_what_lxml_selects(html: str, alternatives: list[str]) -> Non
         reject()
 
     assert selected(f"<html><body>{html}</body></html>", selector) == sorted(expected)
-
-
-@pytest.mark.skipif("flag" not in signature(Attrib.__init__).parameters, reason="this cssselect reads no flags")
-@pytest.mark.parametrize(
-    ("flag", "expected"), [("", []), (" i", [2, 3]), (" I", [2, 3]), (" s", [])], ids=["none", "i", "I", "s"]
-)
-def test_the_flag_of_an_attribute_says_whether_case_counts(flag: str, expected: list[int]) -> None:
-    html = "<html><body><div class='Top-AD x'></div><div class=ADVERT></div><p class=x></p></body></html>"
-    assert selected(html, f"[class*=ad{flag}]") == expected
 
 
 def test_xpath_selects_elements_only() -> None:
@@ -89,16 +76,14 @@ def test_xpath_that_fails_on_a_page_is_warned_about(caplog: pytest.LogCaptureFix
     [
         ("div >", "Expected selector"),
         ("p::before", "pseudo-elements"),
-        ("p:hover", "got Pseudo: hover"),
-        ("li:nth-child(2)", "got Function"),
-        ("svg|a", "namespaces are not supported"),
-        ("p[svg|href]", "namespaces are not supported"),
+        ("p:no-such-thing", "no-such-thing"),
+        ("li:has(a, b", "Expected|unsupported"),
+        ("svg|a", "[Uu]ndefined namespace"),
         ("//p[", "Invalid expression"),
         ("(count(//p))", "not a number"),
         ("//p[$x]", "variables are not supported"),
         ("", "expected from 1 to 1,000"),
         ("a" * 1_001, "expected from 1 to 1,000"),
-        (":is(" * 21 + "p" + ")" * 21, "nested at most 20 deep"),
     ],
 )
 def test_what_cannot_be_used_says_why(selector: str, why: str) -> None:
@@ -115,24 +100,3 @@ def test_what_can_be_read_can_be_used_deep_in_a_stack() -> None:
         )
 
     assert deep(500) == [2]
-
-
-@pytest.mark.parametrize("selector", ["div div p", "div p ~ p", ".x .x .x .y", "div > div + p, p:not(.a) ~ p"])
-def test_each_element_is_looked_at_once(selector: str) -> None:
-    """This holds for any nesting. libxml2 compares every match with every other."""
-    asked = 0
-
-    class Node:
-        tag = "div"
-
-        def get(self, name: str) -> str:
-            nonlocal asked
-            asked += 1
-            return "x"
-
-    for n in (200, 2_000):
-        asked = 0
-        nodes = [Node() for _ in range(n)]
-        found = find(selector)
-        found(nodes, list(range(-1, n - 1)))  # type: ignore[arg-type]
-        assert asked <= 8 * n
