@@ -56,7 +56,7 @@ def found(page: Page, rules: Rules | None) -> list[Found]:
     own = rules.of(page.url) if rules else []
     if not own:
         return []
-    nodes, parents = page.tree.nodes, page.tree.parent.tolist()
+    nodes = page.tree.nodes
     selected = [(rule, find(rule.selector)(nodes)) for rule in own]
     return [Found(rule, hits, _blocks(page, hits, all_of_it=rule.kind == "drop")) for rule, hits in selected]
 

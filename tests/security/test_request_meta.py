@@ -103,7 +103,7 @@ def test_any_value_is_taken_or_refused_with_one_error(name: str) -> None:
         try:
             config = Config().override({name: value})
         except ValueError as error:
-            assert name.upper() in str(error) or "fallback" in str(error) or "ambiguous" in str(error)  # noqa: PT017
+            assert f'meta["dripper"]["{name}"]' in str(error) or "fallback" in str(error) or "ambiguous" in str(error)  # noqa: PT017
         if config is not None:
             assert type(getattr(config, name)) in (str, int, bool, float, tuple, Rules, type(None))
             pickle.dumps(config)  # a page goes on with its options
