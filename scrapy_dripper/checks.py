@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import Any
 
 ENGINES = ("tagger", "qwen3")
@@ -80,6 +81,18 @@ def one_of(*names: str) -> Check:
         raise ValueError("one of " + ", ".join(map(repr, names)))
 
     return check
+
+
+def with_extra(check: Check, value: str, module: str, extra: str) -> Check:
+    """Return a check that refuses one of the values unless the module that it needs is installed."""
+
+    def checked(given: Any) -> Any:
+        found = check(given)
+        if found == value and find_spec(module) is None:
+            raise ValueError(f"another value, unless {module} is installed: pip install 'scrapy-dripper[{extra}]'")
+        return found
+
+    return checked
 
 
 def whole(least: int) -> Check:

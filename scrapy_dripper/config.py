@@ -206,8 +206,9 @@ class Config:
     )
     markdown: str = _option(
         "dripper",
-        checks.one_of("dripper", "html2text"),
-        "What writes Markdown: 'dripper' from the content list, or 'html2text' from the Main-HTML.",
+        checks.with_extra(checks.one_of("dripper", "html2text"), "html2text", "html2text", "html2text"),
+        "What writes Markdown: 'dripper' from the content list, or 'html2text' from the Main-HTML (extra [html2text], "
+        "under the GPL-3).",
         per_request=True,
     )
     links: str = _option(

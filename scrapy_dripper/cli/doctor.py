@@ -54,6 +54,8 @@ EXTRAS = {
     "evaluate": ("jieba", "apted", "beautifulsoup4", "rapidfuzz"),
     "sample": ("scikit-learn", "py3langid"),
     "guess": ("magika",),
+    "html2text": ("html2text",),
+    "tokenizers": ("tokenizers",),
     "inspect": ("markdown-it-py",),
     "completion": ("argcomplete",),
     "train": ("lightgbm", "onnx", "onnxmltools", "torch"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+from importlib.util import find_spec
 
 from scrapy_dripper.config import ENGINES, Config
 from scrapy_dripper.engines.base import Engine, ModelError
@@ -19,6 +20,8 @@ def load_engine(config: Config) -> Engine:
 
             return Tagger.load(config)
         case "qwen3":
+            if find_spec("tokenizers") is None:
+                raise ModelError("DRIPPER_ENGINE = 'qwen3' needs tokenizers: pip install 'scrapy-dripper[tokenizers]'")
             from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 
             return Qwen3Engine.load(config)

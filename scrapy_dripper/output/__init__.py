@@ -11,7 +11,6 @@ from lxml import etree
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import FallbackReason
-from scrapy_dripper.output import html2text_output
 from scrapy_dripper.output.absolute import make_absolute
 from scrapy_dripper.output.bounds import LEAST, UNBOUNDED, Allowance, TooLongError, most_chars
 from scrapy_dripper.output.code.guess import magika_guess
@@ -119,6 +118,8 @@ def _write(
     if config.content_types is not None:
         content = only(content, config.content_types)
     if config.markdown == "html2text":
+        from scrapy_dripper.output import html2text_output  # needs an extra
+
         written = html2text_output.markdown(main_html, base_url, config.links != "drop", most)
     else:
         written = markdown(content, config.links, config.complex_tables, config.callouts, most)  # type: ignore[arg-type]

@@ -16,7 +16,12 @@ def counter(path: str) -> Callable[[str], int]:
     ``path`` is a ``tokenizer.json``, as found in models on the Hugging Face hub, or a folder with one. Raise
     :exc:`~scrapy_dripper.config.ConfigError` if it cannot be read.
     """
-    from tokenizers import Tokenizer  # 50 ms that other crawls do not need
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise ConfigError(
+            "DRIPPER_CHUNK_TOKENIZER needs tokenizers: pip install 'scrapy-dripper[tokenizers]'"
+        ) from None
 
     file = Path(path)
     file = file / "tokenizer.json" if file.is_dir() else file
