@@ -85,7 +85,7 @@ def test_a_page_as_browsers_save_it(
         ("notes.txt", b"A tag: <p>", "not HTML but text/plain"),
         ("notes", b"No tag: 1 < 2 > 1", "not HTML but text"),
         ("style.css", b"p { color: red } /* <p> */", "not HTML but text/css"),
-        ("table.csv.gz", gzip.compress(b"a,b\n<p>,1\n"), "not HTML but text/csv"),
+        ("table.csv.gz", gzip.compress(b"a,b\n<p>,1\n", mtime=0), "not HTML but text/csv"),
         ("paper.pdf", b"%PDF-1.7 \0 <p>", "the document is a PDF"),
         ("picture.html", b"\x89PNG\r\n\x1a\n\0\0", "the document is a PNG image"),
         ("empty.mhtml", b"MIME-Version: 1.0\r\nContent-Type: multipart/related\r\n\r\n", "an MHTML file without HTML"),
