@@ -77,8 +77,8 @@ def test_a_page_as_browsers_save_it(
     ("name", "data", "reason"),
     [
         ("crawl.warc", PLAIN, "`scrapy-dripper corpus extract` reads"),
-        ("crawl.warc.gz", gzip.compress(PLAIN), "`scrapy-dripper corpus extract` reads"),
-        ("crawl.html", gzip.compress(PLAIN), "`scrapy-dripper corpus extract` reads"),
+        ("crawl.warc.gz", gzip.compress(PLAIN, mtime=0), "`scrapy-dripper corpus extract` reads"),
+        ("crawl.html", gzip.compress(PLAIN, mtime=0), "`scrapy-dripper corpus extract` reads"),
         ("crawl.warc.zst", b"\x28\xb5\x2f\xfd", "`scrapy-dripper corpus extract` reads"),
         ("page.json", b'{"html": "<html><p>text</p>"}', "not HTML but JSON"),
         ("page", b' [{"html": "<p>text</p>"}]', "not HTML but JSON"),
