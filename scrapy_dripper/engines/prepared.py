@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any, ClassVar, TypeVar
-
-from tokenizers import Tokenizer
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.external_data import check_external_data
 from scrapy_dripper.page.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 VERSION = 1
 """Version of a folder's layout that this code reads."""
@@ -71,6 +72,8 @@ class PreparedFolder:
 
     def tokenizer(self) -> Tokenizer:
         """Return the model's tokenizer, without truncation and padding, which may have been on in training."""
+        from tokenizers import Tokenizer  # an extra, which the tagger does not need
+
         tokenizer = Tokenizer.from_file(str(self.folder / TOKENIZER))
         tokenizer.no_truncation()
         tokenizer.no_padding()
