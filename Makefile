@@ -126,7 +126,7 @@ $(VENV_TEST)/.installed-dev: pyproject.toml setup.cfg constraints.txt
 	$(call install,$(VENV_TEST),dev,-c constraints.txt)
 
 $(VENV_CORPUS)/.installed-corpus: pyproject.toml setup.cfg constraints.txt
-	$(call install,$(VENV_CORPUS),cpu$(comma)corpus,-c constraints.txt spacy fasteners pyahocorasick pytest hypothesis 'coverage[toml]>=7.10')
+	$(call install,$(VENV_CORPUS),cpu$(comma)corpus$(comma)tokenizers,-c constraints.txt spacy fasteners pyahocorasick pytest hypothesis 'coverage[toml]>=7.10')
 
 $(VENV_DOCS)/.installed-docs: pyproject.toml setup.cfg constraints.txt
 	$(call install,$(VENV_DOCS),docs,-c constraints.txt)

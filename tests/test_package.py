@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import shutil
 import subprocess
 import sys
 from importlib import metadata
@@ -217,3 +216,15 @@ def test_no_placeholder_is_left_in_the_readme() -> None:
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
 
     assert [line for line in lines if line.isupper() and line.isalnum()] == []
+
+
+def test_a_page_is_extracted_without_extras() -> None:
+    """Only the runtime of the tagger is needed."""
+    code = (
+        "import sys; sys.modules |= dict.fromkeys(('tokenizers', 'html2text', 'tqdm.auto', 'justext', 'readability'))\n"
+        "import scrapy_dripper\n"
+        "print(scrapy_dripper.extract('<p>A page of a single paragraph, with a few words in it.</p>').source)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.stdout.strip() == "tagger", done.stderr
