@@ -140,7 +140,7 @@ def read_manifest(kind: type[P], folder: str | Path) -> P:
         )
     try:
         values = files.read_json(folder, MANIFEST, EXPORT)
-        if values.get("engine") == "tagger":
+        if isinstance(values, dict) and values.get("engine") == "tagger":
             raise ModelError(f"{folder} is a model for the engine 'tagger': set DRIPPER_ENGINE to 'tagger'")
         found = values["format"], values["version"]
         expected = FORMATS[kind.ENGINE], VERSION

@@ -165,8 +165,8 @@ def test_the_extras_install_what_graphs_need() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     newest = max(_RUNTIMES.values(), key=lambda one: [int(part) for part in one.split(".")])
 
-    assert [f">={newest}," in one for one in extras["gpu"]] == [True]
-    assert [",<1.26" in one for one in extras["gpu-cuda12"]] == [True]
+    assert [f">={newest}," in one for one in extras["gpu"] if "runtime" in one] == [True]
+    assert [",<1.26" in one for one in extras["gpu-cuda12"] if "runtime" in one] == [True]
 
 
 @pytest.mark.parametrize(("python", "extra"), [((3, 10), "gpu-cuda12"), ((3, 11), "gpu"), ((3, 13), "gpu")])
@@ -177,9 +177,9 @@ def test_the_extra_that_errors_name_is_one_that_pip_has_something_for(
     monkeypatch.setattr(sys, "version_info", python)
 
     assert runpy.run_path(str(ROOT / "scrapy_dripper" / "engines" / "runtime.py"))["GPU_EXTRA"] == extra
-    assert "gpu = [\"onnxruntime-gpu[cuda,cudnn]>=1.28,<2; python_version >= '3.11'\"]" in (
-        ROOT / "pyproject.toml"
-    ).read_text(encoding="utf-8")
+    assert "\"onnxruntime-gpu[cuda,cudnn]>=1.28,<2; python_version >= '3.11'\"]" in (ROOT / "pyproject.toml").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize(("made_for", "asked"), [("cpu", "cuda"), ("cuda", "cpu")])

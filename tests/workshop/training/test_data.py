@@ -70,12 +70,12 @@ def test_html_is_read_when_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("existing", [[], ["html"], ["ground-truth"], ["html", "ground-truth"]])
 @pytest.mark.parametrize("function", [load_pages, data_hash])
-def test_missing_data_say_how_to_unpack(tmp_path: Path, existing: list[str], function: Any) -> None:
-    """The error names the missing folder and the command that makes it."""
+def test_missing_data_say_what_is_expected(tmp_path: Path, existing: list[str], function: Any) -> None:
+    """The error names the folder and the files that it should hold."""
     folder = tmp_path / "cache" / "some-data"
     for name in existing:
         (folder / name).mkdir(parents=True)
-    with pytest.raises(DataError, match=r"tar -xf some-data\.tar\.xz") as caught:
+    with pytest.raises(DataError, match=r"expected html/ID\.html") as caught:
         function(folder)
     assert str(folder) in str(caught.value)
 

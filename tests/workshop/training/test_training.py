@@ -279,4 +279,4 @@ def test_pages_without_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_training_without_data_says_how_to_get_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "nothing"), "--networks", "0"]) == 2
 
-    assert "unpack" in capsys.readouterr().err
+    assert "expected html/ID.html" in capsys.readouterr().err
