@@ -6,16 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-import numpy as np
-import numpy.typing as npt
-
-from scrapy_dripper.output.images import caption_of, is_figure
-from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.choose.given import UNSEEN, Bools, Given
+from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.recognise import caption_of, is_figure
 from scrapy_dripper.page.tags import MEDIA, PLAYERS
 
-Bools = npt.NDArray[np.bool_]
-
-_UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
 _PICTURES = PLAYERS.union(MEDIA, ("iframe", "svg"))
 
 
@@ -31,29 +26,29 @@ class Caption:
     """True if the figure has an image or a player, and not only a table or code."""
 
 
-def with_captions(page: Page, main: Bools, captions: str) -> Bools:
+def with_captions(given: Given, main: Bools) -> Bools:
     """Return the labels with captions added (``keep``) or removed (``drop``). ``auto`` leaves them unchanged.
 
-    All arrays have shape (n,) for the page's n blocks. A caption is added if its figure is between two main blocks, or
+    A caption is added if its figure is between two main blocks, or
     beside other captions between them. Captions of tables and code are not removed, and neither is all main content.
     """
-    if captions == "auto" or not main.any():
+    if given.captions == "auto" or not main.any():
         return main
-    found = list(_captions(page))
+    found = list(_captions(given.page))
     labels: Bools = main.copy()
-    if captions == "drop":
+    if given.captions == "drop":
         for one in found:
             if one.pictured:
                 labels[one.a : one.b] = False
         return labels if labels.any() else main
-    skipped = page.tree.flags[page.blocks.context] & _UNSEEN != 0
+    unseen = given.page.tree.flags[given.page.blocks.context] & UNSEEN != 0
+    skipped = unseen.copy()
     for one in found:
         skipped[one.a : one.b] = True
     before, after = _neighbours(main, skipped)
-    seen = page.tree.flags[page.blocks.context] & _UNSEEN == 0
     for one in found:
         if before[one.first] and after[one.last]:
-            labels[one.a : one.b] |= seen[one.a : one.b]
+            labels[one.a : one.b] |= ~unseen[one.a : one.b]
     return labels
 
 

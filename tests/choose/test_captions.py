@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml.html import document_fromstring
 
+from scrapy_dripper.choose.captions import with_captions
+from scrapy_dripper.choose.given import Given
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.captions import with_captions
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.page import Page
 from scrapy_dripper.testing import FakeEngine
 
 TEXT = "<p>MAIN The old mill by the river grinds again, after forty years of rest.</p>"
@@ -20,11 +22,15 @@ FIGURE = "<figure><img src='mill.jpg' width=600 height=400><figcaption>The mill 
 MENU = "<nav><p>Home</p></nav>"
 
 
+def known(page: Page, captions: str) -> Given:
+    return Given(page, np.full(len(page.blocks), 0.5, dtype=np.float32), captions=captions)
+
+
 def labels(html: str, captions: str) -> dict[str, bool]:
     """Return the final label of each block by its text. Blocks with the word MAIN were main."""
     page = cut(document_fromstring(f"<body>{html}</body>"), "")
     main = np.array(["MAIN" in text for text in page.blocks.text])
-    return dict(zip(page.blocks.text, with_captions(page, main, captions).tolist(), strict=True))
+    return dict(zip(page.blocks.text, with_captions(known(page, captions), main).tolist(), strict=True))
 
 
 def extract(html: str, captions: str) -> Extraction:
@@ -95,9 +101,9 @@ def test_other_blocks_keep_their_labels(parts: list[str]) -> None:
     page = cut(document_fromstring(f"<body>{''.join(parts)}<p>end</p></body>"), "")
     main = np.array(["MAIN" in text for text in page.blocks.text])
 
-    kept, dropped = (with_captions(page, main, value) for value in ("keep", "drop"))
+    kept, dropped = (with_captions(known(page, value), main) for value in ("keep", "drop"))
 
     assert (kept | main == kept).all()
     assert (dropped & main == dropped).all()
     assert dropped.any() == main.any()
-    assert (with_captions(page, main, "auto") == main).all()
+    assert (with_captions(known(page, "auto"), main) == main).all()
