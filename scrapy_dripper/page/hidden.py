@@ -21,13 +21,13 @@ from scrapy_dripper.page.vocabulary import APPEARING, UNFOLDING, either
 
 Bools = npt.NDArray[np.bool_]
 
-MAX_STYLE = 2_000
+LONGEST_STYLE = 2_000
 """Maximum number of characters of an inline style to check."""
 
-MOST_BLOCKS = 30
+PAGE_BLOCKS = 30
 """A hidden element with more blocks than this, and more than half of the page's blocks, counts as the page itself."""
 
-ANSWERS = 2
+LEAST_ANSWERS = 2
 """Minimum number of hidden elements of the same tag, class and style that follow a question. They are its answers."""
 LONGEST_QUESTION, MOST_NODES = 300, 50
 """Maximum length of a question, in characters and in elements."""
@@ -75,7 +75,7 @@ def hidden_nodes(tree: Tree) -> Bools:
         if i < done or inside[end[i]] > inside[i]:
             continue
         held = int(tree.block_end[i]) - int(tree.block_start[i])
-        is_page = held > MOST_BLOCKS and 2 * held > blocks  # a script shows it once the page has loaded
+        is_page = held > PAGE_BLOCKS and 2 * held > blocks  # a script shows it once the page has loaded
         node = tree.nodes[i]
         if node in sources or not (is_page or node in answers or _can_unfold(tree, i, targets)):
             hidden[i : end[i]] = True
@@ -97,7 +97,7 @@ def hidden_blocks(page: Page, hidden: Bools) -> Bools:
 def _hides(style: str | None, attribute: str | None) -> bool:
     if attribute is not None and attribute.lower() != "until-found":
         return True
-    return _is_hiding_style(style[:MAX_STYLE]) if style else False
+    return _is_hiding_style(style[:LONGEST_STYLE]) if style else False
 
 
 @lru_cache(1_024)
@@ -128,7 +128,7 @@ def _answers(hiding: list[etree._Element]) -> set[etree._Element]:
         before = node.getprevious()
         if before is not None and _is_question(before):
             alike.setdefault((str(node.tag), node.get("class"), node.get("style")), []).append(node)
-    return {node for nodes in alike.values() if len(nodes) >= ANSWERS for node in nodes}
+    return {node for nodes in alike.values() if len(nodes) >= LEAST_ANSWERS for node in nodes}
 
 
 def _is_small(element: etree._Element) -> bool:
