@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate, chain, combinations, takewhile
 from urllib.parse import urlsplit
 
@@ -68,12 +69,12 @@ def with_headline(given: Given, main: Bools) -> Bools:
     likely enough, or if it is the page's own description, because models often mistake it for a summary. If nothing is
     main, or no headline is found, the labels are returned unchanged.
     """
-    page, p = given.page, given.probabilities
-    found = headline(page, main)
+    page, p, names = given.page, given.probabilities, PageNames(given.page)
+    found = headline(page, main, names)
     if found is None:
         return main
     labels: Bools = main.copy()
-    labels[_lead(given, main, found)] = True
+    labels[_lead(given, main, names, found)] = True
     if given.title == "drop":
         labels[found] = False
         return labels
@@ -83,7 +84,7 @@ def with_headline(given: Given, main: Bools) -> Bools:
     return labels
 
 
-def _lead(given: Given, main: Bools, found: int) -> list[int]:
+def _lead(given: Given, main: Bools, names: PageNames, found: int) -> list[int]:
     """Return the blocks between the headline and the first main block that are a standfirst or sentences of the text.
 
     A standfirst is what a description in the page's head says, or a heading that repeats another part of its title.
@@ -92,7 +93,7 @@ def _lead(given: Given, main: Bools, found: int) -> list[int]:
     page, flags, texts = given.page, given.flags, given.page.blocks.text
     name = _letters(texts[found])
     told = [text for text in map(_letters, page.about.descriptions) if text and text != name]
-    subtitles = {"".join(words) for words in _names(page) if len(words) >= SUBTITLE_WORDS} - {name}
+    subtitles = {"".join(words) for words in names.all if len(words) >= SUBTITLE_WORDS} - {name}
     barred = _NO_LEAD & ~Flag.HEADING
     lead: dict[str, int] = {}  # by text, because themes repeat a standfirst for narrow screens
     for i in takewhile(lambda i: not main[i], below):
@@ -124,16 +125,76 @@ def _is_told(text: str, descriptions: Sequence[str]) -> bool:
     )
 
 
-def headline(page: Page, main: Bools) -> int | None:
+class PageNames:
+    """What a page is called: its ``og:title``, the headlines in its JSON-LD, and its ``<title>`` and parts of it."""
+
+    def __init__(self, page: Page) -> None:
+        # The title is cut off if it is extremely long, because each heading is compared with it.
+        title = (page.title or "")[: 2 * LONGEST_HEADLINE]
+        texts = _separators(" ".join(title.split()))  # its subject, the section, the site
+        parts = [_words(text.lower()) for text in texts]
+        self.sites = _sites(page)
+        """The names of the site, without spaces."""
+        names = [_words(name.lower()) for name in (*(name[:LONGEST_HEADLINE] for name in page.about.headlines), title)]
+        # A separator may also occur within a name, so consecutive parts are combined as well.
+        some = parts[:MOST_PARTS]
+        names += [list(chain(*some[a:b])) for a, b in combinations(range(len(some) + 1), 2)]
+        self.all = [words for words in names if words and "".join(words) not in self.sites]
+        """The words of each name, except those of the site."""
+        self._sets = [frozenset(words) for words in self.all]
+        self._exact = {"".join(words) for words in self.all if len(words) >= PLAIN_WORDS}
+        self.ending = "".join(parts[-1]) if len(parts) > 1 else ""
+        """The last part of the title without spaces, which an ``h1`` may repeat."""
+        full = [words for words in parts if words]
+        ends = len(full) > 1 and len(full[-1]) <= len(full[0]) and "".join(full[0]) not in self.sites
+        self._site_part = frozenset(full[-1] if ends else ())
+
+    def is_site(self, words: Sequence[str]) -> bool:
+        """Return True for words that only name the site, which is usually the last part of a title."""
+        return "".join(words) in self.sites or self._site_part.issuperset(words)
+
+    def is_exact(self, words: Sequence[str]) -> bool:
+        """Return True if a line that is no heading has exactly the words of a name."""
+        return "".join(words) in self._exact and not self._site_part.issuperset(words)
+
+    def match(self, words: list[str], *, h1: bool) -> int:
+        """Return :data:`SAME` if a heading has exactly the words of a name, 1 if it has most of them, and 0 otherwise.
+
+        An ``h1`` may have further words, and a name may begin with the words of an ``h1``, followed by the name of the
+        site.
+        """
+        have = frozenset(words)
+        best = 0
+        for name, want in zip(self.all, self._sets, strict=True):
+            if words == name:
+                return SAME
+            if min(len(have), len(want)) >= 2:
+                common = len(have & want)
+                most = common >= SHARED_WORDS * len(want) and (h1 or common >= SHARED_WORDS * len(have))
+                best = max(best, int(most or (h1 and name[: len(words)] == words)))
+        return best
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading:
+    """A heading that may be the headline."""
+
+    block: int
+    words: list[str]
+    match: int
+    is_first: bool
+    """True for an ``h1`` outside of menus and sidebars."""
+
+
+def headline(page: Page, main: Bools, names: PageNames) -> int | None:
     """Return the number of the block that is the headline, or None if there is none.
 
-    The names of a page are its ``og:title``, the headlines in its JSON-LD, and its ``<title>`` and parts of it. The
-    headline is the nearest heading above the first body text that shares its words with a name. An ``h1`` comes before
-    other headings, which may be subtitles, series or versions, unless it only repeats the end of the title. An ``h1``
-    with exactly the words of a name may also follow the first lines. Without such a heading, the headline is a line
-    above the text that is not a heading but has exactly the words of a name, or the ``h1`` above the text if there is
-    only one. A hidden ``h1`` is only the headline if there is none of these (:func:`_drawn`). The name of the site and
-    other hidden blocks are never the headline.
+    The headline is the nearest heading above the first body text that shares its words with a name of the page. An
+    ``h1`` comes before other headings, which may be subtitles, series or versions, unless it only repeats the end of
+    the title. An ``h1`` with exactly the words of a name may also follow the first lines. Without such a heading, the
+    headline is a line above the text that is not a heading but has exactly the words of a name, or the ``h1`` above the
+    text if there is only one. A hidden ``h1`` is only the headline if there is none of these (:func:`_drawn`). The name
+    of the site and other hidden blocks are never the headline.
     """
     top, body = _beginning(page, main)
     flags = (page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]).tolist()
@@ -141,54 +202,38 @@ def headline(page: Page, main: Bools) -> int | None:
     around = flags[body] if body >= 0 else 0
     unseen, elsewhere = _UNSEEN & ~around, _ELSEWHERE & ~around
     tags = page.tree.tag[page.blocks.context].tolist()
-    names, sites = _names(page), _sites(page)
-    sets = [frozenset(name) for name in names]
-    tail = _last_part(page, sites)
-    parts = _separated(_title(page).lower())
-    ending = _letters(parts[-1]) if len(parts) > 1 else ""  # may be the name of the site, which an h1 may repeat
-    best: tuple[bool, int, bool, int] | None = None
-    words_of: dict[int, list[str]] = {}
-    firsts: dict[str, int] = {}  # the h1 elements
     fronts: dict[int, bool] = {}
-    exact = {"".join(name) for name in names if len(name) >= PLAIN_WORDS}
+    headings: list[_Heading] = []
     plain: int | None = None
     hidden: list[int] = []
     for i, text in enumerate(page.blocks.text[: top + 1]):
+        h1, aside = tags[i] == _H1, flags[i] & elsewhere != 0
         if flags[i] & unseen or len(text) > LONGEST_HEADLINE:
-            if tags[i] == _H1 and i < body and flags[i] & unseen == _HIDDEN:
+            if h1 and i < body and flags[i] & unseen == _HIDDEN:
                 hidden.append(i)
             continue
         if not flags[i] & _HEADING:
-            may_be = exact and i <= body and not flags[i] & (elsewhere | _LISTED)
-            if may_be and _is_plain(_words(text.lower()), exact, tail):
+            if i <= body and not aside and not flags[i] & _LISTED and names.is_exact(_words(text.lower())):
                 plain = i
             continue
         words = _words(text.lower())
-        if not words or "".join(words) in sites or tail.issuperset(words) or _is_site(page, i, fronts):
-            continue
-        h1 = tags[i] == _H1
-        have = frozenset(words)
-        rank = max((_match(words, have, name, want, h1=h1) for name, want in zip(names, sets, strict=True)), default=0)
-        if (i > body or flags[i] & elsewhere) and not (h1 and rank == SAME):
-            continue
-        words_of[i] = words
-        if h1 and not flags[i] & elsewhere:
-            firsts["".join(words)] = i
-        first = h1 and not flags[i] & elsewhere and "".join(words) != ending
-        if rank and (best is None or (i <= body, rank, first, i) > best):
-            best = i <= body, rank, first, i
+        if words and not names.is_site(words) and not _is_site(page, i, fronts):
+            match = names.match(words, h1=h1)
+            if (i <= body and not aside) or (h1 and match == SAME):
+                headings.append(_Heading(i, words, match, is_first=h1 and not aside))
+    firsts = {"".join(one.words): one for one in headings if one.is_first}
+
+    def preferred(one: _Heading) -> tuple[bool, int, bool, int]:
+        return one.block <= body, one.match, one.is_first and "".join(one.words) != names.ending, one.block
+
+    best = max((one for one in headings if one.match), key=preferred, default=None)
     if best is not None:
-        chosen = set(words_of[best[-1]])
         # Prefer an h1 that also has other words, such as a chapter number, to the heading of its first section.
-        return next((i for i in firsts.values() if i < best[-1] and chosen.issubset(words_of[i])), best[-1])
+        longer = (one for one in firsts.values() if one.block < best.block and set(best.words).issubset(one.words))
+        return next(longer, best).block
     if plain is not None:
         return plain
-    return next(iter(firsts.values())) if len(firsts) == 1 else _drawn(page, hidden, sites, top)
-
-
-def _is_plain(words: Sequence[str], exact: set[str], tail: frozenset[str]) -> bool:
-    """Return True if a line has exactly the words of a name, and is not just the end of the title."""
-    return "".join(words) in exact and not tail.issuperset(words)
+    return next(iter(firsts.values())).block if len(firsts) == 1 else _drawn(page, hidden, names.sites, top)
 
 
 def _drawn(page: Page, hidden: Sequence[int], sites: frozenset[str], top: int) -> int | None:
@@ -222,49 +267,6 @@ def _beginning(page: Page, main: Bools) -> tuple[int, int]:
     least = FIRST_LINES * sum(sizes)
     first = next((i for i, n in zip(numbers, accumulate(sizes), strict=True) if n > least), numbers[-1])
     return max(body, first, numbers[min(1, len(numbers) - 1)]), body
-
-
-def _names(page: Page) -> list[list[str]]:
-    """Return the words of each name of the page, including the parts of its title except the name of the site.
-
-    A separator may also occur within a name, so consecutive parts are combined as well.
-    """
-    title, sites = _title(page), _sites(page)
-    names = [_words(name.lower()) for name in (*(name[:LONGEST_HEADLINE] for name in page.about.headlines), title)]
-    parts = [_words(part.lower()) for part in _separated(title)[:MOST_PARTS]]
-    names += [list(chain(*parts[a:b])) for a, b in combinations(range(len(parts) + 1), 2)]
-    return [words for words in names if words and "".join(words) not in sites]
-
-
-def _title(page: Page) -> str:
-    """Return the title. It is cut off if it is extremely long, because each heading is compared with it."""
-    return (page.title or "")[: 2 * LONGEST_HEADLINE]
-
-
-def _last_part(page: Page, sites: frozenset[str]) -> frozenset[str]:
-    """Return the words of the last part of a title, which is usually the name of the site.
-
-    Return nothing if it is longer than the first part, or if the first part is the name of the site.
-    """
-    parts = [words for words in map(_words, _separated(_title(page).lower())) if words]
-    if len(parts) < 2 or len(parts[-1]) > len(parts[0]) or "".join(parts[0]) in sites:
-        return frozenset()
-    return frozenset(parts[-1])
-
-
-def _match(words: list[str], have: frozenset[str], name: list[str], want: frozenset[str], *, h1: bool) -> int:
-    """Return :data:`SAME` if a heading has exactly the words of a name, 1 if it has most of them, and 0 otherwise.
-
-    An ``h1`` may have further words, and a name may begin with the words of an ``h1``, followed by the name of the
-    site.
-    """
-    if words == name:
-        return SAME
-    if min(len(have), len(want)) < 2:
-        return 0
-    common = len(have & want)
-    most = common >= SHARED_WORDS * len(want)
-    return int(most if h1 else most and common >= SHARED_WORDS * len(have)) or int(h1 and name[: len(words)] == words)
 
 
 def _sites(page: Page) -> frozenset[str]:
@@ -309,8 +311,3 @@ def _leads_to_front(page: Page, link: int) -> bool:
         return False
     front = target.path in ("", "/") and not target.query and not target.fragment
     return front and own.path not in ("", "/") and target.netloc in ("", own.netloc)
-
-
-def _separated(title: str) -> list[str]:
-    """Return the parts of a title: its subject, the section, the site."""
-    return _separators(" ".join(title.split()))
