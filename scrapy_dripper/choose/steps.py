@@ -17,7 +17,7 @@ from scrapy_dripper.choose.captions import with_captions
 from scrapy_dripper.choose.comments import with_comments
 from scrapy_dripper.choose.duplicates import without_duplicates
 from scrapy_dripper.choose.footnotes import with_footnotes
-from scrapy_dripper.choose.given import Bools, Floats, Given
+from scrapy_dripper.choose.given import Bools, Given
 from scrapy_dripper.choose.headline import with_headline
 from scrapy_dripper.choose.short_pages import LONGEST_ERROR, with_short_page
 from scrapy_dripper.choose.siblings import (
@@ -31,7 +31,6 @@ from scrapy_dripper.choose.siblings import (
 from scrapy_dripper.choose.structures import with_whole_structures
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
 from scrapy_dripper.page.hidden import hidden_blocks, hidden_nodes
-from scrapy_dripper.page.page import Page
 
 MOST_TAKEN = 0.2
 """Maximum share of a page's expected main text that a step may take away."""
@@ -146,7 +145,7 @@ def choose(given: Given, main: Bools) -> Choice:
     main, hidden = found[-1].main, hidden_nodes(given.page.tree)
     if hidden.any():
         after = main & ~hidden_blocks(given.page, hidden)
-        if takes_too_much(given.page, given.probabilities, main, after, sure=math.inf):
+        if takes_too_much(given, main, after, sure=math.inf):
             return Choice(main, np.zeros_like(hidden), (*overruled(found), HIDDEN))
     return Choice(main, hidden, overruled(found))
 
@@ -164,34 +163,31 @@ def apply(steps: Iterable[Step], given: Given, main: Bools) -> Iterator[Stage]:
             continue
         changed = step.change(given, main)
         reason = step.reason_for(given)
-        if step.free < ASKED and takes_too_much(given.page, given.probabilities, main, changed, step.free):
+        if step.free < ASKED and takes_too_much(given, main, changed, step.free):
             yield Stage(reason, main, step.name)
         else:
             main = changed
             yield Stage(reason, main)
 
 
-def takes_too_much(
-    page: Page, probabilities: Floats, before: Bools, after: Bools, free: float = 0, sure: float = SURE_PROBABILITY
-) -> bool:
+def takes_too_much(given: Given, before: Bools, after: Bools, free: float = 0, sure: float = SURE_PROBABILITY) -> bool:
     """Return True if a change of labels takes away more than a share of the expected main text (:data:`MOST_TAKEN`), or
     a block with a probability of at least ``sure``.
 
-    All arrays have shape (n,) for the page's n blocks. A text of which a copy stays is not taken away, and ``free``
-    words do not count. The expected text of a block is its length times its probability. If all probabilities are 0 or
-    1, which is how an engine without probabilities answers, no block is surer than another, and only the share counts.
+    A text of which a copy stays is not taken away, and ``free`` words do not count. The expected text of a block is its
+    length times its probability. If all probabilities are 0 or 1, which is how an engine without probabilities answers,
+    no block is surer than another, and only the share counts.
     """
-    texts = page.blocks.text
+    texts, p = given.page.blocks.text, given.probabilities
     lost = np.flatnonzero(before & ~after).tolist()
     if lost:
         kept = {texts[i] for i in np.flatnonzero(after).tolist()}
         lost = [i for i in lost if texts[i] not in kept]
     if sum(len(texts[i].split()) for i in lost) <= free:
         return False
-    chars = np.fromiter(map(len, texts), dtype=np.float64, count=len(texts))
-    graded = bool(((probabilities > 0) & (probabilities < 1)).any())
-    expected = chars * (probabilities if graded else before)
-    return (graded and bool((probabilities[lost] >= sure).any())) or expected[lost].sum() > MOST_TAKEN * expected.sum()
+    graded = bool(((p > 0) & (p < 1)).any())
+    expected = given.chars * (p if graded else before)
+    return (graded and bool((p[lost] >= sure).any())) or expected[lost].sum() > MOST_TAKEN * expected.sum()
 
 
 def reasons(stages: Iterable[Stage]) -> list[str]:

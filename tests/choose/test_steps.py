@@ -120,14 +120,14 @@ def test_a_copy_of_a_text_that_stays_may_go(texts: list[str], removed: int, stop
     after = before.copy()
     after[removed] = False
 
-    assert takes_too_much(page, np.full(len(texts), 0.9, dtype=np.float32), before, after) is stopped
+    assert takes_too_much(Given(page, np.full(len(texts), 0.9, dtype=np.float32)), before, after) is stopped
 
 
 def test_both_copies_may_not_go() -> None:
     page = page_of(["The gulls sat on the rail.", "The gulls sat on the rail.", "Nine boats lay below."])
     before = np.ones(3, dtype=np.bool_)
 
-    assert takes_too_much(page, np.full(3, 0.6, dtype=np.float32), before, np.array([False, False, True]))
+    assert takes_too_much(Given(page, np.full(3, 0.6, dtype=np.float32)), before, np.array([False, False, True]))
 
 
 @given(st.lists(st.tuples(st.floats(0, 1, width=32), st.booleans(), st.booleans()), min_size=1, max_size=12))
