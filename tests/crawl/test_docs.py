@@ -23,8 +23,8 @@ OPTIONS = {"DRIPPER_" + option.name.upper(): option for option in fields(Config)
 FORMS = ("markdown", "text", "articleBody")
 DOORS = [
     *("../README", "start/five-minutes", "reference/stats"),
-    *("guides/addon", "guides/pipeline", "guides/downloader-middleware", "guides/callback", "guides/scrapy-poet"),
-    *("guides/per-spider", "guides/feeds", "guides/rag", "guides/rules"),
+    *("guides/addon", "guides/pipeline", "guides/callback", "guides/scrapy-poet"),
+    *("start/ways-in", "guides/feeds", "guides/rag", "guides/rules"),
 ]
 
 
@@ -87,25 +87,6 @@ def test_the_snippets_run(
     adapters = map(ItemAdapter, result.items)
     texts = [next((text for name in FORMS if (text := item.get(name))), "") for item in adapters]
     assert sum("MAIN text of" in text for text in texts) == 1
-    assert result.stats.get("log_count/ERROR", 0) == 0
-
-
-@pytest.mark.parametrize(("number", "addons"), [(0, {}), (1, {"scrapy_poet.Addon": 300})])
-def test_the_callbacks_of_the_ways_in_run(reactor: Reactor, site: Site, number: int, addons: dict[str, int]) -> None:
-    """Each one is tested as the callback of a spider."""
-    if addons:
-        pytest.importorskip("scrapy_poet")
-    code = snippets("start/ways-in")[number].replace("len(page.text) > 500", "len(page.text) > 5")
-    names: dict[str, Any] = {}
-    exec(code, names)
-    own = {"name": "news", "start_urls": [site.url("/page/1")]} | {k: v for k, v in names.items() if k == "parse"}
-    both = {"scrapy_dripper.Addon": 500} | addons
-
-    result = Crawls(reactor)(type("Spider", (scrapy.Spider,), own), {"ADDONS": both})
-
-    (item,) = result.items
-    text = item.get("markdown") or item.get("text")
-    assert text == "MAIN text of page 1, which is about nothing in particular."
     assert result.stats.get("log_count/ERROR", 0) == 0
 
 
