@@ -127,7 +127,7 @@ def measure(pages: list[Sample], seed: int) -> tuple[dict[str, Score], Counter[s
 
 def languages(folder: Path) -> str:
     """Return how many pages of a set declare no language, and how often the detected one is that of the annotation."""
-    extractor, found = Extractor(Config(metadata=True)), Counter[str]()
+    extractor, found = Extractor(Config(metadata_field="metadata")), Counter[str]()
     for page in load_set(SetChoice(folder)).samples:
         html = page.path.read_bytes()
         if page.language and metadata_of(parse(decode_html(html, None)), page.url).language is None:

@@ -64,7 +64,7 @@ class Crawl:
     def __init__(self, model: Path) -> None:
         self._engine = Once(model)
         self._alone = Extractor(Config(processes=0), self._engine)
-        self._both = Extractor(Config(templates="on", processes=0), self._engine)
+        self._both = Extractor(Config(sites="templates", processes=0), self._engine)
         self._known: dict[str, tuple[Labels | EngineError | None, float]] = {}
 
     def measured(self, pages: Sequence[Sample]) -> Iterator[Row]:
@@ -130,8 +130,8 @@ def cost(pages: Sequence[Sample], model: Path) -> str:
     """Return the CPU time of pages that a template answers, measured in this process, with and without templates in
     turn.
     """
-    names = ("off", "on")
-    extractors = {name: Extractor(Config(model=str(model), templates=name, processes=0)) for name in names}
+    names = ("off", "templates")
+    extractors = {name: Extractor(Config(model=str(model), sites=name, processes=0)) for name in names}
     taken, count = dict.fromkeys(names, 0.0), 0
     for i, sample in enumerate(tqdm(pages, desc="CPU time", unit="page", disable=None)):
         document = Document(sample.path.read_bytes(), sample.url)

@@ -307,7 +307,7 @@ class _Text:
 
 
 def _as_text(case: Case) -> str:
-    html = case.html[: case.config.max_bytes]
+    html = case.html[: case.config.limits.bytes]
     return html if isinstance(html, str) else decode_html(html, case.charset)
 
 

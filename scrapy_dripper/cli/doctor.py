@@ -53,7 +53,6 @@ EXTRAS = {
     "fallbacks": ("jusText", "readability-lxml"),
     "evaluate": ("jieba", "apted", "beautifulsoup4", "rapidfuzz"),
     "sample": ("scikit-learn", "py3langid"),
-    "guess": ("magika",),
     "html2text": ("html2text",),
     "tokenizers": ("tokenizers",),
     "inspect": ("markdown-it-py",),

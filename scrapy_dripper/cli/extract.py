@@ -335,7 +335,7 @@ def _batches(
         batch: Batch = [], []
         for source in sources[start : start + size]:
             try:
-                document = read_source(source, READ_FACTOR * config.max_bytes, timeout)
+                document = read_source(source, READ_FACTOR * config.limits.bytes, timeout)
             except (OSError, ValueError, HTTPException) as error:
                 more = "; --timeout gives it more" if isinstance(error, TimeoutError) else ""
                 fail(source.name, why(error) + more)

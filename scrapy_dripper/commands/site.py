@@ -138,7 +138,7 @@ class SiteSpider(SitemapSpider):
 
     name = "dripper-site"
     custom_settings = {  # noqa: RUF012
-        "DRIPPER_FRONT_MATTER": True,
+        "DRIPPER_MARKDOWN": {"front_matter": True},
         "ITEM_PIPELINES": {},
         "FEEDS": {},
         # Pages near the first one come first.

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -51,9 +51,11 @@ class Dripper:
         )
         self._configs: WeakKeyDictionary[Response, Config] = WeakKeyDictionary()
         self._futures: WeakKeyDictionary[Response, asyncio.Future[Extraction] | None] = WeakKeyDictionary()
+        self._described: WeakSet[Response] = WeakSet()
+        """Responses that are extracted with metadata, whatever the options say."""
         self._batcher: Batcher | None = None
         self._sites: list[Knowledge[Any]] = []
-        if self.config.enabled and "on" in (self.config.site_memory, self.config.templates):
+        if self.config.enabled and self.config.sites != "off":
             from scrapy_dripper.crawl.sites import knowledge  # not needed by other crawls
 
             self._sites = knowledge(self.config, crawler.settings, self.stats)
@@ -103,8 +105,10 @@ class Dripper:
         """
         config = self.config_for(response, request)
         if metadata and not config.reads_metadata:
-            config = self._configs[response] = replace(config, metadata=True)
-            self._futures.pop(response, None)
+            config = replace(config, metadata_field="metadata")  # only here: items do not get such a field
+            if response not in self._described:
+                self._described.add(response)
+                self._futures.pop(response, None)
         if response not in self._futures:
             takes = self._takes(response.body, config, isinstance(response, HtmlResponse))
             self._futures[response] = self._submit(response, config) if takes else None

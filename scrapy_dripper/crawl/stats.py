@@ -30,7 +30,7 @@ PREFIX = "dripper/"
 CASCADE = "tagger"
 """The engine of the cascade that labels pages itself."""
 TEMPLATE = "template"
-"""The source of pages that ``DRIPPER_TEMPLATES`` has labelled."""
+"""The source of pages that templates have labelled."""
 MOST_MISTAKES = 10
 """Mistakes in ``meta["dripper"]`` to warn about, because each request can have a different one."""
 MOST_TYPES = 40
@@ -58,12 +58,12 @@ STATS = {
     "changed nothing, because it would have removed text of which the model was sure",
     "missing/{kind}": "pages that declare and show facts (`ingredient`, `step`, `question`, `answer`, `body`) "
     "whose text has lost more than half of them",
-    "site_memory/pages": "pages that `DRIPPER_SITE_MEMORY` has learnt from",
+    "site_memory/pages": "pages that the site memory has learnt from (`DRIPPER_SITES`)",
     "site_memory/copies": "pages that it did not learn from, because it had seen them at this or another URL",
     "site_memory/changed": "pages from which main blocks were removed because other pages of the site repeat them",
     "site_memory/blocks": "main blocks that were removed from these pages",
     "site_memory/hosts": "hosts in the memory",
-    "templates/{outcome}": "pages by what `DRIPPER_TEMPLATES` did: `answered`, or why the model was asked",
+    "templates/{outcome}": "pages by what templates did (`DRIPPER_SITES`): `answered`, or why the model was asked",
     "templates/dropped": "templates that were forgotten: the model disagreed, no page fitted, or they were too old",
     "templates/hosts": "hosts that have templates",
     "cancelled": "pages that were not extracted because the crawl ended",

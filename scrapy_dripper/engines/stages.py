@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import Labels
-from scrapy_dripper.engines.captions import with_captions
 from scrapy_dripper.engines.comments import with_comments
 from scrapy_dripper.engines.headline import with_headline
 from scrapy_dripper.engines.rules import Marks
@@ -101,8 +100,8 @@ def takes_too_much(
 
 
 def after_engine(page: Page, answer: Labels, ruled: Marks, config: Config) -> Iterator[Stage]:
-    """Yield the labels of an engine, and then those after each step: the user's rules, and the options for comments,
-    headline and captions.
+    """Yield the labels of an engine, and then those after each step: the user's rules, and the options for comments
+    and headline.
 
     Main content selected by a ``whole`` rule is not changed, unless one of these is to be dropped.
     """
@@ -116,9 +115,6 @@ def after_engine(page: Page, answer: Labels, ruled: Marks, config: Config) -> It
         steps.append(
             Step("headline", HEADLINES[config.title], partial(with_headline, page, p, title=config.title), ASKED)
         )
-    if not ruled.whole or config.captions == "drop":
-        reason = f"DRIPPER_CAPTIONS is {config.captions!r}"
-        steps.append(Step("captions", reason, partial(with_captions, page, captions=config.captions), ASKED))
     steps.append(Step("rules", RULED, partial(ruled.on_result, said), ASKED))
     return apply(steps, page, p, answer.main)
 

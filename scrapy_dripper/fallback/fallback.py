@@ -127,11 +127,11 @@ def _run_within_memory(document: Document, config: Config) -> Extraction:
 
 def _run(document: Document, config: Config) -> Extraction:
     size = len(document.html)
-    html = document.html[: config.max_bytes]
+    html = document.html[: config.limits.bytes]
     text = html if isinstance(html, str) else decode_html(html, document.charset)
     built_in = BUILT_IN.get(config.fallback) if isinstance(config.fallback, str) else None
     found = built_in(text, document.url, config, size) if built_in else _custom(text, document.url, config)
-    return replace(found, truncated=found.truncated or size > config.max_bytes)
+    return replace(found, truncated=found.truncated or size > config.limits.bytes)
 
 
 def _custom(text: str, url: str, config: Config) -> Extraction:

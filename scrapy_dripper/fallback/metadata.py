@@ -11,7 +11,7 @@ from scrapy_dripper.page.charset import decode_html
 
 def metadata(document: Document, config: Config) -> Metadata:
     """Return the metadata of a document, or of its first part. Values that cannot be read are None."""
-    html = document.html[: config.max_bytes]
+    html = document.html[: config.limits.bytes]
     try:
         root, _ = limited_tree(html if isinstance(html, str) else decode_html(html, document.charset))
     except (PageError, MemoryError):

@@ -80,7 +80,7 @@ def fill_shell(document: Document, config: Config) -> Extraction | None:
 
     Its reason is ``js_shell``. Its source is :data:`SOURCE` if the page's data hold the article. Otherwise it is empty.
     """
-    html = document.html[: config.max_bytes]
+    html = document.html[: config.limits.bytes]
     text = html if isinstance(html, str) else decode_html(html, document.charset)
     root, truncated = limited_tree(text)
     scripts = list(root.iter("script"))

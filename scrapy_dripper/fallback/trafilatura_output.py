@@ -70,13 +70,13 @@ def by_trafilatura(text: str, url: str, config: Config, size: int) -> Extraction
     """
     root, truncated = limited_tree(text, flat=True)
     title = title_of(root)
-    most = most_chars(size, config.max_output)
+    most = most_chars(size, config.limits.output)
     # Trafilatura prepends the URL to that of each image and link, which can exceed the output limit.
     short = len(url) * sum(1 for _ in root.iter("img", "a")) <= most // 2
     main_html, plain = extract(root, url if short else "", config.favor, config.comments)
     limit_caches(len(text))
     written = write_html(main_html, url, config, size)
-    if config.content_types is not None or written.truncated or len(plain) > most:
+    if config.markdown.types is not None or written.truncated or len(plain) > most:
         plain = written.text
     return Extraction(
         url=url,

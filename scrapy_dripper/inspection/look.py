@@ -118,7 +118,8 @@ def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = 
         if isinstance(answer, Labels) and len(extraction.labels) == len(page.blocks):
             rules = _rules(page, extractor.engine, answer, config)
             clock.lap("which labels rules decided")
-    asked = replace(document, config=replace(config, fallback="trafilatura", front_matter=False))
+    plain = replace(config.markdown, front_matter=False)
+    asked = replace(document, config=replace(config, fallback="trafilatura", markdown=plain))
     # The reason is kept, because Trafilatura cannot read a document that is not a page, or that stopped a worker,
     # either.
     other = extractor.fall_back(asked, extraction.fallback_reason or FallbackReason.NO_MAIN)

@@ -13,7 +13,6 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.output.absolute import make_absolute
 from scrapy_dripper.output.bounds import LEAST, UNBOUNDED, Allowance, TooLongError, most_chars
-from scrapy_dripper.output.code.guess import magika_guess
 from scrapy_dripper.output.content_list import content_list, only
 from scrapy_dripper.output.items import Items
 from scrapy_dripper.output.main_html import main_tree, to_html
@@ -28,6 +27,9 @@ from scrapy_dripper.page.recover import drop_controls
 __all__ = ["NOTHING", "Written", "write", "write_html"]
 
 
+_LIMIT = 'DRIPPER_LIMITS["output"]'
+
+
 class Written(NamedTuple):
     """The main content of a page in all its forms."""
 
@@ -36,7 +38,7 @@ class Written(NamedTuple):
     markdown: str
     text: str
     truncated: bool = False
-    """True if this is only the first part, because the whole output would exceed ``DRIPPER_MAX_OUTPUT``."""
+    """True if this is only the first part, because the whole output would exceed ``DRIPPER_LIMITS["output"]``."""
 
 
 NOTHING = Written("", (), "", "")
@@ -52,8 +54,8 @@ def write(
 ) -> Written:
     """Return the main content of a page whose blocks are labelled, without hidden nodes.
 
-    ``size`` is the size of the document in characters or bytes. Each form of the output is limited to ``max_output``
-    times that size; without ``size``, there is no limit. If a form is too long, raise
+    ``size`` is the size of the document in characters or bytes. Each form of the output is limited to a
+    multiple of that size; without ``size``, there is no limit. If a form is too long, raise
     :exc:`~scrapy_dripper.page.errors.PageError` with the reason ``oversize``. With ``oversize="truncate"``, return the
     first part of the page that fits instead.
     """
@@ -84,7 +86,7 @@ def _fitting(
     scripts: Sequence[str] = (),
 ) -> Written:
     """Return all forms of a tree. If one is too long and ``cut`` is set, halve the tree until all of them fit."""
-    most = UNBOUNDED if size is None else most_chars(size, config.max_output)
+    most = UNBOUNDED if size is None else most_chars(size, config.limits.output)
     if config.absolute_urls:
         make_absolute(tree, base_url, most)
         main_html = None
@@ -103,8 +105,9 @@ def _fitting(
                 continue
         raise PageError(
             FallbackReason.OVERSIZE,
-            f"the {form} would have over {most:,} characters: DRIPPER_MAX_OUTPUT = {config.max_output} times the "
+            f"the {form} would have over {most:,} characters: {_LIMIT} = {config.limits.output} times the "
             f"{max(size or 0, LEAST):,} of the page",
+            _LIMIT,
         )
 
 
@@ -114,13 +117,14 @@ def _write(
     if main_html is None:
         main_html = to_html(tree)  # at most about ten times the page, because each text and attribute occurs once
     Allowance("Main-HTML", most).check(len(main_html))
-    content = content_list(tree, base_url, scripts, magika_guess() if config.guess_language else None, most)
-    if config.content_types is not None:
-        content = only(content, config.content_types)
-    if config.markdown == "html2text":
+    content = content_list(tree, base_url, scripts, most)
+    form = config.markdown
+    if form.types is not None:
+        content = only(content, form.types)
+    if form.writer == "html2text":
         from scrapy_dripper.output import html2text_output  # needs an extra
 
-        written = html2text_output.markdown(main_html, base_url, config.links != "drop", most)
+        written = html2text_output.markdown(main_html, base_url, form.links != "drop", most)
     else:
-        written = markdown(content, config.links, config.complex_tables, config.callouts, most)  # type: ignore[arg-type]
+        written = markdown(content, form.links, form.tables, form.callouts, most)
     return Written(main_html, content, written, plain_text(content))

@@ -149,7 +149,7 @@ def _heading(reader: Reader, element: etree._Element) -> Leave:
 
 def add_code(reader: Reader, element: etree._Element) -> bool:
     """Add an element as a code block. Return False if it is not one."""
-    found = None if reader.frame.flat and not reader.frame.title else code_block(element, reader.guess)
+    found = None if reader.frame.flat and not reader.frame.title else code_block(element)
     if found is None:
         return False
     reader.split_title()

@@ -41,6 +41,6 @@ class Allowance:
 def most_chars(size: int, factor: int) -> int:
     """Return the limit for a form of the output, in characters.
 
-    ``size`` is the size of the page and ``factor`` the value of ``DRIPPER_MAX_OUTPUT``.
+    ``size`` is the size of the page and ``factor`` the value of ``DRIPPER_LIMITS["output"]``.
     """
     return factor * max(size, LEAST)

@@ -15,7 +15,7 @@ from urllib.parse import quote, urldefrag
 from scrapy_dripper.output.bounds import UNBOUNDED, Allowance
 from scrapy_dripper.output.cuts import cut, last_sentences
 from scrapy_dripper.output.items import Footnotes, Item, Items, Paragraph, Rule, Title
-from scrapy_dripper.output.markdown import Callouts, ComplexTables, markdown
+from scrapy_dripper.output.markdown import Callouts, Tables, markdown
 from scrapy_dripper.output.markdown_inline import Links
 from scrapy_dripper.output.text import is_longer, line_text
 
@@ -66,7 +66,7 @@ def chunks(
     overlap: int = 0,
     measure: Measure = len,
     links: Links = "keep",
-    complex_tables: ComplexTables = "html",
+    tables: Tables = "html",
     callouts: Callouts = "alerts",
     most: int = UNBOUNDED,
 ) -> tuple[Chunk, ...]:
@@ -80,7 +80,7 @@ def chunks(
     """
 
     def write(some: Items) -> str:
-        return markdown(some, links, complex_tables, callouts)
+        return markdown(some, links, tables, callouts)
 
     packer = _Packer(url, size, min(overlap, size // 2), measure, write, Allowance("chunks", most))
     for section in _sections(items):

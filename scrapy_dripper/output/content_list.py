@@ -11,7 +11,6 @@ from lxml import etree
 
 from scrapy_dripper.output import block_tags, inline_tags, list_tags
 from scrapy_dripper.output.bounds import UNBOUNDED, Allowance
-from scrapy_dripper.output.code.blocks import Guess
 from scrapy_dripper.output.content_json import weigh
 from scrapy_dripper.output.footnotes import gathered
 from scrapy_dripper.output.items import Footnotes, Image, Item, Items, List, Paragraph, Quote, Run, Runs
@@ -25,19 +24,17 @@ def content_list(
     root: etree._Element,
     base_url: str = "",
     scripts: Sequence[str] = (),
-    guess: Guess | None = None,
     most: int = UNBOUNDED,
 ) -> Items:
     """Return the content of a tree, such as that of Main-HTML, as items in document order.
 
     Relative URLs are resolved against ``base_url``; URLs that cannot be resolved are kept as they are. ``scripts`` of
-    the page, and scripts in the tree, can configure how the page writes formulas. ``guess`` guesses the language of
-    code if the page does not name it. Raise :exc:`~scrapy_dripper.output.bounds.TooLongError` if the list has more than
-    ``most`` characters as JSON. Resolving relative URLs may add at most half of that.
+    the page, and scripts in the tree, can configure how the page writes formulas. Raise
+    :exc:`~scrapy_dripper.output.bounds.TooLongError` if the list has more than ``most`` characters as JSON. Resolving
+    relative URLs may add at most half of that.
     """
     found = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
     reader = Reader(root, base_url, notation(chain(scripts, found)), _ENTER, _other, most)
-    reader.guess = guess
     items = gathered(reader.read(root))
     if reader.inline_notes:
         items = (*items, Footnotes(tuple(reader.inline_notes)))

@@ -166,7 +166,7 @@ class CodeBlock:
     language: str | None = None
     """The language as named by the page, in lower case, such as ``python``."""
     by: str | None = None
-    """The source of the language: ``class``, ``attribute``, ``brush``, ``guess``."""
+    """The source of the language: ``class``, ``attribute``, ``brush``."""
 
 
 @dataclass(frozen=True, slots=True)

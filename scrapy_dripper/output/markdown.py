@@ -40,7 +40,7 @@ from scrapy_dripper.output.tables.html import code_html, table_html
 from scrapy_dripper.output.tables.linear import linear
 from scrapy_dripper.output.text import line_text
 
-ComplexTables = Literal["html", "linear"]
+Tables = Literal["html", "linear"]
 Callouts = Literal["alerts", "quotes"]
 
 MAX_PREFIX = 20
@@ -60,24 +60,24 @@ _blank_lines = re.compile(r"\n\s*\n").sub
 def markdown(
     items: Items,
     links: Links = "keep",
-    complex_tables: ComplexTables = "html",
+    tables: Tables = "html",
     callouts: Callouts = "alerts",
     most: int = UNBOUNDED,
 ) -> str:
     """Return items as Markdown.
 
     ``links`` are kept, dropped (their text stays), or written as citations: numbers, with a list of URLs at the end.
-    ``complex_tables`` selects the form of tables with spans, or with more than text in a cell. ``callouts`` are written
+    ``tables`` selects the form of tables with spans, or with more than text in a cell. ``callouts`` are written
     as GitHub alerts, or as quotations that begin with their title. Raise
     :exc:`~scrapy_dripper.output.bounds.TooLongError` if the Markdown has more than ``most`` characters.
     """
-    return _Writer(links, complex_tables, callouts, most).document(items)
+    return _Writer(links, tables, callouts, most).document(items)
 
 
 class _Writer:
-    def __init__(self, links: Links, complex_tables: ComplexTables, callouts: Callouts, most: int) -> None:
+    def __init__(self, links: Links, tables: Tables, callouts: Callouts, most: int) -> None:
         self.inline = InlineWriter(links)
-        self.linear = complex_tables == "linear"
+        self.linear = tables == "linear"
         self.alerts = callouts == "alerts"
         self.most = Allowance("Markdown", most)
         """Only checked and never spent, because each part of the document is contained in the parts around it."""

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from lxml import etree
 
 from scrapy_dripper.output.bounds import UNBOUNDED, Allowance
-from scrapy_dripper.output.code.blocks import Guess, code_of_lines
+from scrapy_dripper.output.code.blocks import code_of_lines
 from scrapy_dripper.output.footnotes import FootnoteMarks
 from scrapy_dripper.output.frames import Frame
 from scrapy_dripper.output.images import same_image
@@ -78,7 +78,6 @@ class Reader:
         """Limits the HTML of tables, which is in the list in addition to their rows."""
         self.footnotes = FootnoteMarks(root)
         self.tabs = tabs_of(root)
-        self.guess: Guess | None = None
         self.inline_notes: list[Footnote] = []
         """Footnotes that were written in place of their marks."""
         self.captions: dict[etree._Element, int] = {}

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.extraction import Metadata
 from scrapy_dripper.metadata.facts import Fact
+from scrapy_dripper.page.errors import Over
 from scrapy_dripper.page.styles import Styles
 
 if TYPE_CHECKING:
@@ -190,8 +191,8 @@ class Page:
     blocks: Blocks
     truncated: bool = False
     """True if this is only the first part of an oversize page."""
-    limit: str | None = None
-    """The limit that an oversize page exceeds, as a message; None if it is not truncated, or not by a setting."""
+    over: Over | None = None
+    """The limit that an oversize page exceeds; None if it is not truncated before it is labelled."""
     scripts: tuple[str, ...] = ()
     """The text or the URL of each script that configures how the page writes formulas."""
     about: About = About()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,7 @@ def pack_config(config: Config) -> Values:
     """
     values = {f.name: getattr(config, f.name) for f in fields(config) if getattr(config, f.name) != f.default}
     values.pop("rules", None)
+    values |= {name: asdict(values[name]) for name in ("limits", "markdown", "chunks") if name in values}
     if "fallback" in values:
         values["fallback"] = dotted_path(config.fallback)
     return values
@@ -65,7 +66,7 @@ def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
             configs.append(task.config)
         document = task.document
         # One more than the limit, so that the worker can tell that the document is too long.
-        html = document.html[: task.config.max_bytes + 1]
+        html = document.html[: task.config.limits.bytes + 1]
         rows.append(
             {
                 "url": document.url,
@@ -125,6 +126,7 @@ def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
         )
     values = {
         "reason": None if extraction.fallback_reason is None else extraction.fallback_reason.value,
+        "exceeded": None if extraction.exceeded is None else str(extraction.exceeded),
         "blocks": int(extraction.blocks),
         "truncated": bool(extraction.truncated),
         "page_type_probability": _number(extraction.page_type_probability),
@@ -175,6 +177,7 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
         fallback_reason=None if values["reason"] is None else FallbackReason(values["reason"]),
         labels=tuple(map(bool, labels)),
         probabilities=tuple(likely),
+        exceeded=values["exceeded"],
         blocks=int(values["blocks"]),
         truncated=bool(values["truncated"]),
         page_type=page_type,

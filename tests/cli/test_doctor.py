@@ -43,14 +43,14 @@ def doctor(folder: Path, settings: str, spider: str = "") -> subprocess.Complete
 
 def test_a_project_that_is_ready(tmp_path: Path) -> None:
     """Its settings are shown with their sources; the engine and a worker have been tried."""
-    done = doctor(tmp_path, "ADDONS = {'scrapy_dripper.Addon': 500}\nDRIPPER_LINKS = 'drop'\n")
+    done = doctor(tmp_path, "ADDONS = {'scrapy_dripper.Addon': 500}\nDRIPPER_TITLE = 'drop'\n")
 
     assert done.stdout.splitlines()[-1] == "ready"
     assert done.returncode == 0
     for words in (
         "tidy, settings in project",
         "ok     the add-on is installed",
-        "DRIPPER_LINKS = 'drop' (project)",
+        "DRIPPER_TITLE = 'drop' (project)",
         "tagger, bundled with the package",
         "mean of sets",
         "ok     a sample page was extracted",
@@ -65,7 +65,7 @@ def test_all_that_is_wrong_is_named(tmp_path: Path) -> None:
     """All mistakes are named, also those of spiders; each line says what is expected."""
     done = doctor(
         tmp_path,
-        "DRIPPER_FALBACK = 'html'\nDRIPER_LINKS = 'drop'\nDRIPPER_TIMEOUT = 0\n"
+        "DRIPPER_FALBACK = 'html'\nDRIPER_TITLE = 'drop'\nDRIPPER_TIMEOUT = 0\n"
         "TWISTED_REACTOR = 'twisted.internet.selectreactor.SelectReactor'\n"
         "ADDONS = {'scrapy_dripper.Addon': None}\n",
         SPIDER,
@@ -75,7 +75,7 @@ def test_all_that_is_wrong_is_named(tmp_path: Path) -> None:
     assert len(wrong) == 6
     for words in (
         "DRIPPER_FALBACK is not a setting of scrapy-dripper; did you mean DRIPPER_FALLBACK?",
-        "DRIPER_LINKS is not a setting of scrapy-dripper; did you mean DRIPPER_LINKS?",
+        "DRIPER_TITLE is not a setting of scrapy-dripper; did you mean DRIPPER_TITLE?",
         "DRIPPER_TIMEOUT must be a number of seconds above 0 (got 0)",
         "TWISTED_REACTOR must be",
         "spider news: DRIPPER_FAVOR must be one of",

@@ -26,7 +26,7 @@ import pytest
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.cli import main
 from scrapy_dripper.cli.console import UsageError
-from scrapy_dripper.cli.options import OPTIONS
+from scrapy_dripper.cli.options import OPTIONS, PREFIXES
 from scrapy_dripper.config import Config
 from scrapy_dripper.corpus.processes import Processes
 from scrapy_dripper.workshop.cli.corpus import _files
@@ -861,9 +861,12 @@ def test_help_teaches_by_examples_and_documents_every_option(capsys: pytest.Capt
     assert "scrapy-dripper extract page.html" in out
     assert {option.name for option in fields(Config)} >= set(OPTIONS)
     for option in fields(Config):
-        if option.name in OPTIONS:
+        if option.name in OPTIONS and option.name not in PREFIXES:
             assert f"--{option.name.replace('_', '-')} " in words
             assert " ".join(option.metadata["doc"].split()) in words
+    for name, prefix in PREFIXES.items():
+        for key in fields(getattr(Config(), name)):
+            assert f"--{prefix}{key.name.replace('_', '-')} " in words
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -103,12 +103,12 @@ def test_an_error_that_a_user_can_mend_has_no_traceback(name: str, caplog: pytes
 
 def test_a_crawl_without_main_content_says_so_once(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
     """The warning has the most frequent reason, an example page and advice."""
-    result = crawl(spider(site.pages(3)), {"DRIPPER_MAX_BLOCKS": 1, "DRIPPER_FALLBACK": "empty"})
+    result = crawl(spider(site.pages(3)), {"DRIPPER_LIMITS": {"blocks": 1}, "DRIPPER_FALLBACK": "empty"})
 
     (warning,) = said(caplog, "gave no main content")
     assert "3 of the 3 pages" in warning
     assert "because of oversize" in warning
-    assert "over DRIPPER_MAX_BLOCKS = 1" in warning
+    assert 'over DRIPPER_LIMITS["blocks"] = 1' in warning
     assert site.url("/page/") in warning
     assert ADVICE[FallbackReason.OVERSIZE] in warning
     assert result.stat("fallback/oversize") == 3
@@ -116,7 +116,7 @@ def test_a_crawl_without_main_content_says_so_once(crawl: Crawls, site: Site, ca
 
 def test_a_long_crawl_says_so_before_its_end(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
     """The warning comes once, after twenty pages."""
-    crawl(spider(site.pages(30)), {"DRIPPER_MAX_BLOCKS": 1, "DRIPPER_FALLBACK": "empty"})
+    crawl(spider(site.pages(30)), {"DRIPPER_LIMITS": {"blocks": 1}, "DRIPPER_FALLBACK": "empty"})
 
     (warning,) = said(caplog, "gave no main content")
     assert "20 of the 20 pages so far" in warning
@@ -130,7 +130,7 @@ def test_a_crawl_with_main_content_says_nothing(
     for number in range(odd):
         site.routes[f"/page/{number}"] = ("text/html", page(number, "<p>x</p>" * 50).encode())
 
-    crawl(spider(site.pages(2)), {"DRIPPER_MAX_BLOCKS": 20, "DRIPPER_FALLBACK": "empty"})
+    crawl(spider(site.pages(2)), {"DRIPPER_LIMITS": {"blocks": 20}, "DRIPPER_FALLBACK": "empty"})
 
     assert said(caplog, "gave no main content") == []
 

@@ -234,7 +234,7 @@ def test_slow_pages_wait_for_the_others_and_not_the_others_for_them(
 
     async def start(self: scrapy.Spider) -> Any:
         for n, url in enumerate(urls):
-            options = {"max_blocks": 1} if url in slow else {}  # which lets the fallback have them
+            options = {"limits": {"blocks": 1}} if url in slow else {}  # which lets the fallback have them
             yield scrapy.Request(url, meta={"dripper": options}, priority=-n)
 
     out: list[str] = []

@@ -69,7 +69,7 @@ def _fall_back(page: str) -> Extraction:
 
 @pytest.fixture(scope="module")
 def extractor() -> Extractor:
-    return Extractor(Config(processes=0, fallback="empty", max_output=10_000), engine=FakeEngine())
+    return Extractor(Config(processes=0, fallback="empty", limits={"output": 10_000}), engine=FakeEngine())
 
 
 @pytest.mark.parametrize("name", READ)

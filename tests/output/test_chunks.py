@@ -276,7 +276,7 @@ def test_an_invalid_tokenizer(tmp_path: Path) -> None:
     """The error is one sentence that names the setting and its valid values."""
     (tmp_path / "tokenizer.json").write_text("{}")
     for path in (tmp_path, tmp_path / "nothing.json"):
-        with pytest.raises(ConfigError, match="DRIPPER_CHUNK_TOKENIZER must be the path of"):
+        with pytest.raises(ConfigError, match=r'DRIPPER_CHUNKS\["tokenizer"\] must be the path of'):
             counter(str(path))
 
 
@@ -294,12 +294,12 @@ def test_no_more_than_the_page_allows() -> None:
     def found(**options: Any) -> tuple[Chunk, ...]:
         one = extraction(items)
         document = Document("x" * 62_000, one.url)
-        made = with_retrieval(one, document, Config(chunks_field="c", chunk_size=50, **options)).chunks
+        made = with_retrieval(one, document, Config(chunks_field="c", chunks={"size": 50}, **options)).chunks
         assert made is not None
         return made
 
-    assert len(found(max_output=20)) > 1_000
-    few = found(max_output=2)
+    assert len(found(limits={"output": 20})) > 1_000
+    few = found(limits={"output": 2})
     assert 30 <= len(few) < 500
     assert sum(len(chunk.markdown) + len(chunk.url) for chunk in few) <= 2 * 62_000
     assert "".join(_letters(joined(few))) == "".join(_letters(markdown(items)))

@@ -111,7 +111,7 @@ def test_text_is_that_of_the_blocks(html: str) -> None:
 def test_no_option_makes_writing_fail(html: str, links: str, tables: str) -> None:
     page, main = whole(html)
     for writer in ("dripper", "html2text"):
-        found = write(page, main, Config(markdown=writer, links=links, complex_tables=tables))
+        found = write(page, main, Config(markdown={"writer": writer, "links": links, "tables": tables}))
         assert found.main_html
 
 

@@ -41,7 +41,7 @@ def main(folder: Path) -> None:
         (None, {}),
         (FakeEngine(), {}),
         (FakeEngine(), {"markdown": "html2text"}),
-        (FakeEngine(), {"links": "citations", "complex_tables": "linear"}),
+        (FakeEngine(), {"markdown": {"links": "citations", "tables": "linear"}}),
         (Silent(), {"fallback": "trafilatura"}),
         (Silent(), {"fallback": "html"}),
     ):

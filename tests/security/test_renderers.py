@@ -25,9 +25,9 @@ needs_node = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 
 OPTIONS = {
     "keep": Config(fallback="empty"),
-    "drop": Config(fallback="empty", links="drop"),
-    "citations": Config(fallback="empty", links="citations"),
-    "linear": Config(fallback="empty", complex_tables="linear"),
+    "drop": Config(fallback="empty", markdown={"links": "drop"}),
+    "citations": Config(fallback="empty", markdown={"links": "citations"}),
+    "linear": Config(fallback="empty", markdown={"tables": "linear"}),
     "html2text": Config(fallback="empty", markdown="html2text"),
 }
 BODIES = [

@@ -284,7 +284,7 @@ def test_a_further_worker_that_does_not_get_ready(
 def test_two_crawls_share_their_workers() -> None:
     """The crawls can have other settings for pages, and each page has those of its own crawl."""
     one = own(batch_size=2)
-    two = own(timeout=5, fallback=OWN.fallback, links="drop", content_types="title", max_blocks=7)
+    two = own(timeout=5, fallback=OWN.fallback, markdown={"links": "drop", "types": "title"}, limits={"blocks": 7})
     pools = [shared_pool(one), shared_pool(two)]
     try:
         assert pools[0] is pools[1]

@@ -6,7 +6,6 @@ Highlighters wrap code in tables with line numbers, toolbars, and copies for the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import lru_cache, partial
 from html import unescape
 from itertools import islice
@@ -20,10 +19,8 @@ from scrapy_dripper.page.tags import LONGEST_CLASS
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-__all__ = ["CODE_TAGS", "TWIN", "Guess", "code_block", "code_of_lines", "has_code_class"]
+__all__ = ["CODE_TAGS", "TWIN", "code_block", "code_of_lines", "has_code_class"]
 
-Guess = Callable[[str], "str | None"]
-"""Returns the language of code, or None if it is unknown. See :mod:`scrapy_dripper.output.code.guess`."""
 
 CODE_TAGS = frozenset({"pre", "listing", "xmp", "plaintext", "table"})
 """Tags that :func:`code_block` recognises without a class."""
@@ -72,19 +69,6 @@ def _has_code_class(name: str) -> bool:
     return _marked(name.lower()) is not None or has_number_class(name)
 
 
-def code_block(element: _Element, guess: Guess | None = None) -> CodeBlock | None:
-    """Return the code block of an element, :data:`TWIN` (without text) if it is to be dropped, or None.
-
-    Call this for elements of :data:`CODE_TAGS` and those with :func:`has_code_class`, before their content. ``guess``
-    guesses the language if the page does not name it.
-    """
-    found = _found(element)
-    if found is None or found.text == "" or found.language is not None or guess is None:
-        return found
-    language = guess(found.text)
-    return CodeBlock(found.text, language, "guess") if language else found
-
-
 def code_of_lines(runs: Runs) -> CodeBlock | None:
     """Return the code of a paragraph that only holds inline code and line breaks, or None."""
     lines: list[str] = [""]
@@ -98,7 +82,11 @@ def code_of_lines(runs: Runs) -> CodeBlock | None:
     return CodeBlock("\n".join(lines)) if len(lines) > 1 and "".join(lines) else None
 
 
-def _found(element: _Element) -> CodeBlock | None:
+def code_block(element: _Element) -> CodeBlock | None:
+    """Return the code block of an element, :data:`TWIN` (without text) if it is to be dropped, or None.
+
+    Call this for elements of :data:`CODE_TAGS` and those with :func:`has_code_class`, before their content.
+    """
     tag = element.tag
     if tag in _PRE:
         return _preformatted(element)

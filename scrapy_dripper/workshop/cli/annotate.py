@@ -301,7 +301,7 @@ class _Job:
 def _open(source: Source, url: str | None) -> Sheet | str:
     """Return the sheet of a source, or the reason why it has none."""
     try:
-        document = read_source(source, READ_FACTOR * Config().max_bytes)
+        document = read_source(source, READ_FACTOR * Config().limits.bytes)
         return pages.sheet(replace(document, url=url) if url else document, source.name, source.id)
     except PageError as error:
         return f"{error.reason}: {error}"

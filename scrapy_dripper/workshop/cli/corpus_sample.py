@@ -96,7 +96,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--most-per-host", type=count, default=10_000, metavar="N", help="pages of a host to cluster (default: 10,000)"
     )
     sample.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the random choices (default: 0)")
-    add_options(sample, ("engine", "model", "max_blocks", "max_bytes"))
+    add_options(sample, ("engine", "model", "limits"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments)
     if arguments.output.exists() and any(arguments.output.iterdir()):
         raise UsageError(f"{arguments.output} is not empty: name a new folder")
-    inputs = PageInputs(arguments.inputs, config.max_bytes)
+    inputs = PageInputs(arguments.inputs, config.limits.bytes)
     hosts: list[str] = []
     layouts: list[csr_matrix] = []
     numbers: list[int] = []

@@ -69,7 +69,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     tokens.add_argument("--width", type=count, default=1024, metavar="D", help="width of the model (default: 1024)")
     tokens.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
-    add_options(tokens, ("engine", "model", "max_blocks", "max_bytes"))
+    add_options(tokens, ("engine", "model", "limits"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
             length = counter(arguments.tokenizer)
         except ConfigError as error:
             raise UsageError(f"--tokenizer: {error}") from None
-    inputs = PageInputs(arguments.inputs, config.max_bytes)
+    inputs = PageInputs(arguments.inputs, config.limits.bytes)
     pages = list(_measured(inputs, config, arguments.profile, length))
     if not pages:
         raise UsageError("none of the pages could be labelled")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 DATA = "data_sha256"
 """Key of a model's manifest that has the hash of each set's folder."""
-OPTIONS = ("engine", "model", "fallback", "oversize", "max_blocks", "max_bytes")
+OPTIONS = ("engine", "model", "fallback", "oversize", "limits")
 IN_SAMPLE = (
     "IN-SAMPLE: the model was trained on {these} ({name}), so our figures show how well it remembers them, not how "
     "good it is on unseen pages. For honest figures, measure on held-out folds: "

@@ -26,19 +26,8 @@ if TYPE_CHECKING:
     from scrapy_dripper.page import Page
 
 OPTIONS = (
-    *(
-        "engine",
-        "model",
-        "fallback",
-        "favor",
-        "comments",
-        "min_quality",
-        "rules",
-        "oversize",
-        "max_blocks",
-        "max_bytes",
-    ),
-    *("title", "absolute_urls", "markdown", "links", "complex_tables", "callouts", "front_matter", "content_types"),
+    *("engine", "model", "fallback", "favor", "comments", "min_quality", "rules", "oversize", "limits"),
+    *("title", "absolute_urls", "markdown"),
 )
 EXTENSION = ".inspect.html"
 ITEMS = (".jsonl", ".jl", ".jsonl.gz", ".jl.gz")
@@ -109,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
                 if source.name.lower().endswith(ITEMS):
                     text = _index(Path(source.name))
                 else:
-                    document = read_source(source, READ_FACTOR * config.max_bytes)
+                    document = read_source(source, READ_FACTOR * config.limits.bytes)
                     document = replace(document, url=arguments.url) if arguments.url else document
                     look = look or _looking(config, stack)
                     text = look(source, document)

@@ -179,7 +179,7 @@ class _Job:
         with self._bar(len(sources), "read") as bar:
             for source in sources:
                 try:
-                    page = sheet(read_source(source, READ_FACTOR * Config().max_bytes), source.name, source.id)
+                    page = sheet(read_source(source, READ_FACTOR * Config().limits.bytes), source.name, source.id)
                     if page.sha256 not in records:
                         self._count("pages without labels")
                     elif record := left.pop(page.sha256, None):

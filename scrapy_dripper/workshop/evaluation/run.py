@@ -143,7 +143,7 @@ def versions_of(setup: Setup, peers: Mapping[str, str], weights: str) -> dict[st
     ``weights`` identifies the model, or the stored texts.
     """
     config = setup.config
-    options = [str(getattr(config, name)) for name in ("fallback", "oversize", "max_blocks", "max_bytes")]
+    options = [str(getattr(config, name)) for name in ("fallback", "oversize", "limits")]
     code = (*_SCORING, *_PAGES, *(_OURS if setup.model else ()))
     ours = _digest(scrapy_dripper.__name__, weights, *options, _code(code))
     others = {name: f"{version} {_code(_SCORING + _PEERS)}" for name, version in peers.items()}

@@ -515,7 +515,7 @@ def test_windows_are_the_documents_choice(engine: Qwen3Engine, monkeypatch: pyte
     monkeypatch.setattr(cost, "AUTO", Rule(600, 0.25))
     config = Config(window_tokens=None)
     long = html(60)
-    own = (replace(config, window_tokens="auto"), config.override({"window_tokens": 1_000}))
+    own = (replace(config, window_tokens="auto"), config.overridden({"window_tokens": 1_000})[0])
     whole, auto, thousand = extract(engine, config, long, *(Document(long, config=one) for one in own))
 
     assert whole.work["windows"] == 1 < thousand.work["windows"] < auto.work["windows"]
