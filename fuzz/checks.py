@@ -23,9 +23,9 @@ from fuzz.safety import unsafe_html, unsafe_urls
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_json import from_json, to_json
-from scrapy_dripper.output.hidden import hidden_nodes
 from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.page.charset import decode_html
+from scrapy_dripper.page.hidden import hidden_nodes
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.profiles import PROFILES, carry, native_copy
 from scrapy_dripper.page.simplify import simplify

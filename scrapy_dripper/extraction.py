@@ -249,8 +249,7 @@ class Extraction:
     """The engine's own counters for this page; see ``docs/reference/stats.md``."""
     overruled: tuple[str, ...] = ()
     """Names of the steps after the model that changed nothing on this page, because they would have removed text of
-    which the model was sure: ``little``, ``structures``, ``one_article``, ``notes``,
-    ``twins`` or ``hidden``."""
+    which the model was sure, such as ``short_page``, ``structures``, ``footnotes``, ``duplicates`` or ``hidden``."""
     missing: tuple[str, ...] = ()
     """The kinds of facts that the page declares and shows, and of which more than half are not in the text:
     ``ingredient``, ``step``, ``question``, ``answer`` or ``body``. It is checked whatever labelled the page."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
@@ -14,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.checks import short
+from scrapy_dripper.choose import Choice, Given, choose
+from scrapy_dripper.choose.steps import TEMPLATE, overruled, stages
+from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Engine, EngineError, Labels
 from scrapy_dripper.engines.checked import checked
-from scrapy_dripper.engines.rules import marks
-from scrapy_dripper.engines.stages import after_engine, apply, overruled, takes_too_much
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, revised
 from scrapy_dripper.fallback import NOT_A_PAGE, fall_back, fill_shell, metadata
 from scrapy_dripper.fallback_names import NOTHING_MEANT, check_fallback
@@ -27,7 +27,6 @@ from scrapy_dripper.garbage import paused
 from scrapy_dripper.metadata import detected_language
 from scrapy_dripper.metadata.facts import missing
 from scrapy_dripper.output import NOTHING, write
-from scrapy_dripper.output.hidden import hidden_blocks, hidden_nodes
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.errors import Over
 from scrapy_dripper.page.page import Wishes
@@ -39,8 +38,6 @@ logger = logging.getLogger(__name__)
 
 NODES_TOGETHER = 60_000
 """How many elements to hold in memory as trees before their pages are finished: about 50 ordinary pages."""
-HIDDEN = "hidden"
-"""The name of the removal of hidden text in :attr:`Extraction.overruled`."""
 DOCUMENTS_TOGETHER = 256
 """How many documents to hold before they are finished. Those that cannot be read have no elements."""
 
@@ -360,14 +357,16 @@ class Extractor:
                 return PageError(FallbackReason.LOW_QUALITY, error, "DRIPPER_MIN_QUALITY")
             known = self._known(document) if config.site_memory else None
             taken, learnt = _compared(page, answer.main, known)
-            steps = list(after_engine(page, replace(answer, main=answer.main & ~taken), ruled, config))
-            main, hidden = steps[-1].main, hidden_nodes(page.tree)
-            unsure = answer.overruled + overruled(steps)
-            if hidden.any() and _is_the_page(page, answer, main, hidden):
-                hidden, unsure = np.zeros_like(hidden), (*unsure, HIDDEN)
-            extraction = self._compose(document, config, page, answer, main, hidden)
-            repeated = int((taken & ~main).sum())
-            extraction = revised(extraction, rules=ruled.blocks, repeated=repeated, digest=learnt, overruled=unsure)
+            given = Given.of(page, answer.probabilities, answer.page_type, config, ruled, taken)
+            chosen = choose(given, answer.main)
+            extraction = self._compose(document, config, page, answer, chosen)
+            extraction = revised(
+                extraction,
+                rules=ruled.blocks,
+                repeated=int((taken & ~chosen.main).sum()),
+                digest=learnt,
+                overruled=answer.overruled + chosen.overruled,
+            )
             return with_retrieval(extraction, document, config)
         except PageError as error:
             return PageError(error.reason, str(error), error.limit)  # the caught one keeps the tree in memory
@@ -377,21 +376,12 @@ class Extractor:
             logger.debug("cannot write %(url)s", {"url": document.url}, exc_info=True)
             return PageError(FallbackReason.OUTPUT_ERROR, f"{type(error).__name__}: {error}")
 
-    def _compose(
-        self,
-        document: Document,
-        config: Config,
-        page: Page,
-        answer: Labels,
-        main: npt.NDArray[np.bool_],
-        hidden: npt.NDArray[np.bool_],
-    ) -> Extraction:
-        """Return the extraction of a page whose main blocks and hidden nodes are known. Errors of the writers
-        propagate.
-        """
+    def _compose(self, document: Document, config: Config, page: Page, answer: Labels, chosen: Choice) -> Extraction:
+        """Return the extraction of a page, given what is written of it. Errors of the writers propagate."""
+        main = chosen.main
         # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
-        written = NOTHING if nothing else write(page, main, config, len(document.html), hidden)
+        written = NOTHING if nothing else write(page, main, config, len(document.html), chosen.hidden)
         if not len(page.blocks) and not (written.text or written.markdown):
             raise PageError(FallbackReason.NO_BLOCKS, "no visible text, and formulas that cannot be read")
         over = _exceeded(page, answer, written.truncated, config)
@@ -447,25 +437,12 @@ def _compared(page: Page, main: npt.NDArray[np.bool_], known: bytes | None) -> t
     return furniture(page, main, found, hashes(known)), digest(found, main)
 
 
-def _is_the_page(page: Page, answer: Labels, main: npt.NDArray[np.bool_], hidden: npt.NDArray[np.bool_]) -> bool:
-    """Return True if what counts as hidden is too much of a page's main text to be hidden from readers.
-
-    However sure a model is of a block, it may be hidden: instructions for language models are prose.
-    """
-    after = main & ~hidden_blocks(page, hidden)
-    return takes_too_much(page, answer.probabilities, main, after, sure=math.inf)
-
-
 def _of_template(said: Said) -> Labels:
     """Return the labels of a page that a template has labelled."""
-    # The process of a crawl with workers does not need it.
-    from scrapy_dripper.engines.tagger.whole import structures_whole
-
     assert said.main is not None
     assert said.probabilities is not None
-    p = said.probabilities
-    steps = list(apply([structures_whole(said.page, p)], said.page, p, said.main))
-    return Labels(p, steps[-1].main, source="template", overruled=overruled(steps))
+    steps = list(stages(Given(said.page, said.probabilities), said.main, TEMPLATE))
+    return Labels(said.probabilities, steps[-1].main, source=TEMPLATE, overruled=overruled(steps))
 
 
 def _with_lesson(extraction: Extraction, said: Said | None, labels: Labels | EngineError) -> Extraction:

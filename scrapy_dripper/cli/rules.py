@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _lines(source: Source, url: str | None, config: Config) -> Iterator[tuple[str, Rule, bool]]:
     """Yield a line for each rule of a page, the rule, and whether it selects something. Reading errors propagate."""
-    from scrapy_dripper.engines.rules import found  # Slow to import, and not needed for --help.
+    from scrapy_dripper.choose.user_rules import found  # Slow to import, and not needed for --help.
     from scrapy_dripper.page import PageError, read
 
     document = read_source(source, READ_FACTOR * config.limits.bytes)

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from scrapy_dripper.choose import Given
+from scrapy_dripper.choose.steps import reasons, stages
+from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import Engine, EngineError, Labels
-from scrapy_dripper.engines.rules import marks
-from scrapy_dripper.engines.stages import after_engine, reasons
 from scrapy_dripper.engines.tagger.engine import Tagger
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
@@ -202,7 +203,8 @@ def _facts(extraction: Extraction) -> list[tuple[str, str]]:
 def _rules(page: Page, engine: Engine, answer: Labels, config: Config) -> list[str]:
     """Return for each block the rule that decided its label; empty if the probabilities did."""
     first = engine.stages(page) if isinstance(engine, Tagger) else ()
-    return reasons([*first, *after_engine(page, answer, marks(page, config.rules), config)])
+    given = Given.of(page, answer.probabilities, answer.page_type, config, marks(page, config.rules))
+    return reasons([*first, *stages(given, answer.main)])
 
 
 def _named(rules: Sequence[str]) -> list[str]:

@@ -57,10 +57,6 @@ MAX_URL = 2_000
 LARGE = 100
 """An image whose longer side has at least this many pixels is not decoration, even if the page says so."""
 
-FIGURE_CLASSES = frozenset({"wp-caption", "thumb", "thumbinner", "gallery-item", "gallerybox"})
-"""Classes of figures in WordPress and MediaWiki."""
-
-_CAPTION_CLASSES = frozenset({"wp-caption-text", "wp-caption-dd", "thumbcaption", "gallerytext", "gallery-caption"})
 _EMOJI_CLASSES = frozenset({"emoji", "twemoji", "emojione", "joypixels", "wp-smiley", "smiley", "emoticon"})
 
 _other_scheme = re.compile(r"(?!https?:|ftp:)[a-z][a-z0-9+.-]*:", re.I).match
@@ -283,26 +279,6 @@ def _site(url: str, sites: frozenset[str]) -> str | None:
     parts = host.split(".")
     names = (".".join(parts[i:]) for i in range(max(0, len(parts) - 4), len(parts)))
     return next((name for name in names if name in sites), None)
-
-
-def is_figure(element: etree._Element) -> bool:
-    """Return True for a ``<figure>`` and its equivalents in WordPress and MediaWiki."""
-    return element.tag == "figure" or not FIGURE_CLASSES.isdisjoint(element.get("class", "").split())
-
-
-def caption_of(figure: etree._Element) -> etree._Element | None:
-    """Return the caption of a figure: a child or grandchild with the tag or a class of captions."""
-    for child in figure:
-        if _is_caption(child):
-            return child
-        for inner in child:
-            if _is_caption(inner) and not is_figure(child):
-                return inner
-    return None
-
-
-def _is_caption(element: etree._Element) -> bool:
-    return element.tag == "figcaption" or not _CAPTION_CLASSES.isdisjoint(element.get("class", "").split())
 
 
 def captioned(items: Items, caption: Runs) -> Items:

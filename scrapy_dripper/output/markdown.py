@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from scrapy_dripper.output.bounds import UNBOUNDED, Allowance
-from scrapy_dripper.output.callouts import says
 from scrapy_dripper.output.items import (
     Audio,
     CodeBlock,
@@ -39,6 +38,7 @@ from scrapy_dripper.output.tables.grid import is_mostly_padding
 from scrapy_dripper.output.tables.html import code_html, table_html
 from scrapy_dripper.output.tables.linear import linear
 from scrapy_dripper.output.text import line_text
+from scrapy_dripper.page.callouts import says
 
 Tables = Literal["html", "linear"]
 Callouts = Literal["alerts", "quotes"]

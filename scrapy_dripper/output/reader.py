@@ -15,7 +15,6 @@ from lxml import etree
 
 from scrapy_dripper.output.bounds import UNBOUNDED, Allowance
 from scrapy_dripper.output.code.blocks import code_of_lines
-from scrapy_dripper.output.footnotes import FootnoteMarks
 from scrapy_dripper.output.frames import Frame
 from scrapy_dripper.output.images import same_image
 from scrapy_dripper.output.inline import Line, Separator, unbroken
@@ -39,6 +38,7 @@ from scrapy_dripper.output.items import (
 from scrapy_dripper.output.math.delimiters import Notation
 from scrapy_dripper.output.tabs import tabs_of
 from scrapy_dripper.output.urls import comparable, resolver
+from scrapy_dripper.page.footnotes import FootnoteMarks
 from scrapy_dripper.page.tags import LOOSE
 
 MAX_NESTING = 10

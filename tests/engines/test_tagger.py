@@ -18,7 +18,7 @@ from scrapy_dripper.engines.base import Labels, ModelError
 from scrapy_dripper.engines.prepared import read_manifest
 from scrapy_dripper.engines.qwen3.prepared import Prepared
 from scrapy_dripper.engines.tagger import Tagger, model
-from scrapy_dripper.engines.tagger.decision import DecisionRule, decide, without_holes
+from scrapy_dripper.engines.tagger.decision import DecisionRule, decide
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
@@ -178,29 +178,6 @@ def test_favor_changes_the_number_of_main_blocks(blocks: list[tuple[float, int]]
 
     assert (precise <= balanced).all()
     assert (balanced <= complete).all()
-
-
-@pytest.mark.parametrize(
-    ("probabilities", "main", "labels"),
-    [
-        ([0.9, 0.6, 0.9], [0, 2], [0, 1, 2]),
-        ([0.9, 0.45, 0.6, 0.9], [0, 3], [0, 1, 2, 3]),
-        ([0.9, 0.3, 0.9], [0, 2], [0, 2]),  # likelier not
-        ([0.9, 0.3, 0.8, 0.9], [0, 3], [0, 3]),  # one is not
-        ([0.9, *[0.6] * 7, 0.9], [0, 8], [0, 8]),  # a part of its own
-        ([0.6, 0.9, 0.6], [1], [1]),  # at the ends the cut decides
-        ([0.6, 0.6], [], []),
-    ],
-)
-def test_likely_blocks_between_main_blocks_become_main(
-    probabilities: list[float], main: list[int], labels: list[int]
-) -> None:
-    chosen = np.zeros(len(probabilities), dtype=np.bool_)
-    chosen[main] = True
-
-    found = without_holes(np.array(probabilities, dtype=np.float32), chosen)
-
-    assert np.flatnonzero(found).tolist() == labels
 
 
 def test_favor_on_real_pages() -> None:

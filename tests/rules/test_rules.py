@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from scrapy_dripper import Config, ConfigError, Document, Extractor
-from scrapy_dripper.engines import rules as rules_module
+from scrapy_dripper.choose import user_rules as rules_module
+from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.engines.base import Labels, Limits
-from scrapy_dripper.engines.rules import marks
 from scrapy_dripper.page import Page, read
 from scrapy_dripper.rules import Rule, Rules, read_rules
 

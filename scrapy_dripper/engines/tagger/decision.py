@@ -14,11 +14,6 @@ from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
 
 Bools = npt.NDArray[np.bool_]
 
-MAX_HOLE = 6
-"""Maximum number of blocks in a hole between main blocks that is filled."""
-LIKELY, LEAST = 0.5, 0.4
-"""Minimum mean probability of the blocks in such a hole, and minimum probability of each of them."""
-
 RECALL_WEIGHTS: Mapping[str, float] = {
     "article": 0.4,
     "collection": 0.5,
@@ -85,18 +80,3 @@ def decide(
     best = int(np.argmax(gained / (taken + recall_weight * expected)))
     main[order[: best + 1]] = True
     return main
-
-
-def without_holes(probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
-    """Return the labels with small holes between main blocks filled, if the blocks in the hole are likely to be main.
-
-    With a low recall weight, the best cut can leave out a line of code or a formula of which the model is fairly sure.
-    Readers miss content in the middle of a text more than at its end. All arrays have shape (n,).
-    """
-    labels: Bools = main.copy()
-    places = np.flatnonzero(main)
-    for a, b in zip(places[:-1].tolist(), places[1:].tolist(), strict=True):
-        between = probabilities[a + 1 : b]
-        if 0 < len(between) <= MAX_HOLE and between.mean() >= LIKELY and between.min() >= LEAST:
-            labels[a + 1 : b] = True
-    return labels

@@ -6,27 +6,23 @@ have marks, but have low probabilities.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
-from scrapy_dripper.output.footnotes import FootnoteMarks
+from scrapy_dripper.choose.given import Bools, Given
+from scrapy_dripper.page.footnotes import FootnoteMarks
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
 
-Bools = npt.NDArray[np.bool_]
-
-LEAST = 0.2
+NOTE_PROBABILITY = 0.2
 """Minimum mean probability of the blocks of a footnote for it to become main."""
 
 _LINK = TAGS["a"]
 
 
-def with_notes(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
-    """Return the labels with each footnote labelled like its marks. All arrays have shape (n,) for the page's n blocks.
+def with_footnotes(given: Given, main: Bools) -> Bools:
+    """Return the labels with each footnote labelled like its marks.
 
     Marks and footnotes are recognised in the same way as for Markdown.
     """
-    tree = page.tree
+    page, tree = given.page, given.page.tree
     links = [i for i in tree.refers if tree.tag[i] == _LINK and (tree.nodes[i].get("href") or "")[:1] == "#"]
     if not links or not main.any():
         return main
@@ -46,7 +42,7 @@ def with_notes(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
             a, b = _blocks(page, i)
             if not kept[node]:
                 labels[a:b] = False
-            elif b > a and not tree.flags[i] & Flag.HIDDEN and probabilities[a:b].mean() >= LEAST:
+            elif b > a and not tree.flags[i] & Flag.HIDDEN and given.probabilities[a:b].mean() >= NOTE_PROBABILITY:
                 labels[a:b] = True
     return labels
 

@@ -10,23 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.engines.stages import Step
-from scrapy_dripper.engines.tagger.class_names import Names, found_in
-from scrapy_dripper.output.callouts import callout_names, has_callout_class
-from scrapy_dripper.output.code.blocks import has_code_class
+from scrapy_dripper.choose.class_names import Names, found_in
+from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given
+from scrapy_dripper.page.callouts import callout_names, has_callout_class
 from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.recognise import has_code_class
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS, tag_mask
 from scrapy_dripper.page.vocabulary import CLOSING, SOURCES, TEASES, either
 
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
-
-LEAST = {
+LEAST_MEANS = {
     "code": 0.2,
     "list": 0.3,
     "links": 0.2,
@@ -46,23 +43,10 @@ ONLY_ADDED = frozenset({"introduced links", "headed links"})
 """Structures that become main as a whole, between main blocks. Otherwise their blocks are labelled one by one."""
 MOST_BLOCKS = 200
 """Maximum number of blocks in a structure. Anything larger is a section of the page."""
-LINKED = 0.5
+LINKED_SHARE = 0.5
 """A structure with a larger share of text in links than this is a list of links to other pages."""
-CELL = 1_500
+LONGEST_CELLS = 1_500
 """Maximum mean length of the cells of a data table, in characters."""
-SHAPE = 0.7
-"""If at least this share of the blocks of the same shape is main, the others may become main, too."""
-ALIKE = 4
-"""Minimum number of blocks of the same shape."""
-LIKELY = 0.3
-"""Minimum probability for a block to follow the others of its shape."""
-
-HEADS, HEADS_ASIDE = 0.5, 0.3
-"""Minimum probability for a heading to follow the text below it, and in an ``<aside>`` whose text is main."""
-
-UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
-ELSEWHERE = Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG
-_NO_HEADING = Flag.LINK | Flag.BUTTON
 _PROSE = Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE
 _KINDS = {
     TAGS[tag]: kind
@@ -93,7 +77,7 @@ _teases = re.compile(rf"(?:{either(TEASES)})\b", re.I).match
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """A structure of a page: its kind (a key of :data:`LEAST`), its node, and its blocks a to b - 1."""
+    """A structure of a page: its kind (a key of :data:`LEAST_MEANS`), its node, and its blocks a to b - 1."""
 
     kind: str
     node: int
@@ -101,29 +85,19 @@ class Structure:
     b: int
 
 
-def structures_whole(page: Page, probabilities: npt.NDArray[np.float32]) -> Step:
-    """Return the step that keeps the structures of a page whole."""
-    return Step(
-        "structures",
-        "lists, tables, code and call-outs are kept whole or not at all",
-        partial(with_whole, page, probabilities),
-    )
-
-
-def with_whole(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
-    """Return the labels with the same label for all blocks of a structure. All arrays have shape (n,) for n blocks.
+def with_whole_structures(given: Given, main: Bools) -> Bools:
+    """Return the labels with the same label for all blocks of a structure.
 
     A structure is main if most of its text is main, or if its mean probability is above one half. A lower mean is
-    enough (:data:`LEAST`) in running text: between main blocks of the same parent, or after the last one. Hidden blocks
-    do not vote and do not become main; neither do labels and buttons in a code listing.
+    enough (:data:`LEAST_MEANS`) in running text: between main blocks of the same parent, or after the last one. Hidden
+    blocks do not vote and do not become main; neither do labels and buttons in a code listing.
     """
     if not main.any():
         return main
+    page, flags = given.page, given.flags
     labels: Bools = main.copy()
-    flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
-    chars = np.fromiter(map(len, page.blocks.text), dtype=np.float64, count=len(main))
     seen = flags & UNSEEN == 0
-    for run in _runs(page, structures(page)):
+    for run in _runs(page, structures(given)):
         between, last = _place(page, main, seen, run)
         for one in run:
             voters = one.a + np.flatnonzero(seen[one.a : one.b])
@@ -131,62 +105,16 @@ def with_whole(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) 
                 voters = voters[flags[voters] & Flag.CODE != 0]
             if not len(voters):
                 continue
-            weights = chars[voters] / chars[voters].sum()
-            votes, mean = float(weights @ main[voters]), float(weights @ probabilities[voters])
+            weights = given.chars[voters] / given.chars[voters].sum()
+            votes, mean = float(weights @ main[voters]), float(weights @ given.probabilities[voters])
             if one.kind in ONLY_ADDED:
-                labels[voters] |= between and mean > LEAST[one.kind]
+                labels[voters] |= between and mean > LEAST_MEANS[one.kind]
                 continue
             name = page.tree.names[one.node][:LONGEST_CLASS]
             in_text = between or (last and one.kind in MAY_END_TEXT and not _boilerplate(name))
             if votes > 0 or in_text:
-                labels[voters] = max(votes, mean) > 0.5 or (in_text and mean > LEAST[one.kind])
+                labels[voters] = max(votes, mean) > 0.5 or (in_text and mean > LEAST_MEANS[one.kind])
     return labels
-
-
-def with_alike(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
-    """Return the labels with blocks added that have the same shape as others, most of which are main.
-
-    Blocks have the same shape if they have the same depth, and if their elements and the two around them have the same
-    tags and classes. Examples are the posts of a thread and the titles of cards in a listing.
-    """
-    tree, blocks = page.tree, page.blocks
-    inner = blocks.context
-    flags = tree.flags[inner] | tree.flags[blocks.leaf]
-    follow = ~main & (probabilities >= LIKELY) & (flags & (UNSEEN | ELSEWHERE) == 0)
-    if not main.any() or not follow.any():
-        return main
-    outer = np.maximum(tree.parent[inner], 0)
-    outest = np.maximum(tree.parent[outer], 0)
-    shape = tree.depth[inner]
-    for nodes in (inner, outer, outest):  # each pair gets a number, which is faster than np.unique with an axis
-        _, shape = np.unique(shape * len(tree.nodes) + tree.signature[nodes], return_inverse=True)
-    alike, kept = np.bincount(shape)[shape], np.bincount(shape, weights=main)[shape]
-    labels: Bools = main | (follow & (alike >= ALIKE) & (kept >= SHAPE * alike))
-    return labels
-
-
-def with_headings(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
-    """Return the labels with headings added that stand right above a main block of the same parent."""
-    flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
-    likely = (flags & Flag.HEADING != 0) & (flags & (UNSEEN | ELSEWHERE | _NO_HEADING) == 0) & ~main
-    aside = flags & Flag.ASIDE != 0
-    least = np.where(aside[:-1] & aside[1:], HEADS_ASIDE, HEADS)
-    likely[:-1] &= main[1:] & (probabilities[:-1] >= least) & (aside[:-1] == aside[1:])
-    likely[-1:] = False
-    labels: Bools = main.copy()
-    for i in np.flatnonzero(likely).tolist():
-        labels[i] = parent_of(page, i) == parent_of(page, i + 1)
-    return labels
-
-
-# ---------------------------------------------------------------------- the context of structures
-def parent_of(page: Page, block: int) -> int:
-    """Return the innermost element that holds more than a block, or -1 if there is none."""
-    tree = page.tree
-    node = int(page.blocks.context[block])
-    while node >= 0 and tree.block_end[node] - tree.block_start[node] <= 1:
-        node = int(tree.parent[node])
-    return node
 
 
 def _around(page: Page, one: Structure) -> int:
@@ -230,10 +158,10 @@ def _place(page: Page, main: Bools, seen: Bools, run: list[Structure]) -> tuple[
 
 
 # ---------------------------------------------------------------------- finding structures
-def structures(page: Page) -> Iterator[Structure]:
+def structures(given: Given) -> Iterator[Structure]:
     """Yield the outermost structures of a page, in order."""
-    finder = _Finder(page)
-    tree = page.tree
+    finder = _Finder(given)
+    tree = given.page.tree
     done = 0
     nodes = finder.candidates()
     starts, ends = tree.block_start[nodes].tolist(), tree.block_end[nodes].tolist()
@@ -248,17 +176,16 @@ def structures(page: Page) -> Iterator[Structure]:
 class _Finder:
     """Running totals over the blocks and nodes of a page, to query the content of an element in constant time."""
 
-    def __init__(self, page: Page) -> None:
-        tree, blocks = page.tree, page.blocks
+    def __init__(self, given: Given) -> None:
+        tree, blocks = given.page.tree, given.page.blocks
         self._tree, self._blocks = tree, blocks
-        flags = tree.flags[blocks.context] | tree.flags[blocks.leaf]
-        chars = np.fromiter(map(len, blocks.text), dtype=np.float64, count=len(blocks))
+        flags, chars = given.flags, given.chars
         code = flags & Flag.CODE != 0
         layout = flags & (Flag.HEADING | ELSEWHERE) != 0
         self._code, self._layout = _sums(code), _sums(layout)
         self._foreign = _sums(layout | ~(_is_written[tree.tag[blocks.context]] | code))
         self._prose = _sums(flags & _PROSE != 0)
-        self._chars, self._linked = _sums(chars), _sums(blocks.link_chars - LINKED * chars)
+        self._chars, self._linked = _sums(chars), _sums(blocks.link_chars - LINKED_SHARE * chars)
 
     def candidates(self) -> npt.NDArray[np.int64]:
         """Return the elements that may be structures, judging by tag, class, or language of code."""
@@ -332,7 +259,8 @@ class _Finder:
         """Return True for a data table: it has a header cell, at least two rows and columns, and no very long cells."""
         end = self._tree.end[node]
         headers, cells, rows = (totals[end] - totals[node] for totals in self._of_tables)
-        return bool(headers > 0 and rows > 1 and cells > rows and self._chars[b] - self._chars[a] <= CELL * cells)
+        chars = self._chars[b] - self._chars[a]
+        return bool(headers > 0 and rows > 1 and cells > rows and chars <= LONGEST_CELLS * cells)
 
 
 def _sums(values: npt.ArrayLike) -> list[float]:

@@ -1,6 +1,6 @@
-"""Choose the main blocks of small pages, on which the expected F1 is unreliable.
+"""Choose the main blocks of short pages, on which the expected F1 is unreliable.
 
-The tagger was trained on whole pages and is unsure of a single paragraph. A small page only has no main content if
+The tagger was trained on whole pages and is unsure of a single paragraph. A short page only has no main content if
 there is evidence for that: it is a shell that a script fills, a bot wall, or an error page.
 """
 
@@ -9,29 +9,26 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import numpy.typing as npt
 
-from scrapy_dripper.engines.tagger.class_names import matching
+from scrapy_dripper.choose.class_names import Names
+from scrapy_dripper.choose.given import UNSEEN, Bools, Given
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.vocabulary import ERROR_CODE, ERROR_REASON, ERRORS, FURNITURE, WAITING, WALLS, either
 
-Bools = npt.NDArray[np.bool_]
-
-LEAST = 0.1
+SHELL_PROBABILITY = 0.1
 """If no block outside of the boilerplate has a higher probability, the page is a shell."""
-SHARE = 0.3
-"""Minimum probability of a main block on a small page, as a share of the highest one."""
-SURE = 0.7
+SHARE_OF_BEST = 0.3
+"""Minimum probability of a main block on a short page, as a share of the highest one."""
+CONTENT_PROBABILITY = 0.7
 """A page with a block of a higher probability has content despite the wording, unless it is very short."""
-WORDS = 120
+LONGEST_ERROR = 120
 """Maximum number of words on a bot wall or an error page."""
-FEW = 40
+LONGEST_SURE_ERROR = 40
 """The same if the model is sure of a block. It has learnt that fragments are main as a whole."""
 
 _BOILERPLATE = Flag.NAV | Flag.ASIDE | Flag.FORM | Flag.DIALOG
 _ENDS = Flag.HEADER | Flag.FOOTER
 _CONTENT = Flag.ARTICLE | Flag.MAIN
-_UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
 
 _boilerplate_name = re.compile(rf"[\s_-](?:{either(FURNITURE)})(?=[\s_-]|$)")
 _error_name = re.compile(
@@ -46,47 +43,48 @@ _waits = re.compile(rf"(?:{either(WAITING)})(?:\W{{1,3}}please(?: wait)?)?\W*$",
 """Matches a text to read while a page loads. A page with content can have one in the place of a part."""
 
 
-def with_little(page: Page, probabilities: npt.NDArray[np.float32], main: Bools) -> Bools:
-    """Return the labels of a page, corrected if it is a small one. All arrays have shape (n,) for its n blocks.
+def with_short_page(given: Given, main: Bools) -> Bools:
+    """Return the labels of a page, corrected if it is a short one.
 
     A fragment, which has no boilerplate, is main as a whole. If nothing was main, the likely blocks outside of the
     boilerplate become main. If there are none, or if the page is an error page or a bot wall, nothing is main.
     """
-    boilerplate, unseen = _boilerplate(page, at_once=bool(main.any()))
+    p, unseen = given.probabilities, given.flags & UNSEEN != 0
+    boilerplate = _boilerplate(given, at_once=bool(main.any()))
     chosen = main
     if not boilerplate.any():
         chosen = main | ~unseen
     elif not main.any():
         outside = ~boilerplate & ~unseen
-        chosen = outside & (probabilities >= max(LEAST, SHARE * probabilities.max(where=outside, initial=0)))
-    if chosen.any() and _without_content(page, chosen, WORDS if probabilities[chosen].max() < SURE else FEW):
+        chosen = outside & (p >= max(SHELL_PROBABILITY, SHARE_OF_BEST * p.max(where=outside, initial=0)))
+    if chosen.any() and _without_content(
+        given.page, chosen, LONGEST_ERROR if p[chosen].max() < CONTENT_PROBABILITY else LONGEST_SURE_ERROR
+    ):
         return np.zeros_like(main)
     return chosen
 
 
-def _boilerplate(page: Page, at_once: bool) -> tuple[Bools, Bools]:
-    """Return which blocks are boilerplate (menus, header, footer, forms, blocks of links), and which are invisible.
+def _boilerplate(given: Given, at_once: bool) -> Bools:
+    """Return which blocks are boilerplate: menus, header, footer, forms, blocks of links.
 
     The header of an article and a single link, such as "Read more", are not boilerplate. With ``at_once``, the result
     only needs to show whether there is any boilerplate, so class names, which take the longest, may be skipped.
     """
-    tree, blocks = page.tree, page.blocks
+    tree, blocks, flags = given.page.tree, given.page.blocks, given.flags
     n = len(blocks)
-    flags = tree.flags[blocks.context] | tree.flags[blocks.leaf]
     boilerplate: Bools = (flags & _BOILERPLATE != 0) | ((flags & _ENDS != 0) & (flags & _CONTENT == 0))
-    linked = 2 * blocks.link_chars >= np.fromiter(map(len, blocks.text), dtype=np.int64, count=n)
+    linked = 2 * blocks.link_chars >= given.chars
     boilerplate |= linked & (blocks.links > 1 if linked.sum() == 1 else True)
-    unseen = flags & _UNSEEN != 0
     if at_once and boilerplate.any():
-        return boilerplate, unseen
+        return boilerplate
     change = np.zeros(n + 1, dtype=np.int64)
-    named = matching(tree.names, _boilerplate_name)
+    named = Names(tree.names).matching(_boilerplate_name)
     for i, name in enumerate(tree.names if named else ()):
         if name in named:
             change[int(tree.block_start[i])] += 1
             change[int(tree.block_end[i])] -= 1
     boilerplate |= np.cumsum(change)[:n] > 0
-    return boilerplate, unseen
+    return boilerplate
 
 
 def _without_content(page: Page, chosen: Bools, words: int) -> bool:

@@ -10,14 +10,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scrapy_dripper.choose.footnotes import with_footnotes
+from scrapy_dripper.choose.given import Given
+from scrapy_dripper.choose.siblings import with_alike, with_headings
+from scrapy_dripper.choose.structures import with_whole_structures
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.tagger.notes import with_notes
-from scrapy_dripper.engines.tagger.whole import with_alike, with_headings, with_whole
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.output.callouts import _FAMILIES as _CALLOUTS
-from scrapy_dripper.output.callouts import ALERTS, callout_names, has_callout_class
 from scrapy_dripper.page import Page, read
+from scrapy_dripper.page.callouts import _FAMILIES as _CALLOUTS
+from scrapy_dripper.page.callouts import ALERTS, callout_names, has_callout_class
 
 PARAGRAPHS = (
     "The ferry leaves the northern pier at nine and comes back after dark, and in winter it does not leave at all when "
@@ -40,8 +42,8 @@ def labelled(body: str, chances: dict[str, float], main: set[str], rule: str = "
     cut = page(body)
     p = np.array([chances.get(text, 0.95) for text in cut.blocks.text], dtype=np.float32)
     before = np.array([text in main or text not in chances for text in cut.blocks.text], dtype=np.bool_)
-    rules = {"whole": with_whole, "alike": with_alike, "headings": with_headings, "notes": with_notes}
-    after = rules[rule](cut, p, before)
+    rules = {"whole": with_whole_structures, "alike": with_alike, "headings": with_headings, "notes": with_footnotes}
+    after = rules[rule](Given(cut, p), before)
     return [text for text, stays in zip(cut.blocks.text, after, strict=True) if stays and text not in PARAGRAPHS]
 
 

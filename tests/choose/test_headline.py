@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from scrapy_dripper.choose.given import Given
+from scrapy_dripper.choose.headline import headline, with_headline
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import Labels, Limits
-from scrapy_dripper.engines.headline import headline, with_headline
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import Page, read
@@ -142,7 +143,7 @@ def test_a_lead_stays_with_its_text(between: str, probability: float, kept: bool
     cut = page(f"<title>Warm bees</title><h1>Warm bees</h1><p>3 May</p>{between}<p>By A. B.</p>{BODY}")
     p = np.array([0.2, 0.1, probability, 0.1, 0.9], dtype=np.float32)
 
-    main = with_headline(cut, p, p > 0.8, title)
+    main = with_headline(Given(cut, p, title=title), p > 0.8)
 
     assert main.tolist() == [title == "keep", False, kept, False, True]
 
@@ -170,7 +171,7 @@ def test_a_standfirst_is_what_the_head_says(description: str, between: str, kept
     cut = page(f'<title>{name}</title><meta name=description content="{description}"><h1>{name}</h1>{between}{BODY}')
     p = np.array([0.9, 0.05, 0.9], dtype=np.float32)
 
-    assert with_headline(cut, p, p > 0.8, "keep").tolist() == [True, kept, True]
+    assert with_headline(Given(cut, p), p > 0.8).tolist() == [True, kept, True]
 
 
 def test_a_standfirst_that_occurs_twice_is_kept_once() -> None:
@@ -182,7 +183,7 @@ def test_a_standfirst_that_occurs_twice_is_kept_once() -> None:
     )
     p = np.array([0.9, 0.2, 0.3, 0.9], dtype=np.float32)
 
-    assert with_headline(cut, p, p > 0.8, "keep").tolist() == [True, True, False, True]
+    assert with_headline(Given(cut, p), p > 0.8).tolist() == [True, True, False, True]
 
 
 def test_there_is_no_headline_without_main_content() -> None:
@@ -207,7 +208,7 @@ P = np.array([0.5, 0.9, 0.1, 0.3, 0.9, 0.9], dtype=np.float32)
 def test_labels_with_and_without(title: str, main: list[bool]) -> None:
     labels = np.array([True, True, False, False, True, True])
 
-    assert with_headline(ARTICLE, P, labels, title).tolist() == main
+    assert with_headline(Given(ARTICLE, P, title=title), labels).tolist() == main
     assert labels.tolist() == [True, True, False, False, True, True]
 
 
@@ -261,4 +262,4 @@ def test_an_h1_comes_before_a_subtitle(below: str) -> None:
     main = np.array([False, False, True])
 
     assert headline(cut, main) == 0
-    assert with_headline(cut, np.array([0.2, 0.2, 0.9], dtype=np.float32), main, "keep").all()
+    assert with_headline(Given(cut, np.array([0.2, 0.2, 0.9], dtype=np.float32)), main).all()

@@ -11,38 +11,36 @@ from itertools import accumulate, chain, combinations, takewhile
 from urllib.parse import urlsplit
 
 import numpy as np
-import numpy.typing as npt
 
+from scrapy_dripper.choose.given import Bools, Given
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import SITE_NAMES, either
 
-Bools = npt.NDArray[np.bool_]
-
 BODY_WORDS = 10
 """Minimum number of words in a main block that is body text, as opposed to a date, a name or a label."""
-FIRST = 0.15
+FIRST_LINES = 0.15
 """Share of the words of the main content that count as its first lines."""
-SHARED = 0.75
+SHARED_WORDS = 0.75
 """Minimum share of words that a heading and a name have in common."""
 SAME = 2
 MOST_PARTS = 8
 """Maximum number of parts of a title to consider."""
-SURE = 0.7
+KEPT_PROBABILITY = 0.7
 """Minimum probability for a short block above the headline to stay."""
-LONGEST = 300
+LONGEST_HEADLINE = 300
 """Maximum length of a headline, in characters."""
-PLAIN = 5
+PLAIN_WORDS = 5
 """Minimum number of words in a headline without heading markup, and in a standfirst."""
-LEAD = 0.4
+LEAD_PROBABILITY = 0.4
 """Minimum probability for a sentence between the headline and the text to be main."""
-BELOW = 4
+LEAD_BLOCKS = 4
 """Number of blocks below the headline that may hold such a sentence, including dates and authors."""
-TOLD = 20
+DESCRIPTION_LETTERS = 20
 """Minimum number of letters that the beginnings of a standfirst and of a description have in common."""
-SUBTITLE = 3
+SUBTITLE_WORDS = 3
 """Minimum number of words of a part of the title that a heading below the headline repeats."""
-MOST_TOLD = 1_000
+LONGEST_DESCRIPTION = 1_000
 """Maximum number of characters of a standfirst or description to compare."""
 
 _NO_LEAD = (
@@ -62,48 +60,48 @@ _ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
 _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 
 
-def with_headline(page: Page, probabilities: npt.NDArray[np.float32], main: Bools, title: str) -> Bools:
-    """Return the labels with the headline as the first main block or, if ``title`` is ``drop``, without the headline.
+def with_headline(given: Given, main: Bools) -> Bools:
+    """Return the labels with the headline as the first main block or, if the user drops it, without the headline.
 
-    All arrays have shape (n,) for the page's n blocks. Short main blocks above the headline are removed unless the
+    Short main blocks above the headline are removed unless the
     model is sure of them; they are dates, categories and breadcrumbs. A lead below the headline becomes main if it is
     likely enough, or if it is the page's own description, because models often mistake it for a summary. If nothing is
     main, or no headline is found, the labels are returned unchanged.
     """
+    page, p = given.page, given.probabilities
     found = headline(page, main)
     if found is None:
         return main
     labels: Bools = main.copy()
-    labels[_lead(page, probabilities, main, found)] = True
-    if title == "drop":
+    labels[_lead(given, main, found)] = True
+    if given.title == "drop":
         labels[found] = False
         return labels
     labels[found] = True
     for i in np.flatnonzero(main[:found]).tolist():
-        labels[i] = probabilities[i] >= SURE or len(_words(page.blocks.text[i])) >= BODY_WORDS
+        labels[i] = p[i] >= KEPT_PROBABILITY or len(_words(page.blocks.text[i])) >= BODY_WORDS
     return labels
 
 
-def _lead(page: Page, probabilities: npt.NDArray[np.float32], main: Bools, found: int) -> list[int]:
+def _lead(given: Given, main: Bools, found: int) -> list[int]:
     """Return the blocks between the headline and the first main block that are a standfirst or sentences of the text.
 
     A standfirst is what a description in the page's head says, or a heading that repeats another part of its title.
     """
-    below = range(found + 1, min(found + 1 + BELOW, len(main)))
-    flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
-    texts = page.blocks.text
+    below = range(found + 1, min(found + 1 + LEAD_BLOCKS, len(main)))
+    page, flags, texts = given.page, given.flags, given.page.blocks.text
     name = _letters(texts[found])
     told = [text for text in map(_letters, page.about.descriptions) if text and text != name]
-    subtitles = {"".join(words) for words in _names(page) if len(words) >= SUBTITLE} - {name}
+    subtitles = {"".join(words) for words in _names(page) if len(words) >= SUBTITLE_WORDS} - {name}
     barred = _NO_LEAD & ~Flag.HEADING
     lead: dict[str, int] = {}  # by text, because themes repeat a standfirst for narrow screens
     for i in takewhile(lambda i: not main[i], below):
         letters = _letters(texts[i])
         if (
             (flags[i] & barred == 0 and flags[i] & Flag.HEADING and letters in subtitles)
-            or (told and not flags[i] & barred and len(_words(texts[i])) >= PLAIN and _is_told(letters, told))
+            or (told and not flags[i] & barred and len(_words(texts[i])) >= PLAIN_WORDS and _is_told(letters, told))
             or (
-                probabilities[i] >= LEAD
+                given.probabilities[i] >= LEAD_PROBABILITY
                 and not flags[i] & _NO_LEAD
                 and _ends_sentence(texts[i].rstrip()[-2:])
                 and len(_words(texts[i])) >= BODY_WORDS
@@ -114,13 +112,14 @@ def _lead(page: Page, probabilities: npt.NDArray[np.float32], main: Bools, found
 
 
 def _letters(text: str) -> str:
-    return "".join(_words(text[:MOST_TOLD].lower()))
+    return "".join(_words(text[:LONGEST_DESCRIPTION].lower()))
 
 
 def _is_told(text: str, descriptions: Sequence[str]) -> bool:
     """Return True if a text is one of the descriptions, either of which may be cut off."""
     return any(
-        text == told or (min(len(text), len(told)) >= TOLD and (text.startswith(told) or told.startswith(text)))
+        text == told
+        or (min(len(text), len(told)) >= DESCRIPTION_LETTERS and (text.startswith(told) or told.startswith(text)))
         for told in descriptions
     )
 
@@ -151,11 +150,11 @@ def headline(page: Page, main: Bools) -> int | None:
     words_of: dict[int, list[str]] = {}
     firsts: dict[str, int] = {}  # the h1 elements
     fronts: dict[int, bool] = {}
-    exact = {"".join(name) for name in names if len(name) >= PLAIN}
+    exact = {"".join(name) for name in names if len(name) >= PLAIN_WORDS}
     plain: int | None = None
     hidden: list[int] = []
     for i, text in enumerate(page.blocks.text[: top + 1]):
-        if flags[i] & unseen or len(text) > LONGEST:
+        if flags[i] & unseen or len(text) > LONGEST_HEADLINE:
             if tags[i] == _H1 and i < body and flags[i] & unseen == _HIDDEN:
                 hidden.append(i)
             continue
@@ -197,13 +196,13 @@ def _drawn(page: Page, hidden: Sequence[int], sites: frozenset[str], top: int) -
 
     It is there for search engines. A script draws the headline, so readers see it nevertheless.
     """
-    names = {_letters(name[:LONGEST]) for name in page.about.headlines} - sites - {""}
+    names = {_letters(name[:LONGEST_HEADLINE]) for name in page.about.headlines} - sites - {""}
     texts = page.blocks.text
-    found = next((i for i in hidden if len(texts[i]) <= LONGEST and _letters(texts[i]) in names), None)
+    found = next((i for i in hidden if len(texts[i]) <= LONGEST_HEADLINE and _letters(texts[i]) in names), None)
     if found is None:
         return None
     name = _letters(texts[found])
-    drawn = sum(len(text) <= LONGEST and _letters(text) == name for text in texts[: top + 1]) == 1
+    drawn = sum(len(text) <= LONGEST_HEADLINE and _letters(text) == name for text in texts[: top + 1]) == 1
     return found if drawn else None
 
 
@@ -220,7 +219,7 @@ def _beginning(page: Page, main: Bools) -> tuple[int, int]:
     flags = page.tree.flags[page.blocks.context]
     texts = (i for i, n in zip(numbers, sizes, strict=True) if n >= BODY_WORDS and not flags[i] & Flag.HEADING)
     body = next(texts, numbers[-1])
-    least = FIRST * sum(sizes)
+    least = FIRST_LINES * sum(sizes)
     first = next((i for i, n in zip(numbers, accumulate(sizes), strict=True) if n > least), numbers[-1])
     return max(body, first, numbers[min(1, len(numbers) - 1)]), body
 
@@ -231,7 +230,7 @@ def _names(page: Page) -> list[list[str]]:
     A separator may also occur within a name, so consecutive parts are combined as well.
     """
     title, sites = _title(page), _sites(page)
-    names = [_words(name.lower()) for name in (*(name[:LONGEST] for name in page.about.headlines), title)]
+    names = [_words(name.lower()) for name in (*(name[:LONGEST_HEADLINE] for name in page.about.headlines), title)]
     parts = [_words(part.lower()) for part in _separated(title)[:MOST_PARTS]]
     names += [list(chain(*parts[a:b])) for a, b in combinations(range(len(parts) + 1), 2)]
     return [words for words in names if words and "".join(words) not in sites]
@@ -239,7 +238,7 @@ def _names(page: Page) -> list[list[str]]:
 
 def _title(page: Page) -> str:
     """Return the title. It is cut off if it is extremely long, because each heading is compared with it."""
-    return (page.title or "")[: 2 * LONGEST]
+    return (page.title or "")[: 2 * LONGEST_HEADLINE]
 
 
 def _last_part(page: Page, sites: frozenset[str]) -> frozenset[str]:
@@ -264,8 +263,8 @@ def _match(words: list[str], have: frozenset[str], name: list[str], want: frozen
     if min(len(have), len(want)) < 2:
         return 0
     common = len(have & want)
-    most = common >= SHARED * len(want)
-    return int(most if h1 else most and common >= SHARED * len(have)) or int(h1 and name[: len(words)] == words)
+    most = common >= SHARED_WORDS * len(want)
+    return int(most if h1 else most and common >= SHARED_WORDS * len(have)) or int(h1 and name[: len(words)] == words)
 
 
 def _sites(page: Page) -> frozenset[str]:

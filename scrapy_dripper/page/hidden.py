@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from lxml import etree
 
-from scrapy_dripper.output.code.blocks import has_code_class
-from scrapy_dripper.output.math.formulas import has_math_class
 from scrapy_dripper.page.page import Page, Tree
+from scrapy_dripper.page.recognise import has_code_class, has_math_class
 from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, REFERENCES, TAGS, tag_mask
 from scrapy_dripper.page.vocabulary import APPEARING, UNFOLDING, either
+
+Bools = npt.NDArray[np.bool_]
 
 MAX_STYLE = 2_000
 """Maximum number of characters of an inline style to check."""
@@ -51,7 +52,7 @@ _details = TAGS["details"]
 _media = frozenset(TAGS[tag] for tag in MEDIA)  # lazily loaded media are hidden at first
 
 
-def hidden_nodes(tree: Tree) -> npt.NDArray[np.bool_]:
+def hidden_nodes(tree: Tree) -> Bools:
     """Return for each node whether the text directly in it is hidden."""
     hidden = np.zeros(len(tree.nodes), dtype=np.bool_)
     may_hide = [(i, tree.nodes[i]) for i in tree.may_hide]
@@ -82,14 +83,14 @@ def hidden_nodes(tree: Tree) -> npt.NDArray[np.bool_]:
     return hidden
 
 
-def hidden_blocks(page: Page, hidden: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def hidden_blocks(page: Page, hidden: Bools) -> Bools:
     """Return for each block of a page whether all its text is hidden, given :func:`hidden_nodes`."""
     tree, n = page.tree, len(page.blocks)
     inside = {True: np.zeros(n, dtype=np.bool_), False: np.zeros(n, dtype=np.bool_)}
     for owners, unseen in ((tree.text_owner, hidden), (tree.tail_owner, hidden[np.maximum(tree.parent, 0)])):
         for state, found in inside.items():
             found[owners[(owners >= 0) & (unseen == state)]] = True
-    blocks: npt.NDArray[np.bool_] = inside[True] & ~inside[False]
+    blocks: Bools = inside[True] & ~inside[False]
     return blocks
 
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_dripper.choose.duplicates import without_duplicates
+from scrapy_dripper.choose.given import Given
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.tagger.twins import without_twins
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import Page, read
 
@@ -21,7 +22,6 @@ LONG = [
     "What is left of them can be seen at low water from the steps behind the customs house, where the boats of the "
     "pilots are moored.",
 ]
-SECTION = "<h2>The harbour</h2>" + "".join(f"<p>{text}</p>" for text in LONG)
 
 
 def page(body: str) -> Page:
@@ -32,7 +32,7 @@ def kept(body: str, p: list[float] | None = None) -> list[str]:
     """Return the texts that are kept on a page whose blocks are all main."""
     cut = page(body)
     chances = np.array(p or [0.9] * len(cut.blocks), dtype=np.float32)
-    main = without_twins(cut, chances, np.ones(len(cut.blocks), dtype=np.bool_))
+    main = without_duplicates(Given(cut, chances), np.ones(len(cut.blocks), dtype=np.bool_))
     return [text for text, stays in zip(cut.blocks.text, main, strict=True) if stays]
 
 
@@ -76,35 +76,10 @@ def test_deliberate_repetitions_are_kept(body: str) -> None:
     assert kept(body) == page(body).blocks.text
 
 
-def test_a_repeated_section_is_kept_once() -> None:
-    body = f"<div><article>{SECTION}</article></div><p>Between.</p><aside><div>{SECTION}</div></aside>"
-
-    assert kept(body) == ["The harbour", *LONG, "Between."]
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        f"<section>{SECTION}</section><section>{SECTION}</section>",  # siblings
-        f"<div><div>{SECTION}</div></div><blockquote>{SECTION}</blockquote>",
-        f"<div><div>{SECTION}</div></div><div class=bbQuote><div>{SECTION}</div></div>",
-        "".join(f"<div><p>{n}</p><div>{SECTION}</div></div>" for n in "abcd"),  # too often
-    ],
-)
-def test_sections_that_are_repeated_on_purpose(body: str) -> None:
-    assert kept(body) == page(body).blocks.text
-
-
-def test_the_likelier_copy_of_a_section_is_kept() -> None:
-    """The copies are not mixed: one of them is kept as a whole."""
-    body = f"<header><div>{SECTION}</div></header><p>Between.</p><div><article>{SECTION}</article></div>"
-
-    assert kept(body, [*[0.4, 0.9, 0.3, 0.4], 0.9, *[0.9] * 4]) == ["Between.", "The harbour", *LONG]
-
-
 def test_the_visible_one_becomes_main_if_the_hidden_one_is() -> None:
     cut = page(f"<p>{LINE}</p><p>Then.</p><div hidden><p>{LINE}</p></div>")
-    main = without_twins(cut, np.array([0.2, 0.9, 0.9], dtype=np.float32), np.array([False, True, True]))
+    p = np.array([0.2, 0.9, 0.9], dtype=np.float32)
+    main = without_duplicates(Given(cut, p), np.array([False, True, True]))
 
     assert main.tolist() == [True, True, False]
 
@@ -126,7 +101,7 @@ def test_no_text_of_a_page_is_lost(parts: list[str], random: object) -> None:
     cut = page("".join(parts).format(*LONG) + "<p>End.</p>")
     chances = np.array([random.random() for _ in cut.blocks.text], dtype=np.float32)  # type: ignore[attr-defined]
     before = chances > 0.3
-    after = without_twins(cut, chances, before)
+    after = without_duplicates(Given(cut, chances), before)
     text = "\n".join(t for t, stays in zip(cut.blocks.text, after, strict=True) if stays)
 
     assert all(t in text for t, was in zip(cut.blocks.text, before, strict=True) if was)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.choose.given import Bools, Given, Marks
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.rules import Rule, Rules, find
-
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,28 +22,22 @@ class Found:
     blocks: list[int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Marks:
-    """The labels that rules give to the n blocks of a page."""
+def with_rules(given: Given, main: Bools) -> Bools:
+    """Return the labels, replaced by those of the rules where a rule applies."""
+    if given.marks is None:
+        return main
+    labels: Bools = np.where(given.marks.says == 0, main, given.marks.says > 0)
+    return labels
 
-    says: npt.NDArray[np.int8]
-    """Shape (n,): 1 for main, -1 for not main, 0 if no rule applies."""
-    whole: bool = False
-    """True if a rule selects the whole main content."""
-    blocks: Mapping[str, int] | None = None
-    """Number of blocks that rules of each kind apply to; None if there are no rules for the page."""
 
-    def on(self, main: Bools) -> Bools:
-        """Return an engine's labels, replaced by those of the rules where a rule applies."""
-        labels: Bools = np.where(self.says == 0, main, self.says > 0)
-        return labels
+def with_rules_again(given: Given, main: Bools) -> Bools:
+    """Return the labels after the steps that carry out options.
 
-    def on_result(self, before: Bools, after: Bools) -> Bools:
-        """Return the final labels, given the result of :meth:`on` before and after further processing.
-
-        If a rule selects the whole main content, no block is added to it.
-        """
-        return before & after if self.whole else self.on(after)
+    If a rule selects the whole main content, no block is added to it, but options may have dropped some.
+    """
+    if given.marks is not None and given.marks.whole:
+        return main & (given.marks.says > 0)
+    return with_rules(given, main)
 
 
 def found(page: Page, rules: Rules | None) -> list[Found]:

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_dripper.choose import steps
+from scrapy_dripper.choose.given import Given
+from scrapy_dripper.choose.steps import (
+    MODEL,
+    MOST_TAKEN,
+    STEPS,
+    SURE_PROBABILITY,
+    TAGGER,
+    Stage,
+    Step,
+    apply,
+    overruled,
+    reasons,
+    takes_too_much,
+)
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
-from scrapy_dripper.engines.stages import MODEL, SHARE, SURE, Stage, Step, apply, overruled, reasons, takes_too_much
-from scrapy_dripper.engines.tagger import engine as tagger
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import Page, read
@@ -42,10 +56,10 @@ def page_of(texts: list[str]) -> Page:
     return read(Document("<html><body>" + "".join(f"<p>{text}</p>" for text in texts) + "</body></html>"), Config())
 
 
-def without(*numbers: int) -> Callable[[np.ndarray], np.ndarray]:
+def without(*numbers: int) -> Callable[[Given, np.ndarray], np.ndarray]:
     """Return a step that removes some blocks and adds the last one."""
 
-    def change(main: np.ndarray) -> np.ndarray:
+    def change(given: Given, main: np.ndarray) -> np.ndarray:
         changed = main.copy()
         changed[-1] = True
         changed[list(numbers)] = False
@@ -78,7 +92,7 @@ def test_a_step_that_would_take_too_much_away_does_nothing(
     page, first = page_of(TEXTS), np.array([True] * 5 + [False])
     p = np.array(probabilities, dtype=np.float32)
 
-    *_, last = made = list(apply([Step("storm", "a storm", without(*removed))], page, p, first))
+    *_, last = made = list(apply([Step("storm", "a storm", without(*removed))], Given(page, p), first))
 
     assert overruled(made) == (("storm",) if stopped else ())
     assert last.main.tolist() == [(i not in removed or stopped) and (i < 5 or not stopped) for i in range(6)]
@@ -86,9 +100,9 @@ def test_a_step_that_would_take_too_much_away_does_nothing(
 
 def test_steps_after_one_that_was_stopped_go_on() -> None:
     page, first = page_of(TEXTS), np.ones(6, dtype=np.bool_)
-    steps = [Step("storm", "", lambda main: ~main), Step("ebb", "", without(2))]
+    storm, ebb = Step("storm", "", lambda given, main: ~main), Step("ebb", "", without(2))
 
-    made = list(apply(steps, page, np.full(6, 0.6, dtype=np.float32), first))
+    made = list(apply([storm, ebb], Given(page, np.full(6, 0.6, dtype=np.float32)), first))
 
     assert overruled(made) == ("storm",)
     assert np.flatnonzero(~made[-1].main).tolist() == [2]
@@ -125,14 +139,14 @@ def test_what_is_left_is_most_of_the_expected_text_and_all_that_is_sure(
     p = np.array([one for one, _, _ in blocks], dtype=np.float32)
     first, then = (np.array(one, dtype=np.bool_) for one in list(zip(*blocks, strict=True))[1:])
 
-    *_, last = apply([Step("any", "", lambda main: then)], page, p, first)
+    *_, last = apply([Step("any", "", lambda given, main: then)], Given(page, p), first)
 
     lost = first & ~last.main
     if ((p > 0) & (p < 1)).any():
-        assert not lost.any() or p[lost].max() < SURE
-        assert p[lost].sum() <= SHARE * p.sum() + 1e-3
+        assert not lost.any() or p[lost].max() < SURE_PROBABILITY
+        assert p[lost].sum() <= MOST_TAKEN * p.sum() + 1e-3
     else:
-        assert lost.sum() <= SHARE * first.sum() + 1e-3
+        assert lost.sum() <= MOST_TAKEN * first.sum() + 1e-3
 
 
 # ---------------------------------------------------------------------- all steps of a real page
@@ -169,26 +183,14 @@ def extracted(html: str, *, certain: bool = False) -> Extraction:
     return found
 
 
-@pytest.mark.parametrize(
-    ("rule", "name"),
-    [
-        ("with_little", "little"),
-        ("with_whole", "structures"),
-        ("with_alike", "alike"),
-        ("with_continued", "continued"),
-        ("without_holes", "holes"),
-        ("with_headings", "headings"),
-        ("with_one_article", "one_article"),
-        ("with_notes", "notes"),
-        ("without_twins", "twins"),
-    ],
-)
-def test_a_hostile_rule_of_the_tagger_takes_nothing_away(monkeypatch: pytest.MonkeyPatch, rule: str, name: str) -> None:
-    """Each rule is replaced by one that removes everything."""
+@pytest.mark.parametrize("name", [step.name for step in STEPS if TAGGER in step.engines])
+def test_a_hostile_step_of_the_tagger_takes_nothing_away(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Each step is replaced by one that removes everything."""
     expected = extracted(ARTICLE)
-    from scrapy_dripper.engines.tagger import whole
-
-    monkeypatch.setattr(whole if rule == "with_whole" else tagger, rule, lambda *given: np.zeros_like(given[-1]))
+    hostile = [
+        replace(step, change=lambda given, main: np.zeros_like(main)) if step.name == name else step for step in STEPS
+    ]
+    monkeypatch.setattr(steps, "STEPS", hostile)
 
     found = extracted(ARTICLE)
 
@@ -239,7 +241,7 @@ def test_hidden_prose_in_an_article_stays_out(certain: bool) -> None:
             for p, text in zip(found.probabilities, read(Document(page), Config()).blocks.text, strict=True)
             if text == prose
         )
-        >= SURE
+        >= SURE_PROBABILITY
     )
 
 

@@ -6,20 +6,18 @@ import re
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from scrapy_dripper.choose.given import Bools, Given
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.vocabulary import COMMENT_PLACES, COMMENT_SYSTEMS, NO_COMMENTS, either
 
-Bools = npt.NDArray[np.bool_]
-
 FORUM = "forum"
 """The page type on which comments are the main content."""
-MOST = 0.5
+CONTENT_SHARE = 0.5
 """If comments are a larger share of the main text than this, they are the main content on any type of page."""
-LIKELY = 0.01
+COMMENT_PROBABILITY = 0.01
 """Minimum probability of a comment that is kept. Nearly all text that people write exceeds it."""
-LINKED = 0.8
+LINKED_SHARE = 0.8
 """A block with a larger share of characters in links than this is a link: to reply, to share, to the next page."""
 
 _NO_COMMENT = Flag.FORM | Flag.BUTTON | Flag.DIALOG | Flag.HIDDEN | Flag.NOSCRIPT
@@ -36,24 +34,21 @@ _ROLE = "comment"
 _TYPES = frozenset({"comment", "usercomments"})
 
 
-def with_comments(
-    page: Page, probabilities: npt.NDArray[np.float32], main: Bools, comments: str, page_type: str | None
-) -> Bools:
+def with_comments(given: Given, main: Bools) -> Bools:
     """Return the labels with comments added (``keep``) or removed (``drop``). ``auto`` leaves them unchanged.
 
-    All arrays have shape (n,) for the page's n blocks. Comments are not removed if they are the main content: on
+    Comments are not removed if they are the main content: on
     forums, and if they are most of the main text. They are not added to a page without other main content.
     """
-    if comments == "auto" or not main.any() or (comments == "drop" and page_type == FORUM):
+    if given.comments == "auto" or not main.any() or (given.comments == "drop" and given.page_type == FORUM):
         return main
-    inside = in_comments(page)
-    size = np.array([len(text) for text in page.blocks.text])
-    if comments == "keep":
+    page, inside, size = given.page, in_comments(given.page), given.chars
+    if given.comments == "keep":
         spoken = (page.tree.flags[page.blocks.context] & _NO_COMMENT) == 0
-        unlinked = page.blocks.link_chars < LINKED * size
-        more: Bools = main | (inside & spoken & unlinked & (probabilities >= LIKELY))
+        unlinked = page.blocks.link_chars < LINKED_SHARE * size
+        more: Bools = main | (inside & spoken & unlinked & (given.probabilities >= COMMENT_PROBABILITY))
         return more
-    if size[main & inside].sum() > MOST * size[main].sum():
+    if size[main & inside].sum() > CONTENT_SHARE * size[main].sum():
         return main
     others: Bools = main & ~inside
     return others

@@ -65,8 +65,3 @@ class Names:
                 found.add(self._names[i])
             hit = pattern.search(text, ends[i])
         return found
-
-
-def matching(names: Iterable[str], pattern: re.Pattern[str]) -> set[str]:
-    """Return the names of any case in which a pattern in lower case is found (:func:`found_in`)."""
-    return Names(names).matching(pattern)
