@@ -69,7 +69,6 @@ def decode(data: bytes) -> Case:
     options = dict(_LIMITS[limits % len(_LIMITS)])
     options |= {
         "fallback": _FALLBACKS[fallback % len(_FALLBACKS)],
-        "markdown": "html2text" if output & 3 == 3 else "dripper",
         "links": ("keep", "keep", "drop", "citations")[output >> 2 & 3],
         "complex_tables": "linear" if output >> 4 & 1 else "html",
         "callouts": "quotes" if output & 1 else "alerts",

@@ -120,7 +120,8 @@ def _write(
     if config.markdown == "html2text":
         from scrapy_dripper.output import html2text_output  # needs an extra
 
-        written = html2text_output.markdown(main_html, base_url, config.links != "drop", most)
+        written = html2text_output.markdown(main_html, base_url, config.links != "drop", most // 2)
+        Allowance("Markdown", most).check(len(written))
     else:
         written = markdown(content, config.links, config.complex_tables, config.callouts, most)  # type: ignore[arg-type]
     return Written(main_html, content, written, plain_text(content))

@@ -49,7 +49,6 @@ PAGES = {
 WAYS: dict[str, dict[str, Any]] = {
     "all main": {},
     "linear": {"complex_tables": "linear", "links": "citations"},
-    "html2text": {"markdown": "html2text"},
     "truncate": {"oversize": "truncate", "complex_tables": "linear"},
     "html": {"fallback": "html"},
     "trafilatura": {"fallback": "trafilatura"},
