@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, Metadata, revised
-from scrapy_dripper.output.bounds import TooLongError, most_chars
+from scrapy_dripper.output.bounds import most_chars
 from scrapy_dripper.output.chunks import Chunk, chunks
 from scrapy_dripper.output.front_matter import front_matter
 from scrapy_dripper.output.items import Items
+from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.outlinks import outlinks
 
 _LARGER = (1, 8, 64, 512)
@@ -81,18 +81,16 @@ def with_front_matter(extraction: Extraction, metadata: Metadata) -> Extraction:
 
 def _chunks(content: Items, url: str, config: Config, most: int) -> tuple[Chunk, ...]:
     """Return the chunks of a content list, with a larger chunk size if the output would otherwise be too long."""
-    write = partial(
-        chunks,
-        content,
-        url,
-        overlap=config.chunk_overlap,
-        measure=measure(config),
-        links=config.links,  # type: ignore[arg-type]
-        complex_tables=config.complex_tables,  # type: ignore[arg-type]
-        callouts=config.callouts,  # type: ignore[arg-type]
-        most=most,
-    )
+    write = partial(markdown, links=config.links, tables=config.complex_tables, callouts=config.callouts)  # type: ignore[arg-type]
     for larger in _LARGER:
-        with suppress(TooLongError):
-            return write(size=config.chunk_size * larger)
+        made = chunks(
+            content,
+            url,
+            size=config.chunk_size * larger,
+            overlap=config.chunk_overlap,
+            measure=measure(config),
+            write=write,
+        )
+        if sum(len(one.markdown) + len(one.url) + sum(map(len, one.headings)) for one in made) <= most:
+            return made
     return ()

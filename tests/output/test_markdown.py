@@ -133,9 +133,7 @@ def test_complex_tables() -> None:
     html = "<table><tr><th>a<th colspan=2>b<tr><td rowspan=2>1<td>2<td>3<tr><td><ul><li>x<li>y</ul><td>5</table>"
     assert written(html).startswith("<table>")
     assert '<th colspan="2">b</th>' in written(html)
-    assert written(html, complex_tables="linear") == (
-        "| a | b | b |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n| 1 | x y | 5 |"
-    )
+    assert written(html, tables="linear") == ("| a | b | b |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n| 1 | x y | 5 |")
 
 
 def test_links() -> None:
