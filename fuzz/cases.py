@@ -70,7 +70,6 @@ def decode(data: bytes) -> Case:
     options |= {
         "fallback": _FALLBACKS[fallback % len(_FALLBACKS)],
         "markdown": {
-            "writer": "html2text" if output & 3 == 3 else "dripper",
             "links": ("keep", "keep", "drop", "citations")[output >> 2 & 3],
             "tables": "linear" if output >> 4 & 1 else "html",
             "callouts": "quotes" if output & 1 else "alerts",

@@ -10,7 +10,6 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 from itertools import compress
 from typing import Any
 
@@ -22,7 +21,7 @@ from fuzz.engines import Drawn, Failing, Tagger
 from fuzz.safety import unsafe_html, unsafe_urls
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.output.content_json import from_json, to_json
+from scrapy_dripper.output.content_json import from_json, schema, to_json
 from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.hidden import hidden_nodes
@@ -221,12 +220,11 @@ def _content(found: Extraction) -> None:
 
 @cache
 def _schema() -> Any:
-    schema = json.loads(files("scrapy_dripper.output").joinpath("content_list.schema.json").read_text("utf-8"))
     try:
         from jsonschema_rs import Draft202012Validator  # type: ignore[import-not-found, unused-ignore]
     except ImportError:  # a hundred times slower, but fast enough for tests
         from jsonschema import Draft202012Validator  # type: ignore[import-untyped, unused-ignore]
-    return Draft202012Validator(schema)
+    return Draft202012Validator(schema())
 
 
 def _safe(found: Extraction) -> None:

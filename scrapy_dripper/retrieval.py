@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, cast
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, Metadata, revised
-from scrapy_dripper.output.bounds import TooLongError, most_chars
+from scrapy_dripper.output.bounds import most_chars
 from scrapy_dripper.output.chunks import Chunk, chunks
 from scrapy_dripper.output.content_json import from_json
-from scrapy_dripper.output.content_list import only
 from scrapy_dripper.output.front_matter import front_matter as yaml
 from scrapy_dripper.output.items import Items
 from scrapy_dripper.output.markdown import Callouts, Tables
@@ -40,7 +38,7 @@ def markdown(
     extraction = content if isinstance(content, Extraction) else None
     found = content if extraction is None else extraction.content or ()
     items = from_json(found) if isinstance(found, list) else cast("Items", found)
-    written = of_items(items if types is None else only(items, types), links, tables, callouts)
+    written = of_items(items, links=links, tables=tables, callouts=callouts, types=types)
     if not front_matter:
         return written
     if extraction is None:
@@ -110,18 +108,17 @@ def _front_matter(extraction: Extraction, metadata: Metadata) -> str:
 
 def _chunks(content: Items, url: str, config: Config, most: int) -> tuple[Chunk, ...]:
     """Return the chunks of a content list, with a larger chunk size if the output would otherwise be too long."""
-    write = partial(
-        chunks,
-        content,
-        url,
-        overlap=config.chunks.overlap,
-        measure=measure(config),
-        links=config.markdown.links,
-        tables=config.markdown.tables,
-        callouts=config.markdown.callouts,
-        most=most,
-    )
+    form = config.markdown
+    write = partial(of_items, links=form.links, tables=form.tables, callouts=form.callouts)
     for larger in _LARGER:
-        with suppress(TooLongError):
-            return write(size=config.chunks.size * larger)
+        made = chunks(
+            content,
+            url,
+            size=config.chunks.size * larger,
+            overlap=config.chunks.overlap,
+            measure=measure(config),
+            write=write,
+        )
+        if sum(len(one.markdown) + len(one.url) + sum(map(len, one.headings)) for one in made) <= most:
+            return made
     return ()

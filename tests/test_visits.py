@@ -44,8 +44,8 @@ WRITTEN = 4
 DEPTH, SEEDS = 200, 3
 NOT_HERE = {
     "output/list_tags.py:_nested": "the levels of a list of Google Docs, at most ten",
-    "output/content_list.py:_without_image": 'the option DRIPPER_MARKDOWN["types"], which copies each item once',
-    "output/content_list.py:_without_images": "the same option",
+    "output/items.py:_without_images": 'the option DRIPPER_MARKDOWN["types"], which copies each item once',
+    "output/content_json.py:_schema_of": "the types of the content list",
     "output/cuts.py:_cut_runs": "a long line: three levels, which are sentences, words and characters",
     "output/cuts.py:_fragments": "the runs of a long line, each once",
     "output/cuts.py:_merged": "the same",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,9 +13,10 @@ from lxml import etree
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.output.absolute import make_absolute
-from scrapy_dripper.output.bounds import LEAST, UNBOUNDED, Allowance, TooLongError, most_chars
-from scrapy_dripper.output.content_list import content_list, only
-from scrapy_dripper.output.items import Items
+from scrapy_dripper.output.bounds import LEAST, TooLongError, most_chars
+from scrapy_dripper.output.content_json import length
+from scrapy_dripper.output.content_list import content_list
+from scrapy_dripper.output.items import Items, only
 from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import plain_text
@@ -86,7 +88,7 @@ def _fitting(
     scripts: Sequence[str] = (),
 ) -> Written:
     """Return all forms of a tree. If one is too long and ``cut`` is set, halve the tree until all of them fit."""
-    most = UNBOUNDED if size is None else most_chars(size, config.limits.output)
+    most = sys.maxsize if size is None else most_chars(size, config.limits.output)
     if config.absolute_urls:
         make_absolute(tree, base_url, most)
         main_html = None
@@ -114,17 +116,29 @@ def _fitting(
 def _write(
     tree: etree._Element, main_html: str | None, base_url: str, config: Config, most: int, scripts: Sequence[str]
 ) -> Written:
+    """Return all forms of a tree, each no longer than ``most``.
+
+    Nothing much longer is built on the way: Main-HTML has each text and attribute once, the content list is counted
+    before others are written from it, and Markdown and text are at most a few dozen times as long as the content list.
+    """
     if main_html is None:
-        main_html = to_html(tree)  # at most about ten times the page, because each text and attribute occurs once
-    Allowance("Main-HTML", most).check(len(main_html))
-    content = content_list(tree, base_url, scripts, most)
+        main_html = to_html(tree)
+    _check("Main-HTML", len(main_html), most)
+    content = content_list(tree, base_url, scripts, most // 2)
+    _check("content list", length(content, most), most)
     form = config.markdown
     if form.types is not None:
         content = only(content, form.types)
     if form.writer == "html2text":
         from scrapy_dripper.output import html2text_output  # needs an extra
 
-        written = html2text_output.markdown(main_html, base_url, form.links != "drop", most)
+        written = html2text_output.markdown(main_html, base_url, form.links != "drop", most // 2)
     else:
-        written = markdown(content, form.links, form.tables, form.callouts, most)
+        written = markdown(content, links=form.links, tables=form.tables, callouts=form.callouts)
+    _check("Markdown", len(written), most)
     return Written(main_html, content, written, plain_text(content))
+
+
+def _check(form: str, chars: int, most: int) -> None:
+    if chars > most:
+        raise TooLongError(form)

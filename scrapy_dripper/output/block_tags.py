@@ -295,7 +295,7 @@ def _table(reader: Reader, element: etree._Element) -> Leave:
         return block(reader, element)
     reader.flush()
     reader.push(reader.frame._replace(table_depth=reader.frame.table_depth + 1))
-    items = table(element, reader.read, reader.html_left)
+    items = table(element, reader.read)
     reader.pop()
     for item in items:
         if type(item) is Paragraph and not reader.frame.table_depth:  # from a layout table

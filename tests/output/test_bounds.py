@@ -13,8 +13,8 @@ from hypothesis import given
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Extraction, FallbackReason
-from scrapy_dripper.output.bounds import LEAST, Allowance, TooLongError, most_chars
-from scrapy_dripper.output.content_json import to_json, weigh
+from scrapy_dripper.output.bounds import LEAST, most_chars
+from scrapy_dripper.output.content_json import length, to_json
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.items import Cell, Paragraph, Table, Text
 from scrapy_dripper.output.markdown import markdown
@@ -49,7 +49,6 @@ PAGES = {
 WAYS: dict[str, dict[str, Any]] = {
     "all main": {},
     "linear": {"markdown": {"tables": "linear", "links": "citations"}},
-    "html2text": {"markdown": "html2text"},
     "truncate": {"oversize": "truncate", "markdown": {"tables": "linear"}},
     "html": {"fallback": "html"},
     "trafilatura": {"fallback": "trafilatura"},
@@ -180,16 +179,9 @@ def test_a_long_cell_is_not_repeated_for_ever() -> None:
 
 
 @given(pages)
-def test_what_a_content_list_weighs_is_what_it_has_as_json(html: str) -> None:
-    """The weight is at least that length and not much more. An allowance that is just enough suffices."""
+def test_the_length_of_a_content_list_is_that_of_its_json(html: str) -> None:
+    """It is at least that and not much more."""
     items = content_list(parse(html), "https://example.org/")
-    length = len(json.dumps(to_json(items), ensure_ascii=False, separators=(",", ":")))
-    allowance = Allowance("content list")
-    before = allowance.left
-    weigh(items, allowance)
-    weight = before - allowance.left
+    chars = len(json.dumps(to_json(items), ensure_ascii=False, separators=(",", ":")))
 
-    assert length <= weight <= 1.3 * length + 10
-    weigh(items, Allowance("content list", weight))
-    with pytest.raises(TooLongError):
-        weigh(items, Allowance("content list", weight - 1))
+    assert chars <= length(items) <= 1.3 * chars + 10

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.output import write
+from scrapy_dripper.output.markdown import markdown as write_markdown
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
 
 NOTE = "<p>Behind it<ol><li id=fn1>note</ol>"
 
 
-def markdown(html: str, **options: str) -> str:
+def markdown(html: str, **options: Any) -> str:
     page = cut(parse(html), "https://e.org/")
-    written = write(page, np.ones(len(page.blocks), dtype=np.bool_), Config(markdown=options)).markdown
-    assert written is not None
-    return written
+    return write_markdown(write(page, np.ones(len(page.blocks), dtype=np.bool_), Config()).content, **options)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,6 @@ def main(folder: Path) -> None:
     for engine, more in (
         (None, {}),
         (FakeEngine(), {}),
-        (FakeEngine(), {"markdown": "html2text"}),
         (FakeEngine(), {"markdown": {"links": "citations", "tables": "linear"}}),
         (Silent(), {"fallback": "trafilatura"}),
         (Silent(), {"fallback": "html"}),

@@ -77,10 +77,9 @@ def test_main_html_holds_nothing_that_runs(way: str) -> None:
     assert lost == []
 
 
-@pytest.mark.parametrize("form", ["dripper", "html2text"])
-def test_rendered_markdown_holds_nothing_that_runs(form: str) -> None:
+def test_rendered_markdown_holds_nothing_that_runs() -> None:
     """The renderer does not check addresses itself."""
-    found = Extractor(Config(markdown=form), engine=FakeEngine()).extract([page(i) for i in range(len(VECTORS))])
+    found = Extractor(engine=FakeEngine()).extract([page(i) for i in range(len(VECTORS))])
     html = [rendered(one.markdown or "") for one in found]
 
     assert {i: bad for i, one in enumerate(html) if (bad := dangers(one))} == {}
