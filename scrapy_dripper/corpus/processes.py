@@ -1,22 +1,39 @@
-"""Extract batches of documents in worker processes, without a crawl."""
+"""Extract batches of documents without a crawl, in worker processes or in this one."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import Pool, Task, WorkerError, shared_pool
 
 T = TypeVar("T")
+Extract = Callable[[Iterable[tuple[list[Any], list[Document]]]], Iterator[tuple[list[Any], list[Extraction]]]]
 
 AHEAD = 4
 """Batches in flight or finished for each worker. This many can queue behind a slow one, because results are ordered."""
+
+
+@contextmanager
+def extracting(config: Config, processes: int) -> Iterator[Extract]:
+    """Give a function that extracts batches, in order: in worker processes, or in this process if their number is 0.
+
+    Raises the same errors as :class:`Processes`, and :exc:`~scrapy_dripper.config.ModelError` without processes.
+    """
+    if processes:
+        with closing(Processes(config, processes)) as workers:
+            yield workers.extract
+    else:
+        with Extractor(config) as extractor:
+            yield lambda batches: ((things, extractor.extract(documents)) for things, documents in batches)
 
 
 class Processes:
