@@ -21,7 +21,7 @@ from scrapy_dripper.engines.tagger import twins
 from scrapy_dripper.engines.tagger.class_names import Names
 from scrapy_dripper.extraction import Extraction, FallbackReason
 from scrapy_dripper.fallback import shell, trafilatura_output
-from scrapy_dripper.fallback.budget import Budget
+from scrapy_dripper.fallback.shell import Budget
 from scrapy_dripper.fallback.trafilatura_output import MAX_PARAGRAPHS
 from scrapy_dripper.fallback.trees import MAX_DEPTH, limited_tree
 from scrapy_dripper.output import inline, inline_tags
