@@ -145,7 +145,8 @@ class _Writer:
         if self.inline.links == "drop":
             named = self.inline.paragraph((Text(item.title),)) if item.title else ""
             return "\n\n".join(filter(None, [named, caption]))
-        title = (Text(item.title),) if item.title else item.caption or (Text(item.src),)
+        name = item.src.partition("?")[0].rpartition("/")[2]
+        title = (Text(item.title),) if item.title else item.caption or (Text(name if "." in name else item.src),)
         written = self.inline.paragraph((Link(item.src, title),))
         return f"{written}\n\n{caption}" if item.title and caption else written
 

@@ -139,6 +139,11 @@ def test_numbers_that_are_code(code: str) -> None:
             "python",
             "class",
         ),
+        (
+            "<div class='highlight-python'><div class='highlight'><pre>a</pre></div></div>",
+            "python",
+            "class",
+        ),
         ("<div class='highlight-default notranslate'><div class='highlight'><pre>a</pre></div></div>", None, None),
         ("<div class='mw-highlight mw-highlight-lang-lua'><pre>a</pre></div>", "lua", "class"),
         ("<figure class='highlight rust'><pre>a</pre></figure>", "rust", "class"),

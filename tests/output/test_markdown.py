@@ -63,7 +63,7 @@ def line(*runs: Run) -> str:
         ("<p><ruby>字<rt>じ</rt></ruby></p>", "字(じ)"),
         ("<details><summary>s</summary><p>t</p></details>", "**s**\n\nt"),
         ("<video src=/v.mp4 title=t></video>", "[t](https://example.org/v.mp4)"),
-        ("<video src=/v.mp4></video>", "<https://example.org/v.mp4>"),
+        ("<video src=/v.mp4></video>", "[v.mp4](https://example.org/v.mp4)"),
         ("<p>a<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1><p>n</p><p>m</p></li></ol>", "a[^1]\n\n[^1]: n\n\n    m"),
         ("", ""),
     ],
