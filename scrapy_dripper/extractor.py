@@ -424,7 +424,7 @@ def _exceeded(page: Page, answer: Labels, cut: bool, config: Config) -> Over | N
     if page.truncated or not (answer.truncated or cut):
         return page.over
     if answer.truncated:
-        return Over("too many tokens for the model, over DRIPPER_MAX_TOKENS", "DRIPPER_MAX_TOKENS")
+        return Over("too many tokens for the model")
     setting = 'DRIPPER_LIMITS["output"]'
     return Over(f"an output over {setting} = {config.limits.output} times the size of the page", setting)
 

@@ -27,7 +27,7 @@ def ld(*values: Any) -> str:
 def test_a_page_has_its_metadata_on_request() -> None:
     """It is read before the head and the scripts are removed from the tree."""
     document = Document("<title>Tides</title><script type=application/ld+json>{}</script><h1>Tides</h1><p>Text.", URL)
-    found = read(document, Config(metadata=True)).metadata
+    found = read(document, Config(metadata_field="metadata")).metadata
     assert found is not None
     assert found.title == "Tides"
     assert read(document, Config()).metadata is None

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from scrapy_dripper import extract, markdown
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, nothing
 from scrapy_dripper.fallback import fall_back, metadata
 from scrapy_dripper.output import Written, write
 from scrapy_dripper.output.content_json import from_json, to_json
@@ -220,3 +223,27 @@ def test_callouts() -> None:
     assert write(page, main, Config()).markdown == "Before.\n\n> [!TIP]\n> Wax it."
     assert write(page, main, Config(markdown={"callouts": "quotes"})).markdown == "Before.\n\n> **Tip**\n>\n> Wax it."
     assert write(page, main, Config()).text == "Before.\nTip\nWax it."
+
+
+# ---------------------------------------------------------------------- scrapy_dripper.markdown
+def test_markdown_has_the_options_of_the_setting() -> None:
+    """Its arguments are the keys of DRIPPER_MARKDOWN, with the same defaults."""
+    _, *arguments = signature(markdown).parameters.values()
+    keys = fields(Config().markdown)
+
+    assert {one.name: one.default for one in arguments} == {key.name: key.default for key in keys[1:]}
+    assert keys[0].name == "writer"
+
+
+def test_markdown_of_an_extraction_of_a_content_list_and_of_json() -> None:
+    extraction = extract(PAGE, URL)
+    assert extraction.content is not None
+    expected = run(markdown={"links": "drop", "types": ["title", "paragraph"]}).markdown
+
+    for content in (extraction, extraction.content, to_json(extraction.content)):
+        assert markdown(content, links="drop", types=["title", "paragraph"]) == expected
+    assert markdown(extraction) == extraction.markdown
+    assert markdown(extraction, front_matter=True).startswith("---\ntitle:")
+    with pytest.raises(ValueError, match="front_matter needs an extraction"):
+        markdown(extraction.content, front_matter=True)
+    assert markdown(nothing(URL, None, None)) == ""
