@@ -14,7 +14,7 @@ from scrapy_dripper.choose.given import Floats, Given
 from scrapy_dripper.choose.steps import TAGGER, Stage, overruled, stages
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
-from scrapy_dripper.engines.tagger.decision import DecisionRule, decide
+from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
 from scrapy_dripper.engines.tagger.features import Features, features
 from scrapy_dripper.engines.tagger.influence import CORRECTIONS, influences
 from scrapy_dripper.engines.tagger.learnt import Learnt

@@ -20,7 +20,7 @@ from scrapy_dripper.engines.external_data import check_external_data
 from scrapy_dripper.engines.prepared import FORMATS
 from scrapy_dripper.engines.runtime import check_runtime, shared_session
 from scrapy_dripper.engines.tagger.context import context
-from scrapy_dripper.engines.tagger.decision import DecisionRule
+from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.engines.tagger.features import Features, schema_hash
 from scrapy_dripper.engines.tagger.learnt import LEARNT, Learnt
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES, page_features, quality_features

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("lightgbm")  # the extra [train]
 
-from scrapy_dripper.engines.tagger.declared import ABSENT
+from scrapy_dripper.engines.tagger.evidence import ABSENT
 from scrapy_dripper.workshop.dataset.pages import DataError
 from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
 from scrapy_dripper.workshop.training.__main__ import main

@@ -6,9 +6,8 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.engines.tagger.characters import count
 from scrapy_dripper.engines.tagger.lexicon import WORD_BITS
-from scrapy_dripper.engines.tagger.words import split, word_bits
+from scrapy_dripper.engines.tagger.text import count, split, word_bits
 
 _PIECES = st.sampled_from(["The", "the", "für", "ИЗ", "privacy", "thethe", "_the", "İ", "ΣΑΣ", "日本", "Fish", "x"])
 _TEXTS = st.lists(st.lists(_PIECES | st.text(max_size=3), min_size=1, max_size=8), min_size=1, max_size=6)

@@ -1,21 +1,38 @@
-"""Features of the elements that a reader view would choose as the root of the main content.
+"""Features of what points at the main content: facts that a page declares, and what a reader view would choose.
 
-Readability, and all reader views after it, give points to the containers of paragraphs and choose the container with
-the most. There are several candidates, because each fails on other pages: by prose, by words outside of links, by
-declared facts, and by names such as ``entry-content``.
+Declared facts are those of :mod:`scrapy_dripper.metadata.facts`. Readability, and all reader views after it, give
+points to the containers of paragraphs and choose the container with the most as the root of the main content. There are
+several candidates, because each fails on other pages: by prose, by words outside of links, by declared facts, and by
+names such as ``entry-content``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.engines.tagger.characters import Characters
-from scrapy_dripper.engines.tagger.columns import Columns, Doubles, Floats, Ints, Sums, ratio
-from scrapy_dripper.engines.tagger.table import Table
+from scrapy_dripper.engines.tagger.columns import (
+    Columns,
+    Doubles,
+    Floats,
+    Ints,
+    Sums,
+    Table,
+    last_chosen,
+    next_chosen,
+    ratio,
+)
+from scrapy_dripper.engines.tagger.text import Characters, Words
+from scrapy_dripper.metadata.facts import KINDS, FactIndex, tokens
 from scrapy_dripper.page.page import Flag, Page
+
+MOSTLY = 0.5
+"""Share of its words from which a block counts as declared."""
+_CONTENT = [i for i, kind in enumerate(KINDS) if kind not in ("detail", "description")]
+"""The kinds whose texts are main content on most pages."""
 
 CONTENT_NAMES = frozenset(
     # microformats and WordPress
@@ -38,14 +55,50 @@ name is only a candidate, and the model decides."""
 
 NAMED, NOT_NAMED = 1.2, 0.4
 """Weights of the words outside of links in an element with such a name, and in one that is ``main`` by tag or role."""
-MOST = 0.6
+ROOT_SHARE = 0.6
 """Share of the page's words outside of links that the deepest such element holds."""
-DECLARED = 0.5
-"""Share of its words from which a block counts as declared."""
-
 
 NO_ROOT = {"": 0.0, "_start": -9.0, "_end": -9.0, "_share": -1.0, "_links": -1.0}
 """The features of a candidate, by the end of their names, with their values on a page that has none."""
+
+ABSENT: Mapping[str, float] = {
+    **dict.fromkeys((f"declared:{kind}" for kind in KINDS), 0.0),
+    **dict.fromkeys((f"declares:{kind}" for kind in KINDS), 0.0),
+    "declared": 0.0,
+    "declared_before": -1.0,
+    "declared_after": -1.0,
+    **{f"root_facts{part}": value for part, value in NO_ROOT.items()},
+}
+"""The features of declared facts, with their values on a page that declares none. In training, they are dropped from
+some pages, so that the model also finds facts that no page declares."""
+
+
+def declared(x: Columns, t: Table, words: Words, pages: Sequence[Page]) -> Floats:
+    """Add the features, and return the share of each block's words that facts cover, of shape (n,)."""
+    n = len(t.first)
+    share = np.zeros((n, len(KINDS)), dtype=np.float32)
+    of_page = np.zeros((n, len(KINDS)), dtype=np.float32)
+    start = 0
+    for page, (first, last) in zip(pages, pairwise(words.edges), strict=True):
+        end = start + len(page.blocks)
+        if page.facts:
+            index = FactIndex(page.facts)
+            if index.cjk:
+                found = [tokens(text) for text in page.blocks.text]
+                share[start:end] = index.cover(list(chain.from_iterable(found)), np.array(list(map(len, found))))
+            else:
+                share[start:end] = index.cover(words.words[first:last], words.counts[start:end])
+            of_page[start:end] = share[start:end].max(axis=0)
+        start = end
+    x.add([f"declared:{kind}" for kind in KINDS], share)
+    x.add([f"declares:{kind}" for kind in KINDS], of_page)
+    content: Floats = share[:, _CONTENT].max(axis=1)
+    place = np.arange(n)
+    before, after = last_chosen(content >= MOSTLY), next_chosen(content >= MOSTLY)
+    x["declared"] = content
+    x["declared_before"] = np.where(before >= t.first, np.log1p(np.maximum(place - before, 0)), -1)
+    x["declared_after"] = np.where(after < t.last, np.log1p(np.maximum(after - place, 0)), -1)
+    return content
 
 
 def roots(x: Columns, t: Table, c: Characters, pages: Sequence[Page], covered: Floats) -> None:
@@ -61,7 +114,7 @@ def roots(x: Columns, t: Table, c: Characters, pages: Sequence[Page], covered: F
     points = {
         "prose": prose * open_,
         "words": np.where(density < 0.3, words, 0) * open_,
-        "facts": np.where(covered >= DECLARED, np.minimum(words, 20), 0),
+        "facts": np.where(covered >= MOSTLY, np.minimum(words, 20), 0),
     }
     sums = Sums(np.stack((words, inner, c.chars)))
     page_words, _, _ = sums.over(t.first, t.last)
@@ -81,7 +134,7 @@ def roots(x: Columns, t: Table, c: Characters, pages: Sequence[Page], covered: F
             # The deepest element with most of the words outside of links.
             inside = Sums(value).over(t.block_start, t.block_end)
             total = inside[starts].repeat(np.diff(np.append(starts, m)))  # that of the page's first node, the root
-            score = np.where(inside >= MOST * total, t.depth + 1, 0) * (total > 0)
+            score = np.where(inside >= ROOT_SHARE * total, t.depth + 1, 0) * (total > 0)
         best, has = _best(score, starts)
         found.append((name, best, has))
         if name == "prose":
