@@ -16,7 +16,7 @@ from scrapy_dripper import Document
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import FallbackReason, Metadata
 from scrapy_dripper.fallback import fall_back, metadata
-from scrapy_dripper.metadata.names import MOST_NAMES
+from scrapy_dripper.metadata.authors import MOST_NAMES
 from scrapy_dripper.output.code.lines import has_number_class
 from scrapy_dripper.output.images import image
 from scrapy_dripper.output.items import Text
