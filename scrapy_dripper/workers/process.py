@@ -17,7 +17,6 @@ from typing import Any, BinaryIO, cast
 
 from scrapy_dripper.config import Config, ConfigError, ModelError
 from scrapy_dripper.extraction import Extraction, FallbackReason
-from scrapy_dripper.workers.clock import StepClock
 from scrapy_dripper.workers.errors import StartError, WorkerError
 from scrapy_dripper.workers.messages import Message, receive, send
 from scrapy_dripper.workers.wire import PARTS, Task, pack_config, pack_tasks, unpack_extraction
@@ -45,11 +44,49 @@ twentieth of it."""
 # milliseconds for each of its turns. Python 3.10 only supports sessions.
 _HAS_GROUPS = sys.version_info >= (3, 11) and os.name == "posix"
 _OWN_GROUP: dict[str, Any] = {"process_group": 0} if _HAS_GROUPS else {"start_new_session": True}
+STARVED = 3.0
+"""Upper bound of the time in which a worker waits for a core and that does not count, as a multiple of the limit."""
 _END_SECONDS = 5.0
 _LAST_SECONDS = 1.0
 _ANSWER_BYTES = 64 << 20
 _ANSWER_GROWTH = 128
 """The size limit of an answer is ``_ANSWER_BYTES`` plus ``_ANSWER_GROWTH`` times the size of the documents."""
+
+
+class StepClock:
+    """Measures the time that a step of a worker takes, from the creation of the object on.
+
+    If the machine is busy, a worker has to wait for a core. Linux reports this *run delay*. It does not count, within
+    bounds: a step ends after four times its limit at the latest. On other systems, all of the time counts.
+    """
+
+    def __init__(self, pid: int, limit: float, now: float) -> None:
+        """``pid`` is the worker's process, ``limit`` the step's limit in seconds, and ``now`` the present time."""
+        self.limit = limit
+        self._pid, self._since = pid, now
+        self._first: float | None = None
+
+    def look(self, now: float, stood_still: float) -> float:
+        """Return the seconds of the step that count so far.
+
+        ``stood_still`` is the time since the last call, in seconds, for which the calling process itself was suspended.
+        """
+        self._since += stood_still
+        delay = run_delay(self._pid)
+        if self._first is None:  # read at the first look, because most steps end before it
+            self._first = delay
+        return now - self._since - min(delay - self._first, STARVED * self.limit)
+
+
+def run_delay(pid: int) -> float:
+    """Return how long the main thread of a process has waited for a core, in seconds since its start.
+
+    It is the second field of ``/proc/PID/schedstat`` (Linux, Documentation/scheduler/sched-stats.rst), or 0.0 on other
+    systems.
+    """
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{pid}/schedstat").read_bytes().split()[1]) / 1e9
+    return 0.0
 
 
 class Process:
@@ -160,7 +197,7 @@ class Process:
         ended or had to be killed; it cannot be used again.
         """
         header, bodies = pack_tasks(tasks)
-        limits = [task.seconds for task in tasks]
+        limits = [task.config.timeout for task in tasks]
         most = _ANSWER_BYTES + _ANSWER_GROWTH * sum(map(len, bodies))
         step = self._step = None
         self._on_slow = on_slow

@@ -23,7 +23,7 @@ OPTIONS = {"DRIPPER_" + option.name.upper(): option for option in fields(Config)
 FORMS = ("markdown", "text", "articleBody")
 DOORS = [
     *("../README", "start/five-minutes", "reference/stats"),
-    *("guides/addon", "guides/pipeline", "guides/downloader-middleware", "guides/callback", "guides/scrapy-poet"),
+    *("guides/addon", "guides/pipeline", "guides/callback", "guides/scrapy-poet"),
     *("guides/per-spider", "guides/feeds", "guides/rag", "guides/rules"),
 ]
 

@@ -19,8 +19,8 @@ from scrapy_dripper.config import Config, ConfigError, ModelError
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.workers import Pool, StartError, Task, WorkerError, process, processes, shared, shared_pool
 from scrapy_dripper.workers import pool as module
-from scrapy_dripper.workers.clock import StepClock
 from scrapy_dripper.workers.errors import ClosedError
+from scrapy_dripper.workers.process import StepClock
 from tests.workers.children import OWN, Pools, comes_true, gone, own, task, worker_of
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
@@ -60,7 +60,6 @@ def test_there_are_no_more_than_are_needed(pools: Pools) -> None:
 
 def test_another_one_starts_while_pages_wait(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     """They start one by one, up to the maximum."""
-    monkeypatch.setattr(module, "GROW_SECONDS", 0.1)
     counts: list[int] = []
     start = Pool._start
 
@@ -78,44 +77,7 @@ def test_another_one_starts_while_pages_wait(pools: Pools, begin: Begin, monkeyp
     assert len(found) == len(pool.pids) == 3
 
 
-def test_a_short_wait_starts_no_other_worker(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "GROW_SECONDS", 3_600)
-    pool = pools(3)
-    answers = [begin(pool, "one") for _ in range(16)]
-    assert len({worker_of(answer.result()) for answer in answers}) == 1
-
-
-def test_many_short_waits_in_a_row_start_another_one(
-    pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Otherwise a pool of fast workers never grows, because none of the batches waits for long."""
-    monkeypatch.setattr(module, "GROW_SECONDS", 1.0)
-    pool = pools(2)
-    pool.start()
-    answers = [begin(pool, "PAUSE") for _ in range(2)]
-    for _ in range(40):  # one is in work and one waits for 0.2 s, all the time
-        answers.pop(0).result()
-        answers.append(begin(pool, "PAUSE"))
-        if len(pool.pids) == 2:
-            return
-    pytest.fail("one worker was left alone with batches for two")
-
-
-def test_short_waits_now_and_then_start_no_other_worker(
-    pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two batches may come at the same time even in a slow crawl."""
-    monkeypatch.setattr(module, "GROW_SECONDS", 3.0)
-    pool = pools(2)
-    pool.start()
-    for _ in range(10):
-        for answer in [begin(pool, "PAUSE"), begin(pool, "PAUSE")]:
-            answer.result()
-    assert len(pool.pids) == 1
-
-
 def test_idle_ones_end_but_for_one(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "GROW_SECONDS", 0.0)
     pool = pools(3)
     answers = [begin(pool, "PAUSE") for _ in range(3)]
     workers = {worker_of(answer.result()) for answer in answers}
@@ -129,17 +91,21 @@ def test_idle_ones_end_but_for_one(pools: Pools, begin: Begin, monkeypatch: pyte
     assert not gone(last)
 
 
-def test_a_slow_page_holds_up_no_other(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_page_holds_up_no_other(
+    pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A stand-in takes over, and the slow page is still answered."""
     monkeypatch.setattr(process, "SLOW_SECONDS", 0.2)
     pool = pools(1)
     pool.start()
     (slow,) = pool.pids
-    waiting = begin(pool, "SLOW")
+    flag = tmp_path / "flag"
+    waiting = begin(pool, f"WAIT-FOR {flag} ")
     (other,) = pool.extract([task("one")])
     assert not waiting.done()
     assert worker_of(other) != slow
     assert (pool.aside_count, pool.most) == (1, 1)
+    flag.touch()
     assert worker_of(waiting.result()) == slow
 
 
@@ -254,7 +220,6 @@ def test_killed_while_it_is_idle_or_at_work(pools: Pools, begin: Begin) -> None:
 
 def test_a_further_worker_that_cannot_be_started(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page gets one of the existing workers."""
-    monkeypatch.setattr(module, "GROW_SECONDS", 0.1)
     pool = pools(2)
     pool.start()
     tried = []
@@ -273,7 +238,6 @@ def test_a_further_worker_that_does_not_get_ready(
     pools: Pools, begin: Begin, fake: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The result is the same if it starts and then fails."""
-    monkeypatch.setattr(module, "GROW_SECONDS", 0.1)
     pool = pools(2)
     pool.start()
     fake("sys.exit('no room')")
@@ -411,7 +375,6 @@ def test_what_a_suspended_crawl_missed_does_not_count(pools: Pools, begin: Begin
 
 def test_many_threads_at_once(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each thread gets the answers to its own pages in order, although some pages kill their worker."""
-    monkeypatch.setattr(module, "GROW_SECONDS", 0.05)
     pool = pools(2)
     results: dict[int, Any] = {}
 
