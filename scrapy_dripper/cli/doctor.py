@@ -254,7 +254,7 @@ def _engine(report: _Report, config: Config) -> None:
 
 def _workers(report: _Report, config: Config, document: Any) -> None:
     """Start one worker process, as a crawl does, and let it extract a page."""
-    from scrapy_dripper.workers import StartError, Task, WorkerError, processes, shared_pool
+    from scrapy_dripper.workers import StartError, Task, WorkerError, Workers, processes
 
     if not processes(config):
         report.say("a crawl extracts in a thread (DRIPPER_PROCESSES = 0): a single page can block it", "note")
@@ -267,11 +267,11 @@ def _workers(report: _Report, config: Config, document: Any) -> None:
             "note",
         )
     try:
-        shared = shared_pool(replace(config, processes=1))
+        workers = Workers(replace(config, processes=1))
         try:
-            (page,) = shared.pool.extract([Task(document, config)])
+            (page,) = workers.pool.extract([Task(document, config)])
         finally:
-            shared.close()
+            workers.close()
     except StartError as error:
         line = f"no worker process can be started: {error}"
         if config.processes is not None:

@@ -17,7 +17,7 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.in_process import InProcess
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.extraction import SUSPECT, Document, Extraction, FallbackReason, nothing
-from scrapy_dripper.workers import Shared, StartError, Task, WorkerError, processes, shared_pool
+from scrapy_dripper.workers import StartError, Task, WorkerError, Workers, processes
 from scrapy_dripper.workers.errors import ClosedError
 from scrapy_dripper.workers.pool import RESTART_SECONDS, RESTARTS
 
@@ -290,12 +290,12 @@ class Batcher:
         )
 
 
-def _workers(config: Config) -> Shared | InProcess:
+def _workers(config: Config) -> Workers | InProcess:
     """Return the workers of a crawl, or what takes their place in this process. Raise ConfigError or ModelError."""
     if config.processes == 0:
         return InProcess(config)
     try:
-        return shared_pool(config)
+        return Workers(config)
     except StartError as error:
         if config.processes is not None:
             raise ConfigError(

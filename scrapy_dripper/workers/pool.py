@@ -124,7 +124,7 @@ class Pool:
         """
         process = self._found(alone, starts)
         try:
-            answers = process.extract(tasks, self._relay, time.monotonic, on_slow)
+            answers = process.extract(tasks, self._relay, on_slow)
         except BaseException as error:
             self.forget(process)
             self._start_spare()

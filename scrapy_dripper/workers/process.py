@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -154,20 +154,17 @@ class Process:
             os.close(self._life)
             raise StartError(f"{type(error).__name__}: {error}") from error
 
-    def wait_until_ready(self, seconds: float, now: Callable[[], float] = time.monotonic) -> None:
+    def wait_until_ready(self, seconds: float) -> None:
         """Wait until the worker accepts requests.
 
         Raise :exc:`StartError` if it does not within ``seconds``, and :exc:`~scrapy_dripper.config.ModelError` or
         :exc:`~scrapy_dripper.config.ConfigError` if the worker raises it.
         """
-        self._begin(now, seconds)
+        self._begin(seconds)
         try:
             self._in.write(json.dumps(self._startup).encode("ascii") + b"\n")
             self._in.flush()
-            header, _ = receive(self._out, _ANSWER_BYTES)
-            while header.get("say") == "log":  # user code may log while it is imported
-                _log(header)
-                header, _ = receive(self._out, _ANSWER_BYTES)
+            header, _ = self._next(_ANSWER_BYTES)
             failed = header.get("failed")
             if failed is None and not header.get("ready"):
                 raise ValueError("expected the message that the worker is ready (got another one)")
@@ -188,9 +185,7 @@ class Process:
         """Return True if the process has ended."""
         return self._popen.poll() is not None
 
-    def extract(
-        self, tasks: Sequence[Task], relay: Relay | None, now: Callable[[], float], on_slow: OnSlow | None = None
-    ) -> list[Extraction]:
+    def extract(self, tasks: Sequence[Task], relay: Relay | None, on_slow: OnSlow | None = None) -> list[Extraction]:
         """Return one extraction per task, in order.
 
         ``on_slow`` is called from another thread when a step takes long. Raise :exc:`WorkerError` if the worker
@@ -199,24 +194,21 @@ class Process:
         header, bodies = pack_tasks(tasks)
         limits = [task.config.timeout for task in tasks]
         most = _ANSWER_BYTES + _ANSWER_GROWTH * sum(map(len, bodies))
-        step = self._step = None
-        self._on_slow = on_slow
-        try:
-            self._begin(now, max(limits))
+        self._step, self._on_slow = None, on_slow
+        with self._or_worker_error():
+            self._begin(max(limits))
             self._at_pages = True
             send(self._in, {"do": "extract", **header}, bodies)
             while True:
-                answer, parts = receive(self._out, most)
+                answer, parts = self._next(most)
                 kind = answer.get("say")
                 if kind == "step":
-                    step = self._step = _number(answer["task"], len(tasks))
-                    self._begin(now, max(limits) if step is None else limits[step])
-                elif kind == "log":
-                    _log(answer)
+                    self._step = _number(answer["task"], len(tasks))
+                    self._begin(max(limits) if self._step is None else limits[self._step])
                 elif kind == "label" and relay is not None:
                     self._clock = None  # the model process has its own clock
                     reply, reply_parts = relay(answer, parts)
-                    self._begin(now, max(limits))
+                    self._begin(max(limits))
                     send(self._in, reply, reply_parts)
                 else:
                     break
@@ -230,43 +222,44 @@ class Process:
                 unpack_extraction(task.document.url, row, parts[i * PARTS : (i + 1) * PARTS])
                 for i, (task, row) in enumerate(zip(tasks, rows, strict=True))
             ]
+        raise AssertionError("no exception is suppressed")
+
+    def label(self, header: dict[str, Any], parts: list[bytes], seconds: float) -> Message:
+        """Return the answer of a worker in the ``"model"`` role. Raise :exc:`WorkerError` as :meth:`extract` does."""
+        with self._or_worker_error():
+            self._begin(seconds)
+            send(self._in, header, parts)
+            return self._next(_ANSWER_BYTES + _ANSWER_GROWTH * sum(map(len, parts)))
+        raise AssertionError("no exception is suppressed")
+
+    def _next(self, most: int) -> Message:
+        """Return the next message of at most ``most`` bytes, and log those that are for the log."""
+        while True:
+            header, parts = receive(self._out, most)
+            if header.get("say") != "log":
+                return header, parts
+            _log(header)
+
+    @contextlib.contextmanager
+    def _or_worker_error(self) -> Iterator[None]:
+        """Raise :exc:`WorkerError` if the process ends, is killed or answers nonsense; it is killed in any case."""
+        try:
+            yield
         except (OSError, EOFError) as error:
             missed = self._missed
-            self._wait_for_its_end()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._popen.wait(_LAST_SECONDS)  # for the exit code of a process that has closed its pipe
             self.kill()
             if missed is not None:
                 message = f"no answer within {missed:g} seconds; DRIPPER_TIMEOUT sets the limit"
-                raise WorkerError(FallbackReason.TIMEOUT, message, step) from error
+                raise WorkerError(FallbackReason.TIMEOUT, message, self._step) from error
             message = f"the worker process gave no answer: {self._ending()}"
-            raise WorkerError(FallbackReason.WORKER_ERROR, message, step) from error
+            raise WorkerError(FallbackReason.WORKER_ERROR, message, self._step) from error
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
             self.kill()
             message = f"the worker process sent an invalid answer ({type(error).__name__}: {error})"
-            raise WorkerError(FallbackReason.WORKER_ERROR, message, step) from error
+            raise WorkerError(FallbackReason.WORKER_ERROR, message, self._step) from error
         except BaseException:  # After Ctrl-C, the rest of this answer would be read as the next one.
-            self.kill()
-            raise
-        finally:
-            self._clock = None
-
-    def label(self, header: dict[str, Any], parts: list[bytes], seconds: float, now: Callable[[], float]) -> Message:
-        """Return the answer of a worker in the ``"model"`` role. Raise :exc:`WorkerError` as :meth:`extract` does."""
-        try:
-            self._begin(now, seconds)
-            send(self._in, header, parts)
-            while True:
-                answer, answer_parts = receive(self._out, _ANSWER_BYTES + _ANSWER_GROWTH * sum(map(len, parts)))
-                if answer.get("say") != "log":
-                    return answer, answer_parts
-                _log(answer)
-        except (OSError, EOFError, ValueError, MemoryError) as error:
-            missed = self._missed
-            self.kill()
-            if missed is not None:
-                message = f"the model gave no answer within DRIPPER_TIMEOUT = {seconds:g} seconds"
-                raise WorkerError(FallbackReason.TIMEOUT, message) from error
-            raise WorkerError(FallbackReason.ENGINE_ERROR, f"the model process failed: {self._ending()}") from error
-        except BaseException:
             self.kill()
             raise
         finally:
@@ -308,13 +301,8 @@ class Process:
         self._finalizer.detach()
         _close(self._popen, self._life)
 
-    def _wait_for_its_end(self) -> None:
-        """Wait for the exit code of a process that has closed its pipe."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._popen.wait(_LAST_SECONDS)
-
-    def _begin(self, now: Callable[[], float], limit: float) -> None:
-        self._clock = StepClock(self.pid, limit, now())
+    def _begin(self, limit: float) -> None:
+        self._clock = StepClock(self.pid, limit, time.monotonic())
 
     @property
     def _in(self) -> BinaryIO:

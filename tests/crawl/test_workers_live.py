@@ -16,8 +16,7 @@ import scrapy
 
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.workers import pool as pools
-from scrapy_dripper.workers import shared as shared_pools
-from scrapy_dripper.workers.shared import Model
+from scrapy_dripper.workers.model import Model
 from tests.crawl.crawling import PATIENCE, Crawled, Crawls, Reactor, Site, page, spider
 from tests.engines.qwen3.fakes import PREPARED
 
@@ -49,7 +48,6 @@ def nothing_left() -> Iterator[None]:
         yield
     for process in started:
         process._popen.wait(30)
-    assert shared_pools._shared == {}
 
 
 def processes_of(result: Crawled) -> set[str]:

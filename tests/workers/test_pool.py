@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,11 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.config import Config, ConfigError, ModelError
-from scrapy_dripper.extraction import Document
-from scrapy_dripper.workers import Pool, StartError, Task, WorkerError, process, processes, shared, shared_pool
+from scrapy_dripper.workers import Pool, StartError, WorkerError, Workers, process, processes
 from scrapy_dripper.workers import pool as module
 from scrapy_dripper.workers.errors import ClosedError
 from scrapy_dripper.workers.process import StepClock
-from tests.workers.children import OWN, Pools, comes_true, gone, own, task, worker_of
+from tests.workers.children import Pools, comes_true, gone, own, task, worker_of
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
 
@@ -245,65 +243,6 @@ def test_a_further_worker_that_does_not_get_ready(
     assert {worker_of(answer.result()) for answer in answers} == set(pool.pids)
 
 
-def test_two_crawls_share_their_workers() -> None:
-    """The crawls can have other settings for pages, and each page has those of its own crawl."""
-    one = own(batch_size=2)
-    two = own(timeout=5, fallback=OWN.fallback, links="drop", content_types="title", max_blocks=7)
-    pools = [shared_pool(one), shared_pool(two)]
-    try:
-        assert pools[0] is pools[1]
-        html = "<h1>A title</h1><p>A <a href='http://x/'>link</a>."
-        found = [shared.pool.extract([Task(Document(html), c)])[0] for shared, c in zip(pools, (one, two), strict=True)]
-        assert [x.markdown.split() for x in found] == [
-            ["#", "A", "title", "A", "[link](http://x/)."],
-            ["#", "A", "title"],
-        ]
-        pools[0].close()
-        (pid,) = pools[1].pool.pids
-        assert not gone(pid)
-        assert worker_of(pools[1].pool.extract([task("one")])[0]) == pid
-    finally:
-        pools[1].close()
-    assert comes_true(lambda: gone(pid))
-    with pytest.raises(ClosedError):
-        pools[0].pool.extract([task("one")])
-
-
-@pytest.mark.parametrize("name", ["fallback", "worker_memory", "processes", "engine", "model", "threads"])
-def test_crawls_that_need_other_workers_have_others(name: str) -> None:
-    """Options that are fixed for a worker identify it."""
-    values: dict[str, Any] = {
-        "fallback": "html",
-        "worker_memory": 2_000,
-        "processes": 2,
-        "engine": "tests.workers.engines.talkative",
-        "model": "x",
-        "threads": 2,
-    }
-    one, two = shared_pool(OWN), shared_pool(replace(OWN, **{name: values[name]}))
-    try:
-        assert one.pool is not two.pool
-    finally:
-        one.close()
-        two.close()
-    three = shared_pool(OWN)  # nothing of the first one is left
-    assert three.pool is not one.pool
-    three.close()
-
-
-def test_a_second_crawl_does_not_wait_for_the_pages_of_the_first(begin: Begin) -> None:
-    """Its start blocks the event loop of both crawls, so it must not depend on pages of the first."""
-    one = shared_pool(OWN)
-    waiting = [begin(one.pool, "SLOW") for _ in range(3)]
-    assert comes_true(lambda: any(process._at_pages for process in one.pool._all))
-    two = shared_pool(OWN)
-    assert not any(answer.done() for answer in waiting)
-    for answer in waiting:
-        answer.result()
-    one.close()
-    two.close()
-
-
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [
@@ -313,11 +252,10 @@ def test_a_second_crawl_does_not_wait_for_the_pages_of_the_first(begin: Begin) -
     ],
 )
 def test_a_crawl_that_is_refused_leaves_nothing(options: dict[str, Any], kind: type[Exception], words: str) -> None:
-    """It can be retried, and the shared pools do not keep it."""
+    """It can be retried."""
     for _ in range(2):
         with pytest.raises(kind, match=words):
-            shared_pool(own(**options))
-    assert shared._shared == {}
+            Workers(own(**options))
 
 
 def test_functions_that_a_worker_cannot_find(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,19 +274,7 @@ def test_functions_that_a_worker_cannot_find(monkeypatch: pytest.MonkeyPatch) ->
     other.__module__, other.__qualname__ = "tests.workers.engines", "fallback"
     for function in (local, main, other):
         with pytest.raises(ConfigError, match=r"or set DRIPPER_PROCESSES = 0"):
-            shared_pool(own(fallback=function))
-
-
-def test_a_function_that_a_worker_finds() -> None:
-    """The object and its name are equivalent."""
-    from tests.workers import engines
-
-    one, two = shared_pool(OWN), shared_pool(own(fallback=engines.fallback))
-    try:
-        assert one is two
-    finally:
-        one.close()
-        two.close()
+            Workers(own(fallback=function))
 
 
 def test_how_many_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
