@@ -18,7 +18,6 @@ from scrapy_dripper.binary import looks_binary
 from scrapy_dripper.checks import short
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.batcher import Batcher
-from scrapy_dripper.crawl.log import say_errors_in_one_sentence
 from scrapy_dripper.crawl.report import Report
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.extraction import Document, Extraction
@@ -40,15 +39,10 @@ class Dripper:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        say_errors_in_one_sentence()
         self.config = Config.from_settings(crawler.settings)
         self._off = replace(self.config, enabled=False)
         self._report = Report(self.config)
-        self.stats = CrawlStats(
-            crawler,
-            self.config.cascade if self.config.engine != "tagger" else None,
-            self._report,
-        )
+        self.stats = CrawlStats(crawler, self._report)
         self._configs: WeakKeyDictionary[Response, Config] = WeakKeyDictionary()
         self._futures: WeakKeyDictionary[Response, asyncio.Future[Extraction] | None] = WeakKeyDictionary()
         self._described: WeakSet[Response] = WeakSet()

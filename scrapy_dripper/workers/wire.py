@@ -29,13 +29,6 @@ class Task:
     config: Config
     reason: FallbackReason | None = None
     error: str | None = None
-    limit: float | None = None
-    """Time limit of a step for this page, in seconds; by default, the configured one."""
-
-    @property
-    def seconds(self) -> float:
-        """The time limit of a step, in seconds."""
-        return self.config.timeout if self.limit is None else self.limit
 
 
 def pack_config(config: Config) -> Values:
@@ -78,7 +71,6 @@ def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
                 "templates": document.templates is not None,
                 "reason": None if task.reason is None else task.reason.value,
                 "error": task.error,
-                "limit": task.limit,
             }
         )
         bodies.append(html.encode("utf-8", "surrogatepass") if isinstance(html, str) else html)
@@ -98,7 +90,7 @@ def unpack_tasks(header: Values, bodies: Sequence[bytes]) -> list[Task]:
         site = (data if row[name] else None for name, data in (("known", known), ("templates", templates)))
         document = Document(html, row["url"], row["charset"], config, *site)
         reason = None if row["reason"] is None else FallbackReason(row["reason"])
-        tasks.append(Task(document, config, reason, row["error"], row["limit"]))
+        tasks.append(Task(document, config, reason, row["error"]))
     return tasks
 
 

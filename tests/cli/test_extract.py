@@ -797,7 +797,7 @@ class Inline:
 def test_what_is_done_is_written_before_more_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages from the web take long to read; Ctrl-C loses none that is done."""
     door = object.__new__(Processes)
-    vars(door).update(_config=Config(), _count=2, _shared=SimpleNamespace(pool=None), _threads=Inline())
+    vars(door).update(_config=Config(), _count=2, _workers=SimpleNamespace(pool=None), _threads=Inline())
     monkeypatch.setattr("scrapy_dripper.corpus.processes.answers", lambda pool, tasks: [pool] * len(tasks))
     seen: list[str] = []
 
@@ -822,7 +822,7 @@ def test_after_ctrl_c_what_is_done_is_yielded(monkeypatch: pytest.MonkeyPatch) -
 
     door = object.__new__(Processes)
     vars(door).update(
-        _config=Config(), _count=2, _shared=SimpleNamespace(pool=None), _threads=SimpleNamespace(submit=submit)
+        _config=Config(), _count=2, _workers=SimpleNamespace(pool=None), _threads=SimpleNamespace(submit=submit)
     )
 
     def batches() -> Iterator[tuple[list[int], list[Document]]]:

@@ -44,16 +44,13 @@ def test_each_spider_has_its_engine(crawl: Crawls, site: Site) -> None:
     assert read.stat("qwen3/windows") == 5
     assert 5 <= read.stat("qwen3/passes") <= 5 * 3
     assert read.stat("qwen3/draft") == 5 * 3 >= read.stat("qwen3/draft_kept")
-    assert not any(name.startswith("dripper/cascade") for name in read.stats)
 
 
 @pytest.mark.parametrize(("threshold", "share"), [(0.8, 1.0), (0.95, 0.0)])
 def test_a_cascade(crawl: Crawls, site: Site, threshold: float, share: float) -> None:
-    """Pages of which the tagger is sure keep its labels, and the stats have their share."""
+    """Pages of which the tagger is sure keep its labels, and the stats count them."""
     crawled = crawl(spider(site.pages(4)), {**QWEN3, "DRIPPER_CASCADE": threshold})
 
-    assert crawled.stat("cascade/threshold") == threshold
-    assert crawled.stat("cascade/share") == share
     assert crawled.stat("pages/tagger") == 4 * share
     assert crawled.stat("pages/qwen3") == 4 * (1 - share)
 

@@ -1,4 +1,4 @@
-"""The log of a crawl has no pages and no tracebacks for errors that a user can fix, and warns once if nothing works."""
+"""The log of a crawl has no pages, and warns once if nothing works."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import scrapy
 from scrapy.logformatter import LogFormatter
 from scrapy.settings import Settings
 
-from scrapy_dripper import Addon, ConfigError
+from scrapy_dripper import Addon
 from scrapy_dripper.crawl.advice import ADVICE
 from scrapy_dripper.crawl.log import DripperLogFormatter
 from scrapy_dripper.extraction import FallbackReason
@@ -85,20 +85,6 @@ def test_an_item_that_cannot_be_shown_is_named(site: Site) -> None:
 
     assert isinstance(args, dict)
     assert "Odd object at" in str(args["item"])
-
-
-@pytest.mark.parametrize("name", ["asyncio", "twisted"])
-def test_an_error_that_a_user_can_mend_has_no_traceback(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Other libraries log these errors. All other errors keep their tracebacks."""
-    with pytest.raises(ConfigError):
-        Addon().update_settings(Settings({"DRIPPER_FALBACK": "html"}))
-    for error in (ConfigError("wrong"), ValueError("theirs")):
-        logging.getLogger(name).error("Task exception was never retrieved", exc_info=error)
-
-    ours, theirs = caplog.records
-    assert ours.getMessage() == "The crawl cannot start: ConfigError: wrong"
-    assert caplog.handler.format(ours).endswith("ConfigError: wrong")
-    assert caplog.handler.format(theirs).endswith("ValueError: theirs")
 
 
 def test_a_crawl_without_main_content_says_so_once(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:

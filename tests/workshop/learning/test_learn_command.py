@@ -16,7 +16,6 @@ from scrapy_dripper.engines.tagger.learnt import LEARNT
 from scrapy_dripper.page import read
 from scrapy_dripper.workshop.dataset.pages import page_hash
 from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES
-from tests.cli.test_doctor import doctor
 from tests.workshop.learning.conftest import SITE, TOPICS, correct, html, is_main, page_of
 
 NEW = TOPICS[6]
@@ -317,19 +316,3 @@ def test_the_same_page_in_two_folders_counts_once(
     said = capsys.readouterr().err
     assert "6 pages corrected" in said
     assert "1 the same page again" in said
-
-
-def test_the_doctor_says_what_a_model_has_learnt(corrections: Path, tmp_path: Path) -> None:
-    out = tmp_path / "my-model"
-    learn(corrections, "-o", out)
-    project = tmp_path / "project"
-    project.mkdir()
-
-    done = doctor(project, f"DRIPPER_MODEL = {str(out)!r}\n")
-
-    assert f"tagger, {out}" in done.stdout
-    assert (
-        "and from corrections of 1 site, pages of other sites are not affected; word F1 on corrected pages"
-        in done.stdout
-    )
-    assert done.stdout.splitlines()[-1] == "ready"

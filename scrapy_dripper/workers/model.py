@@ -1,4 +1,4 @@
-"""The workers, and the process of a large model, that the crawls of one process share."""
+"""The workers of a crawl, and the process of a large model that they share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import threading
 import time
 
 from scrapy_dripper.config import OUT_OF_PROCESS, Config
-from scrapy_dripper.fallback_names import dotted_path
 from scrapy_dripper.workers.messages import Message
 from scrapy_dripper.workers.pool import Pool, processes
 
@@ -14,13 +13,6 @@ LOST_AFTER = 3
 """Number of consecutive failures (the process dies or hangs) after which the model counts as lost."""
 RETRY_SECONDS = 30.0
 """Delay after which a lost model is tried again, because a driver may have been reset, or memory may be free."""
-_SHARED_BY = (
-    *("engine", "model", "cascade", "device", "threads", "sdpa_kernel", "max_tokens"),
-    *("truncate_chars", "worker_memory", "processes"),
-)
-"""Options that are fixed for a worker. All others are sent with each page."""
-_shared: dict[tuple[object, ...], Shared] = {}
-_lock = threading.Lock()
 
 
 class Model:
@@ -46,7 +38,7 @@ class Model:
             except Exception as error:
                 return self._lose(f"the model's process cannot be started: {error}")
             try:
-                answer = process.label(header, parts, self._config.timeout, time.monotonic)
+                answer = process.label(header, parts, self._config.timeout)
             except BaseException as error:
                 self.pool.forget(process)
                 if not isinstance(error, Exception):
@@ -66,52 +58,28 @@ class Model:
         return {"lost": why}, []
 
 
-class Shared:
-    """A pool that crawls of this process share, with the process of their model if that is a large one."""
+class Workers:
+    """The pool of a crawl, with the process of its model if that is a large one."""
 
-    def __init__(self, key: tuple[object, ...], config: Config) -> None:
-        self._key, self._crawls = key, 0
+    def __init__(self, config: Config) -> None:
+        """Start the first worker of each kind.
+
+        Raise :exc:`ConfigError` if the fallback is a callable that a worker cannot import, and the same errors as
+        :meth:`Pool.start`.
+        """
         self._model = Model(config) if config.engine in OUT_OF_PROCESS else None
         relay = None if self._model is None else self._model.label
         self.pool = Pool(config, processes(config), relay=relay, spare=True)
-
-    def start(self) -> None:
-        """Start the first worker of each kind. Raise the same errors as :meth:`Pool.start`."""
-        if self._model is not None:
-            self._model.pool.start()
-        self.pool.start()
-
-    def open(self) -> None:
-        """Register a crawl."""
-        self._crawls += 1
+        try:
+            if self._model is not None:
+                self._model.pool.start()
+            self.pool.start()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
-        """Unregister a crawl. The processes end with the last crawl."""
-        with _lock:
-            self._crawls -= 1
-            if self._crawls:
-                return
-            del _shared[self._key]
+        """End the processes, without waiting for them."""
         self.pool.close()
         if self._model is not None:
             self._model.pool.close()
-
-
-def shared_pool(config: Config) -> Shared:
-    """Return the workers of this process for a configuration, with the first one started. Each caller closes them once.
-
-    Raise :exc:`ConfigError` if the fallback is a callable that a worker cannot import, and the same errors as
-    :meth:`Pool.start`.
-    """
-    key = (*(getattr(config, name) for name in _SHARED_BY), dotted_path(config.fallback))
-    with _lock:
-        shared = _shared.get(key)
-        if shared is None:
-            shared = _shared[key] = Shared(key, config)
-        shared.open()
-    try:
-        shared.start()
-    except BaseException:
-        shared.close()
-        raise
-    return shared
