@@ -34,7 +34,7 @@ from scrapy_dripper.engines.tagger.decision import DecisionRule, decide
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.workshop.dataset.bootstrap import paired_interval
-from scrapy_dripper.workshop.dataset.neutral import neutral_prf
+from scrapy_dripper.workshop.dataset.metrics import neutral_prf
 from scrapy_dripper.workshop.dataset.pages import Sample
 from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
 from scrapy_dripper.workshop.training import fit, stack

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 
 from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
-from scrapy_dripper.workshop.dataset.text_table import aligned
+from scrapy_dripper.workshop.dataset.tables import aligned
 from scrapy_dripper.workshop.training.measure import fact_rows
 
 

@@ -36,9 +36,9 @@ from scrapy_dripper.engines.tagger.model import bundled
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.workshop.dataset.alignment import align
 from scrapy_dripper.workshop.dataset.bootstrap import mean_interval
-from scrapy_dripper.workshop.dataset.neutral import neutral_prf, page_title
+from scrapy_dripper.workshop.dataset.metrics import neutral_prf, page_title
 from scrapy_dripper.workshop.dataset.pages import Sample
-from scrapy_dripper.workshop.dataset.prf import PRF
+from scrapy_dripper.workshop.dataset.metrics import PRF
 from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
 
 DATA = Path(__file__).parents[1] / ".cache"

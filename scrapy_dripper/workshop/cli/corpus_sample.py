@@ -22,7 +22,7 @@ from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.cli.corpus_inputs import InputPage, PageInputs
 from scrapy_dripper.workshop.dataset.pages import host_of
-from scrapy_dripper.workshop.dataset.text_table import aligned
+from scrapy_dripper.workshop.dataset.tables import aligned
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

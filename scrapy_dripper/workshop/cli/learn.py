@@ -124,7 +124,7 @@ class _Job:
         return 1 if self.failed else 0
 
     def _show(self, gains: list[Gain]) -> None:
-        from scrapy_dripper.workshop.dataset.text_table import aligned
+        from scrapy_dripper.workshop.dataset.tables import aligned
         from scrapy_dripper.workshop.learning.folder import rows, total
 
         print("word F1 on held-out pages, before and after learning from the other pages\n")
