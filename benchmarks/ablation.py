@@ -24,7 +24,7 @@ from unittest.mock import patch
 import lightgbm
 import numpy as np
 import numpy.typing as npt
-from report import heading, publish, table
+from common import heading, publish, table
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config

@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from report import table
+from common import table
 
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.charset import decode_html
