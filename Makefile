@@ -97,7 +97,7 @@ train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA, SETS 
 
 evaluate: $(VENV)/.installed-evaluate  ## Measure the bundled model on DATA and SETS, beside PEERS; see docs/guides/evaluation.md
 	@'$(VENV)/bin/python' -m scrapy_dripper evaluate '$(DATA)' $(foreach set,$(SETS),'$(set)') \
-	  $(if $(PEERS),--peers '$(PEERS)') --cache .cache/evaluation.jsonl $(ARGS)
+	  $(if $(PEERS),--peers '$(PEERS)') $(ARGS)
 
 benchmark: $(VENV)/.installed-cpu  ## Measure speed beside Trafilatura on the development data
 	@'$(VENV)/bin/python' benchmarks/extract.py

@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from common import heading, publish, table
 from equality import MOST_BLOCKS, Prover, naive
-from report import heading, publish, table
 from tqdm import tqdm
 
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Grammar, fitting

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import trafilatura
-from corpus import DEFAULT, sample
-from report import heading, publish, table
+from common import DEFAULT, heading, publish, sample, table
 from tqdm import tqdm
 
 from scrapy_dripper.choose import Given, choose

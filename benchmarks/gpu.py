@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import heading, publish, table
 from equality import Proof, Prover, naive
 from random_model import SIZES, write_checkpoint
-from report import heading, publish, table
 from tqdm import tqdm
 
 from scrapy_dripper.engines.cuda import free_memory

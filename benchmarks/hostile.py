@@ -16,8 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from corpus import DEFAULT
-from report import heading, publish, table
+from common import DEFAULT, heading, publish, table
 
 MEGABYTES = 10_000_000
 MOST_SECONDS = 60

@@ -22,9 +22,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from corpus import DEFAULT, Sample, sample
+from common import DEFAULT, Sample, heading, publish, sample, table
 from lxml.html import HtmlElement, HTMLParser, document_fromstring
-from report import heading, publish, table
 from tqdm import tqdm
 from trafilatura.metadata import extract_metadata
 from trafilatura.utils import load_html

@@ -22,7 +22,7 @@ from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.cli.corpus_inputs import InputPage, PageInputs
 from scrapy_dripper.workshop.dataset.pages import host_of
-from scrapy_dripper.workshop.dataset.text_table import aligned
+from scrapy_dripper.workshop.dataset.tables import aligned
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -36,7 +36,7 @@ EXAMPLES = """\
 examples:
   scrapy-dripper corpus sample 'shards/*.warc.gz' -n 300 -o pages/
   scrapy-dripper corpus sample html/ -n 300 -o pages/ --languages en=47.5,zh=47.5,other=5
-  scrapy-dripper annotate pages/ --write-tasks tasks/                   then have them labelled
+  scrapy-dripper inspect pages/ -o looks/                               then label them
 
 The pages of each host are clustered by their layout, and one page of each cluster is a candidate. Candidates without
 main content are left out. The languages in the sample have the shares of --languages or, by default, those that they

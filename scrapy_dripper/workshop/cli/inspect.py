@@ -189,7 +189,6 @@ def _index(path: Path) -> str:
 def _task(document: Document, source: Source, page: Page) -> dict[str, Any] | str:
     """Return the annotation task of a page, or the reason why labels of these blocks cannot be exported."""
     from scrapy_dripper.page import PageError
-    from scrapy_dripper.workshop.annotation.listing import MAX_CHARS
     from scrapy_dripper.workshop.annotation.pages import sheet
     from scrapy_dripper.workshop.annotation.prompt import prompt_hash
     from scrapy_dripper.workshop.annotation.store import task_of
@@ -200,4 +199,4 @@ def _task(document: Document, source: Source, page: Page) -> dict[str, Any] | st
         return str(error)
     if found.page.blocks.text != page.blocks.text:
         return "annotation uses other blocks: these are of another profile, or only of the first part of the page"
-    return task_of(found, prompt_hash(MAX_CHARS))
+    return task_of(found, prompt_hash())

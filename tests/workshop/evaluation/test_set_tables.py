@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.workshop.dataset.metrics import ScoreRow, score, word_prf
-from scrapy_dripper.workshop.dataset.neutral import neutral_prf, page_title, without_title
+from scrapy_dripper.workshop.dataset.metrics import ScoreRow, neutral_prf, page_title, score, without_title, word_prf
 from scrapy_dripper.workshop.dataset.pages import Sample
-from scrapy_dripper.workshop.evaluation.set_table import MEAN, OTHERS, UNKNOWN, set_table
+from scrapy_dripper.workshop.evaluation.set_tables import MEAN, OTHERS, UNKNOWN, set_tables
 
 TITLE = "A bridge over the river"
 
@@ -73,33 +72,24 @@ def test_the_rows_of_the_table(tmp_path: Path) -> None:
     right = {s.id: score(s.id, "article", s.truth, s.truth) for s in samples}
     wrong = {s.id: score(s.id, "article", "" if s.part == "second" else s.truth, s.truth) for s in samples}
 
-    table = set_table(samples, {"ours": wrong, "peer": right})
+    by_set, by_language, by_length = set_tables(samples, {"ours": wrong, "peer": right})
 
-    first, second, mean = table.groupings["set"]
-    assert (first.name, first.pages, first.systems["ours"].neutral.f1, first.systems["ours"].poor) == (
-        "first",
-        12,
-        1,
-        0,
-    )
-    assert (second.pages, second.systems["ours"].poor, second.systems["peer"].word_f1) == (2, 1, 1)
-    assert (mean.name, mean.pages, mean.systems["ours"].neutral.f1) == (MEAN, 14, 0.5)
-    assert second.difference is not None
-    assert second.difference.mean == -1
-    assert [(row.name, row.pages) for row in table.groupings["language"]] == [("fi", 12), (UNKNOWN, 1), (OTHERS, 1)]
-    assert [(row.name, row.pages) for row in table.groupings["true text"]] == [
-        ("under 150 words", 12),
-        ("150 to 299", 1),
-        ("600 words or more", 1),
-    ]
-    assert "| second | 2 | 0.0000 |" in table.text(markdown=True)
-    assert len({line.count("|") for line in table.text(markdown=True).splitlines() if line}) == 1
+    first, second, mean = by_set.records()
+    assert (first["set"], first["pages"], first["word F1"], first["< 0.5"]) == ("first", 12, 1, 0)
+    assert (second["pages"], second["< 0.5"], second["peer WCXB F1"]) == (2, 1, 1)
+    assert (mean["set"], mean["pages"], mean["word F1"]) == (MEAN, 14, 0.5)
+    assert second["F1 less peer"] == -1
+    assert mean["F1 less peer"] is None
+    assert [row[:2] for row in by_language.rows] == [["fi", 12], [UNKNOWN, 1], [OTHERS, 1]]
+    assert [row[:2] for row in by_length.rows] == [["under 150 words", 12], ["150 to 299", 1], ["600 words or more", 1]]
+    assert "| second | 2 | 0.0000 |" in by_set.markdown()
+    assert len({line.count("|") for line in by_set.markdown().splitlines()}) == 1
 
 
 def test_one_system_alone(tmp_path: Path) -> None:
     """A single system, without any to compare with, is not an error."""
     one = sample("a", "first", "de", 3, tmp_path)
     row: ScoreRow = score("a", "article", "w", one.truth)
-    text = set_table([one], {"ours": {"a": row}}).text()
-    assert "first" in text
-    assert "less" not in text
+    (table, *_) = set_tables([one], {"ours": {"a": row}})
+    assert "first" in table.text()
+    assert "less" not in table.text()
