@@ -26,7 +26,7 @@ class Once:
     name, profile, limits = Tagger.name, Tagger.profile, Limits()
 
     def __init__(self, model: Path) -> None:
-        self._tagger = Tagger.load(Config(model=str(model), threads=1))
+        self._tagger = Tagger.load(Config(model=str(model)))
         self.answer: Labels | EngineError | None = None
         self.page: Page | None = None
         """The page that was labelled last."""

@@ -20,9 +20,9 @@ from unittest import mock
 from corpus import DEFAULT
 from report import heading, publish, table
 
-from scrapy_dripper.page import balance
-from scrapy_dripper.page.profiles import PROFILES
-from scrapy_dripper.page.simplify import FOOT, HEAD, simplify
+from scrapy_dripper.engines.qwen3 import balance
+from scrapy_dripper.engines.qwen3.profile import PROFILES
+from scrapy_dripper.engines.qwen3.simplify import FOOT, HEAD, simplify
 
 TRUNCATE_CHARS = 200
 RESULTS = Path(__file__).parent / "results"

@@ -255,7 +255,7 @@ def cases(samples: Sequence[Sample], model_of: Mapping[str, Path], embed: Embedd
     for sample in samples:
         by_model.setdefault(model_of[sample.id], []).append(sample)
     for model, some in sorted(by_model.items()):
-        config = Config(model=str(model), metadata_field="metadata", fallback="none", processes=0, threads=1)
+        config = Config(model=str(model), metadata_field="metadata", fallback="none", processes=0)
         extractor = Extractor(config)
         for sample in tqdm(some, desc=f"model {model.name}", unit="page", disable=None):
             document = Document(sample.path.read_bytes(), sample.url)

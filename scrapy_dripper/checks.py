@@ -111,20 +111,6 @@ def whole(least: int) -> Check:
     return check
 
 
-def or_auto(check: Check) -> Check:
-    """Return a check that also accepts 'auto'."""
-
-    def either(value: Any) -> Any:
-        if isinstance(value, str) and value == "auto":
-            return "auto"
-        try:
-            return check(value)
-        except ValueError as error:
-            raise ValueError(f"'auto' or {error}") from None
-
-    return either
-
-
 def _number(value: Any) -> float:
     """Return a number, or NaN for anything else."""
     try:

@@ -55,14 +55,6 @@ class Config:
         "Minimum confidence of the tagger, 0 to 1, at which a page keeps the tagger's labels and skips the engine.",
     )
     device: str = _option("auto", checks.one_of("auto", "cpu", "cuda"), "Where the model runs.")
-    threads: int = _option(
-        1, checks.whole(1), "Threads of the session of a large model on a CPU. The tagger always has one."
-    )
-    sdpa_kernel: int | None = _option(
-        None,
-        checks.optional(checks.whole(0)),
-        "Attention kernels that a Qwen3 model may use on a GPU, as onnxruntime numbers them; by default the fastest.",
-    )
     batch_size: int = _option(8, checks.whole(1), "Largest number of pages that are labelled together.")
     batch_wait: float = _option(0.2, checks.seconds, "Longest time, in seconds, to wait for a batch to fill.")
     timeout: float = _option(
@@ -138,24 +130,6 @@ class Config:
         "What happens to a page over a limit: the fallback extracts it ('fallback'), its first part is labelled "
         "('truncate'), or, if it has too many tokens, it is labelled in overlapping windows ('window').",
         per_request=True,
-    )
-    max_tokens: int | None = _option(
-        None,
-        checks.optional(checks.whole(1)),
-        "Largest number of tokens of a prompt; by default the model's context minus the longest possible answer.",
-    )
-    window_tokens: int | str | None = _option(
-        "auto",
-        checks.optional(checks.or_auto(checks.whole(256))),
-        "Number of tokens of a prompt above which 'qwen3' reads a page in overlapping windows of at most that size, if "
-        "they save operations; 'auto' for 6,000 tokens, if they save more than a quarter, None for never.",
-        per_request=True,
-    )
-    truncate_chars: int | None = _option(
-        None,
-        checks.optional(checks.whole(0)),
-        "Number of characters after which a text within a block is cut in prompts; 0 for never, by default as the "
-        "model was trained.",
     )
     max_blocks: int = _option(
         10_000, checks.whole(1), "Largest number of blocks of a page that the engine labels.", per_request=True

@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from scrapy_dripper.checks import short
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
-from scrapy_dripper.engines import load_engine
-from scrapy_dripper.engines.base import Engine, EngineError, Labels
-from scrapy_dripper.engines.checked import checked
+from scrapy_dripper.engines import load_engine, profile_of
+from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked
 from scrapy_dripper.engines.rules import marks
 from scrapy_dripper.engines.stages import after_engine, apply, overruled, takes_too_much
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, revised
@@ -310,7 +309,7 @@ class Extractor:
         if from_worker is not None:
             return self._with_custom_fallback(document, config, from_worker)
         try:
-            return read(document, config, self.engine.profile, self.engine.limits.max_blocks)
+            return read(document, config, profile_of(self.engine), self.engine.limits.max_blocks)
         except PageError as error:
             return error
         except MemoryError:
@@ -432,7 +431,7 @@ def _limit(page: Page, answer: Labels, cut: bool, config: Config) -> str | None:
     if page.truncated or not (answer.truncated or cut):
         return page.limit
     if answer.truncated:
-        return "too many tokens for the model, over DRIPPER_MAX_TOKENS"
+        return "too many tokens for the model"
     return f"an output over DRIPPER_MAX_OUTPUT = {config.max_output} times the size of the page"
 
 

@@ -51,10 +51,6 @@ def test_an_unknown_option_is_refused_with_the_one_that_is_meant(name: str, mean
         ("cascade", "0.9", 0.9),
         ("min_quality", "0.5", 0.5),
         ("min_quality", "", None),
-        ("max_tokens", "", None),
-        ("window_tokens", "auto", "auto"),
-        ("window_tokens", "6000", 6000),
-        ("window_tokens", "", None),
         ("processes", "2", 2),
         ("processes", "0", 0),
         ("processes", "", None),
@@ -95,10 +91,6 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         ("captions", "all", "DRIPPER_CAPTIONS must be one of 'auto', 'keep', 'drop' (got 'all')"),
         ("min_quality", 60, "DRIPPER_MIN_QUALITY must be a number from 0 to 1 (got 60)"),
         ("cascade", "often", "DRIPPER_CASCADE must be a number from 0 to 1 (got 'often')"),
-        ("max_tokens", 0, "DRIPPER_MAX_TOKENS must be a whole number of at least 1 (got 0)"),
-        ("window_tokens", 255, "DRIPPER_WINDOW_TOKENS must be 'auto' or a whole number of at least 256 (got 255)"),
-        ("window_tokens", "0", "DRIPPER_WINDOW_TOKENS must be 'auto' or a whole number of at least 256 (got '0')"),
-        ("window_tokens", "off", "DRIPPER_WINDOW_TOKENS must be 'auto' or a whole number of at least 256 (got 'off')"),
         ("max_nodes", 0, "DRIPPER_MAX_NODES must be a whole number of at least 1 (got 0)"),
         ("max_attributes", "x", "DRIPPER_MAX_ATTRIBUTES must be a whole number of at least 1 (got 'x')"),
         ("max_text", -1, "DRIPPER_MAX_TEXT must be a whole number of at least 1 (got -1)"),
@@ -131,8 +123,6 @@ def test_a_setting_that_does_not_exist() -> None:
 
 def test_a_request_overrides_some_options() -> None:
     config = Config().override({"fallback": "empty", "max_blocks": 10, "html_field": None, "max_nodes": 20})
-    assert Config().window_tokens == "auto"
-    assert Config().override({"window_tokens": None}).window_tokens is None
 
     assert (config.fallback, config.max_blocks, config.html_field, config.max_nodes) == ("empty", 10, None, 20)
     assert config.batch_size == Config().batch_size

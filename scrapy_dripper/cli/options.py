@@ -15,8 +15,8 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.rules import RuleError
 
 OPTIONS = (
-    *("engine", "model", "cascade", "device", "threads", "batch_size", "fallback", "favor", "comments", "captions"),
-    *("min_quality", "rules", "site_memory", "templates", "oversize", "max_tokens", "window_tokens", "max_blocks"),
+    *("engine", "model", "cascade", "device", "batch_size", "fallback", "favor", "comments", "captions"),
+    *("min_quality", "rules", "site_memory", "templates", "oversize", "max_blocks"),
     *("max_bytes", "max_nodes", "max_attributes", "max_depth", "max_text", "max_output", "title", "absolute_urls"),
     *("markdown", "links", "complex_tables", "callouts", "front_matter", "guess_language", "content_types"),
     *("chunk_size", "chunk_overlap", "chunk_tokenizer"),

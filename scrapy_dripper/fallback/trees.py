@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from scrapy_dripper.extraction import Document, FallbackReason
-from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.limits import cut_off
+from scrapy_dripper.page.page import PageError
 from scrapy_dripper.page.parse import parse
 
 if TYPE_CHECKING:

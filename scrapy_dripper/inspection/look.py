@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.engines import profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels
+from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.engines.rules import marks
 from scrapy_dripper.engines.stages import after_engine, reasons
 from scrapy_dripper.engines.tagger.engine import Tagger
@@ -23,7 +25,6 @@ from scrapy_dripper.inspection.snapshot import snapshot, style_sheets
 from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.page import Page, read
 from scrapy_dripper.page.page import Flag
-from scrapy_dripper.page.simplify import simplify
 
 MAX_BYTES = 80_000
 """Maximum size of a form of the output that is shown, in bytes of UTF-8."""
@@ -164,7 +165,7 @@ def _read(document: Document, extractor: Extractor, reason: FallbackReason | Non
     if reason in (FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR):
         return None
     try:
-        page = read(document, extractor.config, extractor.engine.profile)
+        page = read(document, extractor.config, profile_of(extractor.engine))
     except Exception:  # The extraction has the error.
         return None
     return page if len(page.blocks) else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.extraction import Metadata
+from scrapy_dripper.extraction import FallbackReason, Metadata
 from scrapy_dripper.metadata.facts import Fact
 from scrapy_dripper.page.styles import Styles
 
@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from scrapy_dripper.config import Config
 
 Ints = npt.NDArray[np.int32]
+
+
+class PageError(Exception):
+    """The document cannot be processed by the model. ``reason`` classifies the error and the message explains it."""
+
+    def __init__(self, reason: FallbackReason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
 
 NOBODY = -1
 """Owner of parts of the page that are never in the output."""
@@ -169,13 +178,11 @@ class Wishes:
     """Value of ``DRIPPER_COMMENTS``."""
     min_quality: float | None = None
     """Value of ``DRIPPER_MIN_QUALITY``."""
-    window_tokens: int | str | None = "auto"
-    """Value of ``DRIPPER_WINDOW_TOKENS``."""
 
     @classmethod
     def of(cls, config: Config) -> Wishes:
         """Return the options of a configuration."""
-        return cls(config.favor, config.comments, config.min_quality, config.window_tokens)
+        return cls(config.favor, config.comments, config.min_quality)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

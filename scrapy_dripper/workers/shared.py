@@ -14,10 +14,7 @@ LOST_AFTER = 3
 """Number of consecutive failures (the process dies or hangs) after which the model counts as lost."""
 RETRY_SECONDS = 30.0
 """Delay after which a lost model is tried again, because a driver may have been reset, or memory may be free."""
-_SHARED_BY = (
-    *("engine", "model", "cascade", "device", "threads", "sdpa_kernel", "max_tokens"),
-    *("truncate_chars", "guess_language", "worker_memory", "processes"),
-)
+_SHARED_BY = (*("engine", "model", "cascade", "device", "guess_language", "worker_memory", "processes"),)
 """Options that are fixed for a worker. All others are sent with each page."""
 _shared: dict[tuple[object, ...], Shared] = {}
 _lock = threading.Lock()

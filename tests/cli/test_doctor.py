@@ -137,6 +137,6 @@ def test_every_extra_that_a_command_can_ask_for_is_named() -> None:
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = set(project["optional-dependencies"])
-    others = {"cpu", "gpu", "gpu-cuda12", "export", "export-optimum", "benchmark", "fuzz", "docs", "dev"}
+    others = {"cpu", "gpu", "gpu-cuda12", "export", "benchmark", "fuzz", "docs", "dev"}
 
     assert set(EXTRAS) == extras - others

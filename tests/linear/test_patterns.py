@@ -56,7 +56,7 @@ def test_many_patterns_are_found() -> None:
     for place in (
         "scrapy_dripper.output.images:_placeholder",  # a bound method
         "scrapy_dripper.binary:_MAGIC",  # in tuples in a tuple
-        "scrapy_dripper.page.balance:_raw_end",  # in a dict
+        "scrapy_dripper.engines.qwen3.balance:_raw_end",  # in a dict
         "scrapy_dripper.fallback.trafilatura_output:_tag",  # in a call in a function
     ):
         assert place in found

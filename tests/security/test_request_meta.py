@@ -27,7 +27,7 @@ FORBIDDEN = [option.name for option in fields(Config) if not option.metadata["pe
 
 def test_what_decides_about_files_code_and_the_machine_is_no_part_of_a_request() -> None:
     """A new option is not allowed in requests until it is listed here."""
-    assert {"engine", "model", "device", "threads", "timeout", "batch_size", "guess_language"} <= set(FORBIDDEN)
+    assert {"engine", "model", "device", "timeout", "batch_size", "guess_language"} <= set(FORBIDDEN)
     named = [name for name in ALLOWED if not isinstance(getattr(Config(), name), (bool, int)) and "field" not in name]
     allowed = {
         "fallback",
@@ -38,7 +38,6 @@ def test_what_decides_about_files_code_and_the_machine_is_no_part_of_a_request()
         "rules",  # a dict with CSS selectors
         "items",  # names, of which nothing is imported
         "oversize",
-        "window_tokens",  # windows that take more operations are not used
         "title",
         "markdown",
         "links",

@@ -305,7 +305,7 @@ def test_two_crawls_share_their_workers() -> None:
         pools[0].pool.extract([task("one")])
 
 
-@pytest.mark.parametrize("name", ["fallback", "worker_memory", "processes", "engine", "model", "threads"])
+@pytest.mark.parametrize("name", ["fallback", "worker_memory", "processes", "engine", "model"])
 def test_crawls_that_need_other_workers_have_others(name: str) -> None:
     """Options that are fixed for a worker identify it."""
     values: dict[str, Any] = {
@@ -314,7 +314,6 @@ def test_crawls_that_need_other_workers_have_others(name: str) -> None:
         "processes": 2,
         "engine": "tests.workers.engines.talkative",
         "model": "x",
-        "threads": 2,
     }
     one, two = shared_pool(OWN), shared_pool(replace(OWN, **{name: values[name]}))
     try:

@@ -270,8 +270,6 @@ OPTIONS = st.fixed_dictionaries(
         "timeout": st.floats(0.001, 10**6),
         "cascade": st.none() | st.floats(0, 1),
         "max_bytes": st.integers(1, 10**9),
-        "max_tokens": st.none() | st.integers(1, 10**6),
-        "window_tokens": st.none() | st.just("auto") | st.integers(256, 10**6),
         "content_types": st.none() | st.sets(st.sampled_from(CONTENT_TYPES), min_size=1),
         "html_field": st.none() | st.from_regex(r"[^\W\d_][\w.-]{0,8}", fullmatch=True),
         "guess_language": st.booleans(),

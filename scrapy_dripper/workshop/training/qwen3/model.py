@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
-from scrapy_dripper.workshop.export.checkpoint import read_config
 from scrapy_dripper.workshop.export.recipe import Recipe
 from scrapy_dripper.workshop.training.qwen3.sequences import TokenSequence, collate
 from scrapy_dripper.workshop.training.qwen3.tokenizer import END, PAD
@@ -58,8 +56,7 @@ def new_model(tokenizer: Tokenizer, size: Size, seed: int, spread: float = 0.02)
 
 def load_model(folder: Path) -> Qwen3ForCausalLM:
     """Return the model of a checkpoint, in single precision."""
-    config = Qwen3Config.from_dict(read_config(folder))
-    return Qwen3ForCausalLM.from_pretrained(folder, config=config, dtype=torch.float32, local_files_only=True)
+    return Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
 
 
 def save_model(model: Qwen3ForCausalLM, tokenizer: Tokenizer, recipe: Recipe, folder: Path) -> None:
@@ -68,8 +65,6 @@ def save_model(model: Qwen3ForCausalLM, tokenizer: Tokenizer, recipe: Recipe, fo
     PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
     tokenizer.save(str(folder / TOKENIZER))
     recipe.write(folder)
-    # For programs that use transformers 4, such as optimum.
-    (folder / CONFIG).write_text(json.dumps(read_config(folder), indent=2) + "\n", encoding="utf-8")
 
 
 def choice_logits(

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from scrapy_dripper.engines.qwen3.profile import PROFILES
+from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.page import Page, PageError
-from scrapy_dripper.page.profiles import PROFILES
-from scrapy_dripper.page.simplify import simplify
 from scrapy_dripper.workshop.dataset.alignment import align, tokens
 from scrapy_dripper.workshop.dataset.pages import DataError, Sample, grouped_folds
 

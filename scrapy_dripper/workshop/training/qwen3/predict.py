@@ -11,9 +11,9 @@ from tqdm import tqdm
 from transformers import Qwen3ForCausalLM
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.engines.qwen3.windows import average, windows
 from scrapy_dripper.output import write
-from scrapy_dripper.page.simplify import simplify
 from scrapy_dripper.workshop.dataset.alignment import align
 from scrapy_dripper.workshop.dataset.metrics import ScoreRow, score
 from scrapy_dripper.workshop.dataset.pages import Sample

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from scrapy_dripper.engines.qwen3.grammar import Grammar
-from scrapy_dripper.engines.qwen3.prompt import HTML, window_html
-from scrapy_dripper.engines.qwen3.windows import furthest
+from scrapy_dripper.engines.qwen3.prompt import HTML
+from scrapy_dripper.engines.qwen3.windows import furthest, window_html
 from scrapy_dripper.workshop.training.qwen3.pages import LabelledPage
 
 Ids = npt.NDArray[np.int64]
