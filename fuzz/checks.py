@@ -19,6 +19,9 @@ from lxml import etree, html
 from fuzz.cases import Case
 from fuzz.engines import Drawn, Failing, Tagger
 from fuzz.safety import unsafe_html, unsafe_urls
+from scrapy_dripper.engines.qwen3.draft import carry, native_copy
+from scrapy_dripper.engines.qwen3.profile import PROFILES
+from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_json import from_json, schema, to_json
@@ -26,8 +29,6 @@ from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.hidden import hidden_nodes
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.page.profiles import PROFILES, carry, native_copy
-from scrapy_dripper.page.simplify import simplify
 from scrapy_dripper.page.streamed import has_parts
 
 EXPECTED = {
@@ -362,7 +363,7 @@ def _profiles(case: Case) -> None:
             raise BrokenError("profile", f"{profile.name}: {where(error)}") from error
         try:
             found = simplify(page)
-            native, nodes = native_copy(page) if not page_is_native(page) else (page, None)
+            native, nodes = native_copy(page) if not page_is_native(page) else (page, np.arange(len(page.tree.nodes)))
             values = carry(np.ones(len(native.blocks), np.float32), native, page, nodes)
         except Exception as error:
             raise BrokenError("profile", f"{profile.name}: {where(error)}") from error

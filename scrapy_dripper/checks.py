@@ -163,20 +163,6 @@ def _number(value: Any) -> float:
         return math.nan
 
 
-def or_auto(check: Check) -> Check:
-    """Return a check that also accepts 'auto'."""
-
-    def either(value: Any) -> Any:
-        if isinstance(value, str) and value == "auto":
-            return "auto"
-        try:
-            return check(value)
-        except ValueError as error:
-            raise ValueError(f"'auto' or {error}") from None
-
-    return either
-
-
 def path(value: Any) -> str:
     """Accept a path, as a string or an object."""
     text = str(value) if hasattr(value, "__fspath__") else value

@@ -151,31 +151,6 @@ class Config:
         "default, the engine labels every page.",
     )
     device: str = _crawl("auto", checks.one_of("auto", "cpu", "cuda"), "Where the model runs.")
-    threads: int = _crawl(
-        1, checks.whole(1), "Threads of the session of a large model on a CPU. The tagger always has one."
-    )
-    sdpa_kernel: int | None = _crawl(
-        None,
-        checks.optional(checks.whole(0)),
-        "Attention kernels that a Qwen3 model may use on a GPU, as onnxruntime numbers them; by default the fastest.",
-    )
-    max_tokens: int | None = _crawl(
-        None,
-        checks.optional(checks.whole(1)),
-        "Largest number of tokens of a prompt; by default the model's context minus the longest possible answer.",
-    )
-    window_tokens: int | str | None = _page(
-        "auto",
-        checks.optional(checks.or_auto(checks.whole(256))),
-        "Number of tokens of a prompt above which 'qwen3' reads a page in overlapping windows of at most that size, if "
-        "they save operations; 'auto' for 6,000 tokens, if they save more than a quarter, None for never.",
-    )
-    truncate_chars: int | None = _crawl(
-        None,
-        checks.optional(checks.whole(0)),
-        "Number of characters after which a text within a block is cut in prompts; 0 for never, by default as the "
-        "model was trained.",
-    )
     batch_size: int = _crawl(
         8,
         checks.whole(1),

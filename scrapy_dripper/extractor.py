@@ -17,9 +17,8 @@ from scrapy_dripper.choose import Choice, Given, choose
 from scrapy_dripper.choose.steps import TEMPLATE, overruled, stages
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
-from scrapy_dripper.engines import load_engine
-from scrapy_dripper.engines.base import Engine, EngineError, Labels
-from scrapy_dripper.engines.checked import checked
+from scrapy_dripper.engines import load_engine, profile_of
+from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, revised
 from scrapy_dripper.fallback import NOT_A_PAGE, fall_back, fill_shell, metadata
 from scrapy_dripper.fallback_names import NOTHING_MEANT, check_fallback
@@ -28,8 +27,7 @@ from scrapy_dripper.metadata import detected_language
 from scrapy_dripper.metadata.facts import missing
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
-from scrapy_dripper.page.errors import Over
-from scrapy_dripper.page.page import Wishes
+from scrapy_dripper.page.page import Over, Wishes
 from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
 from scrapy_dripper.sites import Said, SiteMemory, Templates, digest, furniture, hashes, is_audited, places, say, unpack
 from scrapy_dripper.workers.one_worker import OneWorker
@@ -307,7 +305,7 @@ class Extractor:
         if from_worker is not None:
             return self._with_custom_fallback(document, config, from_worker)
         try:
-            return read(document, config, self.engine.profile, self.engine.limits.max_blocks)
+            return read(document, config, profile_of(self.engine), self.engine.limits.max_blocks)
         except PageError as error:
             return error
         except MemoryError:

@@ -208,9 +208,7 @@ def test_too_many_elements() -> None:
 
 
 def test_a_revised_extraction_is_one_that_was_replaced() -> None:
-    extraction = Extractor(Config(threads=1)).extract(
-        [Document("<h1>Tea</h1><p>" + "Pour water over the leaves. " * 9)]
-    )[0]
+    extraction = Extractor().extract([Document("<h1>Tea</h1><p>" + "Pour water over the leaves. " * 9)])[0]
     changes: dict[str, Any] = {"milliseconds": 1.5, "error": "\x1b[31mred", "text": "a\x00b", "rules": {"x.org": 2}}
     assert revised(extraction, **changes) == replace(extraction, **changes)
     assert revised(extraction, text="a\x00b").text == "ab"

@@ -54,7 +54,6 @@ NOT_HERE = {
     "output/outlinks.py:_alts": "the images in a link, each once",
     "output/content_json.py:_part": "follows the types of the content list, and is cached",
     "page/parse.py:_tree": "parses again at most once",
-    "page/simplify.py:_make": "calls itself once, with a valid name",
     "output/reader.py:Reader.add": "for the parts of a line, which hold no display formula",
     "output/markdown_inline.py:InlineWriter._first": "ruby and dropped links: each level once",
 }

@@ -15,8 +15,8 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.rules import RuleError
 
 OPTIONS = (
-    *("engine", "model", "cascade", "device", "threads", "batch_size", "fallback", "favor", "comments"),
-    *("min_quality", "rules", "sites", "oversize", "limits", "max_tokens", "window_tokens", "title", "absolute_urls"),
+    *("engine", "model", "cascade", "device", "batch_size", "fallback", "favor", "comments"),
+    *("min_quality", "rules", "sites", "oversize", "limits", "title", "absolute_urls"),
     *("markdown", "chunks"),
 )
 """The options of :class:`~scrapy_dripper.config.Config` that have flags."""

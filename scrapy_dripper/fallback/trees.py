@@ -9,8 +9,8 @@ from lxml import etree
 
 from scrapy_dripper.extraction import Document, FallbackReason
 from scrapy_dripper.metadata import without_signs
-from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.limits import cut_off
+from scrapy_dripper.page.page import PageError
 from scrapy_dripper.page.parse import parse
 
 if TYPE_CHECKING:

@@ -20,9 +20,8 @@ from scrapy_dripper.output.items import Items, only
 from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import plain_text
-from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.limits import cut_off
-from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.page import Page, PageError
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.recover import drop_controls
 
@@ -58,7 +57,7 @@ def write(
 
     ``size`` is the size of the document in characters or bytes. Each form of the output is limited to a
     multiple of that size; without ``size``, there is no limit. If a form is too long, raise
-    :exc:`~scrapy_dripper.page.errors.PageError` with the reason ``oversize``. With ``oversize="truncate"``, return the
+    :exc:`~scrapy_dripper.page.page.PageError` with the reason ``oversize``. With ``oversize="truncate"``, return the
     first part of the page that fits instead.
     """
     tree = main_tree(page, main, hidden)

@@ -3,30 +3,50 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, FallbackReason, Metadata
 from scrapy_dripper.metadata import read_metadata
-from scrapy_dripper.page.blocks import MAX_NODES
+from scrapy_dripper.page.blocks import MAX_NODES, cut
 from scrapy_dripper.page.charset import decoded, in_utf8
-from scrapy_dripper.page.errors import Over, PageError
 from scrapy_dripper.page.limits import enforce
-from scrapy_dripper.page.page import Page, Wishes
+from scrapy_dripper.page.page import Over, Page, PageError, Wishes
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.page.profiles import PROFILES
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-__all__ = ["Page", "PageError", "metadata_of", "plant", "read"]
+__all__ = ["NATIVE", "Page", "PageError", "Profile", "metadata_of", "plant", "read"]
 
 logger = logging.getLogger(__name__)
 
 
+class Parse(Protocol):
+    """Returns the tree of a text. ``data`` is the text in UTF-8, if the caller has it."""
+
+    def __call__(self, text: str, data: bytes | None = None, /) -> HtmlElement: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The rules for turning a document into a page."""
+
+    name: str
+    parse: Parse
+    """Text to tree. Raises :exc:`PageError`."""
+    cut: Callable[[HtmlElement, str], Page]
+    """Tree and URL to page."""
+
+
+NATIVE = Profile("native", parse, cut)
+"""The profile of the tagger."""
+
+
 def plant(
-    document: Document, config: Config, profile: str = "native", flat: bool = False
+    document: Document, config: Config, profile: Profile = NATIVE, flat: bool = False
 ) -> tuple[HtmlElement, Over | None]:
     """Return the tree of a document within the limits of the configuration, and the limit that cut it off, if any.
 
@@ -35,11 +55,11 @@ def plant(
     """
     html = document.html
     text, data = (html, in_utf8(html)) if isinstance(html, str) else decoded(html, document.charset)
-    root = parse(text, data, flat=True) if flat else PROFILES[profile].parse(text, data)
+    root = parse(text, data, flat=True) if flat else profile.parse(text, data)
     return root, enforce(root, text, data, config)
 
 
-def read(document: Document, config: Config, profile: str = "native", engine_limit: int | None = None) -> Page:
+def read(document: Document, config: Config, profile: Profile = NATIVE, engine_limit: int | None = None) -> Page:
     """Return the page of a document, cut by a profile. Raise :exc:`PageError` with the reason if that is not possible.
 
     ``engine_limit`` is the maximum number of blocks that the engine accepts, or None for no limit. A document without
@@ -53,13 +73,12 @@ def read(document: Document, config: Config, profile: str = "native", engine_lim
         if not truncate:
             raise PageError(FallbackReason.OVERSIZE, *over)
         document = replace(document, html=document.html[: limits.bytes])
-    cut = PROFILES[profile].cut
     root, cut_off = plant(document, config, profile, False)
     metadata = metadata_of(root, document.url) if config.reads_metadata else None  # cutting removes head and scripts
-    page = cut(root, document.url)
+    page = profile.cut(root, document.url)
     if page.tree.depth.max() >= limits.depth:
         root, cut_off = plant(document, config, profile, True)
-        page = cut(root, document.url)
+        page = profile.cut(root, document.url)
     over = over or cut_off
     if page.truncated:
         over = over or Over(f"more than {MAX_NODES:,} elements")

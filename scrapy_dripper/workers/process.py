@@ -34,6 +34,8 @@ _ENVIRONMENT = frozenset(
 _PREFIXES = ("CUDA_", "CUDNN_", "CUBLAS_", "ORT_")
 """Environment variables that a worker inherits, by name and by prefix. Those of the prefixes choose and configure the
 GPU. Keys and proxies are not among them: ``NVIDIA_`` is no prefix because of ``NVIDIA_API_KEY``."""
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""Variables that limit the threads of numerical libraries, because each one takes address space."""
 in_worker: Callable[[], None] | None = None
 """Set in a worker process. A worker must not start another worker, so this function ends it."""
 SLOW_SECONDS = 0.5
@@ -132,7 +134,7 @@ class Process:
             except OSError as error:
                 raise StartError(f"{type(error).__name__}: {error}") from error
             stack.callback(os.close, life)
-            self._popen = self._start(life, environment | _threads(config.threads if role == "pages" else None))
+            self._popen = self._start(life, environment | (_ONE_THREAD if role == "pages" else {}))
         self._startup["life"] = life if os.name == "posix" else None
         self.pid = self._popen.pid
         # Kills and reaps the process if its owner does not.
@@ -368,13 +370,6 @@ def _close(popen: subprocess.Popen[bytes], life: int) -> None:
                 stream.close()
     with contextlib.suppress(OSError):
         os.close(life)
-
-
-def _threads(number: int | None) -> dict[str, str]:
-    """Return the variables that limit the threads of numerical libraries, because each one takes address space."""
-    if number is None:
-        return {}
-    return dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(number))
 
 
 def _number(value: object, tasks: int) -> int | None:

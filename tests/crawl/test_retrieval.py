@@ -17,7 +17,7 @@ PAGE = b"""<!doctype html><html lang="en"><head><title>Tides</title></head><body
 <h2 id="spring">MAIN part of spring tides</h2><p>MAIN text of that part, which is longer than the others are.</p>
 </main></body></html>"""
 FIELDS = {"chunks_field": "chunks", "links_field": "links", "markdown": {"front_matter": True}, "chunks": {"size": 100}}
-TOKENIZER = Path(__file__).parents[1] / "engines/qwen3/prepared/plain/tokenizer.json"
+TOKENIZER = Path(__file__).parents[1] / "engines/qwen3/prepared/tokenizer.json"
 
 
 def settings(processes: int, **options: Any) -> dict[str, Any]:

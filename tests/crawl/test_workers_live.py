@@ -209,7 +209,7 @@ def test_pages_are_prepared_while_the_model_reads(crawl: Crawls, site: Site, mon
         return label(model, header, parts)
 
     monkeypatch.setattr(Model, "label", paired)
-    large = {"DRIPPER_ENGINE": "qwen3", "DRIPPER_MODEL": str(PREPARED / "gqa"), "DRIPPER_TIMEOUT": 2 * PATIENCE}
+    large = {"DRIPPER_ENGINE": "qwen3", "DRIPPER_MODEL": str(PREPARED), "DRIPPER_TIMEOUT": 2 * PATIENCE}
     result = crawl(spider(site.pages(6)), workers(2, batch_size=1) | large)
 
     assert result.stat("pages/qwen3") == 6

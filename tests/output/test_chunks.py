@@ -41,7 +41,7 @@ from scrapy_dripper.output.tokens import counter
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.retrieval import with_retrieval
 
-TOKENIZER = Path(__file__).parents[1] / "engines/qwen3/prepared/plain/tokenizer.json"
+TOKENIZER = Path(__file__).parents[1] / "engines/qwen3/prepared/tokenizer.json"
 
 _letters = re.compile(r"(?:<[^>]*>)|([^\W_]+)").findall  # <strong>, where asterisks would be none
 _numbered = re.compile(r"[tw]\d+x").findall

@@ -37,7 +37,6 @@ def test_what_decides_about_files_code_and_the_machine_is_no_part_of_a_request()
         "rules",  # a dict with CSS selectors
         "items",  # names, of which nothing is imported
         "oversize",
-        "window_tokens",  # windows that take more operations are not used
         "title",
         "limits",
         "markdown",

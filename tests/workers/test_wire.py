@@ -270,8 +270,6 @@ OPTIONS = st.fixed_dictionaries(
         "timeout": st.floats(0.001, 10**6),
         "cascade": st.none() | st.floats(0, 1),
         "limits": st.fixed_dictionaries({}, optional={"bytes": st.integers(1, 10**9), "depth": st.integers(256, 999)}),
-        "max_tokens": st.none() | st.integers(1, 10**6),
-        "window_tokens": st.none() | st.just("auto") | st.integers(256, 10**6),
         "markdown": st.fixed_dictionaries(
             {"types": st.none() | st.sets(st.sampled_from(CONTENT_TYPES), min_size=1)},
             optional={"links": st.sampled_from(["keep", "drop", "citations"]), "front_matter": st.booleans()},

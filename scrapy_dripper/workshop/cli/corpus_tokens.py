@@ -16,11 +16,11 @@ from scrapy_dripper.characters import printable
 from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.cli.options import add_options, configured, count
 from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.tokens import counter
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.page.charset import decode_html
-from scrapy_dripper.page.profiles import PROFILES
 from scrapy_dripper.workshop.cli.corpus_inputs import PageInputs
 from scrapy_dripper.workshop.corpus.cost import Shape, Tokens, report, to_json, tokens_of
 
@@ -104,7 +104,7 @@ def _measured(inputs: PageInputs, config: Config, profile: str, length: Callable
         while batch := [page.document for page in islice(pages, BATCH)]:
             for document, extraction in zip(batch, extractor.extract(batch), strict=True):
                 try:
-                    page = read(document, config, profile)
+                    page = read(document, config, PROFILES[profile])
                 except PageError:
                     left_out += 1
                     continue

@@ -14,10 +14,10 @@ from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineLostError, Labels, ModelError, OversizeError
-from scrapy_dripper.engines.qwen3.remote import ModelServer, RemoteEngine
+from scrapy_dripper.engines.qwen3.profile import PROFILES
+from scrapy_dripper.engines.qwen3.remote import ModelServer, load_remote
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.page.profiles import PROFILES
 from scrapy_dripper.workers import Task, Workers
 from tests.engines.qwen3.fakes import PREPARED
 
@@ -32,7 +32,7 @@ DOCUMENTS = [
 @pytest.fixture(params=[None, 0.8], ids=["alone", "cascade"])
 def config(request: pytest.FixtureRequest) -> Config:
     """Return the configuration of a small model whose context some pages exceed."""
-    folder = str(PREPARED / "gqa")
+    folder = str(PREPARED)
     return Config(engine="qwen3", model=folder, cascade=request.param, processes=1, timeout=120, fallback="html")
 
 
@@ -72,7 +72,7 @@ def test_only_tokens_are_passed_on(config: Config) -> None:
         server.answer(header, parts)
         return answers.pop()
 
-    engine = RemoteEngine.load(replace(config, cascade=None), ask)
+    engine = load_remote(replace(config, cascade=None), ask)
     short = [PROFILES["native"].cut(document_fromstring(f"<body>{'<p>some words' * n}"), "") for n in (1, 3)]
     long = PROFILES["native"].cut(document_fromstring(f"<body>{'<p>some words' * 2000}"), "")
     found = engine.label([*short, long, replace(long, oversize="window")])
@@ -89,7 +89,7 @@ def test_only_tokens_are_passed_on(config: Config) -> None:
 
 def test_a_lost_model_is_lost_for_all_pages(config: Config) -> None:
     """The pages are not tried one by one."""
-    engine = RemoteEngine.load(config, lambda *_: ({"lost": "no GPU"}, []))
+    engine = load_remote(config, lambda *_: ({"lost": "no GPU"}, []))
     page = PROFILES["native"].cut(document_fromstring("<p>words"), "")
 
     assert [(type(one), str(one)) for one in engine.label([page] * 3)] == [(EngineLostError, "no GPU")] * 3

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.grammar import FORMATS
-from scrapy_dripper.page.profiles import PROFILES
+from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.workshop.dataset.pages import DataError, data_hash, load_pages
 from scrapy_dripper.workshop.export import ExportError
 from scrapy_dripper.workshop.export.recipe import Recipe, find_recipe

@@ -14,11 +14,11 @@ from tokenizers import Tokenizer
 from tqdm import tqdm
 
 from scrapy_dripper.engines.qwen3.grammar import Grammar
-from scrapy_dripper.engines.qwen3.prompt import HTML, window_html
-from scrapy_dripper.engines.qwen3.windows import furthest
+from scrapy_dripper.engines.qwen3.profile import PROFILES
+from scrapy_dripper.engines.qwen3.prompt import HTML
+from scrapy_dripper.engines.qwen3.simplify import simplify
+from scrapy_dripper.engines.qwen3.windows import furthest, window_html
 from scrapy_dripper.page import PageError
-from scrapy_dripper.page.profiles import PROFILES
-from scrapy_dripper.page.simplify import simplify
 from scrapy_dripper.workshop.dataset.alignment import align, tokens
 from scrapy_dripper.workshop.dataset.pages import DataError, Sample
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Iterator, Sequence
@@ -15,14 +14,13 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 from tqdm import tqdm
-from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
-from scrapy_dripper.workshop.export.checkpoint import read_config
 from scrapy_dripper.workshop.export.recipe import Recipe
 from scrapy_dripper.workshop.training.qwen3.pages import Encoder, LabelledPage, TokenSequence, batches, collate
 
 STATE = "training.pt"
-CONFIG, TOKENIZER = "config.json", "tokenizer.json"
+TOKENIZER = "tokenizer.json"
 SAVE_SECONDS = 600.0
 
 
@@ -51,8 +49,7 @@ class Settings:
 
 def load_model(folder: Path) -> Qwen3ForCausalLM:
     """Return the model of a checkpoint, in single precision."""
-    config = Qwen3Config.from_dict(read_config(folder))
-    return Qwen3ForCausalLM.from_pretrained(folder, config=config, dtype=torch.float32, local_files_only=True)
+    return Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
 
 
 def save_model(model: Qwen3ForCausalLM, tokenizer: Tokenizer, recipe: Recipe, folder: Path) -> None:
@@ -61,8 +58,6 @@ def save_model(model: Qwen3ForCausalLM, tokenizer: Tokenizer, recipe: Recipe, fo
     PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
     tokenizer.save(str(folder / TOKENIZER))
     recipe.write(folder)
-    # For programs that use transformers 4, such as optimum.
-    (folder / CONFIG).write_text(json.dumps(read_config(folder), indent=2) + "\n", encoding="utf-8")
 
 
 class Trainer:

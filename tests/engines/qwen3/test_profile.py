@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from lxml import etree, html
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.engines.qwen3.draft import carry, native_copy
+from scrapy_dripper.engines.qwen3.profile import PROFILES, V1Page
+from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.output.main_html import main_html
 from scrapy_dripper.page import read
 from scrapy_dripper.page.page import NOBODY, Page, Wishes
-from scrapy_dripper.page.profiles import PROFILES, carry, native_copy
-from scrapy_dripper.page.simplify import simplify
-from scrapy_dripper.page.v1_0 import V1Page
 from tests.html_strategies import documents, seen_documents
 
 
@@ -128,26 +128,15 @@ def test_carry(body: str, values: list[float], expected: list[float]) -> None:
 def test_carry_takes_labels() -> None:
     found = v1("<p>a</p><p>b</p>")
 
-    result = carry(np.array([True, False]), found, found)
+    result = carry(np.array([True, False]), found, found, np.arange(len(found.tree.nodes)))
 
     assert result.dtype == np.float32
     assert result.tolist() == [1, 0]
 
 
-def test_carry_wants_the_nodes_of_the_pages() -> None:
-    """Pages with different trees need the node indexes."""
-    found = v1("<p>a<script>x</script></p>")
-    copy, _ = native_copy(found)
-
-    with pytest.raises(ValueError, match="nodes"):
-        carry(np.array([1.0]), copy, found, np.array([0, 1, 99], dtype=np.int32))
-    with pytest.raises(ValueError, match="nodes"):
-        carry(np.array([1.0]), copy, found)
-
-
 def test_a_native_copy_has_the_same_wishes() -> None:
     """The tagger drafts labels on a native copy, so the copy has the page's wishes."""
-    page = read(Document("<p>text"), Config(favor="recall", comments="drop", min_quality=0.5), "v1.0")
+    page = read(Document("<p>text"), Config(favor="recall", comments="drop", min_quality=0.5), PROFILES["v1.0"])
 
     assert native_copy(page)[0].wishes == page.wishes == Wishes("recall", "drop", 0.5)
 
@@ -173,11 +162,10 @@ def test_native_copy_is_the_native_page() -> None:
     assert (simplify(found), etree.tostring(found.tree.nodes[0])) == before
 
 
-@pytest.mark.parametrize("profile", ["v1.0"])
 @given(document=seen_documents(), random=st.randoms(use_true_random=False))
-def test_property_main_html_is_part_of_the_page(profile: str, document: str, random: object) -> None:
+def test_property_main_html_is_part_of_the_page(document: str, random: object) -> None:
     """For any labels, Main-HTML is a subtree with the texts of the main blocks in order, and nothing else."""
-    rules = PROFILES[profile]
+    rules = PROFILES["v1.0"]
     found = rules.cut(rules.parse(document), "")
     n = len(found.blocks)
     main = np.array([random.random() < 0.5 for _ in range(n)], dtype=np.bool_)  # type: ignore[attr-defined]
@@ -193,11 +181,10 @@ def test_property_main_html_is_part_of_the_page(profile: str, document: str, ran
         assert not _words("".join(made.itertext()))
 
 
-@pytest.mark.parametrize("profile", ["v1.0"])
 @given(document=documents())
-def test_property_columns_are_those_of_a_page(profile: str, document: str) -> None:
+def test_property_columns_are_those_of_a_page(document: str) -> None:
     """Owners are blocks and gaps of the page, and each block owns all its text."""
-    rules = PROFILES[profile]
+    rules = PROFILES["v1.0"]
     found = rules.cut(rules.parse(document), "")
     tree, n = found.tree, len(found.blocks)
 
@@ -215,11 +202,10 @@ def test_property_columns_are_those_of_a_page(profile: str, document: str) -> No
         assert not Counter(_words(text)) - Counter(_words(own))
 
 
-@pytest.mark.parametrize("profile", ["v1.0"])
 @given(document=documents())
-def test_property_carry_agrees_with_itself(profile: str, document: str) -> None:
+def test_property_carry_agrees_with_itself(document: str) -> None:
     """If all native blocks have the same value, so have all other blocks. On the same page, values do not change."""
-    rules = PROFILES[profile]
+    rules = PROFILES["v1.0"]
     found = rules.cut(rules.parse(document), "")
     copy, nodes = native_copy(found)
     n = len(found.blocks)
@@ -228,7 +214,7 @@ def test_property_carry_agrees_with_itself(profile: str, document: str) -> None:
     assert set(same.tolist()) in ({0.5}, {0.0}, set())  # 0 where the pages have no text in common
     values = np.arange(n) % 2
     has_text = np.array([bool(text) for text in found.blocks.text], dtype=np.bool_)
-    assert (carry(values, found, found)[has_text] == values[has_text]).all()
+    assert (carry(values, found, found, np.arange(len(found.tree.nodes)))[has_text] == values[has_text]).all()
 
 
 def test_20_000_blocks() -> None:

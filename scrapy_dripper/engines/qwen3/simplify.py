@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, cast
 
 from lxml import etree, html
 
+from scrapy_dripper.engines.qwen3.profile import V1Page, image_source
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.recover import xml_text
-from scrapy_dripper.page.v1_0 import V1Page, image_source
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.qwen3.prepared import load_prepared
-from tests.engines.qwen3.fakes import KINDS, PREPARED
+from scrapy_dripper.engines.qwen3.folder import TUNING, load_prepared
+from tests.engines.qwen3.fakes import PREPARED
 
 Manifest = dict[str, Any]
 
@@ -22,7 +22,7 @@ Manifest = dict[str, Any]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A copy of a prepared folder that tests may damage."""
-    return Path(shutil.copytree(PREPARED / "gqa", tmp_path / "prepared"))
+    return Path(shutil.copytree(PREPARED, tmp_path / "prepared"))
 
 
 def change(folder: Path, edit: Callable[[Manifest], Any]) -> None:
@@ -32,14 +32,24 @@ def change(folder: Path, edit: Callable[[Manifest], Any]) -> None:
     path.write_text(json.dumps(values), encoding="utf-8")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_folders_of_these_tests(kind: str) -> None:
-    """The folders of both exporters can be loaded, are small, and need no PyTorch."""
-    prepared = load_prepared(PREPARED / kind)
+def test_the_folder_of_these_tests() -> None:
+    """It can be loaded, is small, and needs no PyTorch."""
+    prepared = load_prepared(PREPARED)
 
-    assert (prepared.attention, prepared.layers, prepared.context) == (kind, 2, 4096)
+    assert (prepared.layers, prepared.context) == (2, 4096)
     assert prepared.token_bytes == 2 * 2 * 2 * 16 * 4
     assert sum(path.stat().st_size for path in PREPARED.rglob("*") if path.is_file()) < 1_000_000
+
+
+def test_tuning_is_in_the_manifest(folder: Path) -> None:
+    """Each key may be missing, or be changed by hand."""
+    change(folder, lambda m: [m.pop(name) for name in TUNING])
+    assert {name: getattr(load_prepared(folder), name) for name in TUNING} == TUNING
+
+    tuned = {"window_tokens": 1_000, "threads": 2, "sdpa_kernel": 8, "truncate_chars": 64, "context": 2_000}
+    change(folder, lambda m: m.update(tuned))
+    prepared = load_prepared(folder)
+    assert {name: getattr(prepared, name) for name in tuned} == tuned
 
 
 def test_no_folder(tmp_path: Path) -> None:
@@ -53,18 +63,18 @@ def test_no_folder(tmp_path: Path) -> None:
         (lambda m: m.update(format="other"), r"is of format \('other', 1\)"),
         (lambda m: m.update(version=2), "this version reads"),
         (lambda m: m.pop("layers"), r"KeyError: 'layers'"),
-        (lambda m: m.update(layers=0), "layers must be a whole number above 0"),
+        (lambda m: m.update(layers=0), "layers must be a whole number from 1 to 1,000"),
         (lambda m: m.update(kv_heads="2"), "kv_heads must be a whole number"),
-        (lambda m: m.pop("hidden"), r"KeyError: 'hidden'"),
-        (lambda m: m.update(heads=0), "heads must be a whole number above 0"),
-        (lambda m: m.update(likelihood=-1.01), r"must be null or at least -1\.0 \(got -1\.01\)"),
-        (lambda m: m.update(likelihood="high"), r"likelihood of its answers must be null or at least -1\.0"),
         (lambda m: m.update(context=True), "context must be a whole number"),
-        (lambda m: m.update(attention="sparse"), "attention must be one of gqa, plain"),
         (lambda m: m.update(device="tpu"), "device must be one of cuda, cpu"),
         (lambda m: m.update(prompt="no place"), r"\{html\} exactly once"),
         (lambda m: m.update(prompt=7), r"\{html\} exactly once"),
-        (lambda m: m.update(truncate_chars=-1), "truncate_chars must be null"),
+        (lambda m: m.update(truncate_chars=0), r"truncate_chars must be null or a whole number from 1 .*\(got 0\)"),
+        (lambda m: m.update(window_tokens="auto"), r"window_tokens must be null or .* from 256 .*\(got 'auto'\)"),
+        (lambda m: m.update(window_tokens=255), "window_tokens must be null or a whole number from 256"),
+        (lambda m: m.update(threads=0), "threads must be a whole number from 1"),
+        (lambda m: m.update(threads=None), "threads must be a whole number from 1"),
+        (lambda m: m.update(sdpa_kernel=-1), "sdpa_kernel must be null or a whole number from 0"),
         (lambda m: m.update(labels=[1, 2]), "labels must be an object"),
         (lambda m: m.update(labels={"main": 5, "other": 6}), "its tokenizer writes them"),
         (lambda m: m.update(answer="yaml"), "Unknown answer format 'yaml'"),

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 
+from scrapy_dripper.engines.qwen3.profile import PROFILES
+from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.page.profiles import PROFILES
-from scrapy_dripper.page.simplify import simplify
 from tests.html_strategies import documents
 
 CASES = json.loads(Path(__file__).with_name("v1_0_cases.json").read_text(encoding="utf-8"))
