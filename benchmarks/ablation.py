@@ -24,7 +24,7 @@ from unittest.mock import patch
 import lightgbm
 import numpy as np
 import numpy.typing as npt
-from report import heading, publish, table
+from common import heading, publish, table
 from tqdm import tqdm
 
 from scrapy_dripper.choose import steps
@@ -34,7 +34,7 @@ from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.workshop.dataset.bootstrap import paired_interval
-from scrapy_dripper.workshop.dataset.neutral import neutral_prf
+from scrapy_dripper.workshop.dataset.metrics import neutral_prf
 from scrapy_dripper.workshop.dataset.pages import Sample
 from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
 from scrapy_dripper.workshop.training import fit, stack

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import trafilatura
-from corpus import DEFAULT, sample
-from report import heading, publish, table
+from common import DEFAULT, heading, publish, sample, table
 from tqdm import tqdm
 
 from scrapy_dripper.choose import Given, choose
@@ -107,7 +106,7 @@ def run(arguments: argparse.Namespace) -> str:
     """Measure and return the report."""
     pages, rest = sample(arguments.data, arguments.pages, arguments.seed)
     batch_size = Config().batch_size
-    extractor, steps = Extractor(Config(threads=1)), Steps()
+    extractor, steps = Extractor(), Steps()
     times: dict[str, list[float]] = defaultdict(list)
     outcomes: Counter[str] = Counter()
     sizes: list[int] = []

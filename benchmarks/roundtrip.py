@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import heading, publish, table
 from parts import KINDS, Parts, Shown, address, line_key, loose_tex, norm, of_markdown, of_page, squash
 from rapidfuzz import fuzz, process
-from report import heading, publish, table
 from tqdm import tqdm
 from writers import PEERS, main_content, writers
 

@@ -49,8 +49,6 @@ class Given:
     """Value of ``DRIPPER_COMMENTS``."""
     title: str = "keep"
     """Value of ``DRIPPER_TITLE``."""
-    captions: str = "auto"
-    """Value of ``DRIPPER_CAPTIONS``."""
     marks: Marks | None = None
     """What the user's rules say; None without rules."""
     furniture: Bools | None = None
@@ -73,7 +71,6 @@ class Given:
             page_type=page_type,
             comments=config.comments,
             title=config.title,
-            captions=config.captions,
             marks=marks,
             furniture=furniture,
         )

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scrapy_dripper.choose.captions import with_captions
 from scrapy_dripper.choose.comments import with_comments
 from scrapy_dripper.choose.duplicates import without_duplicates
+from scrapy_dripper.choose.empty_headings import MOST_WORDS, without_empty_headings
 from scrapy_dripper.choose.footnotes import with_footnotes
 from scrapy_dripper.choose.given import Bools, Given
 from scrapy_dripper.choose.headline import with_headline
@@ -106,8 +106,8 @@ STEPS = (
     ),
     Step("rules", "a rule of DRIPPER_RULES", with_rules, free=ASKED),
     Step("comments", "", with_comments, free=ASKED, option="comments"),
+    Step("empty_headings", "nothing below the heading is main", without_empty_headings, free=MOST_WORDS),
     Step("headline", "the headline comes first, with its lead", with_headline, free=ASKED, option="title"),
-    Step("captions", "", with_captions, free=ASKED, option="captions"),
     Step("rules", "a rule of DRIPPER_RULES", with_rules_again, free=ASKED),
 )
 """All steps, in their order. Those of an engine come first."""

@@ -84,7 +84,7 @@ def _lines(source: Source, url: str | None, config: Config) -> Iterator[tuple[st
     from scrapy_dripper.choose.user_rules import found  # Slow to import, and not needed for --help.
     from scrapy_dripper.page import PageError, read
 
-    document = read_source(source, READ_FACTOR * config.max_bytes)
+    document = read_source(source, READ_FACTOR * config.limits.bytes)
     try:
         page = read(replace(document, url=url) if url else document, config)
     except PageError as error:

@@ -149,7 +149,7 @@ def _heading(reader: Reader, element: etree._Element) -> Leave:
 
 def add_code(reader: Reader, element: etree._Element) -> bool:
     """Add an element as a code block. Return False if it is not one."""
-    found = None if reader.frame.flat and not reader.frame.title else code_block(element, reader.guess)
+    found = None if reader.frame.flat and not reader.frame.title else code_block(element)
     if found is None:
         return False
     reader.split_title()
@@ -295,7 +295,7 @@ def _table(reader: Reader, element: etree._Element) -> Leave:
         return block(reader, element)
     reader.flush()
     reader.push(reader.frame._replace(table_depth=reader.frame.table_depth + 1))
-    items = table(element, reader.read, reader.html_left)
+    items = table(element, reader.read)
     reader.pop()
     for item in items:
         if type(item) is Paragraph and not reader.frame.table_depth:  # from a layout table

@@ -17,7 +17,6 @@ from lxml import etree
 
 from scrapy_dripper.output.inline import unbroken
 from scrapy_dripper.output.items import Audio, Image, Items, Paragraph, Runs, Table, Video
-from scrapy_dripper.output.tables.html import table_html
 from scrapy_dripper.page.tags import LONGEST_CLASS
 
 Resolve = Callable[[str], str]
@@ -287,9 +286,6 @@ def captioned(items: Items, caption: Runs) -> Items:
         return items
     if len(items) == 1:
         item = items[0]
-        if isinstance(item, (Image, Video, Audio)) and not item.caption:
+        if isinstance(item, (Image, Video, Audio, Table)) and not item.caption:
             return (replace(item, caption=caption),)
-        if isinstance(item, Table) and not item.caption:
-            table = replace(item, caption=caption)
-            return (table if table.simple else replace(table, html=table_html(table)),)
     return (*items, Paragraph(caption))

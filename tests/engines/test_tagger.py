@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines import runtime
 from scrapy_dripper.engines.base import Labels, ModelError
-from scrapy_dripper.engines.prepared import read_manifest
-from scrapy_dripper.engines.qwen3.prepared import Prepared
+from scrapy_dripper.engines.qwen3.folder import read_manifest
 from scrapy_dripper.engines.tagger import Tagger, model
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
@@ -212,4 +211,4 @@ def test_label_answers_every_page() -> None:
 def test_a_tagger_for_another_engine_says_which_engine_it_is_for(folder: Path) -> None:
     """A missing DRIPPER_ENGINE is the usual mistake, in both directions."""
     with pytest.raises(ModelError, match="is a model for the engine 'tagger': set DRIPPER_ENGINE to 'tagger'"):
-        read_manifest(Prepared, folder)
+        read_manifest(folder)

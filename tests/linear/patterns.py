@@ -1,16 +1,16 @@
-"""All regular expressions of the package: those that its modules hold and those that its functions use."""
+"""All regular expressions of the package: those that its modules make at import, and those in its functions."""
 
 from __future__ import annotations
 
 import ast
 import importlib
-import inspect
 import pkgutil
 import re
-from collections.abc import Iterable, Iterator
-from functools import cache, partial
-from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
+import sys
+from collections.abc import Iterator
+from types import ModuleType
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import scrapy_dripper
 
@@ -19,94 +19,26 @@ CALLS = METHODS | {"compile"}
 OTHERS = frozenset({"Pattern", "Match", "escape", "error", *re.RegexFlag.__members__, *"AILMSUX"})
 ENGINES = frozenset({"re", "regex", "re2", "sre_compile", "sre_parse", "_sre"})
 """Modules with regular expressions; only the first may be used."""
-_named = re.compile(rf"\b(?:{'|'.join(ENGINES)})\b").search
+ANY_METHOD = ("finditer", "fullmatch")
+"""If any method of a pattern is slow, one of these two is."""
 
 
 class Use(NamedTuple):
     """A method of a pattern and the place of its call."""
 
     place: str
-    """Module and name, as in ``scrapy_dripper.output.images:_small``."""
+    """Module and function or line."""
     pattern: re.Pattern[Any]
     method: str
 
 
 class Site(NamedTuple):
-    """A call of ``re`` in the source."""
+    """A call of ``re`` in the source, and what is done with the pattern that it makes."""
 
-    module: str
-    name: str
-    """What a module calls the result, or the function that the call is in."""
-    method: str
     call: ast.Call
-    in_function: bool
-
-
-def modules() -> Iterator[tuple[str, ModuleType | None, str]]:
-    """Yield the modules of the package with their source; None for a module whose optional dependency is missing."""
-    for found in pkgutil.walk_packages(scrapy_dripper.__path__, "scrapy_dripper."):
-        spec = found.module_finder.find_spec(found.name, None)  # type: ignore[call-arg]
-        assert spec is not None
-        assert spec.loader is not None
-        source = spec.loader.get_source(found.name)  # type: ignore[attr-defined]
-        try:
-            module = None if found.name.endswith("__main__") else importlib.import_module(found.name)
-        except ModuleNotFoundError as error:
-            if str(error.name).startswith("scrapy_dripper"):
-                raise
-            module = None
-        yield found.name, module, source or ""
-
-
-def held(value: object, place: str, package: str, seen: set[int]) -> Iterator[Use]:
-    """Yield the patterns in a value: in items and attributes, and in the closure and defaults of a function."""
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    if isinstance(value, re.Pattern):
-        # It is not known which methods are called. If any method is slow, one of these two is.
-        yield Use(place, value, "finditer")
-        yield Use(place, value, "fullmatch")
-        return
-    if isinstance(value, BuiltinMethodType) and isinstance(value.__self__, re.Pattern):
-        yield Use(place, value.__self__, value.__name__)
-        return
-    for inner in _inner(value, package):
-        yield from held(inner, place, package, seen)
-
-
-def _inner(value: object, package: str) -> Iterable[object]:
-    if isinstance(value, dict):
-        return [*value.keys(), *value.values()]
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return value
-    if isinstance(value, partial):
-        return [value.func, *value.args, *value.keywords.values()]
-    if isinstance(value, MethodType):
-        return [value.__func__]
-    if isinstance(value, (staticmethod, classmethod)):
-        return [value.__func__]
-    if isinstance(value, property):
-        return [value.fget, value.fset]
-    if isinstance(value, FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
-        return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
-    if hasattr(value, "__wrapped__"):
-        return [value.__wrapped__]
-    if isinstance(value, type):
-        return list(vars(value).values()) if value.__module__.startswith(package) else []
-    if type(value).__module__.startswith(package):
-        slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
-        return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
-    return []
-
-
-def _is_filled(cell: Any) -> bool:
-    try:
-        _ = cell.cell_contents
-    except ValueError:
-        return False
-    return True
+    methods: tuple[str, ...]
+    function: str
+    """The function that the call is in, if any."""
 
 
 def sites_in(name: str, source: str) -> Iterator[Site]:
@@ -114,101 +46,104 @@ def sites_in(name: str, source: str) -> Iterator[Site]:
 
     Raise AssertionError for a use of ``re`` that cannot be analysed.
     """
-    if not _named(source):
-        return
     tree = ast.parse(source)
-    seen: set[ast.AST] = set()
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     for node in ast.walk(tree):
         hidden = False
         if isinstance(node, ast.ImportFrom):
             hidden = node.module in ENGINES
         elif isinstance(node, ast.Import):
             hidden = any(alias.name in ENGINES and (alias.name != "re" or alias.asname) for alias in node.names)
-        elif isinstance(node, ast.Call) and _is_of_re(node.func):
-            seen.add(node.func)
-        elif isinstance(node, ast.Attribute) and _is_of_re(node):
-            seen.add(node.value)
-            hidden = node.attr not in OTHERS and (node.attr not in CALLS or node not in seen)
-        elif isinstance(node, ast.Name):
-            hidden = node.id == "re" and node not in seen
+        elif isinstance(node, ast.Name) and node.id == "re":
+            used = parents[node]
+            call = parents[used]
+            is_call = isinstance(call, ast.Call) and call.func is used
+            if isinstance(used, ast.Attribute) and used.attr in CALLS and is_call:
+                assert isinstance(call, ast.Call)
+                yield Site(call, _methods(used.attr, parents[call]), _function(call, parents))
+            else:
+                hidden = not (isinstance(used, ast.Attribute) and used.attr in OTHERS)
         if hidden:
             raise AssertionError(f"{name}: expected `import re` and calls of it (got {ast.unparse(node)})")
-    yield from _sites(tree, name, "", False)
 
 
-def _is_of_re(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "re"
+def _methods(called: str, parent: ast.AST) -> tuple[str, ...]:
+    if called in METHODS:
+        return (called,)
+    if isinstance(parent, ast.Attribute):
+        return (parent.attr,) if parent.attr in METHODS else ()
+    return ANY_METHOD
 
 
-def _sites(node: ast.AST, module: str, name: str, in_function: bool) -> Iterator[Site]:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        inner = [*node.body]
-        for other in [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)]:
-            yield from _sites(other, module, name or node.name, in_function)
-        for child in inner:
-            yield from _sites(child, module, f"{name}.{node.name}" if name else node.name, True)
-        return
-    if isinstance(node, ast.ClassDef):
-        for child in ast.iter_child_nodes(node):
-            yield from _sites(child, module, f"{name}.{node.name}" if name else node.name, in_function)
-        return
-    if isinstance(node, (ast.Assign, ast.AnnAssign)) and not in_function and not name:
-        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        name = ast.unparse(target)
-    method = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
-    if isinstance(node, ast.Call) and _is_of_re(node.func) and method in CALLS:
-        yield Site(module, name, method, node, in_function)
-    for child in ast.iter_child_nodes(node):
-        yield from _sites(child, module, name, in_function)
+def _function(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> str:
+    """Return the name of the function in whose body a node is."""
+    while (parent := parents.get(node)) is not None:
+        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and node not in _at_import(parent):
+            return getattr(parent, "name", "lambda")
+        node = parent
+    return ""
 
 
-def evaluated(site: Site, module: ModuleType | None) -> re.Pattern[Any] | None:
+def _at_import(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[ast.AST]:
+    return [*getattr(function, "decorator_list", []), function.args]
+
+
+def evaluated(call: ast.Call, names: dict[str, Any]) -> re.Pattern[Any] | None:
     """Return the pattern of a call if the module's names define it, else None."""
-    names = dict(vars(module)) if module is not None else {"re": re}
-    arguments = {"compile": 1, "sub": 4, "subn": 4, "split": 3}.get(site.method, 2)
-    flags = site.call.args[arguments] if len(site.call.args) > arguments else None
-    for keyword in site.call.keywords:
-        if keyword.arg == "flags":
-            flags = keyword.value
-        elif keyword.arg == "pattern":
-            return None
+    assert isinstance(call.func, ast.Attribute)
+    at = {"compile": 1, "sub": 4, "subn": 4, "split": 3}.get(call.func.attr, 2)
+    flags = [*call.args[at : at + 1], *(one.value for one in call.keywords if one.arg == "flags")]
     try:
-        pattern = _value(site.call.args[0], names)
-        return re.compile(pattern, _value(flags, names) if flags is not None else 0)
-    except (NameError, TypeError, AttributeError, IndexError, KeyError):
+        values = [eval(compile(ast.Expression(one), "<pattern>", "eval"), names) for one in (call.args[0], *flags)]
+        return re.compile(*values)
+    except (NameError, TypeError, AttributeError, LookupError):
         return None
 
 
-def _value(node: ast.expr, names: dict[str, Any]) -> Any:
-    return eval(compile(ast.Expression(node), "<pattern>", "eval"), names)
-
-
-@cache
 def uses() -> tuple[list[Use], list[str]]:
-    """Return all uses of patterns in the package, and the places of calls of ``re`` whose pattern is unknown."""
+    """Return all uses of patterns in the package, and the functions that make a pattern that is unknown.
+
+    The package must not have been imported: patterns that its source does not name, such as those of a comprehension,
+    are noted while its modules make them.
+    """
+    made: list[tuple[str, re.Pattern[Any]]] = []
+    compiled = re.compile
+
+    def noted(pattern: Any, flags: Any = 0) -> re.Pattern[Any]:
+        found = compiled(pattern, flags)
+        made.append((sys._getframe(1).f_globals["__name__"], found))
+        return found
+
+    with patch("re.compile", noted):
+        loaded = list(_modules())
     found: list[Use] = []
     unknown: list[str] = []
-    for name, module, source in modules():
-        names = {} if module is None else vars(module)
-        here: dict[str, list[Use]] = {}
-        for key, value in names.items():
-            if inspect.ismodule(value):
-                continue
-            if isinstance(value, (type, FunctionType)) and value.__module__ != name:
-                continue
-            here[key] = list(held(value, f"{name}:{key}", "scrapy_dripper", set()))
-            found.extend(here[key])
+    unnamed: dict[str, set[str]] = {}
+    for name, module, source in loaded:
         for site in sites_in(name, source):
-            pattern = evaluated(site, module)
-            place = f"{name}:{site.name}"
-            at_import = site.method == "compile" and not site.in_function and module is not None
-            if at_import:
-                uses_here = here.get(site.name)
-                if not uses_here or (pattern is not None and all(use.pattern != pattern for use in uses_here)):
-                    unknown.append(place)
-            elif pattern is None:
-                unknown.append(place)
+            pattern = evaluated(site.call, {"re": re} if module is None else dict(vars(module)))
+            if pattern is not None:
+                place = f"{name}:{site.function or site.call.lineno}"
+                found += [Use(place, pattern, method) for method in site.methods]
+            elif site.function or module is None:
+                unknown.append(f"{name}:{site.function}")
             else:
-                methods = [site.method] if site.method in METHODS else ["finditer", "fullmatch"]
-                found.extend(Use(place, pattern, method) for method in methods)
+                unnamed.setdefault(name, set()).update(site.methods)
+    known = {use.pattern for use in found}
+    for name, pattern in made:
+        if name.startswith("scrapy_dripper.") and pattern not in known:
+            found += [Use(name, pattern, method) for method in sorted(unnamed.get(name, ANY_METHOD))]
     return found, unknown
+
+
+def _modules() -> Iterator[tuple[str, ModuleType | None, str]]:
+    """Yield the modules of the package with their source; None for a module whose optional dependency is missing."""
+    for found in pkgutil.walk_packages(scrapy_dripper.__path__, "scrapy_dripper."):
+        spec: Any = found.module_finder.find_spec(found.name, None)  # type: ignore[call-arg]
+        try:
+            module = None if found.name.endswith("__main__") else importlib.import_module(found.name)
+        except ModuleNotFoundError as error:
+            if str(error.name).startswith("scrapy_dripper"):
+                raise
+            module = None
+        yield found.name, module, spec.loader.get_source(found.name)

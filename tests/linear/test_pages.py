@@ -22,7 +22,7 @@ from scrapy_dripper.choose.given import Given
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Extraction, FallbackReason
 from scrapy_dripper.fallback import shell, trafilatura_output
-from scrapy_dripper.fallback.budget import Budget
+from scrapy_dripper.fallback.shell import Budget
 from scrapy_dripper.fallback.trafilatura_output import MAX_PARAGRAPHS
 from scrapy_dripper.fallback.trees import MAX_DEPTH, limited_tree
 from scrapy_dripper.output import inline, inline_tags
@@ -70,7 +70,7 @@ def _fall_back(page: str) -> Extraction:
 
 @pytest.fixture(scope="module")
 def extractor() -> Extractor:
-    return Extractor(Config(processes=0, fallback="empty", max_output=10_000), engine=FakeEngine())
+    return Extractor(Config(processes=0, fallback="empty", limits={"output": 10_000}), engine=FakeEngine())
 
 
 @pytest.mark.parametrize("name", READ)

@@ -259,7 +259,7 @@ def test_player(html: str, expected: Video | Audio | None) -> None:
 
 
 CAPTION: Runs = (Text("c"),)
-TABLE = Table(((Cell(()),),), simple=False, html="<table>")
+TABLE = Table(((Cell(()),),), simple=False)
 
 
 @pytest.mark.parametrize(

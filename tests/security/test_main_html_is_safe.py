@@ -77,10 +77,9 @@ def test_main_html_holds_nothing_that_runs(way: str) -> None:
     assert lost == []
 
 
-@pytest.mark.parametrize("form", ["dripper", "html2text"])
-def test_rendered_markdown_holds_nothing_that_runs(form: str) -> None:
+def test_rendered_markdown_holds_nothing_that_runs() -> None:
     """The renderer does not check addresses itself."""
-    found = Extractor(Config(markdown=form), engine=FakeEngine()).extract([page(i) for i in range(len(VECTORS))])
+    found = Extractor(engine=FakeEngine()).extract([page(i) for i in range(len(VECTORS))])
     html = [rendered(one.markdown or "") for one in found]
 
     assert {i: bad for i, one in enumerate(html) if (bad := dangers(one))} == {}
@@ -93,7 +92,7 @@ def test_tables_in_html_within_markdown(links: str) -> None:
     cells = re.sub("RUN|LOAD", "/x", cells)
     for table in (f"<table>{cells}</table>", "<table><tr><td rowspan=2><a href='java&#10;script:x()'>a</a><td>"
                   "&lt;img src=x onerror=x()><td>$&lt;img src=x onerror=x()>$<tr><td><p>b<p>c</table>"):  # fmt: skip
-        (found,) = Extractor(Config(links=links), engine=FakeEngine()).extract([f"<p>Words.</p>{table}"])
+        (found,) = Extractor(Config(markdown={"links": links}), engine=FakeEngine()).extract([f"<p>Words.</p>{table}"])
         assert dangers(rendered(found.markdown or "")) == []
 
 
@@ -190,7 +189,9 @@ def unsafe(markdown: str) -> list[str]:
 @given(texts_in_places(), st.sampled_from(["keep", "drop", "citations"]))
 def test_text_of_a_page_is_no_markup_when_its_markdown_is_rendered(body: str, links: str) -> None:
     """This holds for any text in any place, and for formulas in a renderer without formulas."""
-    (found,) = Extractor(Config(links=links, fallback="empty"), engine=FakeEngine()).extract(["<h1>x</h1>" + body])
+    (found,) = Extractor(Config(markdown={"links": links}, fallback="empty"), engine=FakeEngine()).extract(
+        ["<h1>x</h1>" + body]
+    )
 
     assert unsafe(found.markdown or "") == []
 
@@ -237,7 +238,7 @@ def hostile_extraction(html: str, url: str) -> Extraction:
 @pytest.mark.parametrize("fallback", [None, *PARSING, hostile_callable, hostile_extraction])
 def test_no_control_character_reaches_a_terminal(fallback: Any) -> None:
     """ESC and CSI begin terminal commands; no form of the output has one, whatever its source."""
-    options = {} if fallback is None else {"fallback": fallback, "max_blocks": 1}
+    options = {} if fallback is None else {"fallback": fallback, "limits": {"blocks": 1}}
     config = Config(content_field="content", metadata_field="about", **options)
     text = (
         f"<title>{' ' * 1_024}T{CONTROLS}</title><base href='http://x/{CONTROLS}/'>"

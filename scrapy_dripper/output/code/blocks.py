@@ -6,7 +6,6 @@ Highlighters wrap code in tables with line numbers, toolbars, and copies for the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import partial
 from html import unescape
 from itertools import islice
@@ -20,10 +19,7 @@ from scrapy_dripper.page.recognise import has_number_class
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-__all__ = ["CODE_TAGS", "TWIN", "Guess", "code_block", "code_of_lines"]
-
-Guess = Callable[[str], "str | None"]
-"""Returns the language of code, or None if it is unknown. See :mod:`scrapy_dripper.output.code.guess`."""
+__all__ = ["CODE_TAGS", "TWIN", "code_block", "code_of_lines"]
 
 CODE_TAGS = frozenset({"pre", "listing", "xmp", "plaintext", "table"})
 """Tags that :func:`code_block` recognises without a class."""
@@ -57,19 +53,6 @@ _without_colours = partial(re.compile(r"</?(?:font|span|b|u|i|a)(?:\s[^<>]{0,200
 _emoji = re.compile(r"emoji|smil", re.IGNORECASE).search
 
 
-def code_block(element: _Element, guess: Guess | None = None) -> CodeBlock | None:
-    """Return the code block of an element, :data:`TWIN` (without text) if it is to be dropped, or None.
-
-    Call this for elements of :data:`CODE_TAGS` and those with ``has_code_class``, before their content. ``guess``
-    guesses the language if the page does not name it.
-    """
-    found = _found(element)
-    if found is None or found.text == "" or found.language is not None or guess is None:
-        return found
-    language = guess(found.text)
-    return CodeBlock(found.text, language, "guess") if language else found
-
-
 def code_of_lines(runs: Runs) -> CodeBlock | None:
     """Return the code of a paragraph that only holds inline code and line breaks, or None."""
     lines: list[str] = [""]
@@ -83,7 +66,11 @@ def code_of_lines(runs: Runs) -> CodeBlock | None:
     return CodeBlock("\n".join(lines)) if len(lines) > 1 and "".join(lines) else None
 
 
-def _found(element: _Element) -> CodeBlock | None:
+def code_block(element: _Element) -> CodeBlock | None:
+    """Return the code block of an element, :data:`TWIN` (without text) if it is to be dropped, or None.
+
+    Call this for elements of :data:`CODE_TAGS` and those with :func:`has_code_class`, before their content.
+    """
     tag = element.tag
     if tag in _PRE:
         return _preformatted(element)

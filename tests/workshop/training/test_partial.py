@@ -91,7 +91,7 @@ def test_training_on_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert manifest["copies"] == {"bare": 4}
     assert set(manifest["facts_kept"]) == {"ingredient"}
     assert "facts" not in manifest["set_f1"]
-    assert "facts that are kept" in capsys.readouterr().out
+    assert "Facts that are kept" in capsys.readouterr().out
     assert "| ingredient | ours | 4 | " in Path("model/README.md").read_text()
 
 
