@@ -38,7 +38,6 @@ def index_file(name: str, sample: Sample, summary: Summary, notes: Sequence[str]
         "name": name,
         "pages": summary.pages,
         "lines": summary.lines(),
-        "counts": {kind: counts.most_common() for kind, counts in summary.by.items() if counts},
         "columns": [field.name for field in fields(Row)],
         "rows": [astuple(row) for row in sample.rows],
         "notes": list(notes),
