@@ -11,6 +11,7 @@ const rows = data.rows.map(values => {
   row.words = [row.title, row.url, row.page_type, row.source, row.reason].join("\n").toLowerCase();
   return row;
 });
+const shownColumns = COLUMNS.filter(([name]) => name !== "milliseconds" || rows.some(row => row.milliseconds !== null));
 let sorted = { name: "quality", down: false }, found = rows, shown = PAGE;
 
 function key(row) {
@@ -44,9 +45,10 @@ function line(row) {
     value === null ? "" : value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
   const quality = number(row.quality, 2);
   quality.classList.toggle("odd", row.quality !== null && row.quality < 0.5);
-  return make("tr", {}, page, make("td", {}, strip(row)), make("td", {}, row.page_type), quality, number(row.length),
-    make("td", { className: "number" }, row.blocks ? `${row.main_blocks} / ${row.blocks}` : ""), number(row.milliseconds),
-    make("td", {}, row.source), make("td", { className: row.reason ? "odd" : "" }, row.reason));
+  const cells = { page, quality, strip: make("td", {}, strip(row)), length: number(row.length),
+    main_blocks: make("td", { className: "number" }, row.blocks ? `${row.main_blocks} / ${row.blocks}` : ""),
+    milliseconds: number(row.milliseconds), reason: make("td", { className: row.reason ? "odd" : "" }, row.reason) };
+  return make("tr", {}, ...shownColumns.map(([name]) => cells[name] ?? make("td", {}, row[name])));
 }
 /** Return a picture of the labels, from the top of the page to its end: the deeper, the more of it is main. */
 function strip(row) {
@@ -63,7 +65,7 @@ by("title").textContent = data.name;
 by("notes").append(...data.notes.map(note => make("p", {}, note)));
 by("story").append(...[["pages", data.pages.toLocaleString("en")], ...data.lines].flatMap(([name, text]) =>
   [make("dt", {}, name), make("dd", {}, text)]));
-for (const [name, title, isNumber] of COLUMNS) {
+for (const [name, title, isNumber] of shownColumns) {
   const button = make("button", { type: "button" }, title);
   const head = make("th", { scope: "col", id: `by-${name}` }, button);
   button.addEventListener("click", () => {
