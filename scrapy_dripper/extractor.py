@@ -29,7 +29,18 @@ from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import Over, Wishes
 from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
-from scrapy_dripper.sites import Said, SiteMemory, Templates, digest, furniture, hashes, is_audited, places, say, unpack
+from scrapy_dripper.sites import (
+    Said,
+    SiteMemory,
+    Templates,
+    digest,
+    furniture,
+    hashes,
+    is_audited,
+    places,
+    say,
+    unpack_rules,
+)
 from scrapy_dripper.workers.one_worker import OneWorker
 
 logger = logging.getLogger(__name__)
@@ -185,7 +196,7 @@ class Extractor:
             return None
         self._begin(document)
         try:
-            return say(page, unpack(known), audit=is_audited(document.url))
+            return say(page, unpack_rules(known), audit=is_audited(document.url))
         except Exception:  # the model then labels the page
             logger.debug("cannot compare %(url)s with templates", {"url": document.url}, exc_info=True)
             return None
