@@ -144,8 +144,6 @@ def test_what_is_imported_is_required() -> None:
     }
     # Who has NeMo Curator imports the module that is for it; it brings an engine of its own, and torch.
     assert missing.pop("nemo_curator") == {"scrapy_dripper/corpus/adapters/curator.py"}
-    # Ray is a choice of who has a cluster of it, with its version.
-    assert missing.pop("ray") == {"scrapy_dripper/workshop/cli/corpus_run.py"}
     assert missing == {}
 
 
