@@ -39,8 +39,8 @@ from scrapy_dripper.workshop.dataset.pages import Sample
 from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
 from scrapy_dripper.workshop.training import fit, stack
 from scrapy_dripper.workshop.training.augment import KINDS, make_copies
-from scrapy_dripper.workshop.training.calibrate import calibrate
 from scrapy_dripper.workshop.training.crossvalidate import splits
+from scrapy_dripper.workshop.training.fit import calibrate
 from scrapy_dripper.workshop.training.prepare import Example, prepare
 from scrapy_dripper.workshop.training.stack import Split
 
