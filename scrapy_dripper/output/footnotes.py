@@ -23,8 +23,7 @@ from scrapy_dripper.output.items import (
     Text,
     Title,
 )
-from scrapy_dripper.output.math.mathml_tree import inner_text
-from scrapy_dripper.output.text import line_text
+from scrapy_dripper.output.text import inner_text, line_text
 
 _mark_name = re.compile(
     r"#(?:user-content-)?(?:fn|footnote|ftnt?|_ftn|sdfootnote|cite_note|note|en|endnote)(?!ref|_ref)[-_:.a-z]*\d", re.I

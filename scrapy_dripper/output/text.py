@@ -1,13 +1,14 @@
-"""Write plain text, from the content list or from the blocks."""
+"""Write plain text: from the content list, from the blocks, or from an element."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import compress
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from itertools import compress, islice
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+from lxml import etree
 
 from scrapy_dripper.output.items import (
     Audio,
@@ -150,3 +151,22 @@ _RUNS: dict[type, Callable[[Any], str]] = {
     FootnoteMark: lambda run: f"[{run.label}]",
     Image: lambda _: "",
 }
+
+SHORT = 200
+"""Maximum number of nodes, and of characters, in something short."""
+
+
+def inner_text(element: etree._Element) -> str:
+    """Return the characters in an element."""
+    return "".join(cast("Iterator[str]", element.itertext()))
+
+
+def short_text(element: etree._Element) -> str | None:
+    """Return the characters in an element, or None if it has more than :data:`SHORT` nodes or characters.
+
+    This also limits the time, so it can be called for each of many nested elements.
+    """
+    if next(islice(element.iter(), SHORT, None), None) is not None:
+        return None
+    text = inner_text(element)
+    return text if len(text) <= SHORT else None

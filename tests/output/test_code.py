@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 
-from scrapy_dripper.output.code.blocks import TWIN, code_block, code_of_lines, has_code_class
+from scrapy_dripper.output.code.blocks import TWIN, code_block, code_of_lines, has_code_class, without_numbers
 from scrapy_dripper.output.code.guess import magika_guess
-from scrapy_dripper.output.code.lines import without_numbers
 from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Text
 
 
